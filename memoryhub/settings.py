@@ -187,13 +187,16 @@ RUNTIME_ROLE = (
 )
 # Off, or policies of the database show each request its tenant's rows alone. "prepared": they are there and wait.
 MEMORYHUB_ROW_SECURITY = env.choice("MEMORYHUB_ROW_SECURITY", "off", ("off", "prepared", "on"))
-if MEMORYHUB_ROW_SECURITY != "off" and RUNTIME_ROLE is None:
-    raise ImproperlyConfigured(
-        "MEMORYHUB_ROW_SECURITY needs two roles, as policies do not bind the owner of tables: set DATABASE_URL to web and "
-        "worker's role and MEMORYHUB_OWNER_URL to the owner, or unset it."
-    )
-# For whom processes that serve tell the server how far their statements reach (memories/db/reach.py). None: they do not.
-ROW_SECURITY_ROLE = RUNTIME_ROLE[0] if RUNTIME_ROLE and MEMORYHUB_ROW_SECURITY != "off" and roles.serves() else None
+if MEMORYHUB_ROW_SECURITY != "off":
+    if RUNTIME_ROLE is None:
+        raise ImproperlyConfigured(
+            "MEMORYHUB_ROW_SECURITY needs two roles, as policies do not bind the owner of tables: set DATABASE_URL to "
+            "the role of web and worker and MEMORYHUB_OWNER_URL to the owner, or unset it."
+        )
+    # Processes that serve tell the server how far their statements reach (memories/db/reach.py).
+    for database in (DATABASES["default"], DIRECT_DATABASE) if roles.serves() else ():
+        if database:
+            database["REACHES_AS"] = RUNTIME_ROLE[0]
 # For answers that are not pages: browsers run and frame nothing. memories/admin/site/csp.py has those of pages.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

@@ -17,6 +17,7 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from hypothesis import HealthCheck, settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from memories.db import reach
 from memories.models import EndUser
 from tests import factories
 from tests.database import runtime_role
@@ -156,8 +157,12 @@ def static_files_looked_up_once() -> Iterator[None]:
 
 
 @pytest.fixture
-def least_role(transactional_db: None) -> Iterator[None]:
-    """The test works as web and worker do, in all of its threads: as the role that may read and write rows alone."""
+def least_role(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The test works as web and worker do, in all of its threads: as the role that may read and write rows alone.
+
+    Behind row level security it reaches what the worker does, where nobody has said how far.
+    """
+    monkeypatch.setattr(reach, "_of_process", reach.EVERYTHING)
     given = {name: connection.settings_dict[name] for name in ("USER", "PASSWORD")}
     user, password = runtime_role()
     connections.close_all()

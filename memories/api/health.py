@@ -82,7 +82,9 @@ def _vector() -> str:
 
 def lacking_migrations() -> str:
     try:
-        _require_migrations()
+        # As the login itself, whose rights are looked at, too.
+        with reach.alone():
+            _require_migrations()
     except MigrationsMissing as error:
         return error.detail
     except ProgrammingError as error:
@@ -112,7 +114,8 @@ def note_of_roles() -> str:
     # There are two roles already with the embedded server, and where both addresses are configured.
     if settings.RUNTIME_ROLE:
         return ""
-    with connection.cursor() as cursor:
+    # As the login itself.
+    with reach.alone(), connection.cursor() as cursor:
         cursor.execute(_OWNS, [AuditEvent._meta.db_table])
         return OWNING if cursor.fetchone() else ""
 

@@ -13,7 +13,6 @@ from contextvars import ContextVar
 from enum import StrEnum
 from typing import NamedTuple
 
-
 # Of a block of statements, or of a function that it decorates.
 Block = _GeneratorContextManager[None]
 
@@ -78,7 +77,7 @@ def everything() -> Block:
 
 
 def alone() -> Block:
-    """Statements of the block go to the server by themselves, as the login: what cannot be in a transaction (VACUUM)."""
+    """Statements of the block go to the server alone, as the login: what can be in no transaction (VACUUM)."""
     return within(None)
 
 

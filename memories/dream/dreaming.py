@@ -23,6 +23,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.files import Writer
 from memories.curation.statements.voices import WriteTrust
+from memories.db import reach
 from memories.dream import applying, proposals, reflecting, unread
 from memories.dream.errors import DreamOpen, NoModelToDream, NothingToDream, NothingToReflect, Outdated
 from memories.dream.summaries import summary_of
@@ -139,11 +140,12 @@ def run(dream: Dream, *, now: datetime) -> None:
     work = claim(dream)
     if work is None:
         return
-    if not _may_ask(work, now=now):
-        # Nothing was tried: it waits for the next look.
-        leases.release(work, attempts=0)
-        return
-    _dream(work, now=now)
+    with reach.of_tenant(work.row.tenant_id):
+        if _may_ask(work, now=now):
+            _dream(work, now=now)
+        else:
+            # Nothing was tried: it waits for the next look.
+            leases.release(work, attempts=0)
 
 
 def claim(dream: Dream) -> DreamLease | None:

@@ -22,6 +22,8 @@ RESTORE = ("--no-owner", "--no-privileges", "--no-comments", "--file=-")
 SEAL = b"\nMEMORYHUB-SHA256:"
 SEAL_BYTES = len(SEAL) + 64
 CHUNK_BYTES = 1 << 20
+# Lines of a backup's list of contents.
+_POLICY = re.compile(rb"\d+; \d+ \d+ (?:POLICY|ROW SECURITY) ")
 # libpq does not know these options.
 OPTIONS_OF_DJANGO = ("server_side_binding", "prepare_threshold")
 # psql must not quote a failing row.
@@ -140,7 +142,8 @@ def _send_script(psql: "subprocess.Popen[bytes]", path: Path) -> str:
     try:
         psql.stdin.write(EMPTY.encode())
         psql.stdin.flush()
-        _run("pg_restore", *RESTORE, str(path), stdout=psql.stdin.fileno())
+        contents = _contents(path)
+        _run("pg_restore", *RESTORE, "--use-list=/dev/stdin", str(path), stdout=psql.stdin.fileno(), given=contents)
         psql.stdin.write(b"\nCOMMIT;\n")
     except BrokenPipeError:
         failure = "psql ended early"
@@ -150,6 +153,12 @@ def _send_script(psql: "subprocess.Popen[bytes]", path: Path) -> str:
     _, errors = psql.communicate()
     message = errors.decode(errors="replace").strip()[-500:]
     return (message or "psql failed") if psql.returncode else failure
+
+
+def _contents(path: Path) -> bytes:
+    """What of the backup is restored: all but policies. `migrate` makes them, for the roles that this server has."""
+    lines = _run("pg_restore", "--list", str(path)).splitlines(keepends=True)
+    return b"".join(line for line in lines if not _POLICY.match(line))
 
 
 def _require_whole(path: Path) -> None:
@@ -187,9 +196,9 @@ def _require_known_migrations(path: Path) -> None:
         )
 
 
-def _run(program: str, *arguments: str, stdout: int = subprocess.PIPE) -> bytes:
+def _run(program: str, *arguments: str, stdout: int = subprocess.PIPE, given: bytes = b"") -> bytes:
     command = [str(embedded_postgres.client_program(program)), *arguments]
-    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, check=False, env=_environment())
+    done = subprocess.run(command, input=given, stdout=stdout, stderr=subprocess.PIPE, check=False, env=_environment())
     if done.returncode:
         raise CommandError(f"{program} failed: {done.stderr.decode(errors='replace').strip()[-500:]}")
     return done.stdout or b""

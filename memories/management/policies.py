@@ -29,8 +29,8 @@ LONGEST = 63
 _NAMED = "nullif(current_setting('memoryhub.tenants', true), '')"
 # One value of each statement, not of each row: PostgreSQL asks for it once, and indexes are used as without it.
 CONDITIONS = {
-    Wall.ONE: "{column} = (SELECT %s::uuid)" % _NAMED,
-    Wall.SEVERAL: "{column} = ANY ((SELECT %s::uuid[])::uuid[])" % _NAMED,
+    Wall.ONE: f"{{column}} = (SELECT {_NAMED}::uuid)",
+    Wall.SEVERAL: f"{{column}} = ANY ((SELECT {_NAMED}::uuid[])::uuid[])",
     Wall.ALL: "true",
 }
 NAMES = {Wall.ONE: "of_one_tenant", Wall.SEVERAL: "of_several_tenants", Wall.ALL: "of_all_tenants"}
@@ -100,7 +100,9 @@ def held() -> dict[str, Held]:
 
 _HELD = """
     SELECT c.relname, c.relrowsecurity, coalesce((
-        SELECT json_object_agg(p.polname, (SELECT string_agg(r.rolname, ',') FROM pg_roles r WHERE r.oid = ANY(p.polroles)))
+        SELECT json_object_agg(p.polname, (
+            SELECT string_agg(r.rolname, ',') FROM pg_roles r WHERE r.oid = ANY(p.polroles)
+        ))
         FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = ANY(%s)
     ), '{}')
     FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
@@ -149,6 +151,20 @@ def _change(one: Guarded, before: Held, wanted: Held) -> None:
             )
     if before.is_enforced != wanted.is_enforced:
         _run(f"ALTER TABLE {{table}} {'ENABLE' if wanted.is_enforced else 'DISABLE'} ROW LEVEL SECURITY", table=table)
+
+
+def ways_round(role: str) -> list[str]:
+    """Why policies would not bind this role, in words that follow its name; none is as it should be."""
+    others = [name for wall, name in roles_of(role).items() if wall is not Wall.ONE]
+    [found] = _ask(
+        "SELECT r.rolsuper, r.rolbypassrls, "
+        "EXISTS (SELECT FROM pg_class c WHERE c.relrowsecurity AND pg_has_role(r.oid, c.relowner, 'USAGE')), "
+        "EXISTS (SELECT FROM pg_roles o WHERE o.rolname = ANY(%s) AND pg_has_role(r.oid, o.oid, 'USAGE')) "
+        "FROM pg_roles r WHERE r.rolname = %s",
+        [others, role],
+    )
+    reasons = ("is a superuser", "has BYPASSRLS", "owns tables", f"inherits from {' or '.join(others)}")
+    return [reason for reason, holds in zip(reasons, found, strict=True) if holds]
 
 
 def _check_server(role: str) -> None:

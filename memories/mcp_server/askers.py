@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.utils import timezone
-
 from memories import conf
 from memories.api import bound
 from memories.api.authentication import Caller, known_key

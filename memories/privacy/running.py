@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import DatabaseError, InterfaceError
 
+from memories.db import reach
 from memories.db.sessions import own_session
 from memories.db.statement_timeouts import unbounded
 from memories.exceptions import LeaseLost, MemoryHubError
@@ -60,7 +61,8 @@ def run(work: ClaimedCase, *, now: datetime, until: float | None = None) -> bool
     try:
         with own_session(), unbounded(), leases.keep_alive(work):
             if work.case.type != CaseType.ERASURE:
-                exporting.make(work)
+                with reach.of_tenant(work.case.tenant_id):
+                    exporting.make(work)
                 return True
             for _step in erasing.steps(work, now=now):
                 if until is not None and time.monotonic() > until:

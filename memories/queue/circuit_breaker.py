@@ -19,6 +19,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from memories.db import reach
 from memories.exceptions import ModelError, ModelMisconfigured, ModelRateLimited, ModelTimeout, ModelUnavailable
 from memories.llm import client
 from memories.models import EndpointState, LanguageModel, Session, SessionQueue, Tenant, WorkingMemory
@@ -168,12 +169,13 @@ def pause_after(failures: int) -> float:
     return min(LONGEST_PAUSE_SECONDS, 2.0 ** min(failures - FAILURES_TO_OPEN, 10))
 
 
+@reach.everything()
 @transaction.atomic
 def close(owner: Owner = None) -> None:
     """The endpoint answered, whatever it said: everybody may call, once a wait that it stated is over.
 
-    What was parked in a confirmed outage goes on. After failures of single batches it stays parked, as they would take
-    turns for ever.
+    What was parked in a confirmed outage goes on, whosever it is. After failures of single batches it stays parked, as
+    they would take turns for ever.
     """
     state = EndpointState.objects.filter(tenant=owner)
     if state.filter(confirmed=True).update(**_CLOSED):

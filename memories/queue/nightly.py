@@ -17,6 +17,7 @@ from django.db.models import F
 
 from memories import audit, conf
 from memories.audit import Actor
+from memories.db import reach
 from memories.exceptions import Conflict
 from memories.models import ActorKind, DecayPass, RetentionPass
 from memories.models.leases import LeasedQuerySet
@@ -106,8 +107,11 @@ def work_on(
     until = time.monotonic() + seconds
     for row in unfinished(undone):
         work = claim(row)
-        if work and not carry_on(work, until):
-            return True
+        if work is None:
+            continue
+        with reach.of_tenant(work.row.tenant_id):
+            if not carry_on(work, until):
+                return True
     return False
 
 

@@ -4,7 +4,6 @@ import select
 from functools import cached_property
 from typing import Any
 
-from django.conf import settings
 from django.db import Error
 from django.db.backends.postgresql import base
 
@@ -23,7 +22,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     @cached_property
     def told(self) -> Told | None:
         """How far statements reach, as the server knows it. None: row level security is off."""
-        role: str | None = settings.ROW_SECURITY_ROLE
+        role = self.settings_dict.get("REACHES_AS")
         return Told(role) if role else None
 
     def create_cursor(self, name: str | None = None) -> Any:

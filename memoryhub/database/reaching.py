@@ -130,5 +130,7 @@ class ReachingCursor(ServerBindingCursor):
         if self.told is None or self.told.lacking(self._conn) is None:
             return
         if self._conn.autocommit:
-            raise errors.NotSupportedError("With row level security this needs a transaction: the server is told first.")
+            raise errors.NotSupportedError(
+                "With row level security this needs a transaction: the server is told first."
+            )
         self.execute("SELECT")

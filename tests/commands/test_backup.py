@@ -2,6 +2,7 @@
 
 import hashlib
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.db.models import F
 
 from memories import conf, invariants
 from memories.curation.access.throttles import count_request
-from memories.management import backups
+from memories.management import backups, policies
 from memories.models import APIKey, AuditEvent, EndUser, Operator, Tenant, ThrottleCounter, Turn
 from tests import factories
 from tests.database import runtime_role
@@ -30,15 +31,20 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def backup(tmp_path: Path, settings: Any) -> Path:
-    """Of the demo and a person with words that are hard to carry."""
+def backup(tmp_path: Path, settings: Any) -> Iterator[Path]:
+    """Of the demo and a person with words that are hard to carry, behind row level security."""
     settings.HOME = tmp_path
+    was_on = settings.MEMORYHUB_ROW_SECURITY == "on"
+    settings.MEMORYHUB_ROW_SECURITY = "on"
+    policies.give(runtime_role()[0], enforced=True)
     call_command("seed_demo")
     count_request(key_id=APIKey.objects.get().pk, scope="read", rate=conf.Rate(1, 60))
     factories.session(factories.end_user(), [("user", "过敏:花生\\N \t \\. \n'\"$$ 🥜"), ("assistant", "\\")])
     path = tmp_path / "hub.backup"
     call_command("backup", "--to", str(path))
-    return path
+    yield path
+    if not was_on:
+        policies.lift()
 
 
 def state() -> dict[str, Any]:
@@ -57,12 +63,14 @@ def state() -> dict[str, Any]:
         found["indexes"] = cursor.fetchall()
         cursor.execute(RIGHTS, [runtime_role()[0]])
         found["rights"] = cursor.fetchall()
+    found["policies"] = policies.held()
     return found
 
 
 def test_a_round_trip_changes_nothing_and_the_hub_goes_on(backup: Path) -> None:
     before = state()
     assert len(before["memories_turn"]) > 2
+    assert before["policies"]["memories_turn"].is_enforced
     assert {("memories_turn", "DELETE"), ("memories_prune_audit", "EXECUTE")} <= set(before["rights"])
     call_command("flush", interactive=False, verbosity=0)
     assert state() != before

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from memories.api import health
 from memories.conf import shared_keys
+from memories.management import policies
 from memories.management.commands import doctor
 from memories.models import WorkerHeartbeat
 from tests.ports import free_port
@@ -55,7 +56,7 @@ def test_it_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch, s
     with socket.create_server(("127.0.0.1", port)):
         monkeypatch.setattr(doctor, "PATIENCE_SECONDS", 0.1)
         said = told(wrong=8)
-    well = {"database", "roles", "embedding", "pooler", "keys"}
+    well = {"database", "roles", "row security", "embedding", "pooler", "keys"}
     assert {name for name, verdict in said.items() if verdict.startswith("ok")} == well
     for name, advice in {
         "package": "Uninstall both",
@@ -87,3 +88,17 @@ def test_several_hosts(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     assert "Set MEMORYHUB_POOLER=transaction" in told(wrong=1)["pooler"]
     settings.RUNTIME = {**settings.RUNTIME, "user": "nobody-there"}
     assert "cannot connect as nobody-there" in told(wrong=1)["pooler"]
+
+
+def test_row_security(settings: Any) -> None:
+    settings.MEMORYHUB_ROW_SECURITY = "off"
+    policies.lift()
+    assert told(wrong=0)["row security"] == "ok off"
+    role: str = settings.RUNTIME_ROLE[0]
+    policies.give(role, enforced=False)
+    settings.MEMORYHUB_ROW_SECURITY = "on"
+    assert "run manage.py migrate" in told(wrong=1)["row security"]
+    policies.give(role, enforced=True)
+    assert told(wrong=0)["row security"].startswith("ok on, for ")
+    settings.MEMORYHUB_ROW_SECURITY = "off"
+    assert "show web and worker nothing" in told(wrong=1)["row security"]

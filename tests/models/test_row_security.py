@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.db import ProgrammingError, connection, transaction
+from django.db import DataError, ProgrammingError, connection, transaction
+from django.http import HttpRequest
+from django.test import RequestFactory
 from psycopg import sql
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from memories.api.endpoints import Endpoint
+from memories.api.reaching import ReachMiddleware
 from memories.db import reach
-from memories.db.reach import Wall
 from memories.management import policies
-from memories.models import EndUser, Fact, Tenant
+from memories.models import EndUser, Fact, Scope, Tenant
 from tests import factories
 from tests.database import runtime_role, walled
 
@@ -52,7 +56,7 @@ def test_every_table_of_tenants_has_policies_or_a_reason() -> None:
 def test_a_planted_query_without_its_tenant_shows_only_the_tenants_rows(wall: None) -> None:
     """Raw SQL without a condition, on every table of tenants that there is."""
     one, other = uuid.uuid4(), uuid.uuid4()
-    tables = [guarded for guarded in policies.guarded()]
+    tables = list(policies.guarded())
     with connection.cursor() as cursor:
         # Any row will do: what it refers to need not be there.
         cursor.execute("SET LOCAL session_replication_role = replica")
@@ -81,8 +85,9 @@ def plant(guarded: policies.Guarded, tenant: uuid.UUID) -> None:
         for (check,) in checks:
             cursor.execute(sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(table, sql.Identifier(check)))
         columns = rows(
-            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 "
-            "AND NOT attisdropped AND attnotnull AND attidentity = '' AND attname <> %s",
+            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+            "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped "
+            "AND attnotnull AND attidentity = '' AND attname <> %s",
             guarded.table,
             guarded.column,
         )
@@ -121,3 +126,108 @@ def test_the_orm_too_and_nothing_is_written_into_another_tenant(wall: None) -> N
             EndUser.objects.create(tenant=foreign.tenant, external_id="planted", created_at=fact.created_at)
     with reach.nothing():
         assert not Fact.objects.exists()
+
+
+def test_what_is_said_of_a_block_is_undone_with_it(wall: None) -> None:
+    fact, foreign = (factories.fact(factories.end_user()) for _ in range(2))
+    with reach.of_tenant(fact.tenant_id):
+        with pytest.raises(DataError), transaction.atomic(), reach.everything():
+            rows("SELECT 1 / (2 - count(*)) FROM memories_fact")
+        # The savepoint took back what the server had been told in it, and before it.
+        assert list(Fact.objects.all()) == [fact]
+        with transaction.atomic():
+            reach.say(reach.of_one(foreign.tenant_id))
+            assert list(Fact.objects.all()) == [foreign]
+        assert list(Fact.objects.all().iterator()) == [foreign]
+    assert Fact.objects.count() == 2, "the test itself is the owner"
+
+
+class Planted(Endpoint):
+    """A view that forgot its tenant."""
+
+    def get(self, request: Request) -> Response:
+        return Response({"facts": [row.content for row in Fact.objects.all()], "raw": rows(RAW)})
+
+    get.scope = Scope.READ  # type: ignore[attr-defined]
+    get.takes_parameters = False  # type: ignore[attr-defined]
+
+
+class Open(Planted):
+    authentication_classes = ()
+    permission_classes = ()
+    throttle_classes = ()
+
+    def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
+        """Nobody asks."""
+
+
+RAW = "SELECT count(*), pg_backend_pid() FROM memories_fact"
+
+
+@pytest.fixture
+def enforced(transactional_db: None) -> Iterator[None]:
+    """The test's database is behind policies, for everybody but the owner."""
+    before = policies.held()["memories_fact"].is_enforced
+    policies.give(runtime_role()[0], enforced=True)
+    with walled():
+        yield
+    if not before:
+        policies.lift()
+
+
+@pytest.fixture
+def web(enforced: None, least_role: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test works as the web server does."""
+    monkeypatch.setattr(reach, "_of_process", None)
+
+
+def ask(view: type[Endpoint], plaintext: str = "") -> dict[str, Any]:
+    request: HttpRequest = RequestFactory().get("/planted", headers={"Authorization": f"Bearer {plaintext}"})
+    request.request_id = "planted"  # type: ignore[attr-defined]
+    answer: Any = ReachMiddleware(view.as_view())(request)
+    assert answer.status_code == 200, answer.data
+    return dict(answer.data)
+
+
+def test_requests_on_one_connection_of_the_server_see_their_tenants_alone(web: None) -> None:
+    """In autocommit, as most requests are: first one tenant's, then the other's, then nobody's."""
+    with reach.everything(), transaction.atomic():
+        people = [factories.end_user() for _ in range(2)]
+        facts = [factories.fact(person, f"Lives in {place}") for person, place in zip(people, "XY", strict=True)]
+        keys = [factories.api_key(person.tenant)[1] for person in people]
+    pids = set()
+    for _round in range(2):
+        for fact, key in zip(facts, keys, strict=True):
+            seen = ask(Planted, key)
+            assert seen["facts"] == [fact.content]
+            [(count, pid)] = seen["raw"]
+            assert count == 1
+            pids.add(pid)
+        seen = ask(Open)
+        assert seen["facts"] == []
+        [(count, pid)] = seen["raw"]
+        assert count == 0
+        pids.add(pid)
+    assert len(pids) == 1
+    # Outside of any request nobody has said anything, either; and all is there.
+    assert not Fact.objects.exists()
+    with reach.everything():
+        assert Fact.objects.count() == 2
+        # Prepared by now, as the other role.
+        assert [Fact.objects.count() for _ in range(7)] == [2] * 7
+    with reach.of_tenant(people[0].tenant_id):
+        assert [Fact.objects.count() for _ in range(7)] == [1] * 7
+        with pytest.raises(DataError):
+            rows("SELECT 1 / 0")
+        assert list(Fact.objects.all().iterator()) == [facts[0]]
+    assert rows("SELECT current_user::text, current_setting('memoryhub.tenants', true)") == [(runtime_role()[0], "")]
+
+
+def test_the_role_cannot_pass_the_wall_and_the_check_would_see_it(enforced: None) -> None:
+    role, _ = runtime_role()
+    assert policies.ways_round(role) == []
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(f"GRANT {role}_all TO {role} WITH INHERIT TRUE")
+        assert policies.ways_round(role) == [f"inherits from {role}_several or {role}_all"]
+        transaction.set_rollback(True)

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
+from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
@@ -45,7 +46,7 @@ class ReachMiddleware(_PagesOnly):
     """Where row level security is on, a page reaches the rows of the operator's tenants."""
 
     def process_request(self, request: HttpRequest) -> None:
-        if not (settings.ROW_SECURITY_ROLE and request.path_info.startswith(ADMIN)):
+        if not (connection.told and request.path_info.startswith(ADMIN)):
             return
         if isinstance(request.user, Operator):
             reach.say(reach_of(request.user))

@@ -23,6 +23,7 @@ from memories.api import health
 from memories.conf import shared_keys
 from memories.exceptions import MemoryHubError
 from memories.llm import client, embeddings
+from memories.management import policies
 from memories.models import WorkerHeartbeat
 from memoryhub import VERSION
 
@@ -120,6 +121,29 @@ def roles() -> str:
     if problem:
         raise Wrong(problem)
     return "web and worker may read and write rows alone"
+
+
+def row_security() -> str:
+    """Whether policies hold, as the setting says, and bind the role of web and worker."""
+    mode = settings.MEMORYHUB_ROW_SECURITY
+    tables = {one.table: policies.held().get(one.table) for one in policies.guarded()}
+    enforced = [table for table, held in tables.items() if held and held.is_enforced]
+    if mode != "on":
+        if enforced:
+            # Web and worker do not say whose rows they ask for, or will not after their next start.
+            raise Wrong(
+                f"{len(enforced)} tables show web and worker nothing, as MEMORYHUB_ROW_SECURITY is {mode}: set it to "
+                "on, or run manage.py migrate."
+            )
+        return mode if mode == "off" else "prepared: run manage.py migrate with MEMORYHUB_ROW_SECURITY=on next"
+    lacking = sorted(tables.keys() - set(enforced))
+    if lacking:
+        raise Wrong(f"no policies are enforced on {', '.join(lacking[:3])} …: run manage.py migrate.")
+    role: str = settings.RUNTIME_ROLE[0]
+    passed = policies.ways_round(role)
+    if passed:
+        raise Wrong(f"policies do not bind {role}: it {', and '.join(passed)}.")
+    return f"on, for {len(enforced)} tables; {role} cannot pass it but by naming another role"
 
 
 def pooler() -> str:
@@ -241,6 +265,7 @@ LOOKS: dict[str, Callable[[], str]] = {
     "extension": extension,
     "tables": tables,
     "roles": roles,
+    "row security": row_security,
     "pooler": pooler,
     "keys": keys,
     "clock": clock,
