@@ -7,7 +7,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-clients client-typescript soak alerts bench lint fix audit lock eval eval-extraction clean
+.PHONY: help up test test-clients client-typescript faults soak alerts bench lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -51,8 +51,12 @@ client-typescript: .venv/runtime .venv-clients/dev ## Pack the JavaScript client
 	@export PATH="$(CURDIR)/$(CLIENTS):$$PATH"; cd clients/typescript && npm ci --silent --no-audit --no-fund && \
 		OPENAPI=openapi.json npm run --silent schema && npm pack
 
-soak: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on a machine with nothing else to do.
+faults: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on a machine with nothing else to do.
 	@$(PYTEST) tests/faults -m soak --rounds $(or $(ROUNDS),5)
+
+# As root the disk of the hub can be full, and with a C compiler its clock can step. The logs of all clients are in .soak.
+soak: .venv/dev ## Use one hub in every way for HOURS (2) while it is broken, by SEED; judge it and write docs/soak.md.
+	@$(BIN)/python -m tests.soak --hours $(or $(HOURS),2) $(if $(SEED),--seed $(SEED)) $(if $(PACE),--pace $(PACE)) --write docs/soak.md
 
 # promtool is in Debian's package prometheus: apt-get download prometheus && dpkg -x prometheus_*.deb DIR, then
 # PROMTOOL=DIR/usr/bin/promtool.
@@ -95,7 +99,7 @@ eval-extraction: .venv/dev ## Measure the extraction with the configured model (
 		$(if $(TRIPLES),--triples) $(if $(PRICES),--prices $(PRICES)) --show --json .eval-extraction.json
 
 clean: ## Remove what make and the tools made; the data in .memoryhub stays.
-	rm -rf .venv .venv-clients clients/python/.mypy_cache clients/python/.pytest_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis staticfiles
+	rm -rf .venv .venv-clients clients/python/.mypy_cache clients/python/.pytest_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .soak staticfiles
 
 # A dangling link (the Python it was made with is gone) counts as missing: then it is made anew.
 .venv/bin/python:

@@ -63,7 +63,7 @@ settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=5, help="How often make soak shows each fault of a whole hub.")
+    parser.addoption("--rounds", type=int, default=5, help="How often make faults shows each fault of a whole hub.")
     parser.addoption(
         "--long", action="store_true", help="Many long lives of tests/stateful instead of a few short ones."
     )

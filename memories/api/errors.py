@@ -1,6 +1,7 @@
 """Every error becomes a problem document (RFC 9457) here, inside views and outside."""
 
 import logging
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import singledispatch
@@ -200,7 +201,13 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """handler500: a fault of the hub. The log has it under the request id."""
+    """handler500: a fault of the hub. The log has it under the request id. A page whose database is away is a 503."""
+    error = sys.exc_info()[1]
+    if isinstance(error, OperationalError | InterfaceError) and not request.path.startswith("/api/"):
+        response = defaults.server_error(request, "503.html")
+        response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
+        response.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+        return response
     logger.error("Request %s failed", request_id_of(request))
     if not request.path.startswith("/api/"):
         return defaults.server_error(request)

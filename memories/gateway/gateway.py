@@ -11,7 +11,9 @@ from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 import httpx2
+from django.db import InterfaceError, OperationalError, close_old_connections
 
+from memories.api.errors import problem_of
 from memories.conf import LLMConfig
 from memories.exceptions import MemoryHubError
 from memories.gateway import memory
@@ -54,7 +56,7 @@ class Gateway:
     status and seconds for each answer."""
 
     def __init__(self, run: Runs, log: Callable[[str, str, int, float], None]) -> None:
-        self._run, self._log = run, log
+        self._threads, self._log = run, log
         self._upstream = Upstream()
         # Contexts that came too late: their threads go on, and their outcome interests nobody.
         self._late: set[asyncio.Future[Any]] = set()
@@ -74,6 +76,11 @@ class Gateway:
             await answering.refuse(GatewayRefused(502, "endpoint_unreachable", str(error)))
         except MemoryHubError as error:
             await answering.refuse(GatewayRefused(error.status, error.code, error.detail))
+        except (OperationalError, InterfaceError) as error:
+            problem = problem_of(error)
+            if problem is None:
+                raise
+            await answering.refuse(GatewayRefused(problem.status, problem.code, problem.detail, problem.headers))
         finally:
             took, path = monotonic() - began, scope["path"]
             traces.record("gateway", took, path=path if path in DIALECTS else MODELS, status=answering.status)
@@ -85,6 +92,9 @@ class Gateway:
 
     async def end(self) -> None:
         await self._upstream.close()
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        return await self._threads(partial(_connected, call))
 
     async def _answer(self, scope: Message, body: bytes, receive: Receive, answering: "_Answering") -> None:
         headers = _texts(scope["headers"])
@@ -242,6 +252,12 @@ class _Answering:
         headers += [(name.encode(), value.encode()) for name, value in refused.headers.items()]
         await self.begin(refused.status, headers)
         await self.part(body, more=False)
+
+
+def _connected(call: Callable[[], T]) -> T:
+    """In a thread, whose connection an earlier call may have left broken."""
+    close_old_connections()
+    return call()
 
 
 def _said_of(request: _Request) -> Headers:

@@ -89,6 +89,13 @@ def _key(text: str, model: str) -> bytes:
     return hashlib.sha256(f"{model}\0{prepared(text)}".encode()).digest()
 
 
+def needed() -> list[str]:
+    """The models that web and workers load before their first text: the configured one, and beside an endpoint's the
+    one that texts are judged with. Statements are judged under their person's lock, where nobody is to wait for it."""
+    configured = current_model()
+    return [USE, configured] if configured.startswith(OPENAI_PREFIX) else [configured]
+
+
 def warm(model: str | None = None) -> None:
     """Load the model now, so that no text waits for it; an endpoint's library when it is one."""
     name = model or current_model()

@@ -37,11 +37,12 @@ class HubServer(WebServer):
 
     def load(self) -> Any:
         tokens.warm()
-        try:
-            # 120 MB of weights that are only read: all processes share them.
-            embeddings.warm()
-        except EmbeddingError as error:
-            logger.warning("Searches go by words alone: %s", error.detail)
+        for model in embeddings.needed():
+            try:
+                # 120 MB of weights that are only read: all processes share them.
+                embeddings.warm(model)
+            except EmbeddingError as error:
+                logger.warning("Searches go by words alone: %s", error.detail)
         # Otherwise the first request of each process would load the API and the admin.
         import_module(settings.ROOT_URLCONF)
         application = get_internal_wsgi_application()

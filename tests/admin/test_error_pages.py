@@ -3,6 +3,7 @@
 import uuid
 
 import pytest
+from django.db import InterfaceError, OperationalError
 from django.test import Client
 from django.urls import reverse
 
@@ -46,15 +47,20 @@ def test_a_form_that_is_too_old_says_that_nothing_was_changed(db: None) -> None:
     assert "Nothing was changed" in text_of(answer)
 
 
-def test_a_failure_of_ours_leads_back_as_well(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "status", "again"), [(RuntimeError, 500, None), (OperationalError, 503, "5"), (InterfaceError, 503, "5")]
+)
+def test_a_failure_of_ours_leads_back_as_well(
+    admin: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception], status: int, again: str | None
+) -> None:
     def fails(*args: object, **kwargs: object) -> None:
-        raise RuntimeError("secret of somebody")
+        raise error("secret of somebody")
 
     monkeypatch.setattr("memories.admin.facts.pages.FactPage.gather", fails)
     admin.raise_request_exception = False
     fact = factories.fact(factories.end_user())
     answer = admin.get(fact_page(fact.pk))
-    assert answer.status_code == 500
+    assert (answer.status_code, answer.headers.get("Retry-After")) == (status, again)
     assert f'href="{reverse("admin:index")}"' in text_of(answer)
     assert "secret" not in text_of(answer)
 

@@ -1,4 +1,4 @@
-"""What `make soak` adds: rounds of the same fault, and a table of what was measured at the end."""
+"""What `make faults` adds: rounds of the same fault, and a table of what was measured at the end."""
 
 import time
 from collections.abc import Callable

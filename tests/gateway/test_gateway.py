@@ -5,9 +5,10 @@ import socket
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
 
 from memories.curation.access.keys import Binding
-from memories.gateway import gateway
+from memories.gateway import gateway, memory
 from memories.models import Session, Tenant, Turn
 from tests import factories
 from tests.commands.hub import wait_until
@@ -266,6 +267,36 @@ def test_without_an_endpoint_it_says_so(client: Client, settings: Any) -> None:
     settings.OPENAI_BASE_URL = settings.OPENAI_API_KEY = ""
     answer = client.post(asks("Hi"), user="u1")
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "no_endpoint")
+
+
+def test_connections_that_were_cut_are_made_again(client: Client, endpoint: Endpoint) -> None:
+    endpoint.responds(says("Hello."))
+    client.post(asks("Hi"), user="u1", session="s1")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert cursor.rowcount > 0
+    answer = client.post(asks("Hi", "Hello.", "And now?"), user="u1", session="s1")
+    assert answer.status_code == 200
+    assert answer.headers.get("x-memory-reason") != "error"
+    assert [text for _, text in stored()] == ["Hi", "Hello.", "And now?", "Hello."]
+
+
+@pytest.mark.parametrize("path", ["/chat/completions", "/messages"])
+def test_while_the_database_is_away_it_says_when_to_come_again(
+    client: Client, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    def away(**_: Any) -> None:
+        raise OperationalError("secret of somebody")
+
+    monkeypatch.setattr(memory, "authenticate_key", away)
+    answer = client.post(asks("Hi"), user="u1", path=path)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert "The database cannot answer" in answer.text
+    assert "secret" not in answer.text
+    assert endpoint.requests == []
 
 
 def test_what_it_cannot_read_goes_on_for_the_endpoint_to_refuse(client: Client, endpoint: Endpoint) -> None:

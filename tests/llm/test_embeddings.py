@@ -66,6 +66,21 @@ def test_batches_threads_and_forks_give_the_same_vectors() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.parametrize(
+    ("mode", "model", "needed"),
+    [
+        ("local", "use-multilingual-3", ["use-multilingual-3"]),
+        ("openai", "small", ["use-multilingual-3", "openai:small"]),
+        ("hashed", "hashed", ["hashed"]),
+    ],
+)
+def test_who_asks_an_endpoint_loads_what_judges_texts_as_well(
+    settings: LazySettings, mode: str, model: str, needed: list[str]
+) -> None:
+    settings.MEMORYHUB_EMBEDDINGS, settings.MEMORYHUB_EMBEDDING_MODEL = mode, model
+    assert embeddings.needed() == needed
+
+
 def test_text_is_cut_and_cleaned() -> None:
     assert embeddings.prepared("  a\0b\ud800 ") == "ab?"
     assert len(embeddings.prepared(" " * 5_000 + "x" * 5_000)) == embeddings.LONGEST_TEXT

@@ -33,9 +33,11 @@ class Command(BaseCommand):
         # Load them before the pool is forked, so that its processes share them. memories.tasks imports everything else.
         tokens.warm()
         client.warm()
-        # The pool embeds candidates. Without vectors it stores them, and the embedder logs what is wrong.
-        with suppress(EmbeddingError):
-            embeddings.warm()
+        # The pool embeds candidates, and judges them by the hub's own vectors. Without vectors it stores them, and the
+        # embedder logs what is wrong.
+        for model in embeddings.needed():
+            with suppress(EmbeddingError):
+                embeddings.warm(model)
         import_module("memories.tasks")
         with beside(Child("embedder", own_command("embedder")), grace=EMBEDDER_GRACE_SECONDS):
             keep_cluster()

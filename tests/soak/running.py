@@ -1,0 +1,168 @@
+"""A soak from its beginning to its end: the hub, all who use it, the faults, and what is looked at afterwards."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoryhub import embedded_postgres
+from tests.commands.hub import RUNNING, Hub, wait_until
+from tests.llm.endpoint import Endpoint
+from tests.soak import ending, faults, staff, stage
+from tests.soak.asking import Caller, Client
+from tests.soak.journal import Journal, of_kind, read
+from tests.soak.judge import CHECKS
+from tests.soak.model import Model
+from tests.soak.people import Chatter, Person, Talker
+from tests.soak.readers import Reader, Tools
+
+# The ids are the same in all tenants.
+TALKING = [Person(slug, f"p{n}", f"{letters}{n:03}") for slug, letters in stage.TENANTS.items() for n in (1, 2, 3)]
+CHATTING = [Person("alpha", "chatter", "gw001"), Person("beta", "chatter", "gw002")]
+AGENT, KEEPING = Person("beta", "agent-s", "mc001"), Person("beta", "keeper-s", "ke001")
+DESK, FADING = Person("alpha", "operator-s", "op001"), Person("gamma", "fader-s", "fd001")
+LEAVING = "ez"
+PASS = ("decay", "--tenant", FADING.tenant)
+
+
+class SoakHub(Hub):
+    """Its output is not on the disk that gets full: it tells which process is which."""
+
+    def __init__(self, home: Path, log: Path) -> None:
+        super().__init__(home)
+        self._log = log
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is made of; with a `pace` of 2 clients wait twice as long, for a machine with other work."""
+
+    seed: int
+    seconds: float
+    pace: float = 1.0
+
+
+class Soak:
+    """Journals of one run, on one clock that begins with the traffic."""
+
+    def __init__(self, folder: Path, hub: Hub, keys: stage.Keys, plan: Plan) -> None:
+        self.folder, self.hub, self.keys, self.seed = folder, hub, keys, plan.seed
+        self._pace = plan.pace
+        self._begun = time.monotonic()
+        self.log = self.journal("soak")
+        self.commands = staff.Commands(self.journal("commands"), hub.home)
+        self.chatters = [Chatter(self.caller(f"gateway-{one.prefix}", one.tenant), one) for one in CHATTING]
+
+    def journal(self, name: str) -> Journal:
+        return Journal(self.folder, name, self._begun)
+
+    def caller(self, name: str, tenant: str) -> Caller:
+        return Caller(self.hub.port, self.keys.tenants[tenant], self.journal(name))
+
+    def clients(self) -> Iterator[Client]:
+        for person in TALKING:
+            talker = Talker(self.caller(f"talker-{person.prefix}", person.tenant), person, self._seed(person.prefix))
+            yield self._client(f"talker {person.prefix}", talker.step, every=2.0)
+        for slug in stage.TENANTS:
+            known = [person for person in TALKING if person.tenant == slug]
+            reader = Reader(self.caller(f"reader-{slug}", slug), known, self._seed(slug))
+            yield self._client(f"reader {slug}", reader.step, every=1.0)
+        for chatter in self.chatters:
+            yield self._client(f"gateway {chatter.person.prefix}", chatter.step, every=2.0)
+        yield from self._staff()
+
+    def _staff(self) -> Iterator[Client]:
+        agent = Tools(Caller(self.hub.port, self.keys.agent, self.journal("mcp")), AGENT, self._seed("mcp"))
+        yield self._client("mcp", agent.step, every=1.0)
+        keeper = staff.Keeper(self.caller("keeper", KEEPING.tenant), KEEPING, self._seed("keeper"))
+        yield self._client("keeper", keeper.step, every=1.5)
+        yield self._client("fader", staff.Fader(self.caller("fader", FADING.tenant), FADING).step, every=5.0)
+        desk = self.caller("operator", DESK.tenant)
+        operator = staff.Operator(self.hub.port, desk, DESK, self.keys.operator, self._seed("operator"))
+        yield self._client("operator", operator.step, every=3.0)
+        eraser = staff.Eraser(
+            self.caller("eraser", FADING.tenant), self.commands, FADING.tenant, LEAVING, self._seed("")
+        )
+        yield self._client("eraser", eraser.step, every=75.0)
+        yield self._client("passes", self._forget, every=60.0)
+
+    def _client(self, name: str, step: Callable[[], None], *, every: float) -> Client:
+        return Client(name, step, every=every * self._pace)
+
+    def _forget(self) -> None:
+        self.commands.until_done(*PASS)
+
+    def _seed(self, name: str) -> str:
+        return f"{self.seed} {name}"
+
+    def use(self, break_things: Callable[[], None]) -> None:
+        """Everybody at once, while things are broken; what a client has begun it brings to its end."""
+        clients = list(self.clients())
+        for client in clients:
+            client.start()
+        try:
+            break_things()
+        finally:
+            for client in clients:
+                client.stop()
+        self.log.note(do="traffic ended", load=round(os.getloadavg()[2], 1))
+        for client in clients:
+            try:
+                client.end()
+            except (RuntimeError, TimeoutError) as error:
+                self.log.note(do="broke off", client=client.name, why=f"{error}: {error.__cause__!r}"[:300])
+
+    def close(self) -> None:
+        """Let the hub do what it has left; tell it once more what the gateway may have missed."""
+        ending.drain(self.hub, self.log)
+        for chatter in self.chatters:
+            chatter.close()
+        time.sleep(faults.SECOND)
+        ending.wait(self.hub)
+        self.commands.until_done(*PASS)
+
+    def look(self) -> None:
+        """Note what there is."""
+        callers = {slug: self.caller(f"end-{slug}", slug) for slug in stage.TENANTS}
+        for person in (*TALKING, *CHATTING):
+            ending.note_turns(callers[person.tenant], person, self.log)
+        ending.note_facts(callers[AGENT.tenant], AGENT, self.log)
+        journals = read(self.folder)
+        kept = {"keeper": KEEPING.tenant, "operator": DESK.tenant, "fader": FADING.tenant}
+        for name, tenant in kept.items():
+            for fact in dict.fromkeys(line["id"] for line in journals[name] if line["do"] in ("fact", "fades")):
+                ending.note_fact(callers[tenant], fact, self.log)
+        ending.note_extraction(self.hub, self.log)
+        gone = [line["person"] for line in of_kind(journals, "erased")]
+        ending.note_traces(self.hub, self.log, gone)
+        for command in CHECKS:
+            self.commands.run(command, at_end=True)
+
+
+@contextmanager
+def _up(home: Path, folder: Path, environ: dict[str, str]) -> Iterator[Hub]:
+    hub = SoakHub(home, folder / "hub.log")
+    hub.run("up", **environ)
+    try:
+        wait_until(lambda: RUNNING in hub.text or not hub.is_running())
+        if not hub.is_running():
+            raise ChildProcessError(f"The hub does not start:\n{hub.text[-2000:]}")
+        yield hub
+    finally:
+        hub.end()
+        embedded_postgres.stop(home)
+
+
+def soak(endpoint: Endpoint, stood: stage.Stage, folder: Path, plan: Plan) -> None:
+    """Its journals are in `folder`."""
+    model = Model()
+    endpoint.responds(model)
+    with _up(stood.home, folder, {**stage.SETTINGS, "OPENAI_BASE_URL": endpoint.url, **stood.clock.environ}) as hub:
+        one = Soak(folder, hub, stage.make_keys(stood.home, (AGENT.tenant, AGENT.user_id)), plan)
+        model.journal = one.journal("model")
+        rig = faults.Rig(hub, model, stood.disk, stood.clock)
+        one.use(lambda: faults.carry_out(rig, plan.seed, until=plan.seconds, journal=one.log))
+        one.close()
+        one.look()
