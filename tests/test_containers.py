@@ -43,7 +43,8 @@ def test_every_documented_setting_reaches_the_containers() -> None:
     """What stood open: two dozen of them were documented and dropped."""
     assert {"MEMORYHUB_OIDC_URL", "MEMORYHUB_SECOND_FACTOR", "MEMORYHUB_RERANK_API_KEY"} <= documented()
     for service in ("web", "worker"):
-        assert documented() - OF_COMPOSE - OF_EMBEDDED - {"MEMORYHUB_OWNER_URL"} == set(SERVICES[service]["environment"])
+        expected = documented() - OF_COMPOSE - OF_EMBEDDED - {"MEMORYHUB_OWNER_URL"}
+        assert expected == set(SERVICES[service]["environment"])
     assert documented() - OF_COMPOSE - OF_EMBEDDED == set(SERVICES["migrate"]["environment"])
     assert documented() >= OF_COMPOSE
 
