@@ -140,6 +140,18 @@ def ledger_is_writable(**_: Any) -> list[CheckMessage]:
 
 
 @register()
+def nightly_backup_has_an_end(**_: Any) -> list[CheckMessage]:
+    nightly = settings.MEMORYHUB_BACKUP_NIGHTLY
+    if nightly == "base" and not settings.MEMORYHUB_ARCHIVE:
+        hint = "Set MEMORYHUB_ARCHIVE, or MEMORYHUB_BACKUP_NIGHTLY=dump."
+        return [Error("Nightly base backups have no archive to go to.", hint=hint, id="memories.E015")]
+    if nightly and not settings.MEMORYHUB_BACKUP_DAYS:
+        hint = "Set MEMORYHUB_BACKUP_DAYS to the days after which backups are deleted, e.g. 14."
+        return [Error("Nightly backups have no end.", hint=hint, id="memories.E015")]
+    return []
+
+
+@register()
 def archive_can_be_used(**_: Any) -> list[CheckMessage]:
     """Whoever was erased leaves the backups with the days; the WAL of another server is not the hub's to archive."""
     archive = settings.MEMORYHUB_ARCHIVE

@@ -84,6 +84,10 @@ MEMORYHUB_ERASURE_LEDGER = env.text("MEMORYHUB_ERASURE_LEDGER", str(HOME / "eras
 MEMORYHUB_BACKUP_DAYS = env.integer("MEMORYHUB_BACKUP_DAYS", 0, low=1, high=3_650)
 # Where the embedded server keeps its WAL and base backups. Its processes read the variable themselves. "": nowhere.
 MEMORYHUB_ARCHIVE = env.text("MEMORYHUB_ARCHIVE")
+# What the hub makes each night by itself, from this hour in UTC on, and where it puts dumps.
+MEMORYHUB_BACKUP_NIGHTLY = env.choice("MEMORYHUB_BACKUP_NIGHTLY", "", ("", "dump", "base"))
+MEMORYHUB_BACKUP_HOUR = env.integer("MEMORYHUB_BACKUP_HOUR", 2, low=0, high=23)
+MEMORYHUB_BACKUP_FOLDER = env.text("MEMORYHUB_BACKUP_FOLDER", str(HOME / "backups"))
 # Hours in which tables may be locked to remove erased texts from the disk. "": never.
 MEMORYHUB_REWRITE_WINDOW = env.window("MEMORYHUB_REWRITE_WINDOW")
 PORT = env.integer("MEMORYHUB_PORT", 8000, low=1, high=65535)

@@ -11,13 +11,22 @@ from typing import Any
 
 import pytest
 import yaml
+from django.conf import settings
 from django.db import OperationalError, transaction
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from memories.api import metrics
-from memories.models import DailySpending, DecayPass, EndpointState, LanguageModel, SessionQueue, WorkerHeartbeat
+from memories.models import (
+    Backup,
+    DailySpending,
+    DecayPass,
+    EndpointState,
+    LanguageModel,
+    SessionQueue,
+    WorkerHeartbeat,
+)
 from memories.telemetry import families
 from tests import factories
 from tests.api.test_counting import home
@@ -76,6 +85,9 @@ BY_LABELS_THAT_COME = (
     "model_call_seconds_count",
     "model_failures_total",
     "mcp_calls_total",
+    # Where WAL is archived.
+    "archive_age_seconds",
+    "archive_failures_total",
 )
 
 
@@ -162,6 +174,18 @@ def _crowded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(metrics, "FIGURES", tuple(database if one is metrics.database else one for one in metrics.FIGURES))
 
 
+def _archiving(patch: pytest.MonkeyPatch) -> None:
+    def archiver() -> Iterator[Any]:
+        yield metrics._gauge("archive_age_seconds", "", [((), 3600)])
+
+    patch.setattr(metrics, "FIGURES", (*metrics.FIGURES, archiver))
+
+
+def _unsaved(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(settings, "MEMORYHUB_BACKUP_NIGHTLY", "dump")
+    Backup.objects.update(started_at=ago(days=2))
+
+
 def _erring() -> None:
     for _ in range(95):
         families.note_request("api/v1/context", "POST", 200, 0.01)
@@ -201,8 +225,11 @@ CAUSES: dict[str, Callable[..., Any]] = {
     "MemoryHubForgettingHeld": lambda: factories.decay_pass(factories.tenant(), state="held"),
     "MemoryHubForgettingLate": lambda: DecayPass.objects.update(finished_at=ago(days=3)),
     "MemoryHubDiskFilling": _full,
+    "MemoryHubBackupLate": _unsaved,
+    "MemoryHubArchiveFailing": _archiving,
     "MemoryHubConnectionsShort": _crowded,
 }
+PATCHING = (_away, _full, _crowded, _archiving, _unsaved)
 
 
 def works() -> None:
@@ -211,6 +238,7 @@ def works() -> None:
     for kind in ("cluster", "embedder"):
         WorkerHeartbeat.objects.create(name=kind, kind=kind, beat_at=now, started_at=now)
     factories.decay_pass(factories.tenant(), state="done", finished_at=ago(hours=9))
+    Backup.objects.create(kind="dump", started_at=ago(hours=9), finished_at=ago(hours=9))
 
 
 @pytest.mark.django_db
@@ -224,7 +252,7 @@ def test_each_alert_is_caused(monkeypatch: pytest.MonkeyPatch, settings: Any) ->
         with monkeypatch.context() as patch, transaction.atomic():
             before = read()
             WorkerHeartbeat.objects.update(beat_at=timezone.now())
-            cause(*([patch] if cause in (_away, _full, _crowded) else []))
+            cause(*([patch] if cause in PATCHING else []))
             tests.append(played(name, before, read()))
             transaction.set_rollback(True)
     before = read()

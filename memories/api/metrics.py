@@ -55,6 +55,14 @@ FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Pr
 QUEUES: Mapping[str, Any] = {"extraction": SessionQueue, "working_memory": WorkingMemory}
 # An erasure in these is up to the workers.
 AT_WORK = (CaseState.APPROVED, CaseState.RUNNING, CaseState.VERIFYING)
+# Age of the last backup; whether WAL is archived, the age of what was archived last, and failures.
+BACKUPS = """
+    SELECT extract(epoch FROM clock_timestamp() - coalesce(
+        (SELECT max(started_at) FROM memories_backup WHERE NOT failed), (SELECT min(applied) FROM django_migrations)
+    )), current_setting('archive_mode') <> 'off', greatest(0, extract(epoch FROM clock_timestamp() - greatest(
+        last_archived_time, pg_postmaster_start_time()
+    ))), failed_count FROM pg_stat_archiver
+"""
 VECTORS: Mapping[str, Any] = {"facts": Fact, "episodes": Episode, "diary": DiaryEntry, "store_items": StoreItem}
 
 
@@ -218,6 +226,21 @@ def disk() -> Iterator[Metric]:
     yield _gauge("disk_free_bytes", "What is free of it.", [((), usage.free)])
 
 
+def backups() -> Iterator[Metric]:
+    nightly = int(bool(settings.MEMORYHUB_BACKUP_NIGHTLY))
+    yield _gauge("backup_nightly", "Whether the hub is to make a backup each night.", [((), nightly)])
+    with connection.cursor() as cursor:
+        cursor.execute(BACKUPS)
+        age, *archiver = cursor.fetchone()
+    says = "Since the last backup was begun; where none was, since the database was made."
+    yield _gauge("backup_age_seconds", says, [((), age)])
+    is_on, archived, failed = archiver
+    if is_on:
+        says = "Since WAL was archived, or the server started. None: it is not archived."
+        yield _gauge("archive_age_seconds", says, [((), archived)])
+        yield _counter("archive_failures", "Attempts to archive WAL that failed. None: likewise.", [((), failed)])
+
+
 FIGURES: tuple[Callable[[], Iterator[Metric]], ...] = (
     workers,
     queues,
@@ -228,6 +251,7 @@ FIGURES: tuple[Callable[[], Iterator[Metric]], ...] = (
     forgetting,
     database,
     disk,
+    backups,
 )
 
 

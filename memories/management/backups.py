@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection
 from psycopg.conninfo import make_conninfo
 
 from memories.management import merged_migrations
-from memories.models import Operator, Tenant
+from memories.models import Backup, Operator, Tenant
 from memoryhub import embedded_postgres
 
 RESTORE = ("--no-owner", "--no-privileges", "--no-comments", "--file=-")
@@ -61,7 +61,8 @@ def write(path: Path) -> int:
         raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
     try:
         with os.fdopen(descriptor, "r+b") as file:
-            _run("pg_dump", "--format=custom", "--no-unlogged-table-data", _conninfo(), stdout=file.fileno())
+            options = ("--format=custom", "--no-unlogged-table-data", f"--exclude-table-data={Backup._meta.db_table}")
+            _run("pg_dump", *options, _conninfo(), stdout=file.fileno())
             size = file.seek(0, os.SEEK_END)
             file.write(_seal(file, size))
             file.flush()

@@ -4,6 +4,7 @@ from memories.models.access.api_keys import APIKey, Scope, ThrottleCounter, Writ
 from memories.models.access.idempotency import IdempotencyRecord
 from memories.models.access.operators import FailedSignIns, Language, Operator, OperatorMail, SavedFilter
 from memories.models.actors import ActorKind
+from memories.models.backups import Backup
 from memories.models.conversations.conversations import SAID_AT, Role, Session, SessionQueue, Turn, said_at
 from memories.models.conversations.runs import ExtractionRun, ModelUse
 from memories.models.conversations.serving import ServedDay
@@ -77,6 +78,7 @@ __all__ = [
     "Asker",
     "AuditEvent",
     "AuditSeal",
+    "Backup",
     "Batch",
     "CaseState",
     "CaseType",

@@ -48,6 +48,7 @@ def test_all_is_well() -> None:
 def test_it_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch, settings: Any, port: int) -> None:
     settings.MEMORYHUB_LLM, settings.OPENAI_BASE_URL = "openai", f"http://127.0.0.1:{free_port()}/v1"
     settings.MEMORYHUB_LEASE_SECONDS = 1
+    settings.MEMORYHUB_BACKUP_NIGHTLY, settings.MEMORYHUB_BACKUP_DAYS = "dump", 14
     monkeypatch.setattr(doctor, "FREE_BYTES", 2**60)
     monkeypatch.setattr(doctor, "CLOCK_SECONDS", -1.0)
     monkeypatch.setattr(doctor, "VECTOR", (99, 0))
@@ -55,8 +56,8 @@ def test_it_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch, s
     monkeypatch.setattr(health, "lacking_migrations", lambda: "The database lacks migrations: run manage.py migrate.")
     with socket.create_server(("127.0.0.1", port)):
         monkeypatch.setattr(doctor, "PATIENCE_SECONDS", 0.1)
-        said = told(wrong=8)
-    well = {"database", "roles", "row security", "embedding", "pooler", "keys"}
+        said = told(wrong=9)
+    well = {"database", "roles", "row security", "embedding", "pooler", "keys", "archive"}
     assert {name for name, verdict in said.items() if verdict.startswith("ok")} == well
     for name, advice in {
         "package": "Uninstall both",
@@ -66,6 +67,7 @@ def test_it_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch, s
         "tables": "run manage.py migrate",
         "clock": "NTP",
         "port": "set MEMORYHUB_PORT",
+        "backup": "Does a worker run?",
         "model": "does not answer",
     }.items():
         assert advice in said[name], said

@@ -32,6 +32,7 @@ def test_each_runs_a_command_of_this_installation(
     options: tuple[str, ...], commands: dict[str, str], tmp_path: Path, settings: Any
 ) -> None:
     settings.HOME = tmp_path / "home"
+    settings.MEMORYHUB_ARCHIVE = "/srv/archive"
     (folder := tmp_path / "units").mkdir()
     units = written(folder, *options)
     assert set(units) == {f"{name}.service" for name in commands}
@@ -42,7 +43,7 @@ def test_each_runs_a_command_of_this_installation(
         assert run == command
         load_command_class(get_commands()[run], run)
         assert service["Environment"] == f"MEMORYHUB_HOME={settings.HOME}"
-        assert service["ReadWritePaths"] == str(settings.HOME)
+        assert service["ReadWritePaths"] == f"{settings.HOME} /srv/archive"
         goes_on = command != "migrate"
         assert ("Install" in units[f"{name}.service"]) == ("Restart" in service) == goes_on
         assert ("owner.env" in (folder / f"{name}.service").read_text()) != goes_on

@@ -13,6 +13,7 @@ from django.core.management import CommandError
 
 from memories.management import base_backups
 from memoryhub.embedded_postgres import archive
+from memoryhub.embedded_postgres.place import Place
 
 NAME = "000000010000000000000003"
 DAY = timedelta(days=1)
@@ -84,7 +85,7 @@ def test_a_folder_belongs_to_one_cluster(kept: Path, tmp_path: Path) -> None:
     data = tmp_path / "base/data"
     (data / "global").mkdir(parents=True)
     (data / "global/pg_control").write_bytes(struct.pack("=Q", 7) + bytes(100))
-    place = archive.Place(tmp_path / "base", tmp_path, None)
+    place = Place(tmp_path / "base", tmp_path, None)
     assert archive.prepare(place, kept) == ""
     (kept / "cluster").write_text("8")
     assert "of another cluster" in archive.prepare(place, kept)
@@ -161,7 +162,7 @@ def test_wal_that_was_not_archived_counts(kept: Path, tmp_path: Path) -> None:
 def test_old_backups_go_with_their_wal_and_the_newest_stays(
     kept: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    place = archive.Place(tmp_path / "postgres", tmp_path, None)
+    place = Place(tmp_path / "postgres", tmp_path, None)
     monkeypatch.setattr(base_backups, "locate", lambda home: place)
     for name in ("data", "data.before-20261118T120000Z", "data.before-20261126T120000Z"):
         (place.base / name).mkdir(parents=True)

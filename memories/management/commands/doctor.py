@@ -7,6 +7,7 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from datetime import UTC, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -23,15 +24,19 @@ from memories.api import health
 from memories.conf import shared_keys
 from memories.exceptions import MemoryHubError
 from memories.llm import client, embeddings
-from memories.management import policies
-from memories.models import WorkerHeartbeat
+from memories.management import base_backups, policies
+from memories.models import Backup, WorkerHeartbeat
 from memoryhub import VERSION
+from memoryhub.embedded_postgres import archive
+from memoryhub.embedded_postgres.place import locate
 
 # With less a PostgreSQL that is busy can come to a halt.
 FREE_BYTES = 2**30
 # Leases and days are counted by the database's clock, requests by the hosts'.
 CLOCK_SECONDS = 5.0
 VECTOR = (0, 8)
+# As the alert has it.
+BACKUP_AGE = timedelta(hours=36)
 PATIENCE_SECONDS = 5.0
 # A pooler may happen to give a connection the same process again.
 LOOKS_AT_SESSIONS = 5
@@ -257,6 +262,48 @@ def _size(count: int) -> str:
     return f"{count / 2**30:.1f} GiB"
 
 
+def backup() -> str:
+    """Whether the hub has made the backups that it is to make."""
+    last = Backup.objects.made().order_by("started_at").last()
+    said = f"the last one is of {last.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if last else "none was made"
+    if not settings.MEMORYHUB_BACKUP_NIGHTLY:
+        return f"{said}; none is made each night (MEMORYHUB_BACKUP_NIGHTLY)"
+    failed = Backup.objects.order_by("started_at").last()
+    if failed and failed.failed:
+        at = f"{failed.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        raise Wrong(f"{said}, and one failed at {at}. The worker's log says why, or manage.py backup --nightly.")
+    if last is None or timezone.now() - last.started_at > BACKUP_AGE:
+        raise Wrong(f"{said}, and one is to be made each night. Does a worker run? Or run manage.py backup --nightly.")
+    return said
+
+
+def archive_of_wal() -> str:
+    """Whether the embedded server archives, whether there is room, and whether there is a way back."""
+    kept = archive.folder()
+    if kept is None:
+        return "none (MEMORYHUB_ARCHIVE)"
+    problem = archive.prepare(locate(settings.HOME), kept)
+    if problem:
+        raise Wrong(problem)
+    free = shutil.disk_usage(kept).free
+    if free < FREE_BYTES:
+        raise Wrong(f"{_size(free)} free in {kept}. Free some: the server keeps its WAL until then.")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('archive_mode'), coalesce(last_failed_time > last_archived_time, "
+            "last_failed_time IS NOT NULL) FROM pg_stat_archiver"
+        )
+        mode, fails = cursor.fetchone()
+    if mode == "off":
+        raise Wrong("the server runs without it. Stop the hub and all of its commands, and start it again.")
+    if fails:
+        raise Wrong("the last attempt to archive WAL failed. The end of $MEMORYHUB_HOME/postgres/server.log says why.")
+    covered = base_backups.covered(kept)
+    if covered is None:
+        raise Wrong("it leads nowhere without a base backup. Run manage.py backup --base.")
+    return f"leads back to {base_backups.shown(covered[0])}, {_size(free)} free"
+
+
 LOOKS: dict[str, Callable[[], str]] = {
     "package": package,
     "settings": configuration,
@@ -270,6 +317,8 @@ LOOKS: dict[str, Callable[[], str]] = {
     "keys": keys,
     "clock": clock,
     "port": port,
+    "backup": backup,
+    "archive": archive_of_wal,
     "model": model,
     "embedding": embedding,
 }

@@ -125,7 +125,7 @@ def text_of(unit: Unit, *, user: str, folder: Path) -> str:
         user=_plain(user),
         files="\n".join(f"EnvironmentFile=-{_plain(str(folder / name))}" for name in files),
         home=home,
-        written=" ".join(_plain(path) for path in (home, settings.MEMORYHUB_ARCHIVE) if path),
+        written=" ".join(_plain(path) for path in [home, *_written_besides()]),
         program=" ".join(map(_plain, program())),
         command=unit.command,
         goes_on="RemainAfterExit=yes" if unit.is_once else "Restart=always\nRestartSec=2",
@@ -134,6 +134,14 @@ def text_of(unit: Unit, *, user: str, folder: Path) -> str:
         stop_seconds=STOP_SECONDS,
     )
     return text if unit.is_once else text + INSTALLED
+
+
+def _written_besides() -> list[str]:
+    """Folders outside the home that backups are written to."""
+    home = Path(settings.HOME).resolve()
+    dumps = settings.MEMORYHUB_BACKUP_FOLDER if settings.MEMORYHUB_BACKUP_NIGHTLY == "dump" else ""
+    folders = [Path(path) for path in (settings.MEMORYHUB_ARCHIVE, dumps) if path]
+    return [str(path) for path in folders if not path.resolve().is_relative_to(home)]
 
 
 def program() -> list[str]:

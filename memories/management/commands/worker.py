@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from memories.db import reach, statement_timeouts
 from memories.exceptions import EmbeddingError
 from memories.jobs.cluster import GRACE_SECONDS, keep_cluster
+from memories.jobs.nightly_backup import NightlyBackup
 from memories.jobs.supervision import Child, beside, follow_parent, own_command
 from memories.llm import client, embeddings, tokens
 from memories.telemetry import slots
@@ -39,5 +40,6 @@ class Command(BaseCommand):
             with suppress(EmbeddingError):
                 embeddings.warm(model)
         import_module("memories.tasks")
-        with beside(Child("embedder", own_command("embedder")), grace=EMBEDDER_GRACE_SECONDS):
+        embedder = beside(Child("embedder", own_command("embedder")), grace=EMBEDDER_GRACE_SECONDS)
+        with embedder, beside(NightlyBackup(), grace=EMBEDDER_GRACE_SECONDS):
             keep_cluster()

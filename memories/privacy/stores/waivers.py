@@ -92,6 +92,7 @@ WAIVERS = (
     Waiver("memories.RetentionPass", "counts by code"),
     Waiver("memories.AuditSeal", "keyed digests of audit events"),
     Waiver("memories.TableRewrite", "names of tables, and times"),
+    Waiver("memories.Backup", "times and sizes"),
     Waiver("auth.Group", "staff roles"),
     Waiver("auth.Permission", "part of the program"),
     Waiver("contenttypes.ContentType", "part of the program"),
