@@ -47,6 +47,7 @@ OPEN = {
     "memories_failedsignins": "of the hub",
     "memories_embeddingspace": "of the hub",
     "memories_tablerewrite": "of the hub",
+    "memories_backup": "of the hub",
     "memories_workerheartbeat": "of the hub",
 }
 LOCK_TIMEOUT, PAUSES = "2s", (0.5, 1, 2, 4, 8)
