@@ -59,6 +59,8 @@ def test_one_process_makes_it_and_says_so(folder: Path, capsys: pytest.CaptureFi
         # Another host is at it.
         other.execute("SELECT pg_advisory_lock(%s)", [nightly_backups.BACKUP_LOCK])
         call_command("backup", "--nightly")
+        # A session ends some time after its connection.
+        other.execute("SELECT pg_advisory_unlock(%s)", [nightly_backups.BACKUP_LOCK])
     assert not folder.exists()
     call_command("backup", "--nightly")
     [path] = folder.iterdir()
