@@ -150,7 +150,7 @@ def _verdicts(judged: Sequence[Verdict]) -> str:
 def _drained(journals: Journals) -> str:
     for line in of_kind(journals, "drained"):
         if line["seconds"] is not None:
-            return f"The queue was empty {line['seconds']:.0f} s after the last request."
+            return f"The queue was empty {line['seconds']:.0f} s after the last client had ended."
     return "The queue did not drain."
 
 
