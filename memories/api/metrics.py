@@ -74,7 +74,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return HttpResponse(text, status=403, content_type="text/plain; charset=utf-8")
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Hub())
-    registry.register(Counted())
+    registry.register(ProcessCounts())
     with reach.everything():
         figures = generate_latest(registry)
     return HttpResponse(figures, content_type=CONTENT_TYPE_LATEST)
@@ -109,7 +109,7 @@ class Hub(Collector):
         return ()
 
 
-class Counted(Collector):
+class ProcessCounts(Collector):
     """What processes have counted; also without a database."""
 
     def collect(self) -> Iterator[Metric]:

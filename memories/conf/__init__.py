@@ -33,7 +33,7 @@ from memories.conf.endpoints import (
     reranking,
     throttle,
 )
-from memories.conf.kinds import CATEGORIES, Group, Number, NumberKind, shown
+from memories.conf.kinds import CATEGORIES, Number, NumberKind, SettingGroup, shown
 from memories.conf.numbers import (
     FADING,
     NUMBERS,
@@ -60,7 +60,6 @@ __all__ = [
     "NUMBERS",
     "OF_THE_ENVIRONMENT",
     "EmbeddingConfig",
-    "Group",
     "LLMConfig",
     "Number",
     "NumberKind",
@@ -70,6 +69,7 @@ __all__ = [
     "Rate",
     "RerankConfig",
     "Rules",
+    "SettingGroup",
     "contradictions",
     "decrypted_model_key",
     "decrypted_webhook_secret",

@@ -26,7 +26,7 @@ class Number:
     """One number of the rules. `zero` is what 0 means where the range begins above it."""
 
     kind: NumberKind
-    group: "Group"
+    group: "SettingGroup"
     label: str
     says: str
     lowest: float
@@ -64,12 +64,12 @@ class Number:
         return f"{ends}{never}" + (f", 0: {self.zero}" if self.zero else "")
 
 
-class Group(StrEnum):
+class SettingGroup(StrEnum):
     """What belongs together on the page and in the documentation, with a sentence about it."""
 
     says: str
 
-    def __new__(cls, title: str, says: str) -> "Group":
+    def __new__(cls, title: str, says: str) -> "SettingGroup":
         group = str.__new__(cls, title)
         group._value_ = title
         group.says = says

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from memories.context.rendering import FILE_CUT, Line, render
+from memories.context.rendering import FILE_CUT, MemoryLine, render
 from memories.llm import tokens
 from memories.text.memory_block import ENGLISH, Frame
 
@@ -16,10 +16,10 @@ class Block:
     """
 
     def __init__(self, max_tokens: int, tokenizer: str, frame: Frame = ENGLISH) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[MemoryLine] = []
         # Tokens of each line, with its line break.
         self.costs: list[int] = []
-        self.left_out: list[Line] = []
+        self.left_out: list[MemoryLine] = []
         self.room = max_tokens - tokens.count_once(frame.empty, tokenizer)
         self._frame = frame
         self._max_tokens = max_tokens
@@ -42,7 +42,7 @@ class Block:
         """The rendered text."""
         return render(self.lines, self._frame)
 
-    def offer(self, lines: Iterable[Line]) -> None:
+    def offer(self, lines: Iterable[MemoryLine]) -> None:
         """Take the lines, up to the first that does not fit. Of that one take what fits, if it may be cut."""
         for line in lines:
             if self.is_full or not (self._takes(line) or self._takes_part(line)):
@@ -59,7 +59,7 @@ class Block:
                 self.costs[place] = cost
                 self.lines[place] = replace(line, text=line.whole, whole=None)
 
-    def _takes_part(self, line: Line) -> bool:
+    def _takes_part(self, line: MemoryLine) -> bool:
         """Take the first parts of the line that fit, with the mark; False unless the second one fits."""
         room = self.room - self._cost(FILE_CUT)
         if (title := line.title(self._frame)) not in self._titles:
@@ -79,7 +79,7 @@ class Block:
     def _cost(self, text: str) -> int:
         return tokens.count_once(text + "\n", self._tokenizer)
 
-    def _takes(self, line: Line) -> bool:
+    def _takes(self, line: MemoryLine) -> bool:
         cost = added = self._cost(line.text)
         if (title := line.title(self._frame)) not in self._titles:
             added += self._cost(title)

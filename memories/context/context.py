@@ -16,12 +16,9 @@ from django.db.models import F
 from memories import conf
 from memories.context import log, recalled_turns
 from memories.context.budget import Block
-from memories.context.diary import diary_lines
 from memories.context.facts import FactLines, fact_lines
-from memories.context.files import file_lines
-from memories.context.graph import graph_lines
-from memories.context.groups import group_lines
-from memories.context.rendering import Line, episode_line, profile_line, text_of, turn_line
+from memories.context.other_memories import diary_lines, file_lines, graph_lines, group_lines
+from memories.context.rendering import MemoryLine, episode_line, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
 from memories.models import SAID_AT, EndUser, Role, Section, Tenant, Turn
@@ -117,7 +114,7 @@ class _Sequence(NamedTuple):
     left out a tenth of LoCoMo's answers were.
     """
 
-    lines: list[Line]
+    lines: list[MemoryLine]
     texts: list[str]
     beyond: list[tuple[str, str]]
     ranked: set[uuid.UUID]
@@ -212,7 +209,7 @@ def _log(task: _Task, built: Context, key_id: uuid.UUID | None, *, took: float) 
 
 def _sequence(task: _Task) -> _Sequence:
     """Every line but those of recalled turns, without the turns and episodes that the window shows."""
-    profile = defaultdict[str, list[Line]](list)
+    profile = defaultdict[str, list[MemoryLine]](list)
     for section, pk, summary in task.audience.profile:
         profile[section].append(profile_line(row_id=pk, section=section, summary=summary, frame=task.frame))
     facts = _facts(task)
@@ -241,7 +238,7 @@ def _facts(task: _Task) -> FactLines:
     return fact_lines(task.person, viewer, task.query, limit=limit, rules=rules, now=task.now)
 
 
-def _graph(task: _Task, facts: FactLines) -> list[Line]:
+def _graph(task: _Task, facts: FactLines) -> list[MemoryLine]:
     request = task.request
     if "graph" not in request.include:
         return []
@@ -250,21 +247,21 @@ def _graph(task: _Task, facts: FactLines) -> list[Line]:
     return graph_lines(task.person, viewer, request.query, told=told, rules=task.rules, now=task.now)
 
 
-def _groups(task: _Task) -> list[Line]:
+def _groups(task: _Task) -> list[MemoryLine]:
     request = task.request
     if not task.audience.has_groups or "groups" not in request.include or request.as_of is not None:
         return []
     return group_lines(task.person, task.query)
 
 
-def _files(task: _Task) -> list[Line]:
+def _files(task: _Task) -> list[MemoryLine]:
     request = task.request
     if "files" not in request.include or request.as_of is not None:
         return []
     return file_lines(task.person, agent_id=request.agent_id, now=task.now)
 
 
-def _diary(task: _Task) -> list[Line]:
+def _diary(task: _Task) -> list[MemoryLine]:
     request = task.request
     if "diary" not in request.include or request.as_of is not None:
         return []
@@ -294,7 +291,7 @@ def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
     return ordered[:limit], ordered[limit:]
 
 
-def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None) -> Line:
+def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None) -> MemoryLine:
     return episode_line(
         row_id=episode.id,
         summary=episode.summary,
@@ -304,7 +301,7 @@ def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None) -> Line
     )
 
 
-def _unextracted(task: _Task) -> list[Line]:
+def _unextracted(task: _Task) -> list[MemoryLine]:
     """The newest turns beyond their session's watermark. The newest take the budget first."""
     person, window = task.person, task.window
     turns = Turn.objects.filter(tenant=person.tenant, end_user=person, number__gt=F("session__queue__extracted_number"))

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from memories import conf
-from memories.context.rendering import Line, fact_line
+from memories.context.rendering import MemoryLine, fact_line
 from memories.llm.reranking import Candidate
 from memories.models import Category, EndUser, Trust
 from memories.models.memories.visibility import Viewer
@@ -29,8 +29,8 @@ _Parts = Mapping[int, Mapping[str, float]]
 class FactLines:
     """Lines of standing instructions and of the ranked facts; ids of facts beyond the limit; the texts of all lines."""
 
-    instructions: list[Line] = field(default_factory=list)
-    ranked: list[Line] = field(default_factory=list)
+    instructions: list[MemoryLine] = field(default_factory=list)
+    ranked: list[MemoryLine] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 
@@ -142,7 +142,7 @@ def _line(
     place: int,
     rules: conf.Rules,
     day: datetime,
-) -> Line:
+) -> MemoryLine:
     """Without a query the score of a fact is its confidence."""
     if ranked is not None:
         parts = ranked.ranking.parts(at) | dict(reranked)

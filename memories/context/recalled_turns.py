@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.context.rendering import Line, text_of, turn_line
+from memories.context.rendering import MemoryLine, text_of, turn_line
 from memories.context.window import OpenWindow
 from memories.db import binary_rows
 from memories.llm.reranking import Candidate
@@ -54,7 +54,7 @@ _LATEST = f"""
     )
     SELECT {", ".join(SHOWN)} FROM counted WHERE newer <= %(room)s ORDER BY {_NEWEST}
 """  # noqa: S608  (columns of our own model)
-_Recalled = list[tuple[Turn, Line]]
+_Recalled = list[tuple[Turn, MemoryLine]]
 
 
 class _Bounds(NamedTuple):
@@ -73,17 +73,17 @@ def batches(
     *,
     room: int,
     texts: Sequence[str],
-) -> Iterator[list[Line]]:
+) -> Iterator[list[MemoryLine]]:
     """Lines in their order, first about as many as fill so many tokens of `room`.
 
     Turns in the window and of other conversations are left out. Turns that repeat one of `texts` (those of facts and
     episodes) come last.
     """
     folded = sorted(map(fold, texts), key=len)
-    repeating: list[Line] = []
+    repeating: list[MemoryLine] = []
     bounds = _Bounds(window, conversations, room)
     for recalled in _answering(person, query, bounds) if query else [_latest(person, bounds)]:
-        told: list[Line] = []
+        told: list[MemoryLine] = []
         for turn, line in recalled:
             if may_be_recalled(turn):
                 (repeating if _repeats(turn, folded) else told).append(line)

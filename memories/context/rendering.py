@@ -50,7 +50,7 @@ _DEEPEST = 12
 
 
 @dataclass(frozen=True)
-class Line:
+class MemoryLine:
     """One memory as one line; (`heading`, `place`) is where the rendered block shows it."""
 
     kind: str
@@ -72,35 +72,39 @@ class Line:
         return frame.headings[self.heading].replace(NAMED, self.name)
 
 
-def profile_line(*, row_id: uuid.UUID, section: str, summary: str, frame: Frame = ENGLISH) -> Line:
+def profile_line(*, row_id: uuid.UUID, section: str, summary: str, frame: Frame = ENGLISH) -> MemoryLine:
     """`- Work: …` and its like (rules.md, 9.1)."""
     place = list(PROFILE_LINES).index(section)
-    return Line("profile", row_id, f"- {frame.labels[place]}{one_line(summary)}", PROFILE_LINES[section], (place,))
+    return MemoryLine(
+        "profile", row_id, f"- {frame.labels[place]}{one_line(summary)}", PROFILE_LINES[section], (place,)
+    )
 
 
-def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str, float]) -> Line:
+def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str, float]) -> MemoryLine:
     """`- [category | 0.95] content`; a correction also names what to avoid."""
     has_error = fact.category == Category.CORRECTION and fact.source_error
     avoid = f" (avoid: {one_line(fact.source_error)})" if has_error else ""
     text = f"- [{fact.category} | {fact.confidence:.2f}] {one_line(fact.content)}{avoid}"
-    return Line("fact", fact.id, text, FACTS, (place,), score=score, score_parts=score_parts)
+    return MemoryLine("fact", fact.id, text, FACTS, (place,), score=score, score_parts=score_parts)
 
 
-def triple_line(triple: GraphTriple, *, place: int, score: float, score_parts: dict[str, float]) -> Line:
+def triple_line(triple: GraphTriple, *, place: int, score: float, score_parts: dict[str, float]) -> MemoryLine:
     """`- [since 2024-03-01] Max works at Acme`, with the days in UTC since and until when it holds, if known."""
     limits = (("since", triple.valid_from), ("until", triple.valid_to))
     holds = " ".join(f"{word} {at.astimezone(UTC).date().isoformat()}" for word, at in limits if at)
     text = f"- [{holds}] " if holds else "- "
     said = one_line(strip_invisible(triple.sentence))
-    return Line("triple", triple.pk, text + said, GRAPH, (place,), score=score, score_parts=score_parts)
+    return MemoryLine("triple", triple.pk, text + said, GRAPH, (place,), score=score, score_parts=score_parts)
 
 
 def episode_line(
     *, row_id: uuid.UUID, summary: str, ended_at: datetime, score: float | None, score_parts: dict[str, float]
-) -> Line:
+) -> MemoryLine:
     """`- [2026-11-03] summary`, with the day in UTC on which it ended, which orders the lines."""
     day = ended_at.astimezone(UTC).date().isoformat()
-    return Line("episode", row_id, f"- [{day}] {one_line(summary)}", EPISODES, (ended_at, row_id), score, score_parts)
+    return MemoryLine(
+        "episode", row_id, f"- [{day}] {one_line(summary)}", EPISODES, (ended_at, row_id), score, score_parts
+    )
 
 
 def turn_line(
@@ -109,7 +113,7 @@ def turn_line(
     score: float | None = None,
     score_parts: dict[str, float] | None = None,
     words: Sequence[str] | None = None,
-) -> Line:
+) -> MemoryLine:
     """`- [2026-11-03] user: …`, shown in the order of the turns; a long one keeps its two ends.
 
     With the words of a query it is the passage that says most about it, until there is room for more. Texts of uploaded
@@ -121,10 +125,10 @@ def turn_line(
     shown = said if words is None else passage(said, words)
     whole = beginning + one_line(said) if shown != said else None
     place = (turn.created_at, turn.session_id, turn.number)
-    return Line("turn", turn.pk, beginning + one_line(shown), TURNS, place, score, score_parts, whole)
+    return MemoryLine("turn", turn.pk, beginning + one_line(shown), TURNS, place, score, score_parts, whole)
 
 
-def file_line(*, row_id: uuid.UUID, path: str, text: str, changed_at: datetime, place: int, is_cut: bool) -> Line:
+def file_line(*, row_id: uuid.UUID, path: str, text: str, changed_at: datetime, place: int, is_cut: bool) -> MemoryLine:
     """`- [2026-11-03] /memories/notes.md:` with the day of its last change, and below it the lines of the text.
 
     Each begins with a bar, so that none can pass for a heading or a memory of another kind. Blank ones are left out.
@@ -133,10 +137,10 @@ def file_line(*, row_id: uuid.UUID, path: str, text: str, changed_at: datetime, 
     day = changed_at.astimezone(UTC).date().isoformat()
     told = [_indented(line) for line in text.splitlines() if line.strip()]
     parts = (f"- [{day}] {one_line(path)}:", *told, *([FILE_CUT] if is_cut else []))
-    return Line("file", row_id, "\n".join(parts), FILES, (place,), parts=parts)
+    return MemoryLine("file", row_id, "\n".join(parts), FILES, (place,), parts=parts)
 
 
-def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place: int) -> Line:
+def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place: int) -> MemoryLine:
     """`- [2026-11-03] topic: …` with the day in UTC on which it was written; further lines of the note stand below it.
 
     Each of these begins with a bar, as those of files do.
@@ -145,14 +149,16 @@ def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place:
     first, *rest = [line for line in text.splitlines() if line.strip()] or [""]
     about = f"{one_line(strip_invisible(topic))}: " if topic else ""
     parts = (f"- [{day}] {about}{one_line(strip_invisible(first))}", *(_indented(line) for line in rest))
-    return Line("diary", row_id, "\n".join(parts), DIARY, (place,), parts=parts)
+    return MemoryLine("diary", row_id, "\n".join(parts), DIARY, (place,), parts=parts)
 
 
-def group_line(*, row_id: uuid.UUID, group: str, text: str, at: datetime, place: tuple[int, int], score: float) -> Line:
+def group_line(
+    *, row_id: uuid.UUID, group: str, text: str, at: datetime, place: tuple[int, int], score: float
+) -> MemoryLine:
     """`- [2026-11-03] …` below the name of its group, with the day in UTC on which a member last said it."""
     day = at.astimezone(UTC).date().isoformat()
     name = one_line(strip_invisible(group))
-    return Line("group_fact", row_id, f"- [{day}] {one_line(text)}", GROUPS, place, score=score, name=name)
+    return MemoryLine("group_fact", row_id, f"- [{day}] {one_line(text)}", GROUPS, place, score=score, name=name)
 
 
 def _indented(line: str) -> str:
@@ -179,7 +185,7 @@ def render_summary(summary: str, frame: Frame = ENGLISH) -> str:
     return "\n".join([SUMMARY_OPENING, frame.summary_notice, one_line(summary), SUMMARY_CLOSING])
 
 
-def render(lines: Sequence[Line], frame: Frame = ENGLISH) -> str:
+def render(lines: Sequence[MemoryLine], frame: Frame = ENGLISH) -> str:
     """The block of these lines under their headings; an empty string for none."""
     if not lines:
         return ""

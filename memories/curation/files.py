@@ -69,7 +69,7 @@ class Judging:
 
 
 @dataclass(frozen=True)
-class Writer:
+class FileWriter:
     """Who writes, when, as whom and why. Files of one request have the same."""
 
     actor: Actor
@@ -84,7 +84,7 @@ class Writer:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """The file after a change; how many places an edit changed, and how many secrets were cut out."""
 
     file: MemoryFile
@@ -117,10 +117,10 @@ def write_file(
     agent_id: str,
     path: str,
     content: NewContent,
-    writer: Writer,
+    writer: FileWriter,
     verb: FileVersion.Verb = Verb.WRITE,
     expected_version: int | None = None,
-) -> Written:
+) -> WrittenFile:
     """Make the file, or give it this content. `expected_version` 0: there is none yet.
 
     Errors: NotFound (erased meanwhile), PersonRestricted, OperatorWord (locked), PreconditionFailed, FileIsFolder,
@@ -135,7 +135,7 @@ def write_file(
         file = _stored(shelf, row, path)
         is_new = before is None or before.version == 0
         _save(file, verb, new, writer)
-    return Written(file, is_new, redactions=redactions)
+    return WrittenFile(file, is_new, redactions=redactions)
 
 
 def edit_file(
@@ -146,9 +146,9 @@ def edit_file(
     old: str,
     new: str,
     every: bool,
-    writer: Writer,
+    writer: FileWriter,
     expected_version: int | None = None,
-) -> Written:
+) -> WrittenFile:
     """Replace `old` by `new` where it stands once, or `every` time.
 
     Errors: FileNotFound, FileIsBinary, TextNotFound, TextNotUnique, and those of write_file().
@@ -168,11 +168,11 @@ def edit_file(
         clean, redactions = _clean(shelf, path, content, before.content, writer)
         file = _stored(shelf, row, path)
         _save(file, Verb.EDIT, clean, writer)
-    return Written(file, before.version == 0, occurrences=done.occurrences, redactions=redactions)
+    return WrittenFile(file, before.version == 0, occurrences=done.occurrences, redactions=redactions)
 
 
 def delete_files(
-    *, end_user: EndUser, agent_id: str, path: str, writer: Writer, expected_version: int | None = None
+    *, end_user: EndUser, agent_id: str, path: str, writer: FileWriter, expected_version: int | None = None
 ) -> int:
     """Delete the file, or the folder with all that is in it; returns how many files. They can be restored for a while.
 
@@ -200,9 +200,9 @@ def restore_file(
     agent_id: str,
     path: str,
     version: int,
-    writer: Writer,
+    writer: FileWriter,
     expected_version: int | None = None,
-) -> Written:
+) -> WrittenFile:
     """Give the file the content of an earlier version, also when it was deleted since.
 
     Errors: FileNotFound (no such file, or no such version), Conflict (a deletion has no content), and those of
@@ -221,7 +221,7 @@ def restore_file(
         given = NewContent(found.content, found.encoding, found.size)
         new, redactions = _clean(shelf, path, given, _known(before), writer)
         _save(row, Verb.RESTORE, new, writer, restored=version)
-    return Written(row, before is None, redactions=redactions)
+    return WrittenFile(row, before is None, redactions=redactions)
 
 
 @dataclass
@@ -231,7 +231,7 @@ class OpenFile:
     shelf: Shelf
     path: str
     row: MemoryFile | None
-    writer: Writer
+    writer: FileWriter
     # None: there is no such file.
     text: str | None
 
@@ -275,7 +275,7 @@ class OpenFile:
 
 
 @contextmanager
-def open_file(*, end_user: EndUser, agent_id: str, path: str, writer: Writer) -> Iterator[OpenFile]:
+def open_file(*, end_user: EndUser, agent_id: str, path: str, writer: FileWriter) -> Iterator[OpenFile]:
     """Lock the person and the file at this path, also where there is none, for several edits that are one version.
 
     All or nothing. Errors: NotFound (erased meanwhile), PersonRestricted, OperatorWord (locked), FileIsBinary.
@@ -297,7 +297,7 @@ def _replaced(text: str, old: str, new: str) -> str:
     raise TextNotFound(newline_only=done.newline_only, without_newline=done.without_newline)
 
 
-def set_lock(*, file: MemoryFile, locked: bool, writer: Writer, expected_version: int | None = None) -> MemoryFile:
+def set_lock(*, file: MemoryFile, locked: bool, writer: FileWriter, expected_version: int | None = None) -> MemoryFile:
     """An operator locks the file, so that no key changes it, or unlocks it. Its version stays.
 
     Errors: FileNotFound, PreconditionFailed, Conflict where it is so already.
@@ -333,7 +333,7 @@ def holding_file(file: MemoryFile, *, expected_version: int) -> Iterator[MemoryF
 
 @contextmanager
 def _locked(
-    end_user: EndUser, agent_id: str, path: str, writer: Writer, expected_version: int | None
+    end_user: EndUser, agent_id: str, path: str, writer: FileWriter, expected_version: int | None
 ) -> Iterator[tuple[Shelf, MemoryFile | None, MemoryFile | None]]:
     """Lock the person and the row at this path; yields also the file as a reader sees it now.
 
@@ -365,7 +365,7 @@ def _stored(shelf: Shelf, row: MemoryFile | None, path: str) -> MemoryFile:
     return row or MemoryFile(tenant=shelf.tenant, end_user=shelf.person, agent_id=shelf.agent_id, path=path)
 
 
-def _check_unlocked(row: MemoryFile | None, writer: Writer) -> None:
+def _check_unlocked(row: MemoryFile | None, writer: FileWriter) -> None:
     """Errors: OperatorWord. A deleted file that is locked stays so: no key writes another one in its place."""
     if row and row.locked and not writer.actor.is_operator:
         raise OperatorWord(_("An operator locked this file. Only an operator can change it."))
@@ -395,7 +395,7 @@ def _check_number(shelf: Shelf) -> None:
         )
 
 
-def _clean(shelf: Shelf, path: str, given: NewContent, known: str | None, writer: Writer) -> tuple[NewContent, int]:
+def _clean(shelf: Shelf, path: str, given: NewContent, known: str | None, writer: FileWriter) -> tuple[NewContent, int]:
     """The content without secrets and invisible letters, and how many secrets it had; `known`: what was there before.
 
     Errors: FileTooLarge, InvalidInput (a secret in the path), ReviewNeeded.
@@ -413,7 +413,7 @@ def _clean(shelf: Shelf, path: str, given: NewContent, known: str | None, writer
     return NewContent(text, Encoding.UTF_8, len(text.encode())), redactions
 
 
-def _check_text(path: str, before: str, text: str, writer: Writer) -> None:
+def _check_text(path: str, before: str, text: str, writer: FileWriter) -> None:
     """Errors: FileTooLarge; ReviewNeeded with the passage's lines, when what is new speaks to a model."""
     name = path.replace("/", " ").replace("_", " ").replace("-", " ").removesuffix(".md").strip()
     if name and guarding.speaks_to_model(name):
@@ -432,12 +432,12 @@ def _check_text(path: str, before: str, text: str, writer: Writer) -> None:
             raise ReviewNeeded(detail, faults=[Fault("/content", ReviewNeeded.code, where)])
 
 
-def _save(file: MemoryFile, verb: FileVersion.Verb, new: NewContent, writer: Writer, **more: Any) -> None:
+def _save(file: MemoryFile, verb: FileVersion.Verb, new: NewContent, writer: FileWriter, **more: Any) -> None:
     _add(file, verb, new, writer, **more)
     _record(verb, file, writer)
 
 
-def _add(file: MemoryFile, verb: FileVersion.Verb, new: NewContent, writer: Writer, **more: Any) -> None:
+def _add(file: MemoryFile, verb: FileVersion.Verb, new: NewContent, writer: FileWriter, **more: Any) -> None:
     add_version(
         file,
         verb,
@@ -452,7 +452,7 @@ def _add(file: MemoryFile, verb: FileVersion.Verb, new: NewContent, writer: Writ
     )
 
 
-def _record(verb: str, file: MemoryFile, writer: Writer, **counts: int) -> None:
+def _record(verb: str, file: MemoryFile, writer: FileWriter, **counts: int) -> None:
     audit.record(
         actor=writer.actor,
         verb=verb,

@@ -20,7 +20,7 @@ from memories.curation.change_sets import LIVE
 from memories.curation.diary import delete_entry
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
-from memories.curation.files import NewContent, Writer, delete_files, holding_file, write_file
+from memories.curation.files import FileWriter, NewContent, delete_files, holding_file, write_file
 from memories.curation.graph.deciding import forget_triple
 from memories.curation.profile.sections import write_profile_section
 from memories.curation.review.suggestions import reject_fact
@@ -181,7 +181,7 @@ def _drop(kind: StillSaidIn, row_id: uuid.UUID, seen: dict[str, Any]) -> None:
 
 def _mend_file(seen_file: MemoryFile, text: str | None, seen: dict[str, Any]) -> None:
     """Give the file the text, with the ends of lines that it has; without one delete it."""
-    writer = Writer(seen["actor"], seen["now"], reason=REASON)
+    writer = FileWriter(seen["actor"], seen["now"], reason=REASON)
     with holding_file(seen_file, expected_version=seen["expected_version"]) as file:
         place: dict[str, Any] = {"end_user": file.end_user, "agent_id": file.agent_id, "path": file.path}
         if file.trashed_at:

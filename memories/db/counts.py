@@ -28,18 +28,18 @@ def counts(querysets: Iterable[QuerySet[Any]], *, most: int | None = None) -> li
         return list(cursor.fetchone())
 
 
-class Tally(NamedTuple):
+class RowTally(NamedTuple):
     """How many rows there are, and the first of their moments."""
 
     number: int
     first: datetime | None
 
 
-def tallies(querysets: Iterable[tuple[QuerySet[Any], str]]) -> list[Tally]:
+def tallies(querysets: Iterable[tuple[QuerySet[Any], str]]) -> list[RowTally]:
     """The tally of each, with the moment in the named field."""
-    found, parts, given = list[Tally](), list[str](), list[Any]()
+    found, parts, given = list[RowTally](), list[str](), list[Any]()
     for place, (rows, moment) in enumerate(querysets):
-        found.append(Tally(0, None))
+        found.append(RowTally(0, None))
         try:
             sql, parameters = rows.order_by().values_list(moment).query.sql_with_params()
         except EmptyResultSet:
@@ -50,5 +50,5 @@ def tallies(querysets: Iterable[tuple[QuerySet[Any], str]]) -> list[Tally]:
         with connection.cursor() as cursor:
             cursor.execute(" UNION ALL ".join(parts), given)
             for place, number, first in cursor.fetchall():
-                found[place] = Tally(number, first)
+                found[place] = RowTally(number, first)
     return found

@@ -5,7 +5,7 @@ from html import unescape
 
 from django.db import transaction
 
-from memories.curation.files import OpenFile, Writer, open_file
+from memories.curation.files import FileWriter, OpenFile, open_file
 from memories.dream.proposals import LONGEST_FILE
 from memories.exceptions import MemoryHubError, NotFound, PersonRestricted
 from memories.files.texts import with_end
@@ -15,7 +15,7 @@ Verb = FileVersion.Verb
 State = DreamEdit.State
 
 
-def apply(dream: Dream, edits: Sequence[DreamEdit], *, writer: Writer) -> None:
+def apply(dream: Dream, edits: Sequence[DreamEdit], *, writer: FileWriter) -> None:
     """Apply these edits, which are not refused, in their order; set on each its state, the code or the version.
 
     In the transaction that locked the person; nothing is saved of the edits. Errors: NotFound (erased meanwhile),
@@ -25,7 +25,7 @@ def apply(dream: Dream, edits: Sequence[DreamEdit], *, writer: Writer) -> None:
         _apply_to_file(dream, path, [edit for edit in edits if edit.path == path], writer)
 
 
-def judge(dream: Dream, edits: Sequence[DreamEdit], *, writer: Writer) -> None:
+def judge(dream: Dream, edits: Sequence[DreamEdit], *, writer: FileWriter) -> None:
     """Find out which of these edits would be refused now; those that would not wait. No file is changed."""
     with transaction.atomic():
         apply(dream, edits, writer=writer)
@@ -35,7 +35,7 @@ def judge(dream: Dream, edits: Sequence[DreamEdit], *, writer: Writer) -> None:
             edit.state, edit.file_version = State.WAITING, None
 
 
-def _apply_to_file(dream: Dream, path: str, edits: Sequence[DreamEdit], writer: Writer) -> None:
+def _apply_to_file(dream: Dream, path: str, edits: Sequence[DreamEdit], writer: FileWriter) -> None:
     try:
         with open_file(end_user=dream.end_user, agent_id=dream.agent_id, path=path, writer=writer) as file:
             is_new, before = file.text is None, file.text

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.facts.changing import lock_person
-from memories.curation.files import OpenFile, Writer, open_file
+from memories.curation.files import FileWriter, OpenFile, open_file
 from memories.curation.people.errors import PersonMerged
 from memories.dream import applying
 from memories.dream.dreaming import counts_of, record, writer_of
@@ -73,7 +73,7 @@ def accept(
         if dream.state in (State.RUNNING, State.WAITING, State.RESTORED) or not is_acceptable(edit):
             raise DreamDecided
         _check_unrestricted(dream)
-        writer = Writer(actor, now, reason=_("Taken over from a dream."))
+        writer = FileWriter(actor, now, reason=_("Taken over from a dream."))
         with open_file(end_user=dream.end_user, agent_id=dream.agent_id, path=edit.path, writer=writer) as file:
             is_new = file.text is None
             file.replace(edit.old_text, edit.new_text, longest=LONGEST_FILE)
@@ -102,7 +102,7 @@ def undo_edit(
         edit = _edit_of(dream, number)
         if edit.state != EditState.APPLIED or dream.state != State.APPLIED:
             raise DreamDecided
-        writer = Writer(actor, now, reason=_("An edit of a dream was undone."))
+        writer = FileWriter(actor, now, reason=_("An edit of a dream was undone."))
         with open_file(end_user=dream.end_user, agent_id=dream.agent_id, path=edit.path, writer=writer) as file:
             _undo_in(file, dream, edit)
         edit.state, edit.file_version = EditState.UNDONE, None

@@ -21,7 +21,7 @@ from django_q.tasks import async_task
 
 from memories import audit, conf
 from memories.audit import Actor
-from memories.curation.files import Writer
+from memories.curation.files import FileWriter
 from memories.curation.statements.voices import WriteTrust
 from memories.db import reach
 from memories.dream import applying, proposals, reflecting, unread
@@ -361,7 +361,7 @@ def _propose(
     return counts
 
 
-def _edit(dream: Dream, one: proposals.Proposal) -> DreamEdit:
+def _edit(dream: Dream, one: proposals.EditProposal) -> DreamEdit:
     state = EditState.REFUSED if one.code else EditState.WAITING
     return DreamEdit(
         tenant_id=dream.tenant_id,
@@ -423,10 +423,10 @@ def actor_of(dream: Dream) -> Actor:
     return Actor(kind=ActorKind.DREAM, id=str(dream.pk))
 
 
-def writer_of(dream: Dream, *, now: datetime) -> Writer:
+def writer_of(dream: Dream, *, now: datetime) -> FileWriter:
     """Who writes the edits: the dream, whose words are a machine's."""
     reason = _("From what happened since the last dream.")
-    return Writer(actor_of(dream), now, WriteTrust(Trust.ASSISTANT), reason=reason)
+    return FileWriter(actor_of(dream), now, WriteTrust(Trust.ASSISTANT), reason=reason)
 
 
 def counts_of(edits: Sequence[DreamEdit]) -> dict[str, int]:

@@ -24,7 +24,7 @@ MALFORMED, FOREIGN_PATH, TOO_LONG, NO_CHANGE = "malformed", "foreign_path", "too
 
 
 @dataclass(frozen=True)
-class Proposal:
+class EditProposal:
     """One edit, without secrets and invisible letters; `code` says why it cannot be applied."""
 
     number: int
@@ -34,16 +34,16 @@ class Proposal:
     code: str = ""
 
 
-def read(edits: Sequence[Any]) -> list[Proposal]:
+def read(edits: Sequence[Any]) -> list[EditProposal]:
     """The first MOST_EDITS items of an answer, each judged alone."""
     return [_proposal(number, raw) for number, raw in enumerate(edits[:MOST_EDITS], start=1)]
 
 
-def _proposal(number: int, raw: Any) -> Proposal:
+def _proposal(number: int, raw: Any) -> EditProposal:
     try:
         edit = ProposedEdit.model_validate(raw)
     except ValidationError:
-        return Proposal(number, "", "", "", MALFORMED)
+        return EditProposal(number, "", "", "", MALFORMED)
     found = file_of(edit.path)
     path = found or redact_text(clean(edit.path))[0][:LONGEST_PATH]
     old, new = _text(edit.old_text), _text(edit.new_text)
@@ -54,7 +54,7 @@ def _proposal(number: int, raw: Any) -> Proposal:
         code = TOO_LONG
     elif old == new:
         code = NO_CHANGE
-    return Proposal(number, path, old[:LONGEST_EDIT], new[:LONGEST_EDIT], code)
+    return EditProposal(number, path, old[:LONGEST_EDIT], new[:LONGEST_EDIT], code)
 
 
 def file_of(path: str) -> str | None:

@@ -71,7 +71,7 @@ _NO_EVIDENCE = BatchEvidence(fed={}, tool_numbers=frozenset())
 
 
 @dataclass(frozen=True)
-class _Pattern:
+class _EvidencedPattern:
     """What may be proposed, its flag, and the episodes that show it."""
 
     accepted: Accepted
@@ -165,7 +165,7 @@ def _interval(rules: conf.Rules) -> timedelta:
     return timedelta(days=rules.reflection_days)
 
 
-def _judge(raw: Any, episodes: Sequence[Episode], rules: conf.Rules) -> _Pattern | None:
+def _judge(raw: Any, episodes: Sequence[Episode], rules: conf.Rules) -> _EvidencedPattern | None:
     """The pattern, if the gate admits its text as it would an extracted fact's and enough episodes show it.
 
     A text that speaks to a model, or may hold a secret, is not even proposed.
@@ -182,17 +182,19 @@ def _judge(raw: Any, episodes: Sequence[Episode], rules: conf.Rules) -> _Pattern
     accepted = gate.judge(given, index=0, evidence=_NO_EVIDENCE, rules=rules)
     if not isinstance(accepted, Accepted) or accepted.flags or len(accepted.content) > LONGEST_PATTERN:
         return None
-    return _Pattern(accepted, flag, shown)
+    return _EvidencedPattern(accepted, flag, shown)
 
 
-def _is_known(person: EndUser, pattern: _Pattern) -> bool:
+def _is_known(person: EndUser, pattern: _EvidencedPattern) -> bool:
     """Whether a live fact of the person has this text already, or it was refused for good."""
     live = Fact.objects.of(person.tenant, person).filter(status__in=_LIVE)
     refused = FactRefusal.objects.refused(person, [mark_of_text(pattern.accepted.content)])
     return live.filter(content_hash=pattern.accepted.content_hash).exists() or bool(refused)
 
 
-def _store(dream: Dream, pattern: _Pattern, *, actor: Actor, extractor: str, rules: conf.Rules, now: datetime) -> None:
+def _store(
+    dream: Dream, pattern: _EvidencedPattern, *, actor: Actor, extractor: str, rules: conf.Rules, now: datetime
+) -> None:
     accepted, person = pattern.accepted, dream.end_user
     owners = {episode.session.owner(dream.tenant) for episode in pattern.episodes}
     fact = Fact(

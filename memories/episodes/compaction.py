@@ -29,7 +29,7 @@ from memories.models import ModelUse, SessionQueue, Turn
 from memories.queue import circuit_breaker, queue_rows, session_queue, spending, window_queue
 from memories.queue.attempts import Attempt
 from memories.queue.eviction import Eviction, evict
-from memories.queue.retry_policy import INTERNAL_ERROR, Retry, retry_for
+from memories.queue.retry_policy import INTERNAL_ERROR, RetryDecision, retry_for
 from memories.queue.spending import Spent
 from memories.queue.window_queue import Compacted, WindowClaim
 from memories.reconcile.batches import bounded
@@ -266,14 +266,14 @@ def _given_back_on_error(attempt: CompactionAttempt) -> Iterator[None]:
     except LeaseLost:
         failure = ""
     except PersonRestricted as restricted:
-        _give_back(attempt, Retry(restricted.code, counts=False))
+        _give_back(attempt, RetryDecision(restricted.code, counts=False))
         failure = ""
     finally:
         if failure:
-            _give_back(attempt, Retry(failure))
+            _give_back(attempt, RetryDecision(failure))
 
 
-def _give_back(attempt: CompactionAttempt, retry: Retry) -> None:
+def _give_back(attempt: CompactionAttempt, retry: RetryDecision) -> None:
     if not attempt.calls:
         circuit_breaker.release_probe(attempt.claim.config.tenant_id)
     queue_rows.postpone(attempt.claim, retry, now=attempt.now())

@@ -28,7 +28,7 @@ from memories.outbox import Happened
 from memories.queue import circuit_breaker, queue_rows, session_queue
 from memories.queue.attempts import Attempt
 from memories.queue.leases import WORKER_LOST
-from memories.queue.retry_policy import INTERNAL_ERROR, Retry, retry_for
+from memories.queue.retry_policy import INTERNAL_ERROR, RetryDecision, retry_for
 from memories.queue.session_queue import Claim
 from memories.reconcile import gate, judgement, neighbours, profile, reconcile
 from memories.reconcile.batches import TurnBatch
@@ -101,7 +101,7 @@ class ExtractionAttempt(Attempt):
             return None
         return cost_of(self.run.prompt_tokens, self.run.completion_tokens, self.claim.config.prices)
 
-    def give_back(self, retry: Retry, status: RunStatus = RunStatus.FAILED) -> None:
+    def give_back(self, retry: RetryDecision, status: RunStatus = RunStatus.FAILED) -> None:
         """Postpone or park the batch. One transaction: the lease never ends before the run does."""
         with transaction.atomic():
             parked = queue_rows.postpone(self.claim, retry, now=self.now(), batch_limit=retry.batch_limit)
@@ -166,14 +166,14 @@ def _given_back_on_error(attempt: ExtractionAttempt) -> Iterator[None]:
         attempt.end(RunStatus.DISCARDED, lost.code)
         failure = ""
     except PersonRestricted as restricted:
-        _give_back(attempt, Retry(restricted.code, counts=False), RunStatus.DISCARDED)
+        _give_back(attempt, RetryDecision(restricted.code, counts=False), RunStatus.DISCARDED)
         failure = ""
     finally:
         if failure:
-            _give_back(attempt, Retry(failure), RunStatus.FAILED)
+            _give_back(attempt, RetryDecision(failure), RunStatus.FAILED)
 
 
-def _give_back(attempt: ExtractionAttempt, retry: Retry, status: RunStatus) -> None:
+def _give_back(attempt: ExtractionAttempt, retry: RetryDecision, status: RunStatus) -> None:
     if not attempt.calls:
         circuit_breaker.release_probe(attempt.claim.config.tenant_id)
     attempt.give_back(replace(retry, batch_limit=attempt.claim.row.batch_limit), status)

@@ -30,7 +30,7 @@ _LISTED = ("path", "size", "moment", "version", "locked")
 _MOMENT = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
-class _Written(Func):
+class _MomentText(Func):
     """A moment as text."""
 
     template = "to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
@@ -61,7 +61,7 @@ class Match(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFiles:
     """Files that match a pattern, the newest first; truncated if the search ended before it had seen all."""
 
     entries: Sequence[Entry]
@@ -145,7 +145,7 @@ class Shelf:
             files += [] if slash else [seed]
         return sorted([*files, *(Entry(name, True, 0, None) for name in folders)])
 
-    def glob(self, pattern: str, *, path: str = paths.ROOT) -> Found:
+    def glob(self, pattern: str, *, path: str = paths.ROOT) -> FoundFiles:
         """Errors: globs.InvalidPattern."""
         matches = globs.compiled(pattern)
         base, is_file = self._scope(path)
@@ -159,7 +159,7 @@ class Shelf:
         found = [_entry(row) for row in looked_at if matches(row[0][start:])]
         if seed and matches(_relative(seed.path, base)):
             found.append(seed)
-        return Found(_newest_first(found), truncated=len(looked_at) < len(listed))
+        return FoundFiles(_newest_first(found), truncated=len(looked_at) < len(listed))
 
     def grep(self, pattern: str, *, path: str = paths.ROOT, glob: str = "", most: int | None = None) -> Matches:
         """Lines that contain the pattern as it is, by path; at most so many. Errors: globs.InvalidPattern."""
@@ -224,7 +224,7 @@ def _texts_in_order(rows: MemoryFileQuerySet) -> Iterator[tuple[str, str]]:
 
 def _listed(rows: MemoryFileQuerySet) -> list[Any]:
     """What an Entry is made of. The database writes the moment: Python takes longer for that than for all the rest."""
-    return list(rows.order_by().annotate(moment=_Written("updated_at")).values_list(*_LISTED))
+    return list(rows.order_by().annotate(moment=_MomentText("updated_at")).values_list(*_LISTED))
 
 
 def _entry(row: tuple[str, int, str, int, bool]) -> Entry:

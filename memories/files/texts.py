@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Window:
+class TextWindow:
     """Lines of a text, with their line ends as `\\n`. Lines are numbered from 1; None where no line is in the window.
 
     `next_offset` counts from 0: where the rest begins, None at the end.
@@ -38,15 +38,15 @@ class NotReplaced:
     without_newline: int = 0
 
 
-def window(text: str, *, offset: int, limit: int) -> Window:
+def window(text: str, *, offset: int, limit: int) -> TextWindow:
     """`limit` lines after the first `offset` ones. A newline at the end begins no line."""
     lines = text.splitlines(keepends=True)
     shown = lines[offset : offset + limit]
     if not shown:
-        return Window("", len(lines))
+        return TextWindow("", len(lines))
     end = offset + len(shown)
     content = "".join(shown).replace("\r\n", "\n").replace("\r", "\n")
-    return Window(content, len(lines), offset + 1, end, end if end < len(lines) else None)
+    return TextWindow(content, len(lines), offset + 1, end, end if end < len(lines) else None)
 
 
 def replace(text: str, old: str, new: str, *, every: bool) -> Replaced | NotReplaced:

@@ -8,9 +8,9 @@ from typing import Any
 from memories.capture.ingest import PostedMessage
 from memories.gateway.dialects import (
     SYSTEM_ROLES,
-    Asked,
+    ChatRequest,
     Dialect,
-    Reply,
+    StreamedReply,
     UnreadableRequest,
     canonical,
     error_type,
@@ -27,12 +27,12 @@ class Messages(Dialect):
     path = "/v1/messages"
     key_header = ("x-api-key", "")
 
-    def read(self, document: Mapping[str, Any]) -> Asked:
+    def read(self, document: Mapping[str, Any]) -> ChatRequest:
         given = document.get("messages")
         if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
             raise UnreadableRequest
         user = (document.get("metadata") or {}).get("user_id")
-        return Asked(
+        return ChatRequest(
             messages=[said for one in given for said in _messages(one)],
             streams=document.get("stream") is True,
             user=user if isinstance(user, str) else "",
@@ -46,7 +46,7 @@ class Messages(Dialect):
             return {**document, "system": [*system, block]}
         return {**document, "system": [{"type": "text", "text": system}, block] if system else memory}
 
-    def add_event(self, answer: Reply, event: Mapping[str, Any]) -> None:
+    def add_event(self, answer: StreamedReply, event: Mapping[str, Any]) -> None:
         kind = event.get("type")
         if kind == "message_start":
             answer.id = str((event.get("message") or {}).get("id") or "")
@@ -65,17 +65,17 @@ class Messages(Dialect):
             answer.is_whole = True
             _read_arguments(answer)
 
-    def read_answer(self, document: Mapping[str, Any]) -> Reply:
+    def read_answer(self, document: Mapping[str, Any]) -> StreamedReply:
         blocks = document.get("content") or []
         texts = [block.get("text") or "" for block in blocks if block.get("type") == "text"]
         calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
-        return Reply(" ".join(texts), calls, str(document.get("id") or ""), is_whole=True)
+        return StreamedReply(" ".join(texts), calls, str(document.get("id") or ""), is_whole=True)
 
     def error(self, status: int, code: str, detail: str) -> dict[str, Any]:
         return {"type": "error", "error": {"type": error_type(status), "message": f"{detail} ({code})"}}
 
 
-def _read_arguments(answer: Reply) -> None:
+def _read_arguments(answer: StreamedReply) -> None:
     """The next request holds them as an object, whose text may be another."""
     for call in answer.tool_calls:
         with suppress(ValueError):

@@ -3,7 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from memories.gateway.dialects import SYSTEM_ROLES, Asked, Dialect, Reply, UnreadableRequest, message, slim, text_of
+from memories.gateway.dialects import (
+    SYSTEM_ROLES,
+    ChatRequest,
+    Dialect,
+    StreamedReply,
+    UnreadableRequest,
+    message,
+    slim,
+    text_of,
+)
 from memories.models import Role
 
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL, "function": Role.TOOL}
@@ -12,12 +21,12 @@ _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL, "fu
 class ChatCompletions(Dialect):
     path = "/v1/chat/completions"
 
-    def read(self, document: Mapping[str, Any]) -> Asked:
+    def read(self, document: Mapping[str, Any]) -> ChatRequest:
         given = document.get("messages")
         if not isinstance(given, list):
             raise UnreadableRequest
         user = document.get("user")
-        return Asked(
+        return ChatRequest(
             messages=[_message(one) for one in given if not _is_system(one)],
             streams=document.get("stream") is True,
             store=document.get("store") is not False,
@@ -37,7 +46,7 @@ class ChatCompletions(Dialect):
             joined = f"{content}\n\n{memory}" if content else memory
         return {**document, "messages": [{**first, "content": joined}, *messages[1:]]}
 
-    def add_event(self, answer: Reply, event: Mapping[str, Any]) -> None:
+    def add_event(self, answer: StreamedReply, event: Mapping[str, Any]) -> None:
         answer.id = answer.id or str(event.get("id") or "")
         for choice in event.get("choices") or []:
             # Of several answers the first: if the client goes on with another, that one is in its next request.
@@ -49,11 +58,11 @@ class ChatCompletions(Dialect):
                 _add_call(answer, call)
             answer.is_whole = answer.is_whole or choice.get("finish_reason") is not None
 
-    def read_answer(self, document: Mapping[str, Any]) -> Reply:
+    def read_answer(self, document: Mapping[str, Any]) -> StreamedReply:
         choices = document.get("choices") or [{}]
         first: dict[str, Any] = next((one for one in choices if one.get("index", 0) == 0), {})
         said = first.get("message") or {}
-        return Reply(
+        return StreamedReply(
             text=said.get("content") or said.get("refusal") or "",
             tool_calls=said.get("tool_calls") or [],
             id=str(document.get("id") or ""),
@@ -88,7 +97,7 @@ def _message(given: Any) -> Any:
     )
 
 
-def _add_call(answer: Reply, part: Mapping[str, Any]) -> None:
+def _add_call(answer: StreamedReply, part: Mapping[str, Any]) -> None:
     """A call comes in pieces: id and name first, then its arguments."""
     at = part.get("index", len(answer.tool_calls))
     while len(answer.tool_calls) <= at < 1_000:

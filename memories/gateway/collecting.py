@@ -4,7 +4,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from memories.gateway.dialects import Dialect, Reply
+from memories.gateway.dialects import Dialect, StreamedReply
 
 MOST_BYTES = 4 * 1024 * 1024
 _DATA = b"data:"
@@ -33,7 +33,7 @@ class Collector:
         """Whether a stream has told that the model has ended."""
         return self._streams and self._answer.is_whole
 
-    def answer(self) -> Reply:
+    def answer(self) -> StreamedReply:
         """What was said so far."""
         if self._streams:
             self._add_line(self._rest)

@@ -25,7 +25,7 @@ class UnreadableRequest(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChatRequest:
     """A request: what was said in it so far (system prompts left out), and how it is to be answered."""
 
     messages: Sequence[PostedMessage]
@@ -43,7 +43,7 @@ class Asked:
 
 
 @dataclass
-class Reply:
+class StreamedReply:
     """What the endpoint has said so far. `is_whole`: it came to its end. `in_items`: clients send text and each call
     again as messages of their own, or name the answer alone (`id`)."""
 
@@ -76,22 +76,22 @@ class Dialect(ABC):
     key_header: tuple[str, str] = ("authorization", "Bearer ")
 
     @abstractmethod
-    def read(self, document: Mapping[str, Any]) -> Asked:
+    def read(self, document: Mapping[str, Any]) -> ChatRequest:
         """Errors: UnreadableRequest."""
 
     @abstractmethod
     def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
         """The request with a context that the model reads as the system's."""
 
-    def new_answer(self) -> Reply:
-        return Reply()
+    def new_answer(self) -> StreamedReply:
+        return StreamedReply()
 
     @abstractmethod
-    def add_event(self, answer: Reply, event: Mapping[str, Any]) -> None:
+    def add_event(self, answer: StreamedReply, event: Mapping[str, Any]) -> None:
         """Add one event of a stream."""
 
     @abstractmethod
-    def read_answer(self, document: Mapping[str, Any]) -> Reply:
+    def read_answer(self, document: Mapping[str, Any]) -> StreamedReply:
         """An answer that came in one piece."""
 
     def error(self, status: int, code: str, detail: str) -> dict[str, Any]:

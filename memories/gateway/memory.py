@@ -22,7 +22,7 @@ from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.db import reach
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
-from memories.gateway.dialects import Asked, Dialect, UnreadableRequest
+from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest
 from memories.models import ActorKind, Scope, Session
 from memories.queue import own_models
 
@@ -50,7 +50,7 @@ class Exchange:
     caller: Caller
     config: conf.LLMConfig
     document: dict[str, Any] | None
-    asked: Asked | None
+    asked: ChatRequest | None
     user_id: str = ""
     agent_id: str = ""
     session_id: str = ""
@@ -129,7 +129,7 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
     return Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode)
 
 
-def _names(caller: Caller, headers: Mapping[str, str], asked: Asked | None) -> tuple[str, str, str]:
+def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None) -> tuple[str, str, str]:
     """Person, agent and session, checked against the key. Errors: GatewayRefused."""
     person = (asked.user if asked else "") or caller.user_id
     try:

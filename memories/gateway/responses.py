@@ -6,9 +6,9 @@ from typing import Any
 from memories.capture.ingest import PostedMessage
 from memories.gateway.dialects import (
     SYSTEM_ROLES,
-    Asked,
+    ChatRequest,
     Dialect,
-    Reply,
+    StreamedReply,
     UnreadableRequest,
     canonical,
     message,
@@ -25,13 +25,13 @@ _CALL, _RESULT = "function_call", "function_call_output"
 class Responses(Dialect):
     path = "/v1/responses"
 
-    def read(self, document: Mapping[str, Any]) -> Asked:
+    def read(self, document: Mapping[str, Any]) -> ChatRequest:
         given = document.get("input")
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
         if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
             raise UnreadableRequest
         user, follows = document.get("user"), document.get("previous_response_id")
-        return Asked(
+        return ChatRequest(
             messages=[one for one in map(_message, items) if one is not None],
             streams=document.get("stream") is True,
             store=document.get("store") is not False,
@@ -43,10 +43,10 @@ class Responses(Dialect):
         instructions = document.get("instructions")
         return {**document, "instructions": f"{instructions}\n\n{memory}" if instructions else memory}
 
-    def new_answer(self) -> Reply:
-        return Reply(in_items=True)
+    def new_answer(self) -> StreamedReply:
+        return StreamedReply(in_items=True)
 
-    def add_event(self, answer: Reply, event: Mapping[str, Any]) -> None:
+    def add_event(self, answer: StreamedReply, event: Mapping[str, Any]) -> None:
         kind = event.get("type")
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             answer.text += event.get("delta") or ""
@@ -59,7 +59,7 @@ class Responses(Dialect):
         elif kind == "response.created":
             answer.id = str((event.get("response") or {}).get("id") or "")
 
-    def read_answer(self, document: Mapping[str, Any]) -> Reply:
+    def read_answer(self, document: Mapping[str, Any]) -> StreamedReply:
         answer = self.new_answer()
         answer.id, answer.is_whole = str(document.get("id") or ""), document.get("status") != "incomplete"
         texts = []

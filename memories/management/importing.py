@@ -45,23 +45,23 @@ class Import:
                 continue
             try:
                 self._take(memory)
-            except _RefusedError as error:
+            except RefusedMemoryError as error:
                 self.refused[str(error)] += 1
         for whose, facts in self._waiting.items():
             self._state(whose, facts)
         self._waiting.clear()
 
     def _take(self, memory: StoredMemory) -> None:
-        """Errors: _RefusedError."""
+        """Errors: RefusedMemoryError."""
         named = {"user_id": self._user_id or memory.whose.user_id}
         named |= {"agent_id": memory.whose.agent_id} if memory.whose.agent_id else {}
-        given = _checked(MemoryQuery(data=named))
+        given = checked(MemoryQuery(data=named))
         whose = Whose(given["user_id"], given.get("agent_id") or "")
         if memory.sections:
-            self._state(whose, (), sections_of(_checked(DocumentSerializer(data=memory.sections))))
+            self._state(whose, (), sections_of(checked(DocumentSerializer(data=memory.sections))))
             return
         waiting = self._waiting[whose]
-        waiting += facts_of({"facts": [_checked(DocumentFactSerializer(data=memory.fact))]})
+        waiting += facts_of({"facts": [checked(DocumentFactSerializer(data=memory.fact))]})
         if len(waiting) >= AT_ONCE:
             self._state(whose, self._waiting.pop(whose))
 
@@ -114,15 +114,15 @@ class Import:
         return (named.merged_into or named) if named else None
 
 
-class _RefusedError(Exception):
-    """What is wrong with a memory, as a code with its place, without a word of it."""
+class RefusedMemoryError(Exception):
+    """What is wrong with a memory or a file, as a code with its place, without a word of it."""
 
 
-def _checked(serializer: Any) -> Any:
-    """Errors: _RefusedError."""
+def checked(serializer: Any) -> Any:
+    """The validated data. Errors: RefusedMemoryError."""
     if not serializer.is_valid():
         first = next(iter(faults_of(serializer.errors)))
-        raise _RefusedError(f"{first.pointer} {first.code}".strip())
+        raise RefusedMemoryError(f"{first.pointer} {first.code}".strip())
     return serializer.validated_data
 
 

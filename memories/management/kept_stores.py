@@ -18,17 +18,16 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from memories.api.errors import faults_of
 from memories.api.parsers import decode
 from memories.api.v1.memory.serializers import MemoryQuery
 from memories.api.v1.store.serializers import PutItemSerializer, write_of
-from memories.curation.files import NewContent, Writer, write_file
+from memories.curation.files import FileWriter, NewContent, write_file
 from memories.curation.people.records import person_for_writing
 from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.files import paths
-from memories.management.importing import COMMAND, IMPORTED
+from memories.management.importing import COMMAND, IMPORTED, RefusedMemoryError, checked
 from memories.management.memory_stores import (
-    Place,
+    StoreLocation,
     Whose,
     documents_in,
     has_table,
@@ -37,7 +36,7 @@ from memories.management.memory_stores import (
 )
 from memories.models import FileVersion, MemoryFile, Tenant
 from memories.store import writing
-from memories.store.viewers import Viewer
+from memories.store.viewers import StoreViewer
 from memories.store.writing import Write
 
 # Items in one transaction: a break loses no more than these.
@@ -61,7 +60,7 @@ _VECTORS = "{}_vectors"
 _NUMBERED = re.compile(r"\.\d+\Z")
 
 
-class StoredFile(NamedTuple):
+class KeptFile(NamedTuple):
     """A file as deepagents keeps it, or the reason why it is left out."""
 
     whose: Whose = Whose()
@@ -99,7 +98,7 @@ class Kept:
 class FileImport(Kept):
     """Files become memory files of their person and agent, each with its dates, as one version."""
 
-    def take(self, files: Iterable[StoredFile], *, user_id: str) -> None:
+    def take(self, files: Iterable[KeptFile], *, user_id: str) -> None:
         for file in files:
             self.done["found"] += 1
             if file.left_out:
@@ -115,16 +114,16 @@ class FileImport(Kept):
                 self.done["duplicates"] += 1
             except MemoryHubError as error:
                 self.refused[error.code] += 1
-            except _RefusedError as error:
+            except RefusedMemoryError as error:
                 self.refused[str(error)] += 1
 
-    def _store(self, file: StoredFile, user_id: str) -> None:
-        """Errors: _RefusedError, those of write_file()."""
+    def _store(self, file: KeptFile, user_id: str) -> None:
+        """Errors: RefusedMemoryError, those of write_file()."""
         agent = {"agent_id": file.whose.agent_id} if file.whose.agent_id else {}
-        given = _checked(MemoryQuery(data={"user_id": user_id, **agent}))
+        given = checked(MemoryQuery(data={"user_id": user_id, **agent}))
         agent_id = given.get("agent_id") or ""
         if paths.fault_of_file(file.path):
-            raise _RefusedError("/path invalid_path")
+            raise RefusedMemoryError("/path invalid_path")
         person = person_for_writing(tenant=self._tenant, user_id=given["user_id"], now=self._now)
         # Deleted ones, too: what somebody forgot since does not come back.
         if MemoryFile.objects.of(self._tenant, person).filter(agent_id=agent_id, path=file.path).exists():
@@ -135,7 +134,7 @@ class FileImport(Kept):
             agent_id=agent_id,
             path=file.path,
             content=NewContent.of(file.data, base64.b64encode(file.data).decode()),
-            writer=Writer(COMMAND, self._now, IMPORTED, REASON),
+            writer=FileWriter(COMMAND, self._now, IMPORTED, REASON),
             expected_version=0,
         )
         modified = min(file.modified_at or self._now, self._now)
@@ -157,7 +156,7 @@ class ItemImport(Kept):
                 continue
             try:
                 waiting.append(_write(item, self._now))
-            except _RefusedError as error:
+            except RefusedMemoryError as error:
                 self.refused[str(error)] += 1
             if len(waiting) == AT_ONCE:
                 self._store(waiting)
@@ -170,7 +169,7 @@ class ItemImport(Kept):
             return
         try:
             with transaction.atomic():
-                viewer = Viewer(self._tenant)
+                viewer = StoreViewer(self._tenant)
                 stored = writing.write(writes, tenant=self._tenant, viewer=viewer, now=self._now, only_new=True)
                 transaction.set_rollback(self._dry_run)
         except MemoryHubError as error:
@@ -182,11 +181,7 @@ class ItemImport(Kept):
             self.done.update({"stored": stored, "duplicates": len(writes) - stored})
 
 
-class _RefusedError(Exception):
-    """What is wrong, as a code with its place, without a word of it."""
-
-
-def read_files(place: Place, *, folder: str) -> Iterator[StoredFile]:
+def read_files(place: StoreLocation, *, folder: str) -> Iterator[KeptFile]:
     """The folder of deepagents' command line, the table of a PostgresStore under its StoreBackend, or a JSON list of
     that store's items. What is not below `folder` already goes there.
 
@@ -199,20 +194,20 @@ def read_files(place: Place, *, folder: str) -> Iterator[StoredFile]:
         whose = whose_namespace(item.namespace, place.namespace)
         value = item.value if isinstance(item.value, dict) else {}
         if whose is None:
-            yield StoredFile(left_out="other_namespace")
+            yield KeptFile(left_out="other_namespace")
         elif "content" not in value or "modified_at" not in value:
-            yield StoredFile(left_out="no_file")
+            yield KeptFile(left_out="no_file")
         elif (path := _below(folder, item.key)).startswith(paths.SCRATCH):
-            yield StoredFile(left_out="scratch")
+            yield KeptFile(left_out="scratch")
         else:
             data = _data(value)
             if data is None:
-                yield StoredFile(left_out="unreadable")
+                yield KeptFile(left_out="unreadable")
             else:
-                yield StoredFile(whose, path, data, _moment(value.get("created_at")), _moment(value["modified_at"]))
+                yield KeptFile(whose, path, data, _moment(value.get("created_at")), _moment(value["modified_at"]))
 
 
-def read_items(place: Place) -> Iterator[StoredItem]:
+def read_items(place: StoreLocation) -> Iterator[StoredItem]:
     """The table of a PostgresStore, or a JSON list of what `Item.dict()` gives. Errors: as read_files()."""
     for item in _items(place):
         expires = _moment(item.expires_at)
@@ -224,7 +219,7 @@ def read_items(place: Place) -> Iterator[StoredItem]:
             yield item
 
 
-def _items(place: Place) -> Iterator[StoredItem]:
+def _items(place: StoreLocation) -> Iterator[StoredItem]:
     rows = _rows(place) if place.is_database else documents_in(place.at, ("items",))
     for row in rows:
         labels, embedded = row.get("namespace"), row.get("embedded")
@@ -240,7 +235,7 @@ def _items(place: Place) -> Iterator[StoredItem]:
         )
 
 
-def _rows(place: Place) -> Iterator[dict[str, Any]]:
+def _rows(place: StoreLocation) -> Iterator[dict[str, Any]]:
     table = place.table or "store"
     vectors = _VECTORS.format(table)
     known = has_table(place, vectors)
@@ -256,20 +251,20 @@ def _paths_of(names: Sequence[str]) -> list[str]:
 
 
 def _write(item: StoredItem, now: datetime) -> Write:
-    """Errors: _RefusedError."""
+    """Errors: RefusedMemoryError."""
     ttl: dict[str, Any] = {} if item.ttl_minutes is None else {"ttl": item.ttl_minutes}
     index = {} if item.index is None else {"index": list(item.index) or False}
     document = {"namespace": list(item.namespace), "key": item.key, "value": item.value, **ttl, **index}
     try:
         # What a body of the API cannot hold, such as a NUL, cannot be stored.
-        given = write_of(_checked(PutItemSerializer(data=decode(json.dumps(document).encode()))))
+        given = write_of(checked(PutItemSerializer(data=decode(json.dumps(document).encode()))))
     except MemoryHubError as error:
-        raise _RefusedError(error.code) from error
+        raise RefusedMemoryError(error.code) from error
     updated = min(_moment(item.updated_at) or now, now)
     return replace(given, created_at=min(_moment(item.created_at) or updated, updated), updated_at=updated)
 
 
-def _command_line_files(base: Path, folder: str) -> Iterator[StoredFile]:
+def _command_line_files(base: Path, folder: str) -> Iterator[KeptFile]:
     """`~/.deepagents`, with a folder for each agent, or one of these folders: notes, and what the agent keeps beside
     them. Skills and hidden files are left out."""
     agents = [base] if _has_notes(base) else sorted(one for one in base.iterdir() if one.is_dir())
@@ -279,11 +274,11 @@ def _command_line_files(base: Path, folder: str) -> Iterator[StoredFile]:
         for path in sorted(one for one in agent.rglob("*") if one.is_file()):
             parts = path.relative_to(agent).parts
             if parts[0] == _NO_MEMORY or any(part.startswith(".") for part in parts):
-                yield StoredFile(left_out="no_memory")
+                yield KeptFile(left_out="no_memory")
                 continue
             inside = _NOTES[0] if len(parts) == 1 and parts[0] in _NOTES else "/".join(parts)
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-            yield StoredFile(Whose(agent_id=name), _below(folder, inside), path.read_bytes(), None, changed)
+            yield KeptFile(Whose(agent_id=name), _below(folder, inside), path.read_bytes(), None, changed)
 
 
 def _has_notes(folder: Path) -> bool:
@@ -316,12 +311,3 @@ def _moment(value: Any) -> datetime | None:
     except ValueError:
         return None
     return found.replace(tzinfo=found.tzinfo or UTC) if isinstance(found, datetime) else None
-
-
-def _checked(serializer: Any) -> dict[str, Any]:
-    """Errors: _RefusedError."""
-    if not serializer.is_valid():
-        first = next(iter(faults_of(serializer.errors)))
-        raise _RefusedError(f"{first.pointer} {first.code}".strip())
-    given: dict[str, Any] = serializer.validated_data
-    return given

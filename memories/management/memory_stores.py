@@ -50,7 +50,7 @@ class StoredMemory:
     whose: Whose = _NOBODY
 
 
-class Place(NamedTuple):
+class StoreLocation(NamedTuple):
     """Where the memories are: a file, a folder or the DSN of a database; how its table is called, and which part of a
     namespace names whom."""
 
@@ -63,12 +63,12 @@ class Place(NamedTuple):
         return self.at.startswith(_DSN)
 
 
-def read(source: str, place: Place) -> Iterator[StoredMemory]:
+def read(source: str, place: StoreLocation) -> Iterator[StoredMemory]:
     """Errors: OSError, ValueError, psycopg.Error and sqlite3.Error when it is not what the source should be."""
     return STORES[source](place)
 
 
-def _mem0(place: Place) -> Iterator[StoredMemory]:
+def _mem0(place: StoreLocation) -> Iterator[StoredMemory]:
     """What `get_all` answers, an export, points of the vector store with their payload, its pgvector table, or the
     database of the history, of which each memory's last state counts."""
     if place.is_database:
@@ -110,7 +110,7 @@ def _mem0_history(path: str) -> Iterator[StoredMemory]:
             last = {**row, "first": last.get("first") or row["created_at"]}
 
 
-def _langgraph(place: Place) -> Iterator[StoredMemory]:
+def _langgraph(place: StoreLocation) -> Iterator[StoredMemory]:
     """The table of PostgresStore, or a list of items as `Item.dict()` gives them."""
     if place.is_database:
         columns = "SELECT string_to_array(prefix, '.') AS namespace, key, value, created_at FROM {}"
@@ -158,7 +158,7 @@ def _text_in(value: Mapping[str, Any]) -> Any:
     return next((value[name] for name in _TEXTS if isinstance(value.get(name), str)), None)
 
 
-def _deerflow(place: Place) -> Iterator[StoredMemory]:
+def _deerflow(place: StoreLocation) -> Iterator[StoredMemory]:
     """A memory document, or a folder with one for each person and agent: `users/ID/memory.json` and
     `users/ID/agents/NAME/memory.json`."""
     base = Path(place.at)
@@ -184,7 +184,7 @@ def _after(folder: str, folders: Sequence[str]) -> str:
     return folders[places[-1] + 1] if places else ""
 
 
-def _mempalace(place: Place) -> Iterator[StoredMemory]:
+def _mempalace(place: StoreLocation) -> Iterator[StoredMemory]:
     """The database of the knowledge graph: each relation that still holds, as a sentence."""
     rows = sqlite_rows(
         place.at,
@@ -202,7 +202,7 @@ def _mempalace(place: Place) -> Iterator[StoredMemory]:
         yield _memory("mempalace", row["id"], text, since, confidence=row["confidence"])
 
 
-STORES: dict[str, Callable[[Place], Iterator[StoredMemory]]] = {
+STORES: dict[str, Callable[[StoreLocation], Iterator[StoredMemory]]] = {
     "mem0": _mem0,
     "langgraph": _langgraph,
     "deerflow": _deerflow,
@@ -276,7 +276,7 @@ def sqlite_rows(path: str, query: str) -> Iterator[dict[str, Any]]:
             yield dict(row)
 
 
-def table_rows(place: Place, query: str, *, table: str, beside: str = "") -> Iterator[dict[str, Any]]:
+def table_rows(place: StoreLocation, query: str, *, table: str, beside: str = "") -> Iterator[dict[str, Any]]:
     """Rows of a table of another database, some at a time, read only. In the query `{}` is the table, `{beside}`
     another one."""
     with psycopg.connect(place.at, row_factory=dict_row) as connection:
@@ -287,7 +287,7 @@ def table_rows(place: Place, query: str, *, table: str, beside: str = "") -> Ite
             yield from cursor.execute(sql.SQL(query).format(sql.Identifier(*table.split(".")), **names))
 
 
-def has_table(place: Place, name: str) -> bool:
+def has_table(place: StoreLocation, name: str) -> bool:
     with psycopg.connect(place.at) as connection:
         written = sql.Identifier(*name.split(".")).as_string()
         row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [written]).fetchone()

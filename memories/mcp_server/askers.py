@@ -24,7 +24,7 @@ _FOR_EVERYBODY = (
 _NOBODY = "This key is for all end users of its tenant: name the one in the header X-Memory-User."
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """The request goes no further: HTTP status, JSON-RPC code and what to do."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Asker:
+class MCPCaller:
     """The key that asks, about whom, and for which agent ("" for none)."""
 
     caller: Caller
@@ -55,25 +55,25 @@ class Asker:
         return voice_of(writes_as=self.caller.key.writes_as, stated_by=None if self.speaks_for_user else StatedBy.AGENT)
 
 
-def identify(headers: Mapping[str, str]) -> Asker:
+def identify(headers: Mapping[str, str]) -> MCPCaller:
     """Check the key and whom it may name; `headers` by their lower-cased names. Errors: Refused."""
     key = known_key(key_in(headers))
     if key is None:
-        raise Refused(401, _UNKNOWN, {"www-authenticate": 'Bearer realm="memory-hub"'})
+        raise RefusedRequest(401, _UNKNOWN, {"www-authenticate": 'Bearer realm="memory-hub"'})
     caller = Caller(key=key, actor=Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=""))
     if not (key.user_id or conf.rules(key.tenant).mcp_tenant_keys):
-        raise Refused(403, _FOR_EVERYBODY)
+        raise RefusedRequest(403, _FOR_EVERYBODY)
     try:
         given = {
             "user_id": id_in(headers, "X-Memory-User", Identifier(), default=key.user_id),
             "agent_id": id_in(headers, "X-Memory-Agent", AgentId(), default=key.agent_id),
         }
         if not given["user_id"]:
-            raise Refused(400, _NOBODY)
+            raise RefusedRequest(400, _NOBODY)
         bound.hold(given, caller, at="")
     except KeyBound as error:
-        raise Refused(403, error.detail) from None
+        raise RefusedRequest(403, error.detail) from None
     except InvalidInput as error:
         [fault] = error.faults
-        raise Refused(400, f"{fault.pointer}: {fault.detail}") from None
-    return Asker(caller, given["user_id"], given["agent_id"])
+        raise RefusedRequest(400, f"{fault.pointer}: {fault.detail}") from None
+    return MCPCaller(caller, given["user_id"], given["agent_id"])

@@ -14,7 +14,7 @@ from rest_framework.serializers import Serializer
 from memories.api.errors import Problem, problem_of
 from memories.api.throttles import count
 from memories.exceptions import MemoryHubError
-from memories.mcp_server.askers import Asker
+from memories.mcp_server.askers import MCPCaller
 from memories.models import Scope
 from memories.text.secrets import effort
 
@@ -23,10 +23,10 @@ EXPECTED = (MemoryHubError, APIException, OperationalError, InterfaceError)
 
 
 @dataclass(frozen=True)
-class Call:
+class AgentCall:
     """A call that may be carried out."""
 
-    asker: Asker
+    asker: MCPCaller
     given: Mapping[str, Any]
     now: datetime
 
@@ -37,7 +37,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ToolResult:
     """What a model is told, and the same as data."""
 
     text: str
@@ -45,7 +45,9 @@ class Outcome:
     is_error: bool = False
 
 
-def carry_out(asker: Asker, scope: Scope, given: Mapping[str, Any], work: Callable[[Call], Outcome]) -> Outcome:
+def carry_out(
+    asker: MCPCaller, scope: Scope, given: Mapping[str, Any], work: Callable[[AgentCall], ToolResult]
+) -> ToolResult:
     """Do the work, or say why not."""
     try:
         with effort.bounded():
@@ -54,17 +56,17 @@ def carry_out(asker: Asker, scope: Scope, given: Mapping[str, Any], work: Callab
         problem = problem_of(error)
         if problem is None:
             raise
-        return Outcome(_told(problem), is_error=True)
+        return ToolResult(_told(problem), is_error=True)
 
 
-def _allowed(asker: Asker, scope: Scope, given: Mapping[str, Any]) -> Call:
+def _allowed(asker: MCPCaller, scope: Scope, given: Mapping[str, Any]) -> AgentCall:
     """Errors: PermissionDenied, Throttled."""
     if scope not in asker.caller.key.scopes:
         raise PermissionDenied(f"This key lacks the scope '{scope}': an operator can make one that has it.")
     allowance = count(asker.caller.key.pk, scope)
     if not allowance.allowed:
         raise Throttled(allowance.reset)
-    return Call(asker, given, timezone.now())
+    return AgentCall(asker, given, timezone.now())
 
 
 def _told(problem: Problem) -> str:

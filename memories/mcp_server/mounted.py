@@ -19,7 +19,7 @@ from django.http.request import split_domain_port, validate_host
 from memories.api.errors import problem_of
 from memories.api.parsers import decode
 from memories.exceptions import InvalidInput
-from memories.mcp_server.askers import Asker, Refused, identify
+from memories.mcp_server.askers import MCPCaller, RefusedRequest, identify
 from memories.telemetry.families import note_request
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class MemoryServer:
 
         try:
             await self._answer(scope, body, receive, noted)
-        except Refused as refused:
+        except RefusedRequest as refused:
             await _refuse(refused, noted)
         finally:
             took = monotonic() - began
@@ -88,10 +88,12 @@ class MemoryServer:
         _check_place(headers.get("host", ""), headers.get("origin", ""))
         if scope["method"] != "POST":
             # Nothing is ever sent unasked, and there are no sessions to end.
-            raise Refused(405, "Send requests by POST: this server has no sessions and no streams.", {"allow": "POST"})
+            raise RefusedRequest(
+                405, "Send requests by POST: this server has no sessions and no streams.", {"allow": "POST"}
+            )
         # Of a longer one nothing was read.
         if max(len(body), int(headers.get("content-length", "0"))) > MOST_BODY_BYTES:
-            raise Refused(413, f"A request may have {MOST_BODY_BYTES:,} bytes.")
+            raise RefusedRequest(413, f"A request may have {MOST_BODY_BYTES:,} bytes.")
         asker = await self._run(partial(_opened, headers, body))
         transport = await self._transport()
         # The asker goes where its handlers find the request.
@@ -128,9 +130,9 @@ async def _live(transport: Any, ready: asyncio.Event) -> None:
 def _check_place(host: str, origin: str) -> None:
     """Refuse what a page of another site sends through a browser (DNS rebinding). Errors: Refused."""
     if not _is_ours(host):
-        raise Refused(421, "This Host is not one of the hub's: see MEMORYHUB_ALLOWED_HOSTS.")
+        raise RefusedRequest(421, "This Host is not one of the hub's: see MEMORYHUB_ALLOWED_HOSTS.")
     if origin and not _is_ours(urlsplit(origin).netloc):
-        raise Refused(403, "This Origin is not one of the hub's: see MEMORYHUB_ALLOWED_HOSTS.")
+        raise RefusedRequest(403, "This Origin is not one of the hub's: see MEMORYHUB_ALLOWED_HOSTS.")
 
 
 def _is_ours(host: str) -> bool:
@@ -138,7 +140,7 @@ def _is_ours(host: str) -> bool:
     return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
 
 
-def _opened(headers: dict[str, str], body: bytes) -> Asker:
+def _opened(headers: dict[str, str], body: bytes) -> MCPCaller:
     """Who asks, in a thread. What PostgreSQL, UTF-8 or the stack cannot hold is refused as by the API. Errors:
     Refused."""
     close_old_connections()
@@ -148,15 +150,15 @@ def _opened(headers: dict[str, str], body: bytes) -> Asker:
         return asker
     except InvalidInput as error:
         faults = "; ".join(f"{fault.pointer or 'body'}: {fault.detail}" for fault in error.faults)
-        raise Refused(400, faults or error.detail) from None
+        raise RefusedRequest(400, faults or error.detail) from None
     except (OperationalError, InterfaceError) as error:
         problem = problem_of(error)
         if problem is None:
             raise
-        raise Refused(problem.status, problem.detail, problem.headers) from None
+        raise RefusedRequest(problem.status, problem.detail, problem.headers) from None
 
 
-async def _refuse(refused: Refused, send: Send) -> None:
+async def _refuse(refused: RefusedRequest, send: Send) -> None:
     error = {"code": _INVALID_REQUEST, "message": refused.detail}
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]

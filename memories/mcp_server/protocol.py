@@ -17,8 +17,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from memories.db import reach
-from memories.mcp_server.askers import Asker
-from memories.mcp_server.calls import Call, Outcome, carry_out
+from memories.mcp_server.askers import MCPCaller
+from memories.mcp_server.calls import AgentCall, ToolResult, carry_out
 from memories.mcp_server.tools import DOCUMENT_OF, DOCUMENTS, INSTRUCTIONS, TEMPLATE, TOOL_OF, TOOLS, Tool
 from memories.models import Scope
 from memories.telemetry.families import MCP_CALLS
@@ -146,28 +146,28 @@ async def _get_prompt(run: Run, ctx: Context, params: types.GetPromptRequestPara
 
 
 async def _done(
-    run: Run, ctx: Context, scope: Scope, given: Mapping[str, Any], work: Callable[[Call], Outcome]
-) -> Outcome:
+    run: Run, ctx: Context, scope: Scope, given: Mapping[str, Any], work: Callable[[AgentCall], ToolResult]
+) -> ToolResult:
     asker = _asker(ctx)
 
-    def in_thread() -> Outcome:
+    def in_thread() -> ToolResult:
         # A thread keeps its connection; one that broke would fail for ever.
         close_old_connections()
         with reach.of_tenant(asker.caller.key.tenant_id):
             return carry_out(asker, scope, given, work)
 
-    outcome: Outcome = await run(in_thread)
+    outcome: ToolResult = await run(in_thread)
     return outcome
 
 
-def _or_error(done: Outcome) -> Outcome:
+def _or_error(done: ToolResult) -> ToolResult:
     """Resources and prompts have no errors of their own, as tools have."""
     if done.is_error:
         raise MCPError(types.INVALID_PARAMS, done.text)
     return done
 
 
-def _asker(ctx: Context) -> Asker:
+def _asker(ctx: Context) -> MCPCaller:
     request: Any = ctx.request
-    asker: Asker = request.scope[ASKER]
+    asker: MCPCaller = request.scope[ASKER]
     return asker

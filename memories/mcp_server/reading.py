@@ -17,8 +17,8 @@ from memories.context.context import Context, ContextRequest
 from memories.context.recalled_turns import RECALLED_ROLES
 from memories.context.rendering import one_line
 from memories.llm.prompts.framing import shorten
-from memories.mcp_server.askers import Asker
-from memories.mcp_server.calls import Call, Outcome
+from memories.mcp_server.askers import MCPCaller
+from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.models import Category, EndUser, Fact, FactQuerySet, GroupFact, GroupFactQuerySet, Scope, Tenant
 from memories.retrieval import search
 from memories.retrieval.search import EPISODE, FACT, GROUP_FACT, TURN, Finding, SearchFilters, SearchRequest
@@ -54,7 +54,7 @@ class PromptInput(Strict):
     task = ExactText(required=False, default="", allow_blank=True, max_length=MAX_QUERY)
 
 
-def search_memory(call: Call) -> Outcome:
+def search_memory(call: AgentCall) -> ToolResult:
     asker, given = call.asker, call.read(SearchInput)
     asked = SearchRequest(
         user_id=asker.user_id,
@@ -68,22 +68,22 @@ def search_memory(call: Call) -> Outcome:
     told = [one for one in found.results if not one.flagged and (one.kind != TURN or one.role in RECALLED_ROLES)]
     rows = [row for row in map(_found, told) if row["text"]]
     text = _framed(asker.tenant, [_line_of(row) for row in rows])
-    return Outcome(text or _why_nothing(found, _NOTHING_FOUND), {"memory": text, "results": rows})
+    return ToolResult(text or _why_nothing(found, _NOTHING_FOUND), {"memory": text, "results": rows})
 
 
-def get_context(call: Call) -> Outcome:
+def get_context(call: AgentCall) -> ToolResult:
     given = call.read(ContextInput)
     built = build_context(call, query=(given.get("query") or "").strip(), max_tokens=given["max_tokens"])
-    return Outcome(
+    return ToolResult(
         built.memory or _why_nothing(built, _NOTHING), {"memory": built.memory, "token_count": built.token_count}
     )
 
 
-def list_memories(call: Call) -> Outcome:
+def list_memories(call: AgentCall) -> ToolResult:
     asker, given = call.asker, call.read(ListInput)
     found = audience(tenant=asker.tenant, user_id=asker.user_id, agent_id=asker.agent_id)
     if found.person is None:
-        return Outcome(_why_nothing(found, _NOTHING), {"memory": "", "results": [], "next_cursor": None})
+        return ToolResult(_why_nothing(found, _NOTHING), {"memory": "", "results": [], "next_cursor": None})
     facts = visible_facts(asker).active(now=call.now).order_by("-pk")
     if given.get("category"):
         facts = facts.filter(category=given["category"])
@@ -97,33 +97,33 @@ def list_memories(call: Call) -> Outcome:
     text = _framed(asker.tenant, [_line_of(row) for row in rows])
     following = rows[-1]["id"] if len(page) > len(rows) else None
     more = f"\nThere are more: call it again with cursor {following}." if following else ""
-    return Outcome(text + more if rows else _NOTHING, {"memory": text, "results": rows, "next_cursor": following})
+    return ToolResult(text + more if rows else _NOTHING, {"memory": text, "results": rows, "next_cursor": following})
 
 
-def read_profile(call: Call) -> Outcome:
+def read_profile(call: AgentCall) -> ToolResult:
     built = build_context(call, max_tokens=MAX_TOKENS, include=frozenset({"profile"}))
-    return Outcome(built.memory or _why_nothing(built, _NOTHING))
+    return ToolResult(built.memory or _why_nothing(built, _NOTHING))
 
 
-def read_facts(call: Call) -> Outcome:
+def read_facts(call: AgentCall) -> ToolResult:
     return list_memories(replace(call, given={"limit": MOST_LISTED}))
 
 
-def remember_for(call: Call) -> Outcome:
+def remember_for(call: AgentCall) -> ToolResult:
     """What matters for the task of a prompt, and what to remember if the key can write; an empty text for nothing."""
     writes = Scope.WRITE in call.asker.caller.key.scopes
     built = build_context(call, query=call.read(PromptInput)["task"].strip(), guidelines=writes)
-    return Outcome("\n\n".join(one for one in (built.guidelines, built.memory) if one))
+    return ToolResult("\n\n".join(one for one in (built.guidelines, built.memory) if one))
 
 
-def build_context(call: Call, *, query: str = "", max_tokens: int = DEFAULT_TOKENS, **limits: Any) -> Context:
+def build_context(call: AgentCall, *, query: str = "", max_tokens: int = DEFAULT_TOKENS, **limits: Any) -> Context:
     """The person's context for this agent; `limits` are those of a ContextRequest."""
     asker = call.asker
     request = ContextRequest(asker.user_id, asker.agent_id, query=query, max_tokens=max_tokens, **limits)
     return context.build(tenant=asker.tenant, request=request, now=call.now, key_id=asker.caller.key.pk)
 
 
-def visible_facts(asker: Asker) -> FactQuerySet:
+def visible_facts(asker: MCPCaller) -> FactQuerySet:
     """The person's facts that the key sees; none of an unknown or restricted person."""
     person = lookups.readable_person(tenant=asker.tenant, user_id=asker.user_id)
     if person is None:

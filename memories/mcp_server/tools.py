@@ -8,7 +8,7 @@ from typing import Any
 from memories.api.v1.context.serializers import DEFAULT_TOKENS, MAX_QUERY, MAX_TOKENS
 from memories.api.v1.turns.serializers import MAX_MESSAGES
 from memories.mcp_server import reading, writing
-from memories.mcp_server.calls import Call, Outcome
+from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.models import Category, Role, Scope, Status
 
 INSTRUCTIONS = (
@@ -69,7 +69,7 @@ class Tool:
     title: str
     description: str
     scope: Scope
-    work: Callable[[Call], Outcome]
+    work: Callable[[AgentCall], ToolResult]
     takes: Schema
     gives: Schema
     is_read_only: bool = False
@@ -202,7 +202,7 @@ class Document:
     name: str
     title: str
     description: str
-    work: Callable[[Call], Outcome]
+    work: Callable[[AgentCall], ToolResult]
     scope: Scope = Scope.READ
 
 
@@ -224,7 +224,7 @@ class Template:
     description: str = "Begin with what is remembered of the person that matters for the task."
     argument: str = "task"
     argument_description: str = "What you want to do or ask."
-    work: Callable[[Call], Outcome] = field(default=reading.remember_for)
+    work: Callable[[AgentCall], ToolResult] = field(default=reading.remember_for)
     scope: Scope = Scope.READ
 
 

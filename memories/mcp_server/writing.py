@@ -18,7 +18,7 @@ from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.proposing import ask_to_forget, propose_correction
 from memories.curation.people.records import person_for_writing
 from memories.exceptions import NotFound
-from memories.mcp_server.calls import Call, Outcome
+from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.mcp_server.reading import visible_facts
 from memories.models import Category, Fact, Role, Status
 
@@ -36,7 +36,7 @@ class CorrectionInput(Strict):
     content = CleanText(max_length=2000)
 
 
-class FactInput(Strict):
+class FactIdInput(Strict):
     id = OurId()
 
 
@@ -51,7 +51,7 @@ class ConversationInput(Strict):
     )
 
 
-def add_memory(call: Call) -> Outcome:
+def add_memory(call: AgentCall) -> ToolResult:
     asker = call.asker
     draft = FactDraft(**call.read(MemoryInput), agent_id=asker.agent_id)
     person = person_for_writing(tenant=asker.tenant, user_id=asker.user_id, now=call.now)
@@ -62,10 +62,10 @@ def add_memory(call: Call) -> Outcome:
     text = f"Remembered (id {fact.pk})."
     if fact.status == Status.PENDING:
         text = f"Kept as a suggestion (id {fact.pk}): it is remembered once an operator approves it."
-    return Outcome(text, {"id": str(fact.pk), "status": fact.status})
+    return ToolResult(text, {"id": str(fact.pk), "status": fact.status})
 
 
-def correct_memory(call: Call) -> Outcome:
+def correct_memory(call: AgentCall) -> ToolResult:
     asker, given = call.asker, call.read(CorrectionInput)
     fact = propose_correction(
         fact=_fact(call, given["id"]),
@@ -75,17 +75,17 @@ def correct_memory(call: Call) -> Outcome:
         voice=asker.voice,
     )
     text = f"Proposed (id {fact.pk}): an operator chooses between the two. Until then the old text stays."
-    return Outcome(text, {"id": str(fact.pk), "status": fact.status})
+    return ToolResult(text, {"id": str(fact.pk), "status": fact.status})
 
 
-def forget_memory(call: Call) -> Outcome:
-    asker, fact = call.asker, _fact(call, call.read(FactInput)["id"])
+def forget_memory(call: AgentCall) -> ToolResult:
+    asker, fact = call.asker, _fact(call, call.read(FactIdInput)["id"])
     is_gone = ask_to_forget(fact_id=fact.pk, tenant=asker.tenant, actor=asker.caller.actor, now=call.now)
     text = "Forgotten." if is_gone else "An operator was asked to forget it. Until then it stays."
-    return Outcome(text, {"id": str(fact.pk), "forgotten": is_gone})
+    return ToolResult(text, {"id": str(fact.pk), "forgotten": is_gone})
 
 
-def _fact(call: Call, fact_id: uuid.UUID) -> Fact:
+def _fact(call: AgentCall, fact_id: uuid.UUID) -> Fact:
     """The person's fact, if the key sees it. Errors: NotFound, PersonRestricted."""
     asker = call.asker
     person = lookups.find_person(tenant=asker.tenant, user_id=asker.user_id)
@@ -98,7 +98,7 @@ def _fact(call: Call, fact_id: uuid.UUID) -> Fact:
     return fact
 
 
-def remember_conversation(call: Call) -> Outcome:
+def remember_conversation(call: AgentCall) -> ToolResult:
     asker, key = call.asker, call.asker.caller.key
     # Checked as what is posted over /turns.
     posted = TurnsSerializer().run_validation(
@@ -119,10 +119,10 @@ def remember_conversation(call: Call) -> Outcome:
         memory_of=key.memory_of,
     )
     if receipt.session is None:
-        return Outcome("Nothing was kept: capture is switched off here.", {"session_id": None, "stored": 0})
+        return ToolResult("Nothing was kept: capture is switched off here.", {"session_id": None, "stored": 0})
     known = len(messages) - receipt.accepted
     text = f"Kept {receipt.accepted} messages; {known} were known." if known else f"Kept {receipt.accepted} messages."
-    return Outcome(text, {"session_id": session_id, "stored": receipt.accepted})
+    return ToolResult(text, {"session_id": session_id, "stored": receipt.accepted})
 
 
 def _reported(message: PostedMessage) -> PostedMessage:

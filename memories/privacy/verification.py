@@ -35,12 +35,12 @@ from memories.privacy.searching import files, search_terms, short_ids, tables
 from memories.privacy.searching.decoding import Layer, layers
 from memories.privacy.searching.matching import Matcher
 from memories.privacy.searching.search_terms import SearchTerms
-from memories.privacy.searching.tables import Column, Row, Table
+from memories.privacy.searching.tables import Column, Row, SearchedTable
 from memories.privacy.searching.verdicts import (
     REPORTED,
     Judge,
     Owner,
-    Pattern,
+    TermPattern,
     TraceFinding,
     TraceKind,
     TraceVerdict,
@@ -145,11 +145,13 @@ class _TraceSearch:
 
     def read_views(self) -> None:
         for name, columns, query in _VIEWS:
-            self._read_table(Table("", name, tuple(Column(column, "", column) for column in columns), query=query))
+            self._read_table(
+                SearchedTable("", name, tuple(Column(column, "", column) for column in columns), query=query)
+            )
         shown = tuple(Column(column, "", column) for column in _SHOWN)
-        self._read_table(Table("", STATISTICS, shown, query=_STATISTICS))
+        self._read_table(SearchedTable("", STATISTICS, shown, query=_STATISTICS))
 
-    def _read_table(self, table: Table) -> None:
+    def _read_table(self, table: SearchedTable) -> None:
         self.read.tables += not table.query
         for block in tables.blocks(table):
             self.read.rows += 0 if table.query else block.count(b"\n")
@@ -173,7 +175,7 @@ class _TraceSearch:
 
     def _in_samples(self, found: Iterable[TraceFinding], row: Row) -> Iterator[TraceFinding]:
         """The planner's samples of a column: the column decides, and whether others have the value."""
-        table = Table(row["schemaname"].decode(), row["tablename"].decode(), ())
+        table = SearchedTable(row["schemaname"].decode(), row["tablename"].decode(), ())
         place = table.place(row["attname"].decode())
         for one in found:
             also = one.pattern.kind is TraceKind.NAME and one.pattern.value in self.judge.also_named
@@ -192,7 +194,7 @@ class _TraceSearch:
             elif found:
                 self.hits[place] += 1
 
-    def _patterns_in_file(self, place: str, part: bytes) -> Iterator[Pattern]:
+    def _patterns_in_file(self, place: str, part: bytes) -> Iterator[TermPattern]:
         for layer in layers(part):
             self._note_skipped(layer, place)
             found = {self.patterns[one] for _at, one in self.matcher.found(layer.data)}

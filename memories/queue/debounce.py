@@ -9,7 +9,7 @@ from memories.models import Role, SessionQueue, Turn
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingTurns:
     """Turns beyond the watermark: a round is a user turn with the replies after it (rules.md, 2.2)."""
 
     first_at: datetime | None = None
@@ -20,7 +20,7 @@ class Pending:
     round_open: bool = False
 
     @classmethod
-    def of(cls, queue: SessionQueue) -> "Pending":
+    def of(cls, queue: SessionQueue) -> "PendingTurns":
         """The counts that the row keeps."""
         return cls(
             first_at=queue.first_pending_at,
@@ -31,7 +31,7 @@ class Pending:
             round_open=queue.round_open,
         )
 
-    def plus(self, turns: Iterable[Turn]) -> "Pending":
+    def plus(self, turns: Iterable[Turn]) -> "PendingTurns":
         """These counts with more turns, in order."""
         pending = self
         for turn in turns:
@@ -49,7 +49,7 @@ class Pending:
         return pending
 
 
-def due_time(pending: Pending, *, last_at: datetime, rules: Rules, flush: bool, now: datetime) -> datetime | None:
+def due_time(pending: PendingTurns, *, last_at: datetime, rules: Rules, flush: bool, now: datetime) -> datetime | None:
     """When the pending turns go to extraction; None when there is nothing to send (rules.md, 1.3 and 2.2).
 
     `last_at` is the arrival of the newest pending turn, `now` the present moment of the same clock.

@@ -17,7 +17,7 @@ from memories.models.conversations.conversations import QueueRow, QueueRowQueryS
 from memories.outbox import Happened
 from memories.queue import circuit_breaker, leases, own_models, spending
 from memories.queue.attempts import Row, SessionLease
-from memories.queue.retry_policy import Retry, backoff
+from memories.queue.retry_policy import RetryDecision, backoff
 from memories.telemetry import log_fields
 from memories.telemetry.families import ATTEMPTS, FAILURES
 
@@ -108,7 +108,7 @@ def fence(lease: SessionLease[Row]) -> Row:
     return row
 
 
-def postpone(lease: SessionLease[Any], retry: Retry, *, now: datetime, **changes: Any) -> bool:
+def postpone(lease: SessionLease[Any], retry: RetryDecision, *, now: datetime, **changes: Any) -> bool:
     """Give the row back after a failure, to be tried again after a back-off; True when it was parked instead."""
     with transaction.atomic():
         try:

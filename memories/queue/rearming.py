@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from memories import conf
 from memories.models import SessionQueue, WorkingMemory
 from memories.queue import window_queue
-from memories.queue.debounce import Pending, due_time
+from memories.queue.debounce import PendingTurns, due_time
 
 # /readyz must not take what was stored in months for work that the worker neglects.
 MOST_DUE = 50
@@ -49,7 +49,7 @@ def _rearm(unarmed: QuerySet[Any], arm: Callable[[Any], None], changed: list[str
 def _arm_session(queue: SessionQueue) -> None:
     """As if it had been armed when its turns came, but not in the past: it is not overdue."""
     rules, last_at = conf.rules(queue.session.tenant), queue.session.last_turn_at
-    due = due_time(Pending.of(queue), last_at=last_at, rules=rules, flush=False, now=queue.clock)
+    due = due_time(PendingTurns.of(queue), last_at=last_at, rules=rules, flush=False, now=queue.clock)
     queue.due_at = max(due or queue.clock, queue.clock)
 
 

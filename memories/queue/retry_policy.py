@@ -13,7 +13,7 @@ BACKOFF_LIMIT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Retry:
+class RetryDecision:
     """The code of the failure, and how to go on.
 
     `delay`: wait for at least so many seconds. `park`: do not try again. `counts`: the attempt counts, so back off, and
@@ -29,19 +29,21 @@ class Retry:
 
 def retry_for(
     error: ModelError, *, endpoint_down: bool, fed_turns: int | None = None, batch_limit: int | None = None
-) -> Retry:
+) -> RetryDecision:
     """What follows from `error` for a batch of `fed_turns` (None: it cannot be split), fed under `batch_limit`.
 
     If the endpoint fails others, too, by an outage or a wrong key, the batch keeps its attempts and waits with them. A
     batch whose answer was too long is halved, down to a single turn. A failure that a retry cannot change parks it.
     """
     if endpoint_down:
-        return Retry(error.code, delay=error.retry_after, counts=False, batch_limit=batch_limit)
+        return RetryDecision(error.code, delay=error.retry_after, counts=False, batch_limit=batch_limit)
     if isinstance(error, ModelAnswerTruncated) and fed_turns is not None:
         half = fed_turns // 2
         smaller = half > 0 and (batch_limit is None or half < batch_limit)
-        return Retry(error.code, park=not smaller, counts=not smaller, batch_limit=half if smaller else batch_limit)
-    return Retry(error.code, delay=error.retry_after, park=not error.retryable, batch_limit=batch_limit)
+        return RetryDecision(
+            error.code, park=not smaller, counts=not smaller, batch_limit=half if smaller else batch_limit
+        )
+    return RetryDecision(error.code, delay=error.retry_after, park=not error.retryable, batch_limit=batch_limit)
 
 
 def backoff(attempt: int) -> float:

@@ -11,7 +11,7 @@ from memories import conf
 from memories.models import Role, Session, SessionQueue, Tenant, Turn
 from memories.queue import leases, queue_rows
 from memories.queue.attempts import SessionLease
-from memories.queue.debounce import Pending, due_time
+from memories.queue.debounce import PendingTurns, due_time
 from memories.text import signal_phrases, signals
 from memories.text.transcript import fed, is_final_reply
 
@@ -84,7 +84,7 @@ def arm(
     The caller holds the row's lock and saves the fields in ARMED.
     """
     queue.signals = sorted({*queue.signals, *found})
-    pending = Pending.of(queue).plus(turns)
+    pending = PendingTurns.of(queue).plus(turns)
     _store_counts(queue, pending, turns)
     due = due_time(pending, last_at=now, rules=rules, flush=flush, now=now)
     if queue.parked_at:
@@ -114,7 +114,7 @@ def claim(session_id: uuid.UUID) -> Claim | None:
 def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: datetime) -> None:
     """Move the watermark, end the lease and arm what is left; in the transaction of queue_rows.fence()."""
     rest = _beyond(claim.session, extracted_number)
-    pending = Pending().plus(rest)
+    pending = PendingTurns().plus(rest)
     # While a batch is extracted only a flush moves its due time.
     flush = queue.due_at != claim.row.due_at
     queue.extracted_number, queue.attempts, queue.failure = extracted_number, 0, ""
@@ -132,9 +132,9 @@ def recount(queue: SessionQueue, *, rules: conf.Rules, now: datetime) -> None:
 
     The caller holds the row's lock and saves the fields in ARMED. The watermark stays: what was left may come back.
     """
-    pending = Pending().plus(_beyond(queue.session, queue.extracted_number))
+    pending = PendingTurns().plus(_beyond(queue.session, queue.extracted_number))
     if not pending.user:
-        pending = Pending()
+        pending = PendingTurns()
         queue.signals, queue.parked_at, queue.attempts, queue.failure = [], None, 0, ""
     _store_pending(queue, pending)
     if conf.llm_mode() == conf.LLM_OFF or queue.parked_at:
@@ -168,15 +168,15 @@ def _signals_left(session: Session, rest: Iterable[Turn]) -> list[str]:
     return signals_of(Turn.objects.filter(session=session, number__in=numbers).order_by("number"), session.tenant)
 
 
-def _store_counts(queue: SessionQueue, pending: Pending, turns: Sequence[Turn]) -> None:
+def _store_counts(queue: SessionQueue, pending: PendingTurns, turns: Sequence[Turn]) -> None:
     """Store the counts of the pending turns, the last of which are `turns`."""
     if turns and not pending.user:
         # Turns without a user turn among them are never sent: the watermark passes over them (rules.md, 1.3).
-        queue.extracted_number, pending = turns[-1].number, Pending()
+        queue.extracted_number, pending = turns[-1].number, PendingTurns()
     _store_pending(queue, pending)
 
 
-def _store_pending(queue: SessionQueue, pending: Pending) -> None:
+def _store_pending(queue: SessionQueue, pending: PendingTurns) -> None:
     queue.first_pending_at = pending.first_at
     queue.pending_rounds, queue.pending_tokens = pending.rounds, pending.tokens
     queue.pending_user, queue.pending_reply = pending.user, pending.reply

@@ -318,7 +318,7 @@ def _may_keep(name: str, part: Part, evidence: BatchEvidence) -> bool:
     return not suspicion.flags(words, said, "") and not uploads.mentioned(said)
 
 
-def _grounds(accepted: Accepted, evidence: BatchEvidence) -> stated_triples.Grounds:
+def _grounds(accepted: Accepted, evidence: BatchEvidence) -> stated_triples.TripleGrounds:
     """What the triples of the candidate rest on: no name in them may have less trust than the candidate has."""
     source_texts, is_users = evidence.source_texts, accepted.trust == Trust.USER
 
@@ -329,7 +329,7 @@ def _grounds(accepted: Accepted, evidence: BatchEvidence) -> stated_triples.Grou
         return not is_users or source_texts.names_nothing_new(relation)
 
     is_own = is_users and not evidence.has_orders
-    return stated_triples.Grounds(accepted.content, supports=supports, allows=allows, is_own=is_own)
+    return stated_triples.TripleGrounds(accepted.content, supports=supports, allows=allows, is_own=is_own)
 
 
 def _holds_secret(candidate: CandidateFact, content: str) -> bool:

@@ -53,7 +53,7 @@ _NEAREST_TO_TURNS = f"""
     LIMIT %(most)s"""  # noqa: S608 - the tables' names are ours
 
 
-class _Row(NamedTuple):
+class _FactRow(NamedTuple):
     id: uuid.UUID
     content_hash: bytes
     status: str
@@ -66,7 +66,7 @@ class _Row(NamedTuple):
 class _NearFact(NamedTuple):
     """A fact near a candidate, and how near."""
 
-    row: _Row
+    row: _FactRow
     similarity: float
 
     @property
@@ -80,7 +80,7 @@ class _StoredFacts:
     def __init__(self, person: EndUser, space: EmbeddingSpace, now: datetime, agent_id: str = "") -> None:
         owner = {"tenant": person.tenant_id, "person": person.pk, "agent": agent_id}
         given = {"space": space.pk, "now": now, **owner}
-        rows = [_Row(*row) for row in binary_rows.fetched(_FACTS, given)]
+        rows = [_FactRow(*row) for row in binary_rows.fetched(_FACTS, given)]
         active = [row for row in rows if row.status == Status.ACTIVE]
         self.active = [row for row in active if row.vector]
         self.refused = [row for row in rows if row.vector and row.status in (Status.REJECTED, Status.TRASHED)]
@@ -201,7 +201,7 @@ def _near(
     ]
 
 
-def _nearest(new: Floats, facts: Sequence[_Row], floor: float, most: int) -> list[list[_NearFact]]:
+def _nearest(new: Floats, facts: Sequence[_FactRow], floor: float, most: int) -> list[list[_NearFact]]:
     if not facts:
         return [[] for _ in new]
     vectors = binary_rows.vectors([fact.vector for fact in facts if fact.vector])

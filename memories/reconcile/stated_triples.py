@@ -45,7 +45,7 @@ class StatedTriple:
 
 
 @dataclass(frozen=True)
-class Grounds:
+class TripleGrounds:
     """What the triples of a fact rest on: its text, and how its evidence judges names and relations.
 
     `supports` tells whether a name has the trust of the fact, `allows` whether a relation has no words of others alone;
@@ -58,7 +58,7 @@ class Grounds:
     is_own: bool
 
 
-def judge(items: Sequence[Any], grounds: Grounds) -> tuple[tuple[StatedTriple, ...], Counter[str]]:
+def judge(items: Sequence[Any], grounds: TripleGrounds) -> tuple[tuple[StatedTriple, ...], Counter[str]]:
     """Those of the items that may be kept, and counts of the others by reason."""
     kept: list[StatedTriple] = []
     refused: Counter[str] = Counter(too_many_triples=max(0, len(items) - MOST_TRIPLES))
@@ -123,7 +123,7 @@ def _read(raw: Any) -> StatedTriple | None:
     return triple if fits and not is_inverted else None
 
 
-def _reason_against(triple: StatedTriple, grounds: Grounds) -> str:
+def _reason_against(triple: StatedTriple, grounds: TripleGrounds) -> str:
     """Why it is left out; empty when it is not. The meaning of its words is asked last, because that takes longest."""
     names = [name for name in (triple.subject, triple.object) if not naming.is_self(name)]
     said = fold(grounds.content)

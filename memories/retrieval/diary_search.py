@@ -26,7 +26,7 @@ _VECTORS = f"""
 """  # noqa: S608  (a table of our own)
 
 
-class _Entry(NamedTuple):
+class _ScoredEntry(NamedTuple):
     id: uuid.UUID
     terms: bytes | None
     created_at: datetime
@@ -39,8 +39,8 @@ def hits(
     rows = DiaryEntry.objects.of(person.tenant, person).present().filter(agent_id=filters.agent_id or "")
     given = {"created_at__gte": filters.since, "created_at__lt": filters.until}
     rows = rows.filter(**{name: at for name, at in given.items() if at is not None})
-    listed = rows.order_by("-created_at", "-id").values_list(*_Entry._fields)[:NEWEST].query
-    found = [_Entry(*row) for row in binary_rows.fetched(*listed.sql_with_params())]
+    listed = rows.order_by("-created_at", "-id").values_list(*_ScoredEntry._fields)[:NEWEST].query
+    found = [_ScoredEntry(*row) for row in binary_rows.fetched(*listed.sql_with_params())]
     if not found:
         return [], 0
     ranking = memory_index.rank(
@@ -55,7 +55,7 @@ def hits(
     return [_hit(stored[pk], ranking, place) for pk, place in best.items() if pk in stored], len(found)
 
 
-def _units(person: EndUser, found: list[_Entry], space: EmbeddingSpace | None) -> Units:
+def _units(person: EndUser, found: list[_ScoredEntry], space: EmbeddingSpace | None) -> Units:
     rows = []
     if space:
         given = {"tenant": person.tenant_id, "person": person.pk, "space": space.pk}

@@ -14,7 +14,7 @@ from memories.db import binary_rows
 from memories.exceptions import InvalidInput
 from memories.store import filters, ranking
 from memories.store.filters import BadFilter
-from memories.store.viewers import Viewer
+from memories.store.viewers import StoreViewer
 
 # Not of people under restriction; the list of these is short, and read once for the statement.
 _SERVED = """
@@ -77,7 +77,7 @@ _REFRESH = """
 ANY = "*"
 
 
-class Found(NamedTuple):
+class FoundItem(NamedTuple):
     """An item as answers show it."""
 
     namespace: list[str]
@@ -112,7 +112,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Listing:
+class NamespaceQuery:
     """Namespaces that begin and end with these labels, `*` for any one, cut to a depth."""
 
     prefixes: tuple[tuple[str, ...], ...] = ()
@@ -123,7 +123,7 @@ class Listing:
     at: str = ""
 
 
-def look_up(wanted: Sequence[Lookup], viewer: Viewer) -> list[Found | None]:
+def look_up(wanted: Sequence[Lookup], viewer: StoreViewer) -> list[FoundItem | None]:
     """The items in the order of the look-ups, None for one that is not there; one statement, and one where a time to
     live begins anew. Errors: KeyBound."""
     if not wanted:
@@ -135,7 +135,7 @@ def look_up(wanted: Sequence[Lookup], viewer: Viewer) -> list[Found | None]:
         "namespaces": [".".join(one.namespace) for one in wanted],
         "keys": [one.key for one in wanted],
     }
-    found: list[Found | None] = [None] * len(wanted)
+    found: list[FoundItem | None] = [None] * len(wanted)
     refreshed = []
     for place, *row in binary_rows.fetched(_LOOK_UP, given):
         found[place - 1] = _found(row)
@@ -145,7 +145,7 @@ def look_up(wanted: Sequence[Lookup], viewer: Viewer) -> list[Found | None]:
     return found
 
 
-def search(wanted: Search, viewer: Viewer) -> list[Found]:
+def search(wanted: Search, viewer: StoreViewer) -> list[FoundItem]:
     """Errors: InvalidInput (the filter), KeyBound."""
     viewer.hold(wanted.prefix, at=f"{wanted.at}/namespace_prefix", whole=False)
     selected, given = _selected(wanted.prefix, viewer)
@@ -176,7 +176,7 @@ def search(wanted: Search, viewer: Viewer) -> list[Found]:
     return found
 
 
-def list_namespaces(wanted: Listing, viewer: Viewer) -> list[list[str]]:
+def list_namespaces(wanted: NamespaceQuery, viewer: StoreViewer) -> list[list[str]]:
     """Sorted, each once. Errors: KeyBound."""
     for prefix in wanted.prefixes:
         if ANY not in prefix:
@@ -209,7 +209,7 @@ def _matching(labels: Sequence[str], name: str, *, ends: bool, given: dict[str, 
     return conditions
 
 
-def _selected(prefix: Sequence[str], viewer: Viewer) -> tuple[str, dict[str, Any]]:
+def _selected(prefix: Sequence[str], viewer: StoreViewer) -> tuple[str, dict[str, Any]]:
     """The condition for items below a prefix that the viewer may see, and its parameters."""
     conditions = ["i.tenant_id = %(tenant)s", _LIVE, _SERVED]
     given: dict[str, Any] = {"tenant": viewer.tenant.pk}
@@ -224,9 +224,9 @@ def _selected(prefix: Sequence[str], viewer: Viewer) -> tuple[str, dict[str, Any
     return " AND ".join(conditions), given
 
 
-def _found(row: Sequence[Any], score: float | None = None) -> Found:
+def _found(row: Sequence[Any], score: float | None = None) -> FoundItem:
     _, namespace, key, value, created_at, updated_at, _ = row
-    return Found(namespace.split("."), key, json.loads(value), created_at, updated_at, score)
+    return FoundItem(namespace.split("."), key, json.loads(value), created_at, updated_at, score)
 
 
 def _refresh(ids: Sequence[uuid.UUID]) -> None:

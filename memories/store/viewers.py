@@ -13,7 +13,7 @@ _OTHER = "This key is for one person alone: name a namespace of that person."
 
 
 @dataclass(frozen=True)
-class Viewer:
+class StoreViewer:
     """The tenant and the only person whose items it may touch, as the key calls them; empty: everybody's."""
 
     tenant: Tenant

@@ -23,7 +23,7 @@ from memories.models.hand_written import first
 from memories.models.ids import new_id
 from memories.store import namespaces
 from memories.store.namespaces import BadNamespace, Named
-from memories.store.viewers import Viewer
+from memories.store.viewers import StoreViewer
 from memories.text import value_texts
 from memories.text.injection import suspicion
 from memories.text.secrets.redaction import redact_message
@@ -111,7 +111,9 @@ class Write:
         return self.path, self.key
 
 
-def write(writes: Sequence[Write], *, tenant: Tenant, viewer: Viewer, now: datetime, only_new: bool = False) -> int:
+def write(
+    writes: Sequence[Write], *, tenant: Tenant, viewer: StoreViewer, now: datetime, only_new: bool = False
+) -> int:
     """Do all of them, or none; returns how many items were put. `only_new`: what is there stays as it is.
 
     Two at once for one key follow each other: the later one stays. Errors: InvalidInput, KeyBound, ReviewNeeded,
@@ -131,7 +133,7 @@ def write(writes: Sequence[Write], *, tenant: Tenant, viewer: Viewer, now: datet
     return stored
 
 
-def _named(one: Write, viewer: Viewer) -> Named | None:
+def _named(one: Write, viewer: StoreViewer) -> Named | None:
     """Whom the namespace names. Errors: InvalidInput for a put whose label is no id."""
     found = namespaces.person_in(one.namespace, viewer.patterns)
     if found and one.value is not None:
@@ -149,7 +151,7 @@ def _store(
     only_new: bool,
     *,
     tenant: Tenant,
-    viewer: Viewer,
+    viewer: StoreViewer,
     now: datetime,
 ) -> int | None:
     """How many items were put. None: whom the namespaces name has changed, and nothing was done."""

@@ -15,7 +15,7 @@ from memories.gateway.gateway import Gateway
 from memories.llm import embeddings, tokens
 from memories.mcp_server.mounted import MemoryServer
 from memories.retrieval import recalls
-from memories.web.connection import Limits
+from memories.web.connection import ConnectionLimits
 from memories.web.server import WebServer
 
 # New objects between two garbage collections. With Python's 700 there are several in each request.
@@ -53,9 +53,9 @@ class HubServer(WebServer):
         return application
 
 
-def limits() -> Limits:
+def limits() -> ConnectionLimits:
     """The limits of clients, by the settings."""
-    return Limits(
+    return ConnectionLimits(
         head_seconds=settings.MEMORYHUB_HEAD_SECONDS,
         body_seconds=settings.MEMORYHUB_BODY_SECONDS,
         idle_seconds=settings.MEMORYHUB_KEEPALIVE_SECONDS,

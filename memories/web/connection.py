@@ -30,7 +30,7 @@ LEAST_READ_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConnectionLimits:
     """How long a client may take, in seconds, and how many connections one process holds."""
 
     # From the connection, or from the first byte of a later request, to the end of its head.
@@ -45,7 +45,7 @@ class Limits:
     connections: int = 1_000
 
 
-class RefusedError(Exception):
+class OverLimitError(Exception):
     """The client sent more than the server takes."""
 
     def __init__(self, status: HTTPStatus, detail: str) -> None:
@@ -68,7 +68,7 @@ class Process:
     answers."""
 
     config: Config
-    limits: Limits
+    limits: ConnectionLimits
     log: Callable[[str, str, int], None]
     state: ServerState = field(default_factory=ServerState)
     # While the process ends, each answer is the last on its connection.
@@ -102,7 +102,7 @@ class Connection(HttpToolsProtocol):
         self._process = process
         self._limits = process.limits
         self._until = self.since + process.limits.head_seconds
-        self._refused: RefusedError | None = None
+        self._refused: OverLimitError | None = None
         self._unfinished = self._received = 0
         self._has_begun = self._head_is_complete = self._is_deaf = self._has_method = False
         self._in_first_line = True
@@ -116,7 +116,7 @@ class Connection(HttpToolsProtocol):
         self._unfinished += len(data)
         super().data_received(self._percent_encode(data) if self._in_first_line else data)
         if self._unfinished > MOST_UNFINISHED_BYTES:
-            self._refused = RefusedError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The head is too large.")
+            self._refused = OverLimitError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The head is too large.")
             self.send_400_response("")
 
     def _percent_encode(self, data: bytes) -> bytes:
@@ -202,7 +202,7 @@ class Connection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """uvicorn calls this for what it cannot parse."""
         unreadable = "The body could not be read to its end." if self._head_is_complete else "This is not HTTP."
-        refused = self._refused or RefusedError(HTTPStatus.BAD_REQUEST, unreadable)
+        refused = self._refused or OverLimitError(HTTPStatus.BAD_REQUEST, unreadable)
         self._is_deaf = True
         if self.pipeline:
             # It came behind two requests. Only an attacker sends that.
@@ -264,7 +264,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, status: HTTPStatus, detail: str) -> None:
         """Stop the parser. It then calls `send_400_response`."""
-        self._refused = RefusedError(status, detail)
+        self._refused = OverLimitError(status, detail)
         raise self._refused
 
     def _unsupported_upgrade_warning(self) -> None:

@@ -15,7 +15,7 @@ from gunicorn.glogging import Logger
 
 from memories.api.masks import masked
 from memories.telemetry.log_fields import ANSWERED_ID, ANSWERED_TENANT
-from memories.web.connection import Limits
+from memories.web.connection import ConnectionLimits
 from memories.web.front import Beside
 from memories.web.worker import LoopWorker
 
@@ -78,9 +78,9 @@ class WebServer(BaseApplication):  # type: ignore[misc]
     # Make what answers in the loop, beside the WSGI application (web/front.py).
     beside: Sequence[Callable[..., Beside]] = ()
 
-    def __init__(self, bind: str, limits: Limits | None = None) -> None:
+    def __init__(self, bind: str, limits: ConnectionLimits | None = None) -> None:
         self._bind = bind
-        self.limits = limits or Limits()
+        self.limits = limits or ConnectionLimits()
         super().__init__()
 
     def run(self) -> None:

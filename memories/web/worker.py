@@ -1,4 +1,8 @@
-"""A process of the web server under gunicorn's parent: one loop for all connections, a few threads for Django."""
+"""A process of the web server under gunicorn's parent: one loop for all connections, a few threads for Django.
+
+A new connection goes to a process that has no more than the others, by counts in memory that they share. Without them,
+the process that wakes first takes most: eight clients that keep theirs open may all be served by one of two processes.
+"""
 
 import asyncio
 import logging
@@ -9,6 +13,7 @@ import sys
 from contextlib import suppress
 from datetime import timedelta
 from email.utils import formatdate
+from mmap import mmap
 from time import monotonic
 from typing import Any
 
@@ -17,7 +22,6 @@ from gunicorn.workers.base import Worker
 from uvicorn.config import Config
 
 from memories.telemetry.families import note_request
-from memories.web.balance import ConnectionCount, CountedConnections
 from memories.web.connection import Connection, Process
 from memories.web.front import Answer, Environ, Front
 from memories.web.threads import Threads
@@ -35,6 +39,9 @@ FULL_SECONDS = 0.1
 # the other one may hang.
 YIELD_SECONDS = 0.001
 MOST_YIELDS = 5
+MOST_PROCESSES = 64
+# For each process its connections plus one; 0: no process. The master makes it before it forks.
+_COUNTS = memoryview(mmap(-1, MOST_PROCESSES * 4)).cast("I")
 
 
 class LoopWorker(Worker):  # type: ignore[misc]
@@ -166,3 +173,37 @@ class LoopWorker(Worker):  # type: ignore[misc]
     def _abort(self) -> None:
         self.cfg.worker_abort(self)
         sys.exit(1)
+
+
+class ConnectionCount:
+    """The open connections of one process. The master makes it, and frees it when the process has ended."""
+
+    def __init__(self) -> None:
+        self._number = _COUNTS.tolist().index(0)
+        _COUNTS[self._number] = 1
+
+    def set(self, connections: int) -> None:
+        _COUNTS[self._number] = connections + 1
+
+    def free(self) -> None:
+        _COUNTS[self._number] = 0
+
+    def has_more_than_another(self) -> bool:
+        own = _COUNTS[self._number]
+        return any(0 < count < own for count in _COUNTS)
+
+
+class CountedConnections(set[Any]):
+    """uvicorn's set of open connections, which notes its size in the process's count."""
+
+    def __init__(self, count: ConnectionCount) -> None:
+        super().__init__()
+        self._count = count
+
+    def add(self, connection: Any) -> None:
+        super().add(connection)
+        self._count.set(len(self))
+
+    def discard(self, connection: Any) -> None:
+        super().discard(connection)
+        self._count.set(len(self))

@@ -46,7 +46,7 @@ State, Reason = WebhookDelivery.State, WebhookEndpoint.Reason
 
 
 @dataclass(frozen=True)
-class Answer:
+class DeliveryResult:
     """What came of a request: the status, if there was an answer, and why it counts as a failure."""
 
     status: int | None = None
@@ -125,11 +125,11 @@ def send(work: Lease[WebhookDelivery], *, now: datetime) -> bool:
     return not answer.failure
 
 
-def _post(delivery: WebhookDelivery, *, now: datetime) -> Answer:
+def _post(delivery: WebhookDelivery, *, now: datetime) -> DeliveryResult:
     endpoint = delivery.endpoint
     signed_by = messages.secrets_of(endpoint, now=now)
     if not signed_by:
-        return Answer(failure=NO_SECRET)
+        return DeliveryResult(failure=NO_SECRET)
     body = messages.body_of(delivery, content=endpoint.content)
     headers = messages.headers(messages.id_of(delivery), body, signed_by=signed_by, now=now)
     own = {"User-Agent": "MemoryHub-Webhooks", "Accept-Encoding": "identity"}
@@ -143,12 +143,12 @@ def _post(delivery: WebhookDelivery, *, now: datetime) -> Answer:
         ):
             status = answer.status_code
     except httpx2.TimeoutException:
-        return Answer(failure=TIMEOUT)
+        return DeliveryResult(failure=TIMEOUT)
     except ModelMisconfigured:
-        return Answer(failure=PRIVATE)
+        return DeliveryResult(failure=PRIVATE)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, ModelError):
-        return Answer(failure=UNREACHABLE)
-    return Answer(status, "" if 200 <= status < 300 else REFUSED)
+        return DeliveryResult(failure=UNREACHABLE)
+    return DeliveryResult(status, "" if 200 <= status < 300 else REFUSED)
 
 
 def _note_failure(endpoint_id: uuid.UUID, *, is_gone: bool) -> None:

@@ -5,7 +5,7 @@ import difflib
 import pytest
 
 from memories.admin.files import comparing
-from memories.admin.files.comparing import Row, Side, compare
+from memories.admin.files.comparing import ComparedLine, Side, compare
 from memories.admin.site.segments import Segment, diff
 
 LINES = "".join(f"line {number}\n" for number in range(40))
@@ -22,7 +22,7 @@ def told(side: Side | None) -> str:
 
 
 def rows_of(old: str, new: str) -> list[tuple[int, str, int, str] | int]:
-    def one(row: Row) -> tuple[int, str, int, str] | int:
+    def one(row: ComparedLine) -> tuple[int, str, int, str] | int:
         if row.same or row.left is None or row.right is None:
             return row.same
         return row.left.number, told(row.left), row.right.number, told(row.right)

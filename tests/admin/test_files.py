@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memories.admin.files.tree import tree_of
 from memories.audit import Actor
-from memories.curation.files import NewContent, Writer, delete_files, write_file
+from memories.curation.files import FileWriter, NewContent, delete_files, write_file
 from memories.models import ActorKind, APIKey, AuditEvent, EndUser, FileVersion, MemoryFile
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -41,7 +41,7 @@ def files_of(person: EndUser, agent: str = "") -> str:
 def rewritten(file: MemoryFile, text: str) -> MemoryFile:
     """As an agent writes it again."""
     key, _ = factories.api_key(file.tenant, name="support-bot")
-    writer = Writer(Actor(kind=ActorKind.KEY, id=str(key.pk)), timezone.now())
+    writer = FileWriter(Actor(kind=ActorKind.KEY, id=str(key.pk)), timezone.now())
     new = NewContent.of(text.encode(), "")
     place = {"end_user": file.end_user, "agent_id": file.agent_id, "path": file.path}
     return write_file(**place, content=new, writer=writer).file  # type: ignore[arg-type]
@@ -363,7 +363,7 @@ class TestTheVerbs:
 def test_the_trail_tells_it_as_a_sentence(admin: Client, file: MemoryFile) -> None:
     send(admin, file, "edit", content="x\n")
     place = {"end_user": file.end_user, "agent_id": file.agent_id, "path": file.path}
-    delete_files(**place, writer=Writer(factories.COMMAND, NOW))  # type: ignore[arg-type]
+    delete_files(**place, writer=FileWriter(factories.COMMAND, NOW))  # type: ignore[arg-type]
     page = text_of(admin.get(list_of(AuditEvent)))
     assert "edited a memory file of 华桂珍" in page
     assert "deleted a memory file of 华桂珍" in page

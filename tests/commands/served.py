@@ -10,7 +10,7 @@ from typing import Any
 
 from uvicorn.config import Config
 
-from memories.web.connection import Connection, Limits, Process
+from memories.web.connection import Connection, ConnectionLimits, Process
 from memories.web.front import Application, Environ, Front
 from memories.web.threads import Threads
 
@@ -70,7 +70,7 @@ def served(application: Application, *, threads: int = 2, beside: Any = (), **li
         front = Front(noted, pool, lambda *_: None, beside)
         config = Config(front, access_log=False, log_config=None, lifespan="off", proxy_headers=False, ws="none")
         config.load()
-        found.process = process = Process(config, Limits(**limits), lambda *line: found.refused.append(line))
+        found.process = process = Process(config, ConnectionLimits(**limits), lambda *line: found.refused.append(line))
 
         taken: list[Any] = []
 

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from memories.curation.files import Writer, delete_files
+from memories.curation.files import FileWriter, delete_files
 from memories.invariants import check
 from memories.models import AuditEvent, EndUser, FileVersion, MemoryFile, StoreItem, Tenant
 from tests import factories
@@ -88,7 +88,7 @@ class TestFiles:
             end_user=person,
             agent_id="",
             path="/memories/trip.md",
-            writer=Writer(factories.COMMAND, timezone.now()),
+            writer=FileWriter(factories.COMMAND, timezone.now()),
         )
         again = imported("deepagents", path, user="u9")
         assert again[0].startswith("2 files: 0 stored, 2 were there already")

@@ -15,7 +15,7 @@ from memories.retrieval.recalls import RecallWriter
 from memories.web import front as web_front
 from memories.web import threads as web_threads
 from memories.web.application import HubServer, limits
-from memories.web.connection import Limits
+from memories.web.connection import ConnectionLimits
 from memories.web.front import Environ
 from tests.commands.hub import wait_until
 from tests.commands.served import PATIENCE_SECONDS, Served, everything, said, served
@@ -38,9 +38,9 @@ def test_each_process_writes_what_it_noted_until_its_end(monkeypatch: pytest.Mon
 
 
 def test_the_settings_bound_what_a_client_may_do(settings: Any) -> None:
-    assert limits() == Limits()
+    assert limits() == ConnectionLimits()
     settings.MEMORYHUB_HEAD_SECONDS = 3
-    assert HubServer("127.0.0.1:0").limits == Limits(head_seconds=3)
+    assert HubServer("127.0.0.1:0").limits == ConnectionLimits(head_seconds=3)
 
 
 class TestRequests:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from memories.web.balance import ConnectionCount, CountedConnections
-from memories.web.connection import Limits, Process
-from memories.web.worker import MOST_YIELDS, LoopWorker
+from memories.web.connection import ConnectionLimits, Process
+from memories.web.worker import MOST_YIELDS, ConnectionCount, CountedConnections, LoopWorker
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def test_a_process_that_ended_is_not_waited_for(counts: tuple[ConnectionCount, C
 def test_it_yields_so_many_times_and_then_accepts(counts: tuple[ConnectionCount, ConnectionCount]) -> None:
     worker: Any = object.__new__(LoopWorker)
     worker.connection_count, worker._yields, worker.alive = counts[0], 0, True
-    worker._process = Process(config=None, limits=Limits(), log=lambda *_: None)  # type: ignore[arg-type]
+    worker._process = Process(config=None, limits=ConnectionLimits(), log=lambda *_: None)  # type: ignore[arg-type]
     taken: list[socket.socket] = []
 
     async def take(client: socket.socket) -> None:

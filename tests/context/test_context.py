@@ -17,7 +17,7 @@ from memories import conf
 from memories.context import context, recalled_turns, rendering
 from memories.context.budget import Block
 from memories.context.context import Context, ContextRequest
-from memories.context.rendering import Line, render
+from memories.context.rendering import MemoryLine, render
 from memories.llm import tokens
 from memories.models import EndUser, Episode, Fact, Session, SessionQueue, Tenant, Turn
 from memories.retrieval import recalls, visible_facts
@@ -549,11 +549,11 @@ texts = st.one_of(hostile, st.lists(pieces, min_size=1, max_size=12).map("".join
 
 
 @st.composite
-def written_lines(draw: st.DrawFn) -> list[Line]:
+def written_lines(draw: st.DrawFn) -> list[MemoryLine]:
     contents = draw(st.lists(texts, max_size=12))
     headings = st.integers(0, len(HEADINGS) - 1)
     return [
-        Line("fact", uuid.UUID(int=place), f"- {rendering.one_line(content)}", draw(headings), (place,))
+        MemoryLine("fact", uuid.UUID(int=place), f"- {rendering.one_line(content)}", draw(headings), (place,))
         for place, content in enumerate(contents)
     ]
 
@@ -566,7 +566,7 @@ def written_lines(draw: st.DrawFn) -> list[Line]:
     frame=st.sampled_from(list(FRAMES.values())),
 )
 def test_the_longest_prefix_that_fits_whatever_the_lines_say(
-    sequence: list[Line], budget: int, tokenizer: str, frame: Frame
+    sequence: list[MemoryLine], budget: int, tokenizer: str, frame: Frame
 ) -> None:
     request = ContextRequest(user_id="u1", max_tokens=budget, tokenizer=tokenizer)
     block = Block(budget, tokenizer, frame)

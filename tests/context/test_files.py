@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memories.context import context, files
+from memories.context import context, other_memories
 from memories.context.budget import Block
 from memories.context.context import Context, ContextRequest
 from memories.context.rendering import FILE_CUT, file_line, render
@@ -142,8 +142,8 @@ class TestBudget:
     def test_a_bounded_part_of_each_and_a_bounded_number_are_read(
         self, person: EndUser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(files, "MOST_FILES", 2)
-        monkeypatch.setattr(files, "MOST_CHARACTERS", 12)
+        monkeypatch.setattr(other_memories, "MOST_FILES", 2)
+        monkeypatch.setattr(other_memories, "MOST_CHARACTERS", 12)
         for name in "abc":
             factories.memory_file(person, f"/{name}.md", "First\nSecond line\n")
         assert shown(person) == ["/a.md", "/b.md"]

@@ -6,8 +6,8 @@ import pytest
 
 from memories.audit import Actor
 from memories.curation.files import (
+    FileWriter,
     NewContent,
-    Writer,
     delete_files,
     edit_file,
     holding_file,
@@ -21,13 +21,13 @@ from tests import factories
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
-KEY = Writer(Actor(kind=ActorKind.KEY), NOW)
+KEY = FileWriter(Actor(kind=ActorKind.KEY), NOW)
 PATH = "/memories/notes.md"
 
 
 @pytest.fixture
-def operator() -> Writer:
-    return Writer(Actor.operator(factories.operator()), NOW)
+def operator() -> FileWriter:
+    return FileWriter(Actor.operator(factories.operator()), NOW)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def file() -> MemoryFile:
     return written(found, "coffee\n", KEY)
 
 
-def written(file: MemoryFile, text: str, writer: Writer) -> MemoryFile:
+def written(file: MemoryFile, text: str, writer: FileWriter) -> MemoryFile:
     return write_file(**place(file), content=NewContent.of(text.encode(), ""), writer=writer).file
 
 
@@ -44,7 +44,7 @@ def place(file: MemoryFile) -> dict[str, Any]:
     return {"end_user": file.end_user, "agent_id": file.agent_id, "path": file.path}
 
 
-def changes(file: MemoryFile, writer: Writer) -> dict[str, Any]:
+def changes(file: MemoryFile, writer: FileWriter) -> dict[str, Any]:
     """Every way to change it."""
     return {
         "write": lambda: written(file, "milk\n", writer),
@@ -58,7 +58,7 @@ def changes(file: MemoryFile, writer: Writer) -> dict[str, Any]:
 @pytest.mark.parametrize("locked", [True, False])
 @pytest.mark.parametrize("verb", ["write", "restore"])
 def test_a_locked_file_that_is_deleted_comes_back_by_no_key(
-    file: MemoryFile, operator: Writer, verb: str, locked: bool
+    file: MemoryFile, operator: FileWriter, verb: str, locked: bool
 ) -> None:
     if locked:
         set_lock(file=file, locked=True, writer=operator)
@@ -74,7 +74,9 @@ def test_a_locked_file_that_is_deleted_comes_back_by_no_key(
 
 
 @pytest.mark.parametrize("verb", ["write", "edit", "restore", "delete", "delete the folder"])
-def test_a_locked_file_refuses_every_key_until_it_is_unlocked(file: MemoryFile, operator: Writer, verb: str) -> None:
+def test_a_locked_file_refuses_every_key_until_it_is_unlocked(
+    file: MemoryFile, operator: FileWriter, verb: str
+) -> None:
     set_lock(file=file, locked=True, writer=operator)
     with pytest.raises(OperatorWord):
         changes(file, KEY)[verb]()
@@ -86,14 +88,14 @@ def test_a_locked_file_refuses_every_key_until_it_is_unlocked(file: MemoryFile, 
 
 
 @pytest.mark.parametrize("verb", ["write", "edit", "restore", "delete", "delete the folder"])
-def test_operators_change_what_they_locked(file: MemoryFile, operator: Writer, verb: str) -> None:
+def test_operators_change_what_they_locked(file: MemoryFile, operator: FileWriter, verb: str) -> None:
     set_lock(file=file, locked=True, writer=operator)
     changes(file, operator)[verb]()
     row = MemoryFile.objects.get()
     assert (row.version, row.trust, row.actor_kind) == (3, "operator", "operator")
 
 
-def test_a_lock_is_no_version_and_leaves_an_event(file: MemoryFile, operator: Writer) -> None:
+def test_a_lock_is_no_version_and_leaves_an_event(file: MemoryFile, operator: FileWriter) -> None:
     locked = set_lock(file=file, locked=True, writer=operator, expected_version=2)
     assert (locked.version, locked.updated_at) == (2, NOW)
     unlocked = set_lock(file=file, locked=False, writer=operator)
@@ -103,7 +105,7 @@ def test_a_lock_is_no_version_and_leaves_an_event(file: MemoryFile, operator: Wr
 
 
 @pytest.mark.parametrize("locked", [True, False])
-def test_what_is_so_already_is_a_conflict(file: MemoryFile, operator: Writer, locked: bool) -> None:
+def test_what_is_so_already_is_a_conflict(file: MemoryFile, operator: FileWriter, locked: bool) -> None:
     MemoryFile.objects.update(locked=locked)
     with pytest.raises(Conflict):
         set_lock(file=file, locked=locked, writer=operator)
@@ -111,7 +113,7 @@ def test_what_is_so_already_is_a_conflict(file: MemoryFile, operator: Writer, lo
     assert AuditEvent.objects.filter(object_id=file.pk, verb__in=["lock", "unlock"]).count() == 1
 
 
-def test_another_version_and_a_deleted_file_are_not_locked(file: MemoryFile, operator: Writer) -> None:
+def test_another_version_and_a_deleted_file_are_not_locked(file: MemoryFile, operator: FileWriter) -> None:
     with pytest.raises(PreconditionFailed):
         set_lock(file=file, locked=True, writer=operator, expected_version=1)
     delete_files(**place(file), writer=operator)

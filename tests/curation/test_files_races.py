@@ -10,14 +10,14 @@ from django.db import connections, transaction
 
 from memories import invariants
 from memories.audit import Actor
-from memories.curation.files import NewContent, Writer, edit_file, restore_file, write_file
+from memories.curation.files import FileWriter, NewContent, edit_file, restore_file, write_file
 from memories.exceptions import MemoryHubError, NotFound, PreconditionFailed
 from memories.models import ActorKind, EndUser, FileVersion, MemoryFile
 from tests import factories
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
-WRITER = Writer(Actor(kind=ActorKind.KEY), NOW)
+WRITER = FileWriter(Actor(kind=ActorKind.KEY), NOW)
 PATH = "/memories/notes.md"
 
 

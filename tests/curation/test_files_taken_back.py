@@ -7,7 +7,7 @@ import pytest
 
 from memories import invariants
 from memories.audit import Actor
-from memories.curation.files import NewContent, Writer, delete_files, set_lock, write_file
+from memories.curation.files import FileWriter, NewContent, delete_files, set_lock, write_file
 from memories.curation.people.clearing import clear_memories, preview_clearing
 from memories.curation.reverting import revert
 from memories.curation.rollback.roll_back import preview_rollback, roll_back
@@ -36,16 +36,16 @@ def bad(person: EndUser) -> APIKey:
     return factories.api_key(person.tenant)[0]
 
 
-def by(key: APIKey | None) -> Writer:
-    return Writer(Actor(kind=ActorKind.KEY, id=str(key.pk)) if key else Actor.operator(factories.operator()), NOW)
+def by(key: APIKey | None) -> FileWriter:
+    return FileWriter(Actor(kind=ActorKind.KEY, id=str(key.pk)) if key else Actor.operator(factories.operator()), NOW)
 
 
-def write(person: EndUser, path: str, text: str, writer: Writer, *, agent_id: str = "") -> MemoryFile:
+def write(person: EndUser, path: str, text: str, writer: FileWriter, *, agent_id: str = "") -> MemoryFile:
     content = NewContent.of(text.encode(), "")
     return write_file(end_user=person, agent_id=agent_id, path=path, content=content, writer=writer).file
 
 
-def delete(person: EndUser, path: str, writer: Writer) -> None:
+def delete(person: EndUser, path: str, writer: FileWriter) -> None:
     delete_files(end_user=person, agent_id="", path=path, writer=writer)
 
 

@@ -10,7 +10,7 @@ from memories.curation.retries import retry_extraction
 from memories.exceptions import Conflict
 from memories.models import ActorKind, AuditEvent, ExtractionRun, Session, SessionQueue
 from memories.queue import queue_rows, session_queue
-from memories.queue.retry_policy import Retry
+from memories.queue.retry_policy import RetryDecision
 from tests import factories
 from tests.factories import NOW
 
@@ -35,7 +35,7 @@ def retry(run: ExtractionRun) -> None:
 def failed(talk: Session, *, park: bool) -> ExtractionRun:
     claim = session_queue.claim(talk.pk)
     assert claim
-    queue_rows.postpone(claim, Retry("model_timeout", delay=200.0, park=park), now=NOW)
+    queue_rows.postpone(claim, RetryDecision("model_timeout", delay=200.0, park=park), now=NOW)
     return factories.run(talk, status="parked" if park else "failed", failure="model_timeout")
 
 

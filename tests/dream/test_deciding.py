@@ -6,7 +6,7 @@ import pytest
 from django.conf import LazySettings
 
 from memories.audit import Actor
-from memories.curation.files import NewContent, Writer, write_file
+from memories.curation.files import FileWriter, NewContent, write_file
 from memories.curation.people.clearing import clear_memories
 from memories.curation.people.errors import PersonMerged
 from memories.curation.people.merging.merge import merge_people
@@ -58,7 +58,7 @@ def dreamt(person: EndUser, model: Model, *items: Any, now: Any = NOW) -> Dream:
 
 def rewrite(person: EndUser, path: str, text: str) -> None:
     """The agent writes the file."""
-    writer = Writer(Actor(kind=ActorKind.KEY, id="k"), NOW)
+    writer = FileWriter(Actor(kind=ActorKind.KEY, id="k"), NOW)
     content = NewContent(text, "utf-8", len(text.encode()))
     write_file(end_user=person, agent_id="bot", path=path, content=content, writer=writer)
 

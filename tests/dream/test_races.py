@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from memories import invariants
 from memories.audit import Actor
-from memories.curation.files import NewContent, Writer, write_file
+from memories.curation.files import FileWriter, NewContent, write_file
 from memories.curation.people.merging.merge import merge_people
 from memories.curation.sessions import delete_session
 from memories.dream import applying, deciding, dreaming, unread
@@ -240,7 +240,7 @@ def test_of_what_changed_while_the_model_was_asked_nothing_is_written(
 def test_an_edit_meets_the_file_as_it_is_by_then(person: EndUser, model: Model) -> None:
     def answered() -> dict[str, Any]:
         content = NewContent("Lives in Paris\n", "utf-8", 15)
-        writer = Writer(Actor(kind=ActorKind.KEY, id="k"), NOW)
+        writer = FileWriter(Actor(kind=ActorKind.KEY, id="k"), NOW)
         given: dict[str, Any] = {"agent_id": "bot", "path": "/USER.md", "content": content, "writer": writer}
         elsewhere(lambda: write_file(end_user=person, **given))
         return ANSWER

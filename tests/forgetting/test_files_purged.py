@@ -6,7 +6,7 @@ import pytest
 
 from memories import invariants
 from memories.audit import Actor
-from memories.curation.files import NewContent, Writer, delete_files, restore_file, write_file
+from memories.curation.files import FileWriter, NewContent, delete_files, restore_file, write_file
 from memories.forgetting import decay
 from memories.models import (
     ActorKind,
@@ -40,11 +40,11 @@ def person(tenant: Tenant) -> EndUser:
 
 def written(person: EndUser, path: str, now: datetime = NOW) -> None:
     content = NewContent.of(b"tea\n", "")
-    write_file(end_user=person, agent_id="", path=path, content=content, writer=Writer(KEY, now))
+    write_file(end_user=person, agent_id="", path=path, content=content, writer=FileWriter(KEY, now))
 
 
 def deleted(person: EndUser, path: str, now: datetime) -> None:
-    delete_files(end_user=person, agent_id="", path=path, writer=Writer(KEY, now))
+    delete_files(end_user=person, agent_id="", path=path, writer=FileWriter(KEY, now))
 
 
 def after(tenant: Tenant, days: float) -> tuple[set[str], int]:
@@ -67,7 +67,7 @@ def test_a_deleted_file_leaves_the_trash_with_its_versions(tenant: Tenant, perso
 def test_a_restored_file_stays(tenant: Tenant, person: EndUser) -> None:
     written(person, "/back.md")
     deleted(person, "/back.md", NOW)
-    restore_file(end_user=person, agent_id="", path="/back.md", version=1, writer=Writer(KEY, NOW + DAY))
+    restore_file(end_user=person, agent_id="", path="/back.md", version=1, writer=FileWriter(KEY, NOW + DAY))
     assert after(tenant, 30) == ({"/back.md"}, 0)
 
 
@@ -124,7 +124,7 @@ def test_versions_go_some_days_after_a_newer_one_replaced_them(tenant: Tenant, p
         agent_id="",
         path="/a.md",
         content=NewContent.of(b"milk\n", ""),
-        writer=Writer(KEY, NOW + 9 * DAY),
+        writer=FileWriter(KEY, NOW + 9 * DAY),
     )
     written(person, "/a.md", NOW + 15 * DAY)
     after(tenant, 28)

@@ -12,7 +12,7 @@ from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.graph import deciding
 from memories.curation.graph.deciding import TripleCorrection
-from memories.curation.graph.stating import Relation, TripleDraft, add_triple, end_triples, supersede_triple
+from memories.curation.graph.stating import TripleDraft, TripleRelation, add_triple, end_triples, supersede_triple
 from memories.curation.reverting import revert
 from memories.curation.rollback.roll_back import preview_rollback, roll_back
 from memories.curation.rollback.selection import Selector
@@ -42,7 +42,7 @@ def test_each_verb_is_undone_once(person: EndUser, by: dict[str, Any]) -> None:
         [found] = GraphTriple.objects.filter(pk=triple.pk).values()
         return {name: value for name, value in found.items() if name not in ("version", "updated_at")}
 
-    correction = TripleCorrection(Relation("Max", "Works at", "NewCo"), NOW - DAY, None)
+    correction = TripleCorrection(TripleRelation("Max", "Works at", "NewCo"), NOW - DAY, None)
     verbs: tuple[Callable[[], Changes], ...] = (
         lambda: deciding.approve_triple(triple_id=triple.pk, **by),
         lambda: deciding.end_triple(triple_id=triple.pk, ended=NOW + DAY, **by),
@@ -75,8 +75,8 @@ def test_what_is_refused_changes_nothing(person: EndUser, by: dict[str, Any]) ->
     factories.triple(person, "Max", "works_at", "NewCo")
     of_fact = factories.triple(person, "user", "home_city", "Leiden", fact=factories.fact(person))
     before = list(GraphTriple.objects.order_by("pk").values())
-    taken = TripleCorrection(Relation("Max", "works_at", "NewCo"), None, None)
-    inverted = TripleCorrection(Relation("Max", "works_at", "Acme"), NOW, NOW - DAY)
+    taken = TripleCorrection(TripleRelation("Max", "works_at", "NewCo"), None, None)
+    inverted = TripleCorrection(TripleRelation("Max", "works_at", "Acme"), NOW, NOW - DAY)
     refused: tuple[tuple[type[MemoryHubError], Any], ...] = (
         (Conflict, lambda: deciding.approve_triple(triple_id=triple.pk, **by)),
         (Conflict, lambda: deciding.correct_triple(triple_id=triple.pk, correction=taken, **by)),
@@ -116,7 +116,7 @@ class TestRollBack:
 
     @staticmethod
     def state(person: EndUser, object_: str, by: Actor, *, agent_id: str = "", **over: Any) -> GraphTriple:
-        draft = TripleDraft(Relation("Max", "works at", object_, agent_id), **over)
+        draft = TripleDraft(TripleRelation("Max", "works at", object_, agent_id), **over)
         return add_triple(end_user=person, draft=draft, actor=by, now=NOW).triple
 
     @staticmethod
@@ -141,11 +141,13 @@ class TestRollBack:
         self.state(person, "Lies", bad)
         told = self.state(person, "True after all", bad)
         deciding.end_triple(triple_id=told.pk, ended=NOW + DAY, **by)
-        new = TripleDraft(Relation("Max", "works at", "Evil"))
+        new = TripleDraft(TripleRelation("Max", "works at", "Evil"))
         supersede_triple(
-            end_user=person, old=Relation("Max", "works at", "Acme"), draft=new, at=None, actor=bad, now=NOW
+            end_user=person, old=TripleRelation("Max", "works at", "Acme"), draft=new, at=None, actor=bad, now=NOW
         )
-        end_triples(end_user=person, relation=Relation("Max", "works at", "Hotel"), ended=NOW, actor=good, now=NOW)
+        end_triples(
+            end_user=person, relation=TripleRelation("Max", "works at", "Hotel"), ended=NOW, actor=good, now=NOW
+        )
         assert self.open_now(person) == {"Evil", "Lies"}
         before = {row["id"]: row for row in GraphTriple.objects.values()}
         assert self.rolled_back(person, key=uuid.UUID(bad.id)) == (3, 1)
@@ -174,7 +176,7 @@ class TestRollBack:
     ) -> None:
         good, bad = keys
         self.state(person, "Acme", good)
-        end_triples(end_user=person, relation=Relation("Max", "works at", "Acme"), ended=NOW, actor=bad, now=NOW)
+        end_triples(end_user=person, relation=TripleRelation("Max", "works at", "Acme"), ended=NOW, actor=bad, now=NOW)
         again = self.state(person, "Acme", good)
         selector = Selector(person.tenant, key=uuid.UUID(bad.id))
         done = roll_back(selector=selector, now=NOW + DAY, actor=by["actor"])

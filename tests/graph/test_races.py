@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from memories import invariants
 from memories.curation.facts.adding import FactDraft, add_fact
-from memories.curation.graph.stating import Relation, TripleDraft, add_triple, supersede_triple
+from memories.curation.graph.stating import TripleDraft, TripleRelation, add_triple, supersede_triple
 from memories.exceptions import PersonRestricted
 from memories.models import CaseState, EndUser, GraphEntity, GraphTriple
 from memories.privacy import running
@@ -32,8 +32,8 @@ def ended_sound(db: None) -> Any:
     assert invariants.check() == []
 
 
-def employer(name: str) -> Relation:
-    return Relation("Max", "works_at", name)
+def employer(name: str) -> TripleRelation:
+    return TripleRelation("Max", "works_at", name)
 
 
 def replace(person: EndUser, name: str) -> Any:

@@ -58,7 +58,7 @@ def test_control_unseeded_it_would_have_gone_to_the_network(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("encoding", tokenizer_cache._ENCODINGS, ids=lambda encoding: encoding.name)
-def test_names_and_hashes_are_those_of_the_installed_tiktoken(encoding: tokenizer_cache._Encoding) -> None:
+def test_names_and_hashes_are_those_of_the_installed_tiktoken(encoding: tokenizer_cache._CachedEncoding) -> None:
     load: FunctionType = getattr(importlib.import_module("tiktoken_ext.openai_public"), encoding.name)
     constants = [constant for constant in load.__code__.co_consts if isinstance(constant, str)]
     (address,) = (constant for constant in constants if constant.startswith("https://"))
@@ -92,7 +92,7 @@ def test_many_at_once(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_release_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = tokenizer_cache._Encoding(name="o200k_base", cached_as="x", size=1, sha256="0" * 64)
+    other = tokenizer_cache._CachedEncoding(name="o200k_base", cached_as="x", size=1, sha256="0" * 64)
     monkeypatch.setattr(tokenizer_cache, "_ENCODINGS", (other,))
     with pytest.raises(RuntimeError, match="another o200k_base"):
         tokenizer_cache.seed(tmp_path)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memories.conf import Rules
 from memories.models import Turn
-from memories.queue.debounce import Pending, due_time
+from memories.queue.debounce import PendingTurns, due_time
 
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
 START = datetime.fromisoformat("2026-11-03T09:00:00+00:00")
@@ -37,7 +37,7 @@ def talk(letters: str, *, every: float = 1, tokens: int = 10) -> list[Turn]:
 def due(turns: Sequence[Turn], *, flush: bool = False, rules: Rules = RULES) -> float | None:
     """Seconds after the start at which these turns are due, seen at the moment of the last."""
     last = turns[-1].created_at
-    moment = due_time(Pending().plus(turns), last_at=last, rules=rules, flush=flush, now=last)
+    moment = due_time(PendingTurns().plus(turns), last_at=last, rules=rules, flush=flush, now=last)
     return None if moment is None else (moment - START).total_seconds()
 
 
@@ -62,7 +62,7 @@ def due(turns: Sequence[Turn], *, flush: bool = False, rules: Rules = RULES) -> 
     ],
 )
 def test_a_round_is_a_user_turn_with_its_replies(letters: str, rounds: int, is_open: bool) -> None:
-    pending = Pending().plus(talk(letters))
+    pending = PendingTurns().plus(talk(letters))
     assert (pending.rounds, pending.round_open) == (rounds, is_open)
 
 
@@ -119,7 +119,7 @@ def test_six_thousand_tokens_are_due_at_once(letters: str, tokens: int, seconds:
 
 def test_a_talk_without_pauses_is_due_by_the_longest_wait() -> None:
     # Few rounds, few tokens: nothing but the wait itself can end it.
-    pending = Pending()
+    pending = PendingTurns()
     for second in range(1_000):
         letter = "ua"[second > 0]
         turn = talk(letter, tokens=1)[0]
@@ -142,7 +142,7 @@ def test_a_tenants_numbers_are_followed() -> None:
 def test_counting_in_parts_is_counting_at_once() -> None:
     turns = talk("suctauauust")
     for cut in range(len(turns) + 1):
-        assert Pending().plus(turns[:cut]).plus(turns[cut:]) == Pending().plus(turns)
+        assert PendingTurns().plus(turns[:cut]).plus(turns[cut:]) == PendingTurns().plus(turns)
 
 
 @given(
@@ -159,5 +159,5 @@ def test_what_holds_for_every_talk(letters: str, gap: int, tokens: int, flush: b
     if seconds is not None:
         # Never later than the longest wait after the first turn, and a talk that is too old is due in the past.
         assert seconds <= max(300, last)
-        assert Pending().plus(turns).rounds <= letters.count("u")
+        assert PendingTurns().plus(turns).rounds <= letters.count("u")
         assert not flush or seconds == last

@@ -19,7 +19,7 @@ from memories.models import DecayPass, PrivacyCase, RetentionPass, Session, Sess
 from memories.privacy import case_leases
 from memories.privacy.expiry import passes as retention_passes
 from memories.queue import leases, queue_rows, session_queue, window_queue
-from memories.queue.retry_policy import Retry
+from memories.queue.retry_policy import RetryDecision
 from tests import factories
 from tests.database import at_once, elsewhere, held
 from tests.factories import NOW
@@ -74,7 +74,7 @@ class Sessions(Kind):
         return self.read(session)
 
     def fail(self, lease: Any) -> None:
-        queue_rows.postpone(lease, Retry("model_timeout"), now=NOW)
+        queue_rows.postpone(lease, RetryDecision("model_timeout"), now=NOW)
 
     def ended(self, row: Any) -> Any:
         return row.parked_at is not None and row.due_at is None
@@ -90,7 +90,7 @@ class Windows(Sessions):
         return row
 
     def fail(self, lease: Any) -> None:
-        queue_rows.postpone(lease, Retry("model_timeout"), now=NOW)
+        queue_rows.postpone(lease, RetryDecision("model_timeout"), now=NOW)
 
 
 class Decays(Kind):

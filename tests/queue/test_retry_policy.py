@@ -11,16 +11,16 @@ from memories.exceptions import (
     ModelRefused,
     ModelUnavailable,
 )
-from memories.queue.retry_policy import Retry, retry_for
+from memories.queue.retry_policy import RetryDecision, retry_for
 
 
-def after(error: ModelError, *, fed: int = 8, limit: int | None = None, down: bool = False) -> Retry:
+def after(error: ModelError, *, fed: int = 8, limit: int | None = None, down: bool = False) -> RetryDecision:
     return retry_for(error, fed_turns=fed, batch_limit=limit, endpoint_down=down)
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable(), ModelAnswerInvalid()])
 def test_retryable_backs_off_and_counts(error: ModelError) -> None:
-    assert after(error) == Retry(error.code)
+    assert after(error) == RetryDecision(error.code)
 
 
 def test_the_endpoints_own_wait_is_kept() -> None:
@@ -29,11 +29,11 @@ def test_the_endpoints_own_wait_is_kept() -> None:
 
 @pytest.mark.parametrize("error", [ModelRefused(), ModelMisconfigured()])
 def test_what_asking_again_cannot_change_is_parked(error: ModelError) -> None:
-    assert after(error) == Retry(error.code, park=True)
+    assert after(error) == RetryDecision(error.code, park=True)
 
 
 def test_an_endpoint_that_is_down_costs_no_attempt_and_parks_nothing() -> None:
-    assert after(ModelMisconfigured(retry_after=3.0), down=True) == Retry(
+    assert after(ModelMisconfigured(retry_after=3.0), down=True) == RetryDecision(
         "model_misconfigured", delay=3.0, counts=False
     )
 
@@ -42,9 +42,9 @@ def test_an_endpoint_that_is_down_costs_no_attempt_and_parks_nothing() -> None:
     ("fed", "limit", "half"), [(9, None, 4), (4, 5, 2), (3, 2, 1), (2, None, 1), (1, None, None), (2, 1, None)]
 )
 def test_too_long_is_halved_until_nothing_is_left_to_halve(fed: int, limit: int | None, half: int | None) -> None:
-    expected = Retry("model_answer_truncated", park=True, batch_limit=limit)
+    expected = RetryDecision("model_answer_truncated", park=True, batch_limit=limit)
     if half:
-        expected = Retry("model_answer_truncated", counts=False, batch_limit=half)
+        expected = RetryDecision("model_answer_truncated", counts=False, batch_limit=half)
     assert after(ModelAnswerTruncated(), fed=fed, limit=limit) == expected
 
 

@@ -15,7 +15,7 @@ from memories.exceptions import LeaseLost
 from memories.models import EndUser, Session, SessionQueue, Turn
 from memories.queue import backlog, queue_rows, session_queue
 from memories.queue.attempts import SessionLease
-from memories.queue.retry_policy import Retry, backoff
+from memories.queue.retry_policy import RetryDecision, backoff
 from memories.queue.session_queue import Claim, ExtractionStatus
 from tests import factories
 from tests.database import at_once, elsewhere, held
@@ -89,7 +89,7 @@ def finish(claim: Claim, number: int, *, now: datetime | None = None) -> None:
 
 
 def postpone(claim: Claim, *, delay: float | None = None, failure: str = "model_timeout", park: bool = False) -> bool:
-    return queue_rows.postpone(claim, Retry(failure, delay=delay, park=park), now=NOW)
+    return queue_rows.postpone(claim, RetryDecision(failure, delay=delay, park=park), now=NOW)
 
 
 def end_lease(talk: Session) -> None:

@@ -19,7 +19,7 @@ from memories.audit import Actor
 from memories.curation.access.keys import Binding, create_api_key
 from memories.mcp_server import writing
 from memories.mcp_server.askers import identify
-from memories.mcp_server.calls import Outcome, carry_out
+from memories.mcp_server.calls import ToolResult, carry_out
 from memories.models import ActorKind, Fact, Scope, Session, SessionQueue, Tenant, Trust, Turn
 from tests.redteam.corpus import Case, cases
 from tests.redteam.stage import Outcome as Played
@@ -37,7 +37,7 @@ def posted() -> Sequence[Case]:
     ]
 
 
-def asked(tenant: Tenant, user_id: str, writes_as: str, scope: Scope, given: dict[str, Any], work: Any) -> Outcome:
+def asked(tenant: Tenant, user_id: str, writes_as: str, scope: Scope, given: dict[str, Any], work: Any) -> ToolResult:
     """As a model does it, with a key for that person."""
     binding = Binding(user_id=user_id, writes_as=writes_as)
     scopes = ["ingest", "read", "write"]

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleStrategy, run_state_machine_as_test
 
 from memories.capture import ingest
 from memories.context import budget
-from memories.context.rendering import Line
+from memories.context.rendering import MemoryLine
 from memories.forgetting import trash as forgetting
 from memories.models import Fact
 from memories.models.hand_written import condition, parameter
@@ -60,7 +60,7 @@ def expired_facts_are_served(patch: pytest.MonkeyPatch) -> None:
 def budgets_forget_the_headings(patch: pytest.MonkeyPatch) -> None:
     takes = budget.Block._takes
 
-    def _takes(block: budget.Block, line: Line) -> bool:
+    def _takes(block: budget.Block, line: MemoryLine) -> bool:
         frame, block._frame = block._frame, replace(block._frame, headings=("",) * len(block._frame.headings))
         try:
             return takes(block, line)

@@ -12,7 +12,7 @@ from memories.models import CaseState, EndUser, StoreItem, Tenant
 from memories.privacy import running
 from memories.store import reading, writing
 from memories.store.reading import Lookup
-from memories.store.viewers import Viewer
+from memories.store.viewers import StoreViewer
 from memories.store.writing import Write
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
@@ -36,7 +36,7 @@ def ended_sound(db: None) -> Any:
 def put(tenant: Tenant, *keys: str, value: Any = None, namespace: tuple[str, ...] = ALICE) -> None:
     own = Tenant.objects.get(pk=tenant.pk)
     writes = [Write(namespace, key, value={"text": "tea"} if value is None else value) for key in keys]
-    writing.write(writes, tenant=own, viewer=Viewer(own), now=timezone.now())
+    writing.write(writes, tenant=own, viewer=StoreViewer(own), now=timezone.now())
 
 
 def test_two_first_puts_of_one_key_leave_one_item(tenant: Tenant) -> None:
@@ -117,6 +117,6 @@ def test_a_read_does_not_wait_for_a_put(tenant: Tenant) -> None:
     put(tenant, "k")
     StoreItem.objects.update(ttl_minutes=5, expires_at=timezone.now() + timedelta(minutes=5))
     with held(lambda: put(tenant, "k", value={"text": "new"})):
-        [found] = elsewhere(lambda: reading.look_up([Lookup(ALICE, "k")], Viewer(tenant)))
+        [found] = elsewhere(lambda: reading.look_up([Lookup(ALICE, "k")], StoreViewer(tenant)))
     assert found
     assert found.value == {"text": "tea"}

@@ -17,8 +17,8 @@ from memories.models import EndUser, StoreItem, StoreItemVector, Tenant
 from memories.privacy import retention
 from memories.privacy.expiry import store_items
 from memories.store import reading, writing
-from memories.store.reading import Listing, Lookup, Search
-from memories.store.viewers import Viewer
+from memories.store.reading import Lookup, NamespaceQuery, Search
+from memories.store.viewers import StoreViewer
 from memories.store.writing import Write
 from tests import factories
 from tests.database import statements
@@ -41,16 +41,16 @@ def ended_sound(db: None) -> Any:
 def put(tenant: Tenant, namespace: tuple[str, ...], key: str = "k", user_id: str = "", **more: Any) -> None:
     value = more.pop("value", {"text": "Drinks green tea."})
     one = Write(namespace, key, value=value, **more)
-    writing.write([one], tenant=tenant, viewer=Viewer(tenant, user_id), now=timezone.now())
+    writing.write([one], tenant=tenant, viewer=StoreViewer(tenant, user_id), now=timezone.now())
 
 
 def get(tenant: Tenant, namespace: tuple[str, ...], key: str = "k", user_id: str = "") -> Any:
-    [found] = reading.look_up([Lookup(namespace, key)], Viewer(tenant, user_id))
+    [found] = reading.look_up([Lookup(namespace, key)], StoreViewer(tenant, user_id))
     return found and found.value
 
 
 def found(tenant: Tenant, prefix: tuple[str, ...] = (), user_id: str = "", **more: Any) -> list[tuple[str, str]]:
-    rows = reading.search(Search(prefix, **more), Viewer(tenant, user_id))
+    rows = reading.search(Search(prefix, **more), StoreViewer(tenant, user_id))
     return [(".".join(one.namespace), one.key) for one in rows]
 
 
@@ -63,7 +63,7 @@ class TestBoundKeys:
         own = [("memories.alice", "more"), ("alice.filesystem", "k"), ("memories.alice", "k")]
         assert found(tenant, user_id="alice") == own
         assert found(tenant, ("memories",), user_id="alice") == [own[0], own[2]]
-        listed = reading.list_namespaces(Listing(), Viewer(tenant, "alice"))
+        listed = reading.list_namespaces(NamespaceQuery(), StoreViewer(tenant, "alice"))
         assert listed == [["alice", "filesystem"], ["memories", "alice"]]
 
     @pytest.mark.parametrize("namespace", [("memories", "bob"), ("docs",), ("bob", "filesystem"), ("memories",)])
@@ -95,15 +95,15 @@ class TestTimesToLive:
         assert found(tenant) == [("memories.alice", "kept")]
         put(tenant, ("only", "old"), ttl=5)
         self.expire(namespace="only.old")
-        assert reading.list_namespaces(Listing(), Viewer(tenant)) == [["memories", "alice"]]
+        assert reading.list_namespaces(NamespaceQuery(), StoreViewer(tenant)) == [["memories", "alice"]]
 
     def test_a_read_lets_them_begin_anew_unless_it_says_otherwise(self, tenant: Tenant) -> None:
         put(tenant, ALICE, ttl=10)
         soon = timezone.now() + timedelta(minutes=1)
         for refresh, later in ((False, False), (True, True)):
             for act in (
-                lambda refresh=refresh: reading.look_up([Lookup(ALICE, "k", refresh=refresh)], Viewer(tenant)),
-                lambda refresh=refresh: reading.search(Search(ALICE, refresh=refresh), Viewer(tenant)),
+                lambda refresh=refresh: reading.look_up([Lookup(ALICE, "k", refresh=refresh)], StoreViewer(tenant)),
+                lambda refresh=refresh: reading.search(Search(ALICE, refresh=refresh), StoreViewer(tenant)),
             ):
                 StoreItem.objects.update(expires_at=soon)
                 act()
@@ -164,7 +164,7 @@ class TestLimits:
     def test_more_items_than_one_may_have_are_refused(self, tenant: Tenant) -> None:
         tenant.numbers = {"store_items": 100}
         writes = [Write(ALICE, str(number), value={}) for number in range(100)]
-        writing.write(writes, tenant=tenant, viewer=Viewer(tenant), now=timezone.now())
+        writing.write(writes, tenant=tenant, viewer=StoreViewer(tenant), now=timezone.now())
         with pytest.raises(CapacityReached):
             put(tenant, ALICE, "another")
         # What is there can be written, and others have room of their own.
@@ -193,7 +193,7 @@ class TestPeople:
         EndUser.objects.filter(external_id="alice").update(restricted_at=timezone.now())
         assert get(tenant, ALICE) is None
         assert found(tenant, query="tea") == [("memories.bob", "k")]
-        assert reading.list_namespaces(Listing(), Viewer(tenant)) == [["memories", "bob"]]
+        assert reading.list_namespaces(NamespaceQuery(), StoreViewer(tenant)) == [["memories", "bob"]]
         for value in ({"a": 1}, None):
             with pytest.raises(PersonRestricted):
                 put(tenant, ALICE, value=value)
@@ -289,10 +289,10 @@ def test_an_item_is_embedded_anew_when_it_is_written(tenant: Tenant) -> None:
     [before] = StoreItemVector.objects.all()
     put(tenant, ALICE, value={"a": "bicycle", "b": "tea"}, index=("a", "b"))
     # The vector of the earlier text does not count.
-    [best] = reading.search(Search(ALICE, query="bicycle"), Viewer(tenant))
+    [best] = reading.search(Search(ALICE, query="bicycle"), StoreViewer(tenant))
     assert best.score == pytest.approx(1.0, abs=1e-3)
     assert vectors.embed_some().moved
     assert StoreItemVector.objects.count() == 2
     assert not StoreItemVector.objects.filter(pk=before.pk).exists()
-    [best] = reading.search(Search(ALICE, query="bicycle"), Viewer(tenant))
+    [best] = reading.search(Search(ALICE, query="bicycle"), StoreViewer(tenant))
     assert best.score == pytest.approx(1.0, abs=1e-2)

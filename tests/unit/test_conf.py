@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memories import conf
-from memories.conf.kinds import CATEGORIES, Group, Number, NumberKind, shown
+from memories.conf.kinds import CATEGORIES, Number, NumberKind, SettingGroup, shown
 from memories.conf.table import HALF_LIVES
 from memories.models import Category, Tenant
 
@@ -118,7 +118,7 @@ def test_every_number_has_a_range_that_holds_its_default_and_one_plain_line() ->
         assert number.label
         assert number.says.endswith(".")
         assert len(number.says) <= 80
-    assert {number.group for number in conf.NUMBERS.values()} == set(Group)
+    assert {number.group for number in conf.NUMBERS.values()} == set(SettingGroup)
 
 
 def test_the_environments_ranges_are_those_of_the_table() -> None:

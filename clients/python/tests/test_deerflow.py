@@ -10,7 +10,7 @@ import pytest
 from conftest import RunningHub, wait_until
 
 from memoryhub_client import MemoryHub, Retries
-from memoryhub_client._outbox import Conversation, Outbox
+from memoryhub_client._outbox import ConversationKey, Outbox
 from memoryhub_client.deerflow import (
     HubMemoryManager,
     MemoryConflictError,
@@ -164,12 +164,12 @@ def test_what_was_away_is_posted_when_the_hub_is_back() -> None:
     outbox = Outbox(fake.client(Retries(times=0)))
     fake.refuse(503, "unavailable", times=2)
     said: list[NewMessage] = [{"role": "user", "content": f"Number {one}", "external_id": str(one)} for one in range(3)]
-    outbox.put(Conversation("u", None, "t"), said, flush=False)
+    outbox.put(ConversationKey("u", None, "t"), said, flush=False)
     assert outbox.flush(60)
     [kept] = fake.turns.values()
     assert [one["content"] for one in kept] == ["Number 0", "Number 1", "Number 2"]
     outbox.close()
-    outbox.put(Conversation("u", None, "t"), [{"role": "user", "content": "late", "external_id": "9"}], flush=False)
+    outbox.put(ConversationKey("u", None, "t"), [{"role": "user", "content": "late", "external_id": "9"}], flush=False)
     assert outbox.flush(0)
 
 

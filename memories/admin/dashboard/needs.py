@@ -11,7 +11,7 @@ from django.utils.translation import ngettext_lazy
 
 from memories.admin.dashboard.figures import ToReview, Within
 from memories.admin.lists import tabs
-from memories.db.counts import Tally, tallies
+from memories.db.counts import RowTally, tallies
 from memories.models import (
     APIKey,
     DecayPass,
@@ -229,11 +229,11 @@ def needs(
     return found
 
 
-def _known(work: Work, review: ToReview | None, outages: Sequence[Outage]) -> Tally | None:
+def _known(work: Work, review: ToReview | None, outages: Sequence[Outage]) -> RowTally | None:
     """What the page has counted already."""
     if work.model is ReviewItem:
-        return Tally(review.waiting, review.oldest) if review else Tally(0, None)
+        return RowTally(review.waiting, review.oldest) if review else RowTally(0, None)
     if work.tab == "outage":
         since = min((outage.since for outage in outages if outage.since), default=None)
-        return Tally(sum(outage.waiting for outage in outages), since)
+        return RowTally(sum(outage.waiting for outage in outages), since)
     return None

@@ -20,7 +20,7 @@ from memories.models import Dream, EndUser
 _LONGEST_AGENT = 255
 
 
-class ApproveForm(VersionForm):
+class ApproveEditsForm(VersionForm):
     """The edits that were left ticked are applied; the others are declined."""
 
     edit = forms.TypedMultipleChoiceField(
@@ -42,7 +42,7 @@ class DeclineForm(VersionForm):
         return str(self.done) % {"dream": called(self.record)}
 
 
-class _EditForm(VersionForm):
+class _OneEditForm(VersionForm):
     """A verb on one edit, by its number."""
 
     number = forms.IntegerField(min_value=1, max_value=MOST_EDITS, widget=forms.HiddenInput)
@@ -52,12 +52,12 @@ class _EditForm(VersionForm):
         return {"dream_id": self.record.pk, "number": given["number"], "expected_version": given["version"]}
 
 
-class UndoEditForm(_EditForm):
+class UndoEditForm(_OneEditForm):
     calls = staticmethod(undo_edit)
     done = _("An edit of %(dream)s is undone.")
 
 
-class AcceptEditForm(_EditForm):
+class AcceptEditForm(_OneEditForm):
     calls = staticmethod(accept)
     done = _("The edit is in the file, as your own words.")
 
@@ -70,7 +70,7 @@ class KeepForm(VersionForm):
         return str(self.done) % {"dream": called(self.record)}
 
 
-class RestoreForm(VersionForm):
+class RestoreVersionForm(VersionForm):
     done = _("The files are what they were before %(dream)s. Its episodes will be read again.")
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.dreams import forms
-from memories.admin.files.comparing import Comparison, compare
+from memories.admin.files.comparing import VersionComparison, compare
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import RecordPage, VerbForm
@@ -49,7 +49,7 @@ class ShownEdit:
     """An edit with its texts side by side, and what an operator can do with it now."""
 
     edit: DreamEdit
-    comparison: Comparison
+    comparison: VersionComparison
     refusal: str
     file: MemoryFile | None
     may_undo: bool
@@ -59,11 +59,11 @@ class ShownEdit:
 class DreamPage(RecordPage):
     page_template = "memories/dream.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
-        "approve": forms.ApproveForm,
+        "approve": forms.ApproveEditsForm,
         "decline": forms.DeclineForm,
         "undo": forms.UndoEditForm,
         "accept": forms.AcceptEditForm,
-        "restore": forms.RestoreForm,
+        "restore": forms.RestoreVersionForm,
         "keep": forms.KeepForm,
     }
     list_display = ("started", "person", "state_shown", "changed", "episodes", "tokens")

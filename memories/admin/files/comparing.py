@@ -31,7 +31,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedLine:
     """Two lines that stand beside each other; `same` counts lines that are left out here, and then there is neither."""
 
     left: Side | None = None
@@ -41,25 +41,25 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    rows: Sequence[Row]
+class VersionComparison:
+    rows: Sequence[ComparedLine]
     # There is more than what is shown.
     is_cut: bool = False
 
 
-def compare(old: str, new: str) -> Comparison:
+def compare(old: str, new: str) -> VersionComparison:
     """The rows that differ, each with a few lines around it; none if only the ends of lines differ."""
     before, after = old.splitlines(), new.splitlines()
     rows = _rows(before, after)
-    shown: list[Row] = []
+    shown: list[ComparedLine] = []
     for row in rows:
         if len(shown) == ROWS_SHOWN:
-            return Comparison(shown, is_cut=True)
+            return VersionComparison(shown, is_cut=True)
         shown.append(row)
-    return Comparison(shown)
+    return VersionComparison(shown)
 
 
-def _rows(before: list[str], after: list[str]) -> Iterator[Row]:
+def _rows(before: list[str], after: list[str]) -> Iterator[ComparedLine]:
     rest = MOST_COMPARED
     done = 0
     blocks = list(_blocks(before, after))
@@ -69,7 +69,7 @@ def _rows(before: list[str], after: list[str]) -> Iterator[Row]:
             # One line takes no more room than saying that it is left out.
             start = done
         if start > done:
-            yield Row(same=start - done)
+            yield ComparedLine(same=start - done)
         # The same lines stand on both sides: the shift between the two numbers is that of the change.
         yield from (_same(before, line, line + k - i) for line in range(start, i))
         for left, right in zip_longest(range(i, j), range(k, m)):
@@ -80,7 +80,7 @@ def _rows(before: list[str], after: list[str]) -> Iterator[Row]:
         done = min(j + CONTEXT, next_start)
         yield from (_same(before, line, line + m - j) for line in range(j, done))
     if blocks and done < len(before):
-        yield Row(same=len(before) - done)
+        yield ComparedLine(same=len(before) - done)
 
 
 def _blocks(before: list[str], after: list[str]) -> Iterator[tuple[int, int, int, int]]:
@@ -103,28 +103,30 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
     return next((place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
 
 
-def _same(before: list[str], left: int, right: int) -> Row:
+def _same(before: list[str], left: int, right: int) -> ComparedLine:
     segments = [Segment(_clipped(before[left], 0))]
-    return Row(Side(left + 1, segments), Side(right + 1, segments))
+    return ComparedLine(Side(left + 1, segments), Side(right + 1, segments))
 
 
-def _changed(before: list[str], after: list[str], left: int | None, right: int | None, rest: int) -> tuple[Row, int]:
+def _changed(
+    before: list[str], after: list[str], left: int | None, right: int | None, rest: int
+) -> tuple[ComparedLine, int]:
     """The row, and what comparing its words cost; by word only if the cost is within the rest."""
     if left is None or right is None:
         old = Side(left + 1, _whole(before[left], "removed")) if left is not None else Side(0)
         new = Side(right + 1, _whole(after[right], "added")) if right is not None else Side(0)
-        return Row(old, new, "removed" if right is None else "added"), 0
+        return ComparedLine(old, new, "removed" if right is None else "added"), 0
     was, now = before[left], after[right]
     if max(len(was), len(now)) > LONGEST_LINE:
         start = max(0, _shared(was, now) - _BEFORE_CHANGE)
         was, now = _clipped(was, start), _clipped(now, start)
     cost = len(was) * len(now)
     if cost > rest:
-        return Row(Side(left + 1, _whole(was, "removed")), Side(right + 1, _whole(now, "added")), "changed"), 0
+        return ComparedLine(Side(left + 1, _whole(was, "removed")), Side(right + 1, _whole(now, "added")), "changed"), 0
     segments = diff(was, now)
     old = Side(left + 1, [piece for piece in segments if piece.mark != "added"])
     new = Side(right + 1, [piece for piece in segments if piece.mark != "removed"])
-    return Row(old, new, "changed"), cost
+    return ComparedLine(old, new, "changed"), cost
 
 
 def _whole(text: str, mark: str) -> Sequence[Segment]:

@@ -15,9 +15,9 @@ from memories.admin.site.reasons import ReasonField
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.files import (
+    FileWriter,
     NewContent,
-    Writer,
-    Written,
+    WrittenFile,
     delete_files,
     holding_file,
     restore_file,
@@ -38,13 +38,13 @@ class FileForm(VersionForm):
     record: MemoryFile
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        writer = Writer(actor, now, reason=self.cleaned_data.get("reason", ""))
+        writer = FileWriter(actor, now, reason=self.cleaned_data.get("reason", ""))
         with holding_file(self.record, expected_version=self.cleaned_data["version"]) as file:
             done = self.change(file, writer)
-        cut_out = str(CUT_OUT) if isinstance(done, Written) and done.redactions else ""
+        cut_out = str(CUT_OUT) if isinstance(done, WrittenFile) and done.redactions else ""
         return f"{str(self.done) % {'file': called(self.record)}}{cut_out}"
 
-    def change(self, file: MemoryFile, writer: Writer) -> Written | None:
+    def change(self, file: MemoryFile, writer: FileWriter) -> WrittenFile | None:
         raise NotImplementedError
 
 
@@ -68,7 +68,7 @@ class EditFileForm(FileForm):
             return gettext("Nothing was changed.")
         return super().carry_out(actor=actor, now=now)
 
-    def change(self, file: MemoryFile, writer: Writer) -> Written:
+    def change(self, file: MemoryFile, writer: FileWriter) -> WrittenFile:
         if file.trashed_at or (file.expires_at and file.expires_at <= writer.now):
             # Written, it would be a new file under the old name.
             raise FileNotFound
@@ -87,7 +87,7 @@ class LockFileForm(FileForm):
     done = _("%(file)s is locked. Agents read it, and can no longer change or delete it.")
     locked = True
 
-    def change(self, file: MemoryFile, writer: Writer) -> None:
+    def change(self, file: MemoryFile, writer: FileWriter) -> None:
         set_lock(file=file, locked=self.locked, writer=writer)
 
 
@@ -101,7 +101,7 @@ class RestoreFileForm(FileForm):
     earlier = forms.IntegerField(min_value=1, max_value=_MOST_VERSIONS, widget=forms.HiddenInput)
     reason = ReasonField(*reasons.RESTORE, help_text=KEPT_WITH_VERSION)
 
-    def change(self, file: MemoryFile, writer: Writer) -> Written:
+    def change(self, file: MemoryFile, writer: FileWriter) -> WrittenFile:
         return restore_file(
             end_user=file.end_user,
             agent_id=file.agent_id,
@@ -115,5 +115,5 @@ class DeleteFileForm(FileForm):
     reason = ReasonField(*reasons.FORGET, help_text=KEPT_WITH_VERSION)
     done = _("%(file)s is deleted. You can restore a version below.")
 
-    def change(self, file: MemoryFile, writer: Writer) -> None:
+    def change(self, file: MemoryFile, writer: FileWriter) -> None:
         delete_files(end_user=file.end_user, agent_id=file.agent_id, path=file.path, writer=writer)

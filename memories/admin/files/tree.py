@@ -25,7 +25,7 @@ DEEPEST = 8
 
 
 @dataclass(frozen=True)
-class Row:
+class TreeRow:
     """A line of the tree: a file, or a folder if there is no file."""
 
     name: str
@@ -42,7 +42,7 @@ class AgentFiles:
     deleted: int
 
 
-def tree_of(files: Sequence[MemoryFile]) -> Iterator[Row]:
+def tree_of(files: Sequence[MemoryFile]) -> Iterator[TreeRow]:
     """Folders in order, each with its files and then the folders in it.
 
     A folder that holds nothing but one other folder has no line of its own: `projects/2026/`. So there are at most two
@@ -60,10 +60,10 @@ def tree_of(files: Sequence[MemoryFile]) -> Iterator[Row]:
             above.pop()
         if folder:
             name = "/".join(folder[len(above[-1]) if above else 0 :])
-            yield Row(f"{name}/", min(len(above), DEEPEST))
+            yield TreeRow(f"{name}/", min(len(above), DEEPEST))
             above.append(folder)
         for name, file in sorted(inside.get(folder, ()), key=lambda pair: pair[0]):
-            yield Row(name, min(len(above), DEEPEST), file)
+            yield TreeRow(name, min(len(above), DEEPEST), file)
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:

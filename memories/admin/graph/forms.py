@@ -14,7 +14,7 @@ from memories.admin.site.page import VerbForm, VersionForm
 from memories.admin.site.reasons import ReasonField, ReasonInput
 from memories.curation.graph import deciding
 from memories.curation.graph.deciding import TripleCorrection
-from memories.curation.graph.stating import Relation
+from memories.curation.graph.stating import TripleRelation
 from memories.invisible import strip_invisible
 from memories.models import GraphEntity, GraphTriple
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE
@@ -88,7 +88,7 @@ class CorrectTripleForm(TripleForm):
 
     def arguments(self) -> dict[str, Any]:
         given = self.cleaned_data
-        relation = Relation(given["subject"], given["predicate"], given["object"], self.record.agent_id)
+        relation = TripleRelation(given["subject"], given["predicate"], given["object"], self.record.agent_id)
         correction = TripleCorrection(relation, self._moment("valid_from"), self._moment("valid_to"))
         return {**super().arguments(), "correction": correction}
 

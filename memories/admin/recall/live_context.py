@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
 from memories.admin.people.views import MEMORY, PersonViews
-from memories.admin.recall.memories import Memory, memories_of
+from memories.admin.recall.memories import RecalledMemory, memories_of
 from memories.admin.site.fields import TextField
 from memories.admin.site.page import address
 from memories.context import context
@@ -34,8 +34,8 @@ class LiveContext:
     """The context as the agent gets it, the memories in it, and the first of those that it leaves out."""
 
     context: Context
-    included: list[Memory]
-    left_out: list[Memory]
+    included: list[RecalledMemory]
+    left_out: list[RecalledMemory]
 
     @property
     def unshown(self) -> int:

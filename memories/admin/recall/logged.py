@@ -18,7 +18,7 @@ from memories.admin.access.tenant_scope import within
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.people.views import MEMORY
-from memories.admin.recall.memories import Memory, memory_of, rows_of
+from memories.admin.recall.memories import RecalledMemory, memory_of, rows_of
 from memories.admin.site.page import RecordPage, require
 from memories.admin.site.segments import Segment, diff
 from memories.models import (
@@ -57,7 +57,7 @@ class ServedMemory:
     """A memory of a logged context: as it was then, and what became of it. `segments`: the texts then and now, where
     they differ."""
 
-    memory: Memory
+    memory: RecalledMemory
     fate: str
     text: str
     segments: Sequence[Segment] = ()
@@ -90,13 +90,13 @@ def served(logged: LoggedContext) -> list[ServedMemory]:
 class ComparedMemory:
     """A memory that was in a logged context (`then`), is in today's (`is_now`), or both; `text` is that of then."""
 
-    memory: Memory
+    memory: RecalledMemory
     text: str
     then: ServedMemory | None
     is_now: bool
 
 
-def compare(logged: LoggedContext, now: Iterable[Memory]) -> list[ComparedMemory]:
+def compare(logged: LoggedContext, now: Iterable[RecalledMemory]) -> list[ComparedMemory]:
     """What was in the logged context, in its order, and then what is new in today's."""
     today = {(memory.kind, memory.id): memory for memory in now}
     then = [
@@ -152,7 +152,7 @@ class _History:
                 sections[written.end_user_id, written.agent_id, written.section].append(written)
         return cls(facts, sections, _summaries([row for (kind, _id), row in rows.items() if kind == "episode"], at), at)
 
-    def fate_of(self, memory: Memory) -> tuple[str, str]:
+    def fate_of(self, memory: RecalledMemory) -> tuple[str, str]:
         """What became of it, and its text at the moment."""
         row = memory.row
         if row is None:
@@ -171,7 +171,7 @@ class _History:
             return ("trashed" if row.trashed_at else "changed" if is_changed else "same"), memory.text
         return self._fate_of_episode(memory)
 
-    def _fate_of_episode(self, memory: Memory) -> tuple[str, str]:
+    def _fate_of_episode(self, memory: RecalledMemory) -> tuple[str, str]:
         text = self.summaries.get(memory.id, memory.text)
         if memory.row.status == Status.TRASHED:
             return "trashed", text
@@ -179,7 +179,7 @@ class _History:
             return "corrected", text
         return ("changed" if memory.row.updated_at > self.at else "same"), text
 
-    def _fate_of_fact(self, memory: Memory) -> tuple[str, str]:
+    def _fate_of_fact(self, memory: RecalledMemory) -> tuple[str, str]:
         fact, versions = memory.row, self.facts.get(memory.id, ())
         text = self._text_then(
             versions, lambda one: one.before.get("content"), lambda one: one.after.get("content"), memory.text

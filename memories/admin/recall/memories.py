@@ -43,7 +43,7 @@ _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
 
 
 @dataclass(frozen=True)
-class Memory:
+class RecalledMemory:
     """A memory with its text, or the beginning of it; `row` is None if it was deleted meanwhile.
 
     In a context, `tokens` is its share of the budget, and `reason` the code of why it was left out.
@@ -59,7 +59,7 @@ class Memory:
     reason: str = ""
 
 
-def memories_of(person: EndUser, items: Iterable[Mapping[str, Any]]) -> list[Memory]:
+def memories_of(person: EndUser, items: Iterable[Mapping[str, Any]]) -> list[RecalledMemory]:
     """The items of a context, included or dropped; a query for each kind."""
     keys = [((item["kind"], uuid.UUID(item["id"])), item) for item in items]
     rows = rows_of(person, (key for key, _item in keys))
@@ -76,9 +76,9 @@ def memories_of(person: EndUser, items: Iterable[Mapping[str, Any]]) -> list[Mem
     ]
 
 
-def memory_of(person: EndUser, kind: str, row_id: uuid.UUID, row: Any, **more: Any) -> Memory:
+def memory_of(person: EndUser, kind: str, row_id: uuid.UUID, row: Any, **more: Any) -> RecalledMemory:
     text = str(getattr(row, _TEXTS[kind])) if row else ""
-    return Memory(kind, row_id, row, text, _address_of(person, kind, row) if row else "", **more)
+    return RecalledMemory(kind, row_id, row, text, _address_of(person, kind, row) if row else "", **more)
 
 
 def _address_of(person: EndUser, kind: str, row: Any) -> str:

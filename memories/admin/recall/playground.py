@@ -33,7 +33,7 @@ from memories.admin.recall.live_context import (
     live_context,
 )
 from memories.admin.recall.logged import compare, find_logged, newest_of
-from memories.admin.recall.memories import Memory, memory_of, rows_of
+from memories.admin.recall.memories import RecalledMemory, memory_of, rows_of
 from memories.admin.site.fields import AgentField, PersonField, TenantField, TextField
 from memories.admin.site.page import VerbForm, render_page, require, url_of
 from memories.context import recalled_turns
@@ -142,7 +142,7 @@ class ScorePart:
 class RankedMemory:
     """A search hit. `outcome` is its item in the context, included or dropped; empty if the context ranks less."""
 
-    memory: Memory
+    memory: RecalledMemory
     parts: list[ScorePart]
     outcome: Mapping[str, Any]
     reranked: float | None = None
@@ -248,7 +248,7 @@ def _verbs(fact: Fact) -> dict[str, VerbForm]:
     return verbs
 
 
-def unserved(person: EndUser, asked: ContextRequest, live: LiveContext, *, now: datetime) -> list[Memory]:
+def unserved(person: EndUser, asked: ContextRequest, live: LiveContext, *, now: datetime) -> list[RecalledMemory]:
     """Facts that share words with the query and are not served, the nearest first, each with the reason.
 
     None where nothing at all of the person is served.
@@ -273,7 +273,7 @@ def unserved(person: EndUser, asked: ContextRequest, live: LiveContext, *, now: 
     holding = {name: ExpressionWrapper(one, BooleanField()) for name, one in conditions.items()}
     rows = Fact.objects.annotate(holding=JSONObject(**holding)).in_bulk(near)
     return [
-        Memory("fact", pk, fact, fact.content, url_of(fact), reason=_why_unserved(fact))
+        RecalledMemory("fact", pk, fact, fact.content, url_of(fact), reason=_why_unserved(fact))
         for pk in near
         if (fact := rows.get(pk))
     ]

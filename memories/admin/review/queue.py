@@ -95,7 +95,7 @@ class Facet:
 
 
 @dataclass(frozen=True)
-class Counts:
+class QueueCounts:
     """How many items wait, by kind, reason, tenant id, who has them (HOLDERS), and the tenant's slug."""
 
     rows: Sequence[tuple[str, str, uuid.UUID, str, str, int]]
@@ -133,13 +133,13 @@ class Counts:
         return (row for row in self.rows if all(not one or one == str(row[at]) for at, one in enumerate(wanted)))
 
 
-def counts(rows: Rows, operator: Operator) -> Counts:
+def counts(rows: Rows, operator: Operator) -> QueueCounts:
     """Of the waiting ones among the rows, as this operator sees who has them; one query."""
     holders = [When(held(holder, operator), then=Value(holder)) for holder in (ME, NOBODY)]
     holder = Case(*holders, default=Value(OTHERS), output_field=CharField())
     waiting = rows.filter(state=ReviewItem.State.OPEN).order_by().annotate(holder=holder)
     grouped = waiting.values_list("kind", "reason", "tenant_id", "holder", "tenant__slug").annotate(count=Count("pk"))
-    return Counts(list(grouped))
+    return QueueCounts(list(grouped))
 
 
 @dataclass(frozen=True)

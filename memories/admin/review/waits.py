@@ -10,7 +10,7 @@ from memories.models import ReviewItem, Tenant
 
 
 @dataclass(frozen=True)
-class Wait:
+class ReviewWait:
     """The target in hours (0: none), and whether an open item waits for longer."""
 
     target: int
@@ -23,9 +23,9 @@ def targets_of(items: Iterable[ReviewItem]) -> Mapping[uuid.UUID, int]:
     return {pk: conf.rules(tenant).review_target_hours for pk, tenant in tenants.items()}
 
 
-def wait_of(item: ReviewItem, *, now: datetime) -> Wait:
+def wait_of(item: ReviewItem, *, now: datetime) -> ReviewWait:
     target = conf.rules(item.tenant).review_target_hours
-    return Wait(target, is_late(item, target, now=now))
+    return ReviewWait(target, is_late(item, target, now=now))
 
 
 def is_late(item: ReviewItem, target: int, *, now: datetime) -> bool:

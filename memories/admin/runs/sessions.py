@@ -47,7 +47,7 @@ class RetrySessionForm(VerbForm):
         return f"{done} {when_taken(self.record.tenant, now=now)}"
 
 
-class DeleteForm(VerbForm):
+class DeleteSessionForm(VerbForm):
     needs_permissions = ("memories.delete_session",)
     needs_fresh_password = True
     # The number of turns that the operator saw. If a turn has come since, the page is shown again.
@@ -96,7 +96,7 @@ class WindowFilter(_ParkedFilter):
 
 
 class SessionPage(WaitingListPage):
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {"delete": DeleteForm, "retry": RetrySessionForm}
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"delete": DeleteSessionForm, "retry": RetrySessionForm}
     page_template = "memories/session.html"
     list_display = ("session", "person", "turn_count", "token_count", "state", "last_turn", "ended")
     list_filter = ("tenant", QueueFilter, WindowFilter)
@@ -137,7 +137,8 @@ class SessionPage(WaitingListPage):
             "page": _page(record, request.GET.get("page")),
             "clip": TURN_CLIP,
             **waits_of(record.tenant, now=timezone.now()),
-            "may_delete": self.has_change_permission(request) and request.user.has_perms(DeleteForm.needs_permissions),
+            "may_delete": self.has_change_permission(request)
+            and request.user.has_perms(DeleteSessionForm.needs_permissions),
         }
         if request.user.has_perm("memories.view_extractionrun"):
             context["runs"] = ExtractionRun.objects.filter(session=record)[:RUNS_SHOWN]
@@ -148,7 +149,7 @@ class SessionPage(WaitingListPage):
     def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
         """As for every verb, but a GET of `delete` shows the preview."""
         if verb == "delete" and request.method != "POST":
-            require(request, *DeleteForm.needs_permissions)
+            require(request, *DeleteSessionForm.needs_permissions)
             return self._preview_deletion(super().show(request, self.find(request, object_id, may_change=True)))
         return super().carry_out(request, object_id, verb)
 
@@ -157,7 +158,7 @@ class SessionPage(WaitingListPage):
     ) -> TemplateResponse:
         """The conversation, or the preview again if deleting failed."""
         page = super().show(request, record, tried=tried, status=status)
-        return self._preview_deletion(page) if isinstance(tried, DeleteForm) else page
+        return self._preview_deletion(page) if isinstance(tried, DeleteSessionForm) else page
 
     def _preview_deletion(self, page: TemplateResponse) -> TemplateResponse:
         """Turn the page of a session into the one that shows what would be deleted with it."""

@@ -15,7 +15,7 @@ from memories.admin.site.page import render_page
 from memories.admin.tenants import rollback
 
 
-class Place(NamedTuple):
+class HelpEntry(NamedTuple):
     """A page: its title, URL name, and what it takes to open it."""
 
     title: str | Promise
@@ -26,11 +26,11 @@ class Place(NamedTuple):
 class Job(NamedTuple):
     title: str | Promise
     how: str | Promise
-    places: Sequence[Place]
+    places: Sequence[HelpEntry]
 
 
-def _list(title: str | Promise, model: str, page: str = "changelist", *, app: str = "memories") -> Place:
-    return Place(title, f"admin:{app}_{model}_{page}", (f"{app}.view_{model}",))
+def _list(title: str | Promise, model: str, page: str = "changelist", *, app: str = "memories") -> HelpEntry:
+    return HelpEntry(title, f"admin:{app}_{model}_{page}", (f"{app}.view_{model}",))
 
 
 JOBS: Sequence[Job] = (
@@ -50,7 +50,7 @@ JOBS: Sequence[Job] = (
         ),
         (
             _list(_("End users"), "enduser"),
-            Place(_("Why recalled?"), "admin:recalled", playground.MAY),
+            HelpEntry(_("Why recalled?"), "admin:recalled", playground.MAY),
             _list(_("Log of contexts"), "loggedcontext"),
         ),
     ),
@@ -68,7 +68,7 @@ JOBS: Sequence[Job] = (
             "Search the turns of a tenant by words and by meaning. Each search is in the audit trail, "
             "without its words."
         ),
-        (Place(_("What was said"), "admin:said", said.MAY),),
+        (HelpEntry(_("What was said"), "admin:said", said.MAY),),
     ),
     Job(
         _("Answer a request for access, correction or erasure"),
@@ -78,12 +78,12 @@ JOBS: Sequence[Job] = (
     Job(
         _("Undo what an agent, a key or a day produced"),
         _("Roll back shows first what would change, and has one Undo. An agent's page fills it in for that agent."),
-        (Place(_("Roll back"), "admin:rollback", rollback.MAY), _list(_("Agents"), "agent")),
+        (HelpEntry(_("Roll back"), "admin:rollback", rollback.MAY), _list(_("Agents"), "agent")),
     ),
     Job(
         _("See what will be forgotten, and keep it"),
         _("Forgetting forecasts the next 30 days. Pin a fact to keep it; what is in the trash can be restored."),
-        (Place(_("Forgetting"), "admin:forgetting", ("memories.view_decaypass",)),),
+        (HelpEntry(_("Forgetting"), "admin:forgetting", ("memories.view_decaypass",)),),
     ),
     Job(
         _("Retry what failed"),
@@ -91,7 +91,7 @@ JOBS: Sequence[Job] = (
             "Remove the cause, then retry all work that failed for it. After an outage of the model there is nothing "
             "to do."
         ),
-        (Place(_("Parked work"), "admin:parked", ("memories.view_session",)),),
+        (HelpEntry(_("Parked work"), "admin:parked", ("memories.view_session",)),),
     ),
     Job(
         _("Give an application access"),

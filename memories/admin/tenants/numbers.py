@@ -17,7 +17,7 @@ from django.utils.translation import gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from memories import conf
-from memories.conf.kinds import CATEGORIES, Group, Number, NumberKind, shown
+from memories.conf.kinds import CATEGORIES, Number, NumberKind, SettingGroup, shown
 from memories.models import Category
 
 NEVER = "never"
@@ -164,7 +164,7 @@ class NumberGroup:
 def number_groups(form: forms.BaseForm) -> list[NumberGroup]:
     """The form's number fields in the groups of the table of numbers."""
     groups = []
-    for group in Group:
+    for group in SettingGroup:
         numbers = [number for number in conf.NUMBERS.values() if number.group == group]
         fields = [form[number.name] for number in numbers if number.kind != NumberKind.HALF_LIVES]
         has_half_lives = any(number.kind == NumberKind.HALF_LIVES for number in numbers)

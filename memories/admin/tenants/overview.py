@@ -65,7 +65,7 @@ class Figure(NamedTuple):
     link: str
 
 
-class Waiting(NamedTuple):
+class WaitingWork(NamedTuple):
     icon: str
     text: str
     link: str
@@ -84,7 +84,7 @@ def overview(request: HttpRequest, tenant: Tenant, *, now: datetime) -> dict[str
         for one, count in zip(held, found, strict=False)
     ]
     waiting = [
-        Waiting(one.icon, str(one.text % {"count": min(count, MOST)}), _link(one, tenant), one.is_urgent)
+        WaitingWork(one.icon, str(one.text % {"count": min(count, MOST)}), _link(one, tenant), one.is_urgent)
         for one, count in zip(work, found[len(held) :], strict=True)
         if count
     ]

@@ -59,7 +59,7 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
         require(request, RUN)
         return fresh.required(request) or _run(request, tenant)
     rules, counts = conf.rules(tenant), retention.preview(tenant, timezone.now())
-    numbers = [number for number in conf.NUMBERS.values() if number.group == conf.Group.RETENTION]
+    numbers = [number for number in conf.NUMBERS.values() if number.group == conf.SettingGroup.RETENTION]
     passes = RetentionPass.objects.filter(tenant=tenant)[:PASSES_SHOWN]
     context: dict[str, Any] = {
         "title": _("Next retention pass"),

@@ -41,7 +41,7 @@ MAY = ("memories.view_fact", "memories.change_fact", "memories.change_session")
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
-class MomentInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold has no types
+class UnfoldMomentInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold has no types
     """The browser's own field for date and time."""
 
     input_type = "datetime-local"
@@ -87,10 +87,12 @@ class RollbackForm(forms.Form):
     since = forms.DateTimeField(
         required=False,
         label=_("Since"),
-        widget=MomentInput,
+        widget=UnfoldMomentInput,
         help_text=_("Extracted at this time or later, in your time zone."),
     )
-    until = forms.DateTimeField(required=False, label=_("Until"), widget=MomentInput, help_text=_("Extracted before."))
+    until = forms.DateTimeField(
+        required=False, label=_("Until"), widget=UnfoldMomentInput, help_text=_("Extracted before.")
+    )
     reason = ReasonField(*reasons.ROLL_BACK, longest=500, help_text=_("Optional; recorded with every change."))
 
     def __init__(self, *args: Any, operator: Operator | AnonymousUser, **kwargs: Any) -> None:

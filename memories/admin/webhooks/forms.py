@@ -97,7 +97,7 @@ class _PlainForm(VerbForm):
         return {"webhook_id": self.record.pk}
 
 
-class RotateForm(_PlainForm):
+class RotateSecretForm(_PlainForm):
     needs_fresh_password = True
     # Shown in the response and stored nowhere.
     plaintext: str
@@ -117,7 +117,7 @@ class EnableForm(_PlainForm):
     done = _("The webhook is enabled. It is told what happens from now on.")
 
 
-class DeleteForm(_PlainForm):
+class DeleteEndpointForm(_PlainForm):
     needs_fresh_password = True
     calls = staticmethod(webhooks.delete_webhook)
     done = _("The webhook is deleted, with its deliveries.")

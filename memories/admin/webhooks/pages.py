@@ -55,10 +55,10 @@ class WebhookPage(RecordPage):
     page_template = "memories/webhook.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "update": forms.ChangeForm,
-        "rotate": forms.RotateForm,
+        "rotate": forms.RotateSecretForm,
         "disable": forms.DisableForm,
         "enable": forms.EnableForm,
-        "remove": forms.DeleteForm,
+        "remove": forms.DeleteEndpointForm,
         "send_test": forms.TestForm,
         "send_again": forms.SendAgainForm,
     }
@@ -137,7 +137,7 @@ class WebhookPage(RecordPage):
         return self._show_secret(request, made, secret)
 
     def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:
-        if isinstance(form, forms.RotateForm):
+        if isinstance(form, forms.RotateSecretForm):
             return self._show_secret(request, form.record, form.plaintext)
         return super().answer(request, form, done)
 

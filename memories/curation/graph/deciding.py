@@ -26,7 +26,7 @@ VERBS = ("approve_triple", "end_triple", "correct_triple", "forget_triple", "joi
 class TripleCorrection:
     """What a triple says once an operator has corrected it."""
 
-    relation: stating.Relation
+    relation: stating.TripleRelation
     valid_from: datetime | None
     valid_to: datetime | None
 

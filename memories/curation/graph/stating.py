@@ -31,7 +31,7 @@ from memories.text.secrets.redaction import redact_text
 
 
 @dataclass(frozen=True)
-class Relation:
+class TripleRelation:
     """What stands in which relation to what, and whose triple it is ("": the person's own)."""
 
     subject: str
@@ -44,7 +44,7 @@ class Relation:
 class TripleDraft:
     """What a caller states: the relation, when it holds (None: not known since when; still), and what it rests on."""
 
-    relation: Relation
+    relation: TripleRelation
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     confidence: float = 0.9
@@ -54,7 +54,7 @@ class TripleDraft:
 
 
 @dataclass(frozen=True)
-class StatedTriple:
+class StatingResult:
     """What became of a statement: the triple, and whether it is a new one."""
 
     triple: GraphTriple
@@ -63,7 +63,7 @@ class StatedTriple:
 
 def add_triple(
     *, end_user: EndUser, draft: TripleDraft, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
-) -> StatedTriple:
+) -> StatingResult:
     """Store a stated triple, without secrets; one that is open already, or has the same interval, is answered itself.
 
     A key's statement waits for an operator when it speaks to a model or when its `voice` is not believed.
@@ -77,12 +77,18 @@ def add_triple(
         turn = _turn(end_user, draft.turn_id)
         voice = voice.lowered(Rests([turn]).trusts) if turn else voice
         if known := _same(end_user, draft):
-            return StatedTriple(known, is_new=False)
-        return StatedTriple(_insert(end_user, draft, turn, voice, actor=actor, now=now))
+            return StatingResult(known, is_new=False)
+        return StatingResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
 
 
 def end_triples(
-    *, end_user: EndUser, relation: Relation, ended: datetime, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
+    *,
+    end_user: EndUser,
+    relation: TripleRelation,
+    ended: datetime,
+    actor: Actor,
+    now: datetime,
+    voice: WriteTrust = AS_USER,
 ) -> list[GraphTriple]:
     """End the open triples of this relation at that moment; returns them. None is open: nothing happens.
 
@@ -104,13 +110,13 @@ def end_triples(
 def supersede_triple(
     *,
     end_user: EndUser,
-    old: Relation,
+    old: TripleRelation,
     draft: TripleDraft,
     at: datetime | None,
     actor: Actor,
     now: datetime,
     voice: WriteTrust = AS_USER,
-) -> StatedTriple:
+) -> StatingResult:
     """End the open triple and open the new one at the same moment (None: now), both or neither. Done already: the
     new one as it is.
 
@@ -126,7 +132,7 @@ def supersede_triple(
         voice = voice.lowered(Rests([turn]).trusts) if turn else voice
         ending = list(_relating(end_user, old).open())
         if not ending:
-            return StatedTriple(_superseded_before(end_user, old, draft.relation, at), is_new=False)
+            return StatingResult(_superseded_before(end_user, old, draft.relation, at), is_new=False)
         moment = at or now
         for triple in ending:
             check_may_change(triple, actor=actor, voice=voice)
@@ -139,8 +145,8 @@ def supersede_triple(
             close(triple, ended=moment, actor=actor, now=now)
         draft = replace(draft, valid_from=moment, valid_to=None)
         if known := _same(end_user, draft):
-            return StatedTriple(known, is_new=False)
-        return StatedTriple(_insert(end_user, draft, turn, voice, actor=actor, now=now))
+            return StatingResult(known, is_new=False)
+        return StatingResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
 
 
 def check_interval(start: datetime | None, end: datetime | None, *, at: str) -> None:
@@ -178,14 +184,14 @@ def close(triple: GraphTriple, *, ended: datetime, actor: Actor, now: datetime) 
     audit.record(actor=actor, verb="end", target=triple, object_id=triple.pk, tenant=triple.tenant, now=now)
 
 
-def clean(person: EndUser, relation: Relation) -> Relation:
+def clean(person: EndUser, relation: TripleRelation) -> TripleRelation:
     """The relation without secrets, as it is stored. Errors: InvalidInput for a predicate that is too long by then."""
     # A predicate such as "password" announces its object.
     texts = without_secrets({"key": relation.predicate, "value": relation.object})
     predicate = naming.predicate_of(texts["key"])
     if not 0 < len(predicate) <= LONGEST_PREDICATE:
         raise InvalidInput.at("/predicate", _("Give a predicate of 1 to 100 characters."), code="max_length")
-    return Relation(
+    return TripleRelation(
         subject=_entity(person, redact_text(relation.subject)[0], at="/subject"),
         predicate=predicate,
         object=_entity(person, texts["value"], at="/object"),
@@ -200,7 +206,7 @@ def _entity(person: EndUser, name: str, *, at: str) -> str:
     return called
 
 
-def _flags(relation: Relation, voice: WriteTrust) -> list[str]:
+def _flags(relation: TripleRelation, voice: WriteTrust) -> list[str]:
     """Why the words must be reviewed before they are served: as a context shows them, and one by one by phrases: the
     meaning of a lone name is a matter of chance."""
     words = (relation.subject, relation.predicate.replace("_", " "), relation.object)
@@ -262,7 +268,7 @@ def _turn(person: EndUser, turn_id: uuid.UUID | None) -> Turn | None:
     return found
 
 
-def _relating(person: EndUser, relation: Relation) -> GraphTripleQuerySet:
+def _relating(person: EndUser, relation: TripleRelation) -> GraphTripleQuerySet:
     """Triples of this relation, by any names of its entities, locked; what waits among them."""
     sides = [naming.find(person, name) for name in (relation.subject, relation.object)]
     triples = GraphTriple.objects.of(person.tenant, person).exclude(status=TripleStatus.TRASHED)
@@ -283,7 +289,7 @@ def _same(person: EndUser, draft: TripleDraft) -> GraphTriple | None:
     return rows.filter(began, valid_to=draft.valid_to).first()
 
 
-def _superseded_before(person: EndUser, old: Relation, new: Relation, at: datetime | None) -> GraphTriple:
+def _superseded_before(person: EndUser, old: TripleRelation, new: TripleRelation, at: datetime | None) -> GraphTriple:
     """The open triple that has taken the place of the old one at that moment. Errors: Conflict."""
     moments = _relating(person, old).exclude(valid_to=None).values_list("valid_to", flat=True)
     if at:

@@ -97,7 +97,7 @@ class Command(BaseCommand):
 
     def _import_as_they_are(self, tenant: Tenant, options: dict[str, Any]) -> None:
         source, user = options["source"], options["user"]
-        place = memory_stores.Place(options["file"], options["table"], options["namespace"])
+        place = memory_stores.StoreLocation(options["file"], options["table"], options["namespace"])
         if source == DEEPAGENTS:
             if not (user or USER in place.namespace):
                 raise CommandError(f"--user or --namespace with {USER}: say whose files these are.")
@@ -146,7 +146,7 @@ class Command(BaseCommand):
             raise CommandError("--user: say whose memories these are.")
         if source == "langgraph" and not (options["user"] or USER in options["namespace"]):
             raise CommandError(f"--user or --namespace with {USER}: say whose memories these are.")
-        place = memory_stores.Place(options["file"], options["table"], options["namespace"])
+        place = memory_stores.StoreLocation(options["file"], options["table"], options["namespace"])
         importing = Import(tenant, user_id=options["user"] or "", dry_run=dry_run)
         try:
             importing.take(memory_stores.read(source, place))

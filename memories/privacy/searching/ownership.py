@@ -8,7 +8,7 @@ from typing import NamedTuple
 from django.db import connection
 
 from memories.models import EndUser
-from memories.privacy.searching.tables import Row, Table
+from memories.privacy.searching.tables import Row, SearchedTable
 
 PEOPLE = EndUser._meta.db_table
 _KEYS = """
@@ -55,7 +55,7 @@ class Ownership:
             edge = [path for start, path in first.items() if start not in visited and path[0].table != PEOPLE]
         return found
 
-    def owners(self, table: Table, row: Row) -> set[uuid.UUID]:
+    def owners(self, table: SearchedTable, row: Row) -> set[uuid.UUID]:
         """The people whom the row is about: by its own keys, or by those of a table that joins it to people."""
         if table.schema != "public" or table.query:
             return set()
@@ -67,7 +67,7 @@ class Ownership:
         owners = direct or set().union(*(self._owners_at_end(path, row[path[0].column]) for path in paths))
         return owners or set().union(*self._owners_by_joins(table, row))
 
-    def _owners_by_joins(self, table: Table, row: Row) -> Iterator[set[uuid.UUID]]:
+    def _owners_by_joins(self, table: SearchedTable, row: Row) -> Iterator[set[uuid.UUID]]:
         for key in self.keys:
             if key.target == table.name and key.key in row:
                 for path in self.paths.get(key.table, ()):
@@ -89,7 +89,7 @@ class Ownership:
                 self._owners[path, value] = {found for (found,) in cursor.fetchall() if found}
         return self._owners[path, value]
 
-    def condition(self, table: Table) -> str | None:
+    def condition(self, table: SearchedTable) -> str | None:
         """SQL for the rows of people, whose ids are its one parameter, an array; None for a table without any."""
         if table.schema != "public" or not (table.name == PEOPLE or table.name in self.paths):
             return None

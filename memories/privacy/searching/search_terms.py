@@ -30,7 +30,7 @@ from memories.models import (
 )
 from memories.privacy.searching import tables
 from memories.privacy.searching.ownership import Ownership
-from memories.privacy.searching.tables import Table
+from memories.privacy.searching.tables import SearchedTable
 from memories.privacy.stores.store import models_used, names_of
 
 IDS_OF_A_TABLE = 3000
@@ -120,7 +120,7 @@ def _vectors(people: list[uuid.UUID]) -> Iterator[str]:
                 yield from _sample_column(table, column.sql, condition, people, VECTORS_OF_A_TABLE)
 
 
-def _tables_of_people() -> Iterator[tuple[Table, str]]:
+def _tables_of_people() -> Iterator[tuple[SearchedTable, str]]:
     ownership = Ownership()
     for table in tables.tables()[0]:
         condition = ownership.condition(table)
@@ -128,7 +128,7 @@ def _tables_of_people() -> Iterator[tuple[Table, str]]:
             yield table, condition
 
 
-def _sample_column(table: Table, value: str, condition: str, people: list[uuid.UUID], most: int) -> list[str]:
+def _sample_column(table: SearchedTable, value: str, condition: str, people: list[uuid.UUID], most: int) -> list[str]:
     """At most so many values, at random but always the same."""
     rows = f"{table.quoted} WHERE {condition} ORDER BY md5(({value})::text) LIMIT {most}"
     statement = f"SELECT ({value})::text FROM {rows}"  # noqa: S608 (the catalogue's names)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from django.db import connection
 
 from memories.privacy.searching.search_terms import SearchTerms
-from memories.privacy.searching.tables import Column, Row, Table
-from memories.privacy.searching.verdicts import Pattern, TraceKind, holds, is_plain
+from memories.privacy.searching.tables import Column, Row, SearchedTable
+from memories.privacy.searching.verdicts import TermPattern, TraceKind, holds, is_plain
 
 _OWNER_KEY = "(user|users|user_id|user_ids|person_id|end_user_id|subject_id|allowed_users)"
 _ARRAYS = ("_text", "_varchar", "_bpchar")
@@ -20,10 +20,10 @@ class Naming(NamedTuple):
 
     column: str
     row: Row
-    pattern: Pattern
+    pattern: TermPattern
 
 
-def rows_naming(table: Table, terms: SearchTerms) -> Iterator[Naming]:
+def rows_naming(table: SearchedTable, terms: SearchTerms) -> Iterator[Naming]:
     """The rows of the table that have one of the short ids as a whole value."""
     names = [name for name in terms.names if is_plain(name)]
     conditions = [(sql, value) for column in table.columns for sql, value in _conditions(column, names)]
@@ -38,7 +38,7 @@ def rows_naming(table: Table, terms: SearchTerms) -> Iterator[Naming]:
             found = zip(table.columns, values, strict=True)
             row = {column.name: value.encode() for column, value in found if value is not None}
             for name in names:
-                pattern = Pattern(TraceKind.NAME, name, name.encode())
+                pattern = TermPattern(TraceKind.NAME, name, name.encode())
                 yield from (
                     Naming(column, row, pattern) for column, value in row.items() if _names(column, value, pattern)
                 )
@@ -56,7 +56,7 @@ def _conditions(column: Column, names: list[str]) -> Iterator[tuple[str, str | l
         yield f"{column.sql}::text ~ %s", f'"{_OWNER_KEY}": ?\\[?"({either})"'
 
 
-def _names(column: str, value: bytes, pattern: Pattern) -> bool:
+def _names(column: str, value: bytes, pattern: TermPattern) -> bool:
     """A column says whose it is by its own name, and JSON by the key before the value."""
     if re.fullmatch(f"(.*_)?{_OWNER_KEY}", column):
         return holds(value, pattern)

@@ -47,7 +47,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class SearchedTable:
     """A table or, with `query`, a view or function of the system; `label` is the first part of the names of places."""
 
     schema: str
@@ -78,10 +78,10 @@ class Table:
         return {column.name: _ESCAPE.sub(_plain, value) for column, value in values if value != rb"\N"}
 
 
-def tables() -> tuple[list[Table], dict[str, str]]:
+def tables() -> tuple[list[SearchedTable], dict[str, str]]:
     """All tables with columns that can hold words or ids; and table → reason for those that may not be read."""
     columns = _columns()
-    found: list[Table] = []
+    found: list[SearchedTable] = []
     closed: dict[str, str] = {}
     with connection.cursor() as cursor:
         cursor.execute(_TABLES, [list(SYSTEM)])
@@ -89,11 +89,11 @@ def tables() -> tuple[list[Table], dict[str, str]]:
             if not readable:
                 closed[f"{schema}.{name}"] = gettext_noop("no right to read it")
             elif oid in columns:
-                found.append(Table(schema, name, tuple(columns[oid]), pages))
+                found.append(SearchedTable(schema, name, tuple(columns[oid]), pages))
     return found, closed
 
 
-def blocks(table: Table) -> Iterator[bytes]:
+def blocks(table: SearchedTable) -> Iterator[bytes]:
     """The rows as COPY writes them, in blocks of whole lines of some megabytes."""
     for statement in _slices(table):
         lines: list[bytes] = []
@@ -109,7 +109,7 @@ def blocks(table: Table) -> Iterator[bytes]:
             yield b"".join(lines)
 
 
-def _slices(table: Table) -> Iterator[str]:
+def _slices(table: SearchedTable) -> Iterator[str]:
     if table.query:
         yield table.query
         return

@@ -16,7 +16,7 @@ from memories.privacy.searching.decoding import layers
 from memories.privacy.searching.matching import ANCHOR
 from memories.privacy.searching.ownership import Ownership
 from memories.privacy.searching.search_terms import SearchTerms
-from memories.privacy.searching.tables import Row, Table
+from memories.privacy.searching.tables import Row, SearchedTable
 
 
 class TraceKind(Enum):
@@ -41,7 +41,7 @@ class Owner(Enum):
     OTHER_TENANT = "another tenant"
 
 
-class Pattern(NamedTuple):
+class TermPattern(NamedTuple):
     """One form in which a search term can be written."""
 
     kind: TraceKind
@@ -51,7 +51,7 @@ class Pattern(NamedTuple):
 
 class TraceFinding(NamedTuple):
     place: str
-    pattern: Pattern
+    pattern: TermPattern
     verdict: TraceVerdict
     owner: Owner
 
@@ -164,13 +164,13 @@ _SAID_NAMES = frozenset({"user_id", "session_id", "channel", "reference"}).union
 )
 
 
-def patterns_of(terms: SearchTerms) -> Iterator[Pattern]:
+def patterns_of(terms: SearchTerms) -> Iterator[TermPattern]:
     """All patterns for the matcher; plain names are left to short_ids."""
     for text in terms.ids:
         one = uuid.UUID(text)
         # As text, as bytes, and as the number that a pickle writes.
         forms = (str(one).encode(), one.hex.encode(), one.bytes, one.bytes[::-1])
-        yield from (Pattern(TraceKind.ID, text, form) for form in forms)
+        yield from (TermPattern(TraceKind.ID, text, form) for form in forms)
     kinds = {
         TraceKind.NAME: terms.names,
         TraceKind.WORD: terms.words,
@@ -180,7 +180,7 @@ def patterns_of(terms: SearchTerms) -> Iterator[Pattern]:
         for value in dict.fromkeys(values):
             if kind is TraceKind.NAME and is_plain(value):
                 continue
-            yield from (Pattern(kind, value, form) for form in _written_forms(value) if len(form) >= ANCHOR)
+            yield from (TermPattern(kind, value, form) for form in _written_forms(value) if len(form) >= ANCHOR)
 
 
 def is_plain(name: str) -> bool:
@@ -207,7 +207,7 @@ class Judge:
         self.also_named = set(living.values_list("external_id", flat=True))
         self._tenants: dict[uuid.UUID, uuid.UUID | None] = {}
 
-    def look(self, table: Table, row: Row, wanted: Iterable[Pattern]) -> Iterator[TraceFinding]:
+    def look(self, table: SearchedTable, row: Row, wanted: Iterable[TermPattern]) -> Iterator[TraceFinding]:
         """Find these patterns in the row; a value is decoded only when no column has the pattern in plain."""
         owner: Owner | None = None
         for pattern in wanted:
@@ -218,7 +218,7 @@ class Judge:
                 if not self._is_kept(place, row, pattern):
                     yield TraceFinding(place, pattern, self._verdict(place, row[name], pattern, owner), owner)
 
-    def owner_of(self, table: Table, row: Row) -> Owner:
+    def owner_of(self, table: SearchedTable, row: Row) -> Owner:
         return self._owner_among(self.ownership.owners(table, row))
 
     def owner_of_file(self, name: str) -> Owner:
@@ -239,18 +239,18 @@ class Judge:
             self._tenants[person] = EndUser.objects.filter(pk=person).values_list("tenant", flat=True).first()
         return self._tenants[person]
 
-    def _is_kept(self, place: str, row: Row, pattern: Pattern) -> bool:
+    def _is_kept(self, place: str, row: Row, pattern: TermPattern) -> bool:
         own_case = place.rpartition(".")[0] == PrivacyCase._meta.label and row["id"].decode() in self.cases
         kept, _reason = KEPT.get(place, ((), ""))
         return pattern.kind in kept or (own_case and place.rpartition(".")[2] in UNTIL_CLOSED)
 
-    def _verdict(self, place: str, value: bytes, pattern: Pattern, owner: Owner) -> TraceVerdict:
+    def _verdict(self, place: str, value: bytes, pattern: TermPattern, owner: Owner) -> TraceVerdict:
         if owner is Owner.NOBODY and pattern.kind in REPORTED.get(place, ()):
             return TraceVerdict.MENTION
         return verdict(pattern, owner, refers=owner is not Owner.NOBODY and _refers(place, value, pattern))
 
 
-def verdict(pattern: Pattern, owner: Owner, *, refers: bool) -> TraceVerdict:
+def verdict(pattern: TermPattern, owner: Owner, *, refers: bool) -> TraceVerdict:
     """An id of the hub is left over, except in somebody's words; what others said stays theirs, and is reported.
 
     `refers`: the hub itself names the person there.
@@ -265,7 +265,7 @@ def verdict(pattern: Pattern, owner: Owner, *, refers: bool) -> TraceVerdict:
     return TraceVerdict.NOTHING
 
 
-def holds(data: bytes, pattern: Pattern) -> bool:
+def holds(data: bytes, pattern: TermPattern) -> bool:
     """Whether the data has the pattern; short external ids and values only as words of their own."""
     if pattern.kind in (TraceKind.ID, TraceKind.TEXT) or len(pattern.form) >= _LONG:
         return pattern.form in data
@@ -279,11 +279,11 @@ def holds(data: bytes, pattern: Pattern) -> bool:
     return False
 
 
-def _holds_inside(value: bytes, pattern: Pattern) -> bool:
+def _holds_inside(value: bytes, pattern: TermPattern) -> bool:
     return any(holds(layer.data, pattern) for layer in layers(value))
 
 
-def _refers(place: str, value: bytes, pattern: Pattern) -> bool:
+def _refers(place: str, value: bytes, pattern: TermPattern) -> bool:
     """Whether the hub names the person there, and not somebody's words."""
     if place.rpartition(".")[2] == "allowed_users":
         return True

@@ -7,16 +7,33 @@ body. The annotation of what it returns is what the answer is made into.
 
 import inspect
 import json
+import re
+import sys
+import types
 import uuid
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cached_property, update_wrapper, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
+from functools import cache, cached_property, update_wrapper, wraps
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    ParamSpec,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+    overload,
+)
 from urllib.parse import parse_qs, quote, urlsplit
 
-from memoryhub_client._decoding import decode
 from memoryhub_client.errors import UnexpectedAnswerError
 from memoryhub_client.models import Page
 
@@ -43,7 +60,7 @@ UNSET: Final = Unset.UNSET
 
 
 @dataclass(frozen=True)
-class Call:
+class PreparedRequest:
     """A request as it is sent, each time the same bytes: only then the idempotency key stands for it."""
 
     method: str
@@ -92,7 +109,7 @@ class _Described(Generic[P, T]):
         """What the answer is made into."""
         return get_type_hints(self._function)["return"]
 
-    def call(self, args: tuple[Any, ...], given: dict[str, Any]) -> Call:
+    def call(self, args: tuple[Any, ...], given: dict[str, Any]) -> PreparedRequest:
         placed: dict[str, dict[str, Any]] = {"path": {}, "header": {}, "query": {}, "body": {}}
         arguments = self.signature.bind(None, *args, **given).arguments
         whole = arguments.pop(self.description.document, None) or {}
@@ -103,7 +120,7 @@ class _Described(Generic[P, T]):
             placed[place][self.description.named.get(name, name)] = value
         return self._call(placed, whole)
 
-    def _call(self, placed: dict[str, dict[str, Any]], whole: dict[str, Any]) -> Call:
+    def _call(self, placed: dict[str, dict[str, Any]], whole: dict[str, Any]) -> PreparedRequest:
         described, body = self.description, None
         headers = {HEADERS[name]: _header(name, value) for name, value in placed["header"].items()}
         keyed = "idempotency_key" in self.signature.parameters
@@ -116,7 +133,7 @@ class _Described(Generic[P, T]):
         safe = keyed or (described.method != "POST" and "If-Match" not in headers)
         repeatable = safe if described.repeatable is None else described.repeatable
         path = BASE + described.path.format(**{name: quote(str(one), safe="") for name, one in placed["path"].items()})
-        return Call(described.method, path, _query(placed["query"]), headers, body, repeatable)
+        return PreparedRequest(described.method, path, _query(placed["query"]), headers, body, repeatable)
 
 
 class Operation(_Described[P, T]):
@@ -253,3 +270,49 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime | uuid.UUID):
         return _text(value)
     raise TypeError(f"{type(value).__name__} cannot be sent")
+
+
+# From JSON to the dataclasses of `models`, by their annotations
+
+if sys.version_info >= (3, 11):
+    _moment = datetime.fromisoformat
+else:
+    _FRACTION = re.compile(r"\.(\d{1,6})\d*")
+
+    def _moment(value: str) -> datetime:
+        # Python 3.10 reads no Z, and fractions of 3 and 6 digits alone.
+        whole = _FRACTION.sub(lambda found: f".{found[1]:0<6}", value.replace("Z", "+00:00"))
+        return datetime.fromisoformat(whole)
+
+
+def decode(kind: Any, value: Any) -> Any:
+    """The value as this type. What a dataclass does not know is passed over; values of `Literal` are not checked."""
+    if value is None or kind is Any or is_typeddict(kind):
+        return value
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _decode_members(kind, value)
+    if kind is datetime:
+        return _moment(value)
+    return float(value) if kind is float else _decode_generic(get_origin(kind), get_args(kind), value)
+
+
+def _decode_generic(origin: Any, inner: tuple[Any, ...], value: Any) -> Any:
+    if origin is list:
+        return [decode(inner[0], one) for one in value]
+    if origin is dict:
+        return {name: decode(inner[1], one) for name, one in value.items()}
+    kinds = [one for one in inner if one is not type(None)]
+    if origin in (Union, types.UnionType) and len(kinds) == 1:
+        return decode(kinds[0], value)
+    # A plain value, or a text or a list of parts.
+    return value
+
+
+def _decode_members(kind: type, value: dict[str, Any]) -> Any:
+    return kind(**{name: decode(hint, value[name]) for name, hint in _members(kind) if name in value})
+
+
+@cache
+def _members(kind: type) -> list[tuple[str, Any]]:
+    hints = get_type_hints(kind)
+    return [(one.name, hints[one.name]) for one in fields(kind)]

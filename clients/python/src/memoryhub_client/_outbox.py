@@ -31,7 +31,7 @@ MOST_KNOWN = 2_000
 LONGEST_PAUSE_SECONDS = 30.0
 
 
-class Conversation(NamedTuple):
+class ConversationKey(NamedTuple):
     """A conversation of one person with one agent."""
 
     user_id: str | None
@@ -40,7 +40,7 @@ class Conversation(NamedTuple):
 
 
 @dataclass
-class Waiting:
+class WaitingMessages:
     messages: list[NewMessage] = field(default_factory=list)
     flush: bool = False
 
@@ -54,18 +54,18 @@ class Outbox:
     def __init__(self, hub: MemoryHub) -> None:
         self._hub = hub
         self._changed = threading.Condition()
-        self._waiting: OrderedDict[Conversation, Waiting] = OrderedDict()
+        self._waiting: OrderedDict[ConversationKey, WaitingMessages] = OrderedDict()
         # Conversation → external id → digest of what was posted under it, or given up.
-        self._posted: OrderedDict[Conversation, dict[str, str]] = OrderedDict()
+        self._posted: OrderedDict[ConversationKey, dict[str, str]] = OrderedDict()
         self._daemon: threading.Thread | None = None
         # Whether somebody waits for it to become empty.
         self._hurry = False
         self._closed = False
 
-    def put(self, to: Conversation, messages: Sequence[NewMessage], *, flush: bool) -> None:
+    def put(self, to: ConversationKey, messages: Sequence[NewMessage], *, flush: bool) -> None:
         with self._changed:
             posted = self._posted.get(to, {})
-            waiting = self._waiting.get(to, Waiting())
+            waiting = self._waiting.get(to, WaitingMessages())
             queued = {str(one["external_id"]): digest(one) for one in waiting.messages}
             new = [one for one in (_renamed(one, {**posted, **queued}) for one in messages) if one]
             room = MOST_WAITING - sum(len(one.messages) for one in self._waiting.values())
@@ -124,7 +124,7 @@ class Outbox:
                     del self._waiting[to]
                 self._changed.notify_all()
 
-    def _try(self, to: Conversation, batch: list[NewMessage], *, flush: bool) -> bool:
+    def _try(self, to: ConversationKey, batch: list[NewMessage], *, flush: bool) -> bool:
         """False if it is to be tried again."""
         try:
             if batch:
@@ -139,7 +139,7 @@ class Outbox:
             logger.warning("Messages were refused: %s", error)
         return True
 
-    def _post(self, to: Conversation, batch: list[NewMessage], *, flush: bool) -> None:
+    def _post(self, to: ConversationKey, batch: list[NewMessage], *, flush: bool) -> None:
         """All of the batch. What cannot be stored with others is found by halving, so that the order stays."""
         try:
             self._hub.post_turns(
@@ -163,7 +163,7 @@ class Outbox:
                 logger.warning("A message cannot be stored: %s", error)
         self._note(to, batch)
 
-    def _note(self, to: Conversation, batch: Sequence[NewMessage]) -> None:
+    def _note(self, to: ConversationKey, batch: Sequence[NewMessage]) -> None:
         with self._changed:
             self._posted.setdefault(to, {}).update({_id(one): digest(one) for one in batch})
             self._posted.move_to_end(to)

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import cast
 
-from memoryhub_client._calls import Call
+from memoryhub_client._calls import PreparedRequest
 from memoryhub_client._http import httpx
 from memoryhub_client.errors import ConnectionFailedError, NoAnswerInTimeError, ProblemError, problem
 
@@ -32,16 +32,16 @@ class Send:
 
 
 @dataclass(frozen=True)
-class Wait:
+class RetryDelay:
     seconds: float
 
 
 Came = httpx.Response | httpx.TransportError
 # What comes back after a wait says nothing.
-Steps = Generator[Send | Wait, Came | None, bytes]
+Steps = Generator[Send | RetryDelay, Came | None, bytes]
 
 
-def steps(call: Call, retries: Retries) -> Steps:
+def steps(call: PreparedRequest, retries: Retries) -> Steps:
     """Ends with the body of the answer, or raises what the caller should know."""
     lost = False
     for attempt in range(retries.times + 1):
@@ -59,7 +59,7 @@ def steps(call: Call, retries: Retries) -> Steps:
         wait = _wait(error, attempt)
         if attempt == retries.times or not _may_repeat(call, outcome, error) or wait > retries.longest_wait:
             raise error
-        yield Wait(wait)
+        yield RetryDelay(wait)
     raise AssertionError
 
 
@@ -80,7 +80,7 @@ def _never_sent(error: httpx.TransportError) -> bool:
     return isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
 
 
-def _may_repeat(call: Call, outcome: Came, error: Exception) -> bool:
+def _may_repeat(call: PreparedRequest, outcome: Came, error: Exception) -> bool:
     if isinstance(error, ProblemError):
         # The hub did nothing. Of a proxy nobody knows.
         refused = error.status in TRANSIENT or (error.status == 409 and error.code in PASSING)

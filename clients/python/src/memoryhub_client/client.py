@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from memoryhub_client._calls import Call
+from memoryhub_client._calls import PreparedRequest
 from memoryhub_client._http import httpx
-from memoryhub_client._retrying import Came, Retries, Wait, steps
+from memoryhub_client._retrying import Came, Retries, RetryDelay, steps
 from memoryhub_client.models import Page
 from memoryhub_client.operations import Operations
 
@@ -47,7 +47,7 @@ class MemoryHub(Operations):
         """Close the connections."""
         self._http.close()
 
-    def _answer(self, call: Call, read: Callable[[bytes], T]) -> T:
+    def _answer(self, call: PreparedRequest, read: Callable[[bytes], T]) -> T:
         going = steps(call, self._retries)
         outcome: Came | None = None
         while True:
@@ -55,18 +55,18 @@ class MemoryHub(Operations):
                 step = going.send(outcome)
             except StopIteration as end:
                 return read(end.value)
-            if isinstance(step, Wait):
+            if isinstance(step, RetryDelay):
                 time.sleep(step.seconds)
             else:
                 outcome = self._send(call)
 
-    def _send(self, call: Call) -> Came:
+    def _send(self, call: PreparedRequest) -> Came:
         try:
             return self._http.request(**_request(call))
         except httpx.TransportError as error:
             return error
 
-    def _pages(self, call: Call, read: Callable[[bytes], Page[T]]) -> "Pages[T]":
+    def _pages(self, call: PreparedRequest, read: Callable[[bytes], Page[T]]) -> "Pages[T]":
         return Pages(lambda cursor: self._answer(_continued(call, cursor), read))
 
 
@@ -95,7 +95,7 @@ class AsyncMemoryHub(Operations):
         """Close the connections."""
         await self._http.aclose()
 
-    async def _answer(self, call: Call, read: Callable[[bytes], T]) -> T:
+    async def _answer(self, call: PreparedRequest, read: Callable[[bytes], T]) -> T:
         going = steps(call, self._retries)
         outcome: Came | None = None
         while True:
@@ -103,18 +103,18 @@ class AsyncMemoryHub(Operations):
                 step = going.send(outcome)
             except StopIteration as end:
                 return read(end.value)
-            if isinstance(step, Wait):
+            if isinstance(step, RetryDelay):
                 await asyncio.sleep(step.seconds)
             else:
                 outcome = await self._send(call)
 
-    async def _send(self, call: Call) -> Came:
+    async def _send(self, call: PreparedRequest) -> Came:
         try:
             return await self._http.request(**_request(call))
         except httpx.TransportError as error:
             return error
 
-    def _pages(self, call: Call, read: Callable[[bytes], Page[T]]) -> "AsyncPages[T]":
+    def _pages(self, call: PreparedRequest, read: Callable[[bytes], Page[T]]) -> "AsyncPages[T]":
         return AsyncPages(lambda cursor: self._answer(_continued(call, cursor), read))
 
 
@@ -179,12 +179,12 @@ def _options(key: str | None, base_url: str | None, timeout: float) -> dict[str,
     }
 
 
-def _request(call: Call) -> dict[str, Any]:
+def _request(call: PreparedRequest) -> dict[str, Any]:
     sent = {"method": call.method, "url": call.path, "headers": call.headers, "content": call.body}
     return {**sent, "params": call.query} if call.query else sent
 
 
-def _continued(call: Call, cursor: str | None) -> Call:
+def _continued(call: PreparedRequest, cursor: str | None) -> PreparedRequest:
     if cursor is None:
         return call
     return replace(call, query=[*(one for one in call.query if one[0] != "cursor"), ("cursor", cursor)])

@@ -299,7 +299,7 @@ class HubBackend(BackendProtocol):
 
     # Asking the hub
 
-    def _files(self) -> "_Files":
+    def _files(self) -> "_Paths":
         """Whose files they are in the run that is under way."""
         try:
             runtime: Runtime[Any] | None = get_runtime()
@@ -311,7 +311,7 @@ class HubBackend(BackendProtocol):
 
         try:
             owner = {"user_id": told(self._user_id), "agent_id": told(self._agent_id)}
-            return _Files(owner, told(self._root))
+            return _Paths(owner, told(self._root))
         except AttributeError as error:
             if runtime is not None:
                 raise
@@ -321,7 +321,7 @@ class HubBackend(BackendProtocol):
             ) from error
 
     def _run(self, asking: Asking[T]) -> T:
-        step = _Step(asking)
+        step = _Question(asking)
         while step.asked:
             name, given = step.asked
             try:
@@ -334,7 +334,7 @@ class HubBackend(BackendProtocol):
     async def _arun(self, asking: Asking[T]) -> T:
         if self._async_hub is None:
             return await asyncio.to_thread(self._run, asking)
-        step = _Step(asking)
+        step = _Question(asking)
         while step.asked:
             name, given = step.asked
             try:
@@ -345,7 +345,7 @@ class HubBackend(BackendProtocol):
         return step.result
 
 
-class _Step(Generic[T]):
+class _Question(Generic[T]):
     """How far an asking is: what it asks next, None at its end, and then its result."""
 
     asked: tuple[str, dict[str, Any]] | None
@@ -368,7 +368,7 @@ class _Step(Generic[T]):
             self.asked, self.result = None, end.value
 
 
-class _Files:
+class _Paths:
     """Paths of a backend and of the hub. Those that do not begin with a slash go as they are, for the hub to refuse."""
 
     def __init__(self, owner: dict[str, Any], root: str) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
-from memoryhub_client._outbox import Conversation, Outbox, digest, hashed
+from memoryhub_client._outbox import ConversationKey, Outbox, digest, hashed
 from memoryhub_client._retrying import Retries
 from memoryhub_client.client import MemoryHub
 from memoryhub_client.errors import (
@@ -143,7 +143,7 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
     def _put(
         self, thread_id: str, messages: Sequence[Any], agent_name: str | None, user_id: str | None, *, flush: bool
     ) -> None:
-        to = Conversation(self._person(user_id), _agent(agent_name), thread_id)
+        to = ConversationKey(self._person(user_id), _agent(agent_name), thread_id)
         self._outbox.put(to, list(to_post(messages, self._keeps_hidden)), flush=flush)
 
     # What is remembered

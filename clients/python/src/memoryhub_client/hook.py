@@ -37,7 +37,7 @@ INTERRUPTED = "[Request interrupted by user"
 NOBODY = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
 
 
-class Line(NamedTuple):
+class TranscriptLine(NamedTuple):
     """A message of a transcript, and the byte after its line."""
 
     message: NewMessage
@@ -93,14 +93,14 @@ def post(path: str, memory: Memory, names: Mapping[str, str | None], hub: str) -
     if not path or not transcript.is_file():
         logger.warning("There is no transcript to remember.")
         return
-    place = Place(transcript, names, hub)
+    place = TranscriptPosition(transcript, names, hub)
     lines = list(said(transcript, place.read()))
     done = memory.post(names, [line.message for line in lines]) if lines else 0
     if done:
         place.write(lines[done - 1].end)
 
 
-class Place:
+class TranscriptPosition:
     """Up to which byte a transcript was posted: a small file, without which all of it is posted again."""
 
     def __init__(self, transcript: Path, names: Mapping[str, str | None], hub: str) -> None:
@@ -127,7 +127,7 @@ class Place:
             logger.warning("The place in the transcript is not kept: %s", error.strerror)
 
 
-def said(transcript: Path, start: int) -> Iterator[Line]:
+def said(transcript: Path, start: int) -> Iterator[TranscriptLine]:
     """What the user and the agent said, from a byte on. A line that is still being written is for the next time."""
     with transcript.open("rb") as file:
         file.seek(start)
@@ -135,7 +135,7 @@ def said(transcript: Path, start: int) -> Iterator[Line]:
         for line in file:
             begin, end = end, end + len(line)
             if line.endswith(b"\n") and (message := _message(line, begin)):
-                yield Line(message, end)
+                yield TranscriptLine(message, end)
 
 
 def _message(line: bytes, place: int) -> NewMessage | None:

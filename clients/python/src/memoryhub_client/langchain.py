@@ -57,7 +57,7 @@ class Names(NamedTuple):
     agent_id: str | None
 
 
-class Mark(TypedDict):
+class PostedMark(TypedDict):
     """Up to which message of the thread all were posted. The digest tells whether they are still the same."""
 
     last: str
@@ -67,7 +67,7 @@ class Mark(TypedDict):
 class HubMemoryState(AgentState[Any]):
     """The state of an agent with memory. It is checkpointed, so a thread that is resumed knows what it posted."""
 
-    memoryhub_posted: NotRequired[Annotated[Mark | None, PrivateStateAttr]]
+    memoryhub_posted: NotRequired[Annotated[PostedMark | None, PrivateStateAttr]]
 
 
 Name = str | Callable[[Runtime[Any]], str | None]
@@ -251,7 +251,7 @@ def _external_id(message_id: str) -> str:
     return message_id if is_whole else hashlib.sha256(message_id.encode("utf-8", "replace")).hexdigest()
 
 
-def _done(messages: Sequence[AnyMessage], mark: Mark | None) -> int:
+def _done(messages: Sequence[AnyMessage], mark: PostedMark | None) -> int:
     """How many of them the mark says were posted. None if any of them has changed: the hub knows its own again."""
     if mark is None:
         return 0
@@ -263,7 +263,7 @@ def _done(messages: Sequence[AnyMessage], mark: Mark | None) -> int:
     return 0
 
 
-def _mark(messages: Sequence[AnyMessage]) -> Mark | None:
+def _mark(messages: Sequence[AnyMessage]) -> PostedMark | None:
     if not messages:
         return None
     digest = hashlib.sha256()

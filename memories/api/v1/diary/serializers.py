@@ -13,12 +13,12 @@ MOST_LAST = 200
 MOST_WORDS = 20
 
 
-class _Owner(Strict):
+class _DiaryOwner(Strict):
     user_id = Identifier()
     agent_id = AgentId(help_text="Whose diary, in any case; without it, that of requests that name no agent.")
 
 
-class DiaryQuery(PageQuery, _Owner):
+class DiaryQuery(PageQuery, _DiaryOwner):
     last = serializers.IntegerField(
         required=False,
         min_value=1,
@@ -43,7 +43,7 @@ class DiaryQuery(PageQuery, _Owner):
         return attrs
 
 
-class NewDiaryEntrySerializer(_Owner):
+class NewDiaryEntrySerializer(_DiaryOwner):
     content = ExactText(max_length=LONGEST_ENTRY, help_text="The note, of any number of lines.")
     topic = CleanText(required=False, allow_blank=True, max_length=LONGEST_TOPIC, help_text="What it is about.")
     stated_by = StatedByField()

@@ -8,16 +8,16 @@ from memories.api.v1.fields import AgentId, Identifier, OneOf, OrNull, PageQuery
 from memories.models import Dream, DreamEdit
 
 
-class _Owner(Strict):
+class _DreamOwner(Strict):
     user_id = Identifier()
     agent_id = AgentId(help_text="Of whose episodes and files; without it, of those without an agent.")
 
 
-class DreamsQuery(_Owner, PageQuery):
+class DreamsQuery(_DreamOwner, PageQuery):
     status = OneOf(Dream.State.values, required=False)
 
 
-class NewDreamSerializer(_Owner):
+class NewDreamSerializer(_DreamOwner):
     """For which person and agent."""
 
 

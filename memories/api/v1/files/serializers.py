@@ -54,36 +54,36 @@ class FolderPath(_Path):
         super().__init__(paths.fault_of_folder, **kwargs)
 
 
-class _Owner(Strict):
+class _FileOwner(Strict):
     user_id = Identifier()
     agent_id = AgentId(help_text="Whose files: those of this agent; without it, those of requests that name none.")
 
 
-class FilesQuery(_Owner):
+class FilesQuery(_FileOwner):
     path = FolderPath(default=paths.ROOT, help_text="A folder, with or without a slash at its end.")
 
 
-class ContentQuery(_Owner):
+class ContentQuery(_FileOwner):
     path = FilePath()
     offset = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=0, help_text="Lines to pass over.")
     limit = serializers.IntegerField(min_value=0, max_value=MOST_LINES, default=2_000, help_text="Lines to return.")
 
 
-class FileDeletion(_Owner):
+class FileDeletion(_FileOwner):
     path = FolderPath(help_text="A file, or a folder with all that is in it.")
 
 
-class FileHistoryQuery(PageQuery, _Owner):
+class FileHistoryQuery(PageQuery, _FileOwner):
     path = FilePath()
 
 
-class NewContentSerializer(_Owner):
+class NewContentSerializer(_FileOwner):
     path = FilePath()
     content = ExactText(allow_blank=True, max_length=LONGEST_TEXT)
     stated_by = StatedByField()
 
 
-class FileEditSerializer(_Owner):
+class FileEditSerializer(_FileOwner):
     path = FilePath()
     old_string = ExactText(allow_blank=True, max_length=LONGEST_TEXT, help_text="The exact text to replace.")
     new_string = ExactText(allow_blank=True, max_length=LONGEST_TEXT)
@@ -96,12 +96,12 @@ class FileEditSerializer(_Owner):
         return old
 
 
-class GlobSerializer(_Owner):
+class GlobSerializer(_FileOwner):
     pattern = ExactText(max_length=LONGEST_PATTERN, help_text="Like `*.md` or `notes/**/*.md`.")
     path = FolderPath(default=paths.ROOT, help_text="The folder that is searched, or one file.")
 
 
-class GrepSerializer(_Owner):
+class GrepSerializer(_FileOwner):
     pattern = ExactText(allow_blank=True, max_length=10_000, help_text="Text as it is: no regular expression.")
     path = FolderPath(default=paths.ROOT, help_text="The folder that is searched, or one file.")
     glob = ExactText(required=False, allow_null=True, max_length=LONGEST_PATTERN, help_text="Only files that match.")
@@ -119,18 +119,18 @@ class FileToUploadSerializer(Strict):
     )
 
 
-class UploadSerializer(_Owner):
+class UploadSerializer(_FileOwner):
     files = serializers.ListField(child=FileToUploadSerializer(), min_length=1, max_length=MOST_FILES)
     stated_by = StatedByField()
 
 
-class DownloadSerializer(_Owner):
+class DownloadSerializer(_FileOwner):
     paths = serializers.ListField(
         child=ExactText(allow_blank=True, max_length=10_000), min_length=1, max_length=MOST_FILES
     )
 
 
-class FileRestoreSerializer(_Owner):
+class FileRestoreSerializer(_FileOwner):
     path = FilePath()
     version = Whole(min_value=1, max_value=2**31 - 1, help_text="The version whose content it gets again.")
 

@@ -40,9 +40,9 @@ from memories.api.v1.files.serializers import (
     UploadSerializer,
 )
 from memories.curation.files import (
+    FileWriter,
     NewContent,
-    Writer,
-    Written,
+    WrittenFile,
     delete_files,
     edit_file,
     restore_file,
@@ -94,7 +94,7 @@ class FileEndpoint(Endpoint):
             return self.writing(given)
         return self._changing(lookups.require_unrestricted(person), given)
 
-    def stored(self, written: Written, *, status: int = 200) -> Response:
+    def stored(self, written: WrittenFile, *, status: int = 200) -> Response:
         shown = {
             **FileSerializer(written.file).data,
             "created": written.is_new,
@@ -108,7 +108,7 @@ class FileEndpoint(Endpoint):
 
     def _changing(self, person: EndUser, given: dict[str, Any]) -> dict[str, Any]:
         self.subjects.add(person.pk)
-        writer = Writer(self.actor, self.now, self.voice(given.get("stated_by")))
+        writer = FileWriter(self.actor, self.now, self.voice(given.get("stated_by")))
         return {"end_user": person, "agent_id": given.get("agent_id") or "", "writer": writer}
 
 
@@ -173,7 +173,7 @@ class FileContentView(FileEndpoint):
             if given["offset"] >= window.total_lines and given["offset"] and not blank:
                 raise OffsetBeyondEnd(offset=given["offset"], total_lines=window.total_lines)
         else:
-            window = texts.Window(file.content, 0)
+            window = texts.TextWindow(file.content, 0)
         shown = {**FileSerializer(file).data, **vars(window), "blank": blank}
         return Response(shown, headers={"ETag": f'"{file.version}"'})
 

@@ -53,14 +53,14 @@ class Name(CleanText):
         super().__init__(max_length=LONGEST_ENTITY, **kwargs)
 
 
-class RelationSerializer(Strict):
+class TripleRelationSerializer(Strict):
     user_id = Identifier()
     agent_id = AgentId(help_text="Whose triple it is; left out: the person's own, for all agents.")
     subject = Name(help_text="`user`, or the person's id or name, is the person.")
     predicate = CleanText(max_length=LONGEST_PREDICATE, help_text="`Works at` is `works_at`.")
 
 
-class NewTripleSerializer(RelationSerializer):
+class NewTripleSerializer(TripleRelationSerializer):
     object = Name()
     valid_from = GraphMoment(required=False, allow_null=True, help_text="Left out: not known since when.")
     valid_to = GraphMoment(required=False, allow_null=True, help_text="It holds until before this; left out: still.")
@@ -71,13 +71,13 @@ class NewTripleSerializer(RelationSerializer):
     stated_by = StatedByField()
 
 
-class InvalidationSerializer(RelationSerializer):
+class InvalidationSerializer(TripleRelationSerializer):
     object = Name()
     ended = GraphMoment(required=False, help_text="It held until before this; left out: now.")
     stated_by = StatedByField()
 
 
-class SupersessionSerializer(RelationSerializer):
+class SupersessionSerializer(TripleRelationSerializer):
     old_object = Name()
     new_object = Name()
     at = GraphMoment(required=False, help_text="The old ends and the new begins here; left out: now.")

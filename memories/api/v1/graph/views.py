@@ -26,7 +26,7 @@ from memories.api.v1.graph.serializers import (
     triple_answer,
 )
 from memories.api.visibility import FactVisibility
-from memories.curation.graph.stating import Relation, TripleDraft, add_triple, end_triples, supersede_triple
+from memories.curation.graph.stating import TripleDraft, TripleRelation, add_triple, end_triples, supersede_triple
 from memories.curation.people.records import person_for_writing
 from memories.exceptions import InvalidInput
 from memories.graph import naming, reading
@@ -243,6 +243,6 @@ class GraphStatsView(GraphEndpoint):
         return Response(GraphStatsSerializer(counted).data)
 
 
-def _relation(given: dict[str, Any], name: str) -> Relation:
+def _relation(given: dict[str, Any], name: str) -> TripleRelation:
     """The relation that a body names, to the object of this name."""
-    return Relation(given["subject"], given["predicate"], name, given.get("agent_id") or "")
+    return TripleRelation(given["subject"], given["predicate"], name, given.get("agent_id") or "")

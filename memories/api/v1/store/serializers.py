@@ -12,7 +12,7 @@ from memories.models.memories.store_items import LONGEST_KEY
 from memories.store import namespaces
 from memories.store.namespaces import BadNamespace
 from memories.store.operations import Operation
-from memories.store.reading import Listing, Lookup, Search
+from memories.store.reading import Lookup, NamespaceQuery, Search
 from memories.store.writing import Write
 from memories.text.value_texts import LONGEST_PATH, MOST_PATHS
 
@@ -285,7 +285,7 @@ def operation_of(given: dict[str, Any], at: str) -> Operation:
         paths: dict[str, list[tuple[str, ...]]] = {"prefix": [], "suffix": []}
         for condition in given.get("match_conditions", ()):
             paths[condition["match_type"]].append(condition["path"])
-        return Listing(
+        return NamespaceQuery(
             prefixes=tuple(paths["prefix"]),
             suffixes=tuple(paths["suffix"]),
             max_depth=given.get("max_depth"),

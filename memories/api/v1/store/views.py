@@ -32,8 +32,8 @@ from memories.exceptions import InvalidInput
 from memories.models import Scope
 from memories.store import namespaces, operations, reading, writing
 from memories.store.namespaces import BadNamespace
-from memories.store.reading import Found, Listing, Lookup
-from memories.store.viewers import Viewer
+from memories.store.reading import FoundItem, Lookup, NamespaceQuery
+from memories.store.viewers import StoreViewer
 from memories.store.writing import Write
 
 _NAMED = ("namespace", "namespace_prefix", "prefix", "suffix", "path")
@@ -68,8 +68,8 @@ class StoreEndpoint(Endpoint):
     parser_classes = (StoreParser,)
 
     @property
-    def viewer(self) -> Viewer:
-        return Viewer(self.tenant, self.caller.user_id, self.caller.key.pk)
+    def viewer(self) -> StoreViewer:
+        return StoreViewer(self.tenant, self.caller.user_id, self.caller.key.pk)
 
     def write(self, one: Write) -> Response:
         writing.write([one], tenant=self.tenant, viewer=self.viewer, now=self.now)
@@ -153,7 +153,7 @@ class NamespacesView(StoreEndpoint):
     )
     def post(self, request: Request) -> Response:
         given = self.body(NamespacesSerializer)
-        listing = Listing(
+        listing = NamespaceQuery(
             prefixes=(given["prefix"],) if given.get("prefix") else (),
             suffixes=(given["suffix"],) if given.get("suffix") else (),
             max_depth=given.get("max_depth"),
@@ -187,12 +187,12 @@ class BatchView(StoreEndpoint):
         return Response({"results": [_answer(one) for one in answers]})
 
 
-def _answer(one: operations.Answer) -> dict[str, Any]:
+def _answer(one: operations.OperationResult) -> dict[str, Any]:
     items = None if one.items is None else [shown(found, scored=True) for found in one.items]
     return {"item": one.item and shown(one.item), "items": items, "namespaces": one.namespaces}
 
 
-def shown(found: Found, *, scored: bool = False) -> dict[str, Any]:
+def shown(found: FoundItem, *, scored: bool = False) -> dict[str, Any]:
     """An item in the shape of StoreItemSerializer, or of FoundStoreItemSerializer; by hand, for a search shows many."""
     item = found._asdict()
     score = item.pop("score")

@@ -22,11 +22,11 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from memoryhub_client._calls import BASE, Listing, Operation
-from memoryhub_client._fake_stores import FakeDiary, FakeFiles, FakeGroups, FakeStore, Refused
 from memoryhub_client._http import httpx
 from memoryhub_client._retrying import Retries
 from memoryhub_client.client import AsyncMemoryHub, MemoryHub
 from memoryhub_client.operations import Operations
+from memoryhub_client.testing.stores import FakeDiary, FakeFiles, FakeGroups, FakeStore, RefusedCall
 
 SECTIONS = (
     "work_context", "personal_context", "top_of_mind", "recent_months", "earlier_context", "long_term_background",
@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecordedCall:
     """A request: the operation by the name of its method, and what it was given."""
 
     operation: str
@@ -58,7 +58,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[Asked] = []
+        self.asked: list[RecordedCall] = []
         self.people: dict[str, Row] = {}
         self.sessions: dict[str, Row] = {}
         # Session → its turns.
@@ -66,7 +66,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         self.facts: dict[str, Row] = {}
         self.profiles: dict[str, dict[str, Row]] = {}
         self._answers: dict[str, Any] = {}
-        self._refusals: list[Refused] = []
+        self._refusals: list[RefusedCall] = []
         self._first: dict[tuple[str, str], tuple[bytes, int, bytes]] = {}
 
     def client(self, retries: Retries = Retries(times=0)) -> MemoryHub:  # noqa: B008  # frozen
@@ -90,7 +90,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         self, status: int, code: str = "refused", *, detail: str = "", times: int = 1, retry_after: float | None = None
     ) -> None:
         """The next requests are refused with this problem."""
-        self._refusals += [Refused(status, code, detail, retry_after)] * times
+        self._refusals += [RefusedCall(status, code, detail, retry_after)] * times
 
     # What it does with a request
 
@@ -101,33 +101,35 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         if first := self._first.get(key):
             sent, status, body = first
             return (
-                _problem(Refused(422, "idempotency_key_reused")) if sent != request.content else _answer(status, body)
+                _problem(RefusedCall(422, "idempotency_key_reused"))
+                if sent != request.content
+                else _answer(status, body)
             )
         try:
             if self._refusals:
                 raise self._refusals.pop(0)
             status, given = self._do(asked)
-        except Refused as refused:
+        except RefusedCall as refused:
             return _problem(refused)
         body = given if isinstance(given, bytes) else json.dumps(given).encode()
         if key[1]:
             self._first[key] = (request.content, status, body)
         return _answer(status, body)
 
-    def _do(self, asked: Asked) -> tuple[int, Any]:
+    def _do(self, asked: RecordedCall) -> tuple[int, Any]:
         if asked.operation in self._answers:
             return 200, self._answers[asked.operation]
-        done: Callable[[Asked], tuple[int, Any]] | None = getattr(self, f"_{asked.operation}", None)
+        done: Callable[[RecordedCall], tuple[int, Any]] | None = getattr(self, f"_{asked.operation}", None)
         if done is None:
             raise NotImplementedError(f"FakeMemoryHub has no answer for {asked.operation}: give it one with answer()")
         return done(asked)
 
     # Turns and sessions
 
-    def _post_turns(self, asked: Asked) -> tuple[int, Any]:
+    def _post_turns(self, asked: RecordedCall) -> tuple[int, Any]:
         return 202, self._store(asked.given)
 
-    def _post_turns_bulk(self, asked: Asked) -> tuple[int, Any]:
+    def _post_turns_bulk(self, asked: RecordedCall) -> tuple[int, Any]:
         return 202, {"results": [self._store(one) for one in asked.given["conversations"]]}
 
     def _store(self, given: Row) -> Row:
@@ -137,7 +139,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         for message in given["messages"]:
             known = next((one for one in kept if _is_same(one, message)), None)
             if known and known["content"] != message["content"]:
-                raise Refused(409, "external_id_reused")
+                raise RefusedCall(409, "external_id_reused")
             turn = known or _turn(len(kept) + 1, message)
             if not known:
                 kept.append(turn)
@@ -155,53 +157,53 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
             if all(one[name] == value for name, value in names.items()):
                 return one
         if not create:
-            raise Refused(404, "not_found")
+            raise RefusedCall(404, "not_found")
         self._person(str(names["user_id"]))
         times = {"created_at": _now(), "last_turn_at": _now(), "ended_at": None}
         session: Row = {"id": _id(), **names, "turn_count": 0, "token_count": 0, **times, "extraction": IDLE}
         self.sessions[session["id"]], self.turns[session["id"]] = session, []
         return session
 
-    def _flush_session(self, asked: Asked) -> tuple[int, Any]:
+    def _flush_session(self, asked: RecordedCall) -> tuple[int, Any]:
         session = self._session(asked.given, create=False)
         return 202, {"session": {name: session[name] for name in STORED}, "extraction": IDLE}
 
-    def _end_session(self, asked: Asked) -> tuple[int, Any]:
+    def _end_session(self, asked: RecordedCall) -> tuple[int, Any]:
         self._session(asked.given, create=False)["ended_at"] = _now()
         return self._flush_session(asked)
 
-    def _list_sessions(self, asked: Asked) -> tuple[int, Any]:
+    def _list_sessions(self, asked: RecordedCall) -> tuple[int, Any]:
         return 200, _page([one for one in self.sessions.values() if _matches(one, asked, *SESSION)][::-1])
 
-    def _get_session(self, asked: Asked) -> tuple[int, Any]:
+    def _get_session(self, asked: RecordedCall) -> tuple[int, Any]:
         session = _found(self.sessions, asked.path["session_id"])
         window = {"first_number": 1, "turn_count": session["turn_count"], "token_count": 0, "rounds": 0,
                   "max_tokens": 8000, "max_rounds": 10}  # fmt: skip
         return 200, {**session, "summary": "", "window": window, "working_memory": {"status": "idle", "due_at": None}}
 
-    def _list_turns(self, asked: Asked) -> tuple[int, Any]:
+    def _list_turns(self, asked: RecordedCall) -> tuple[int, Any]:
         turns = _found(self.turns, asked.path["session_id"])
         return 200, _page(turns[::-1] if asked.query.get("sort") == "-number" else turns)
 
-    def _delete_session(self, asked: Asked) -> tuple[int, Any]:
+    def _delete_session(self, asked: RecordedCall) -> tuple[int, Any]:
         _found(self.sessions, asked.path["session_id"])
         del self.sessions[asked.path["session_id"]], self.turns[asked.path["session_id"]]
         return 204, b""
 
-    def _delete_turn(self, asked: Asked) -> tuple[int, Any]:
+    def _delete_turn(self, asked: RecordedCall) -> tuple[int, Any]:
         return self._redact_turn(asked)
 
-    def _redact_turn(self, asked: Asked) -> tuple[int, Any]:
+    def _redact_turn(self, asked: RecordedCall) -> tuple[int, Any]:
         turns = (one for kept in self.turns.values() for one in kept if one["id"] == asked.path["turn_id"])
         turn = next(turns, None)
         if turn is None:
-            raise Refused(404, "not_found")
+            raise RefusedCall(404, "not_found")
         texts = asked.given.get("texts")
         content = turn["content"] if texts else ""
         for text in texts or ():
             content = json.loads(json.dumps(content).replace(json.dumps(text)[1:-1], "[redacted]"))
         if asked.given.get("once") and turn["redacted_at"] and content == turn["content"]:
-            raise Refused(409, "already_redacted")
+            raise RefusedCall(409, "already_redacted")
         turn.update(content=content, redacted_at=_now())
         if not texts:
             turn.update(name=None, tool_calls=None, metadata={})
@@ -209,7 +211,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
 
     # Context and search
 
-    def _get_context(self, asked: Asked) -> tuple[int, Any]:
+    def _get_context(self, asked: RecordedCall) -> tuple[int, Any]:
         given = asked.given
         lines = list(self._lines(given))
         memory = f"<memory>\n{FIRST_LINE}\n" + "".join(f"{one}\n" for one in lines) + "</memory>" if lines else ""
@@ -258,7 +260,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
     def _of(self, given: Row, rows: dict[str, Row]) -> Iterator[Row]:
         return (one for one in rows.values() if one["user_id"] == given["user_id"])
 
-    def _search(self, asked: Asked) -> tuple[int, Any]:
+    def _search(self, asked: RecordedCall) -> tuple[int, Any]:
         given = asked.given
         asks, kinds = _words(given["query"]), given.get("kinds", ["fact", "turn"])
         found: list[Row] = []
@@ -286,17 +288,17 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
 
     # Facts
 
-    def _add_fact(self, asked: Asked) -> tuple[int, Any]:
+    def _add_fact(self, asked: RecordedCall) -> tuple[int, Any]:
         given = asked.given
         for one in self._of(given, self.facts):
             if one["content"].casefold() == given["content"].casefold() and one["status"] == "active":
-                raise Refused(409, "duplicate", one["id"])
+                raise RefusedCall(409, "duplicate", one["id"])
         self._person(given["user_id"])
         fact = {**_fact(), **{name: value for name, value in given.items() if name in FACT}}
         self.facts[fact["id"]] = fact
         return 201, fact
 
-    def _list_facts(self, asked: Asked) -> tuple[int, Any]:
+    def _list_facts(self, asked: RecordedCall) -> tuple[int, Any]:
         names = ("user_id", "category", "type", "key", "scope", "source", "trust")
         wanted = asked.query.get("status", "active")
         facts = [
@@ -309,31 +311,31 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         ]
         return 200, _page(facts[::-1])
 
-    def _get_fact(self, asked: Asked) -> tuple[int, Any]:
+    def _get_fact(self, asked: RecordedCall) -> tuple[int, Any]:
         return 200, _found(self.facts, asked.path["fact_id"])
 
-    def _change_fact(self, asked: Asked) -> tuple[int, Any]:
+    def _change_fact(self, asked: RecordedCall) -> tuple[int, Any]:
         fact = self._versioned(asked)
         fact.update({**asked.body, "version": fact["version"] + 1, "updated_at": _now()})
         return 200, fact
 
-    def _delete_fact(self, asked: Asked) -> tuple[int, Any]:
+    def _delete_fact(self, asked: RecordedCall) -> tuple[int, Any]:
         self._versioned(asked)["status"] = "trashed"
         return 204, b""
 
-    def _versioned(self, asked: Asked) -> Row:
+    def _versioned(self, asked: RecordedCall) -> Row:
         fact: Row = _found(self.facts, asked.path["fact_id"])
         if asked.headers.get("if-match", f'"{fact["version"]}"') != f'"{fact["version"]}"':
-            raise Refused(412, "version_mismatch")
+            raise RefusedCall(412, "version_mismatch")
         return fact
 
     # Profile and people
 
-    def _get_profile(self, asked: Asked) -> tuple[int, Any]:
+    def _get_profile(self, asked: RecordedCall) -> tuple[int, Any]:
         kept = self.profiles.get(asked.given["user_id"], {})
         return 200, {"user_id": asked.given["user_id"], "sections": {name: kept.get(name) for name in SECTIONS}}
 
-    def _write_profile_section(self, asked: Asked) -> tuple[int, Any]:
+    def _write_profile_section(self, asked: RecordedCall) -> tuple[int, Any]:
         self._person(asked.given["user_id"])
         kept = self.profiles.setdefault(asked.given["user_id"], {})
         before = kept.pop(asked.path["section"], {"version": 0})
@@ -350,11 +352,11 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
                "last_seen_at": _now()}  # fmt: skip
         return self.people.setdefault(user_id, new)
 
-    def _list_users(self, asked: Asked) -> tuple[int, Any]:
+    def _list_users(self, asked: RecordedCall) -> tuple[int, Any]:
         sought = asked.query.get("q", "").casefold()
         return 200, _page([one for one in self.people.values() if sought in one["user_id"].casefold()][::-1])
 
-    def _get_user(self, asked: Asked) -> tuple[int, Any]:
+    def _get_user(self, asked: RecordedCall) -> tuple[int, Any]:
         person = _found(self.people, asked.given["user_id"])
         sessions = list(self._of(asked.given, self.sessions))
         facts = [one for one in self._of(asked.given, self.facts) if one["status"] == "active"]
@@ -362,7 +364,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         counts = {"sessions": len(sessions), "turns": turns, "facts": len(facts), "episodes": 0}
         return 200, {**person, "counts": counts, "pending": {"extraction": 0, "embedding": 0}}
 
-    def _change_user(self, asked: Asked) -> tuple[int, Any]:
+    def _change_user(self, asked: RecordedCall) -> tuple[int, Any]:
         _found(self.people, asked.query["user_id"]).update(asked.body)
         return self._get_user(asked)
 
@@ -418,13 +420,13 @@ def _result(kind: str, own_id: str, text: str, of: Row) -> Row:
     return {"kind": kind, "id": own_id, "text": text, **given, **lists, **rest}
 
 
-def _matches(row: Row, asked: Asked, *names: str) -> bool:
+def _matches(row: Row, asked: RecordedCall, *names: str) -> bool:
     return all(row[name] == asked.query[name] for name in names if name in asked.query)
 
 
 def _found(rows: dict[str, Any], sought: str) -> Any:
     if sought not in rows:
-        raise Refused(404, "not_found")
+        raise RefusedCall(404, "not_found")
     return rows[sought]
 
 
@@ -457,13 +459,13 @@ PLACES = [
 ]
 
 
-def _read(request: httpx.Request) -> Asked:
+def _read(request: httpx.Request) -> RecordedCall:
     path = request.url.path
     for name, method, pattern in PLACES:
         if method == request.method and (found := pattern.fullmatch(path)):
             query = dict(parse_qsl(request.url.query.decode()))
             body = json.loads(request.content) if request.content else None
-            return Asked(name, found.groupdict(), query, body, {**request.headers})
+            return RecordedCall(name, found.groupdict(), query, body, {**request.headers})
     raise NotImplementedError(f"The API has no {request.method} {path}")
 
 
@@ -471,7 +473,7 @@ def _answer(status: int, body: bytes) -> httpx.Response:
     return httpx.Response(status, content=body)
 
 
-def _problem(refused: Refused) -> httpx.Response:
+def _problem(refused: RefusedCall) -> httpx.Response:
     existing = {"existing_id": refused.detail} if refused.code == "duplicate" else {}
     document = {"type": "about:blank", "title": f"Status {refused.status}", "status": refused.status,
                 "detail": refused.detail or "The fake hub was told to.", "instance": "", "code": refused.code,

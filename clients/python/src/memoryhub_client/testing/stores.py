@@ -17,7 +17,7 @@ _PART = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|\{[^{}]*\}|.", re.DOTALL)
 
 
 @dataclass
-class Refused(Exception):
+class RefusedCall(Exception):
     """A problem document to come; `members` are those of its code."""
 
     status: int
@@ -56,7 +56,7 @@ class FakeFiles:
         if before is None:
             raise _no_file()
         if before["encoding"] != "utf-8":
-            raise Refused(409, "binary_file")
+            raise RefusedCall(409, "binary_file")
         text, old = before["content"], given["old_string"]
         found = text.count(old)
         if not found:
@@ -64,9 +64,9 @@ class FakeFiles:
             newline_only = stem not in ("", old) and text.endswith(stem)
             without = text.count(stem) if newline_only else 0
             members = {"occurrences": 0, "newline_only": newline_only, "occurrences_without_newline": without}
-            raise Refused(404, "text_not_found", members=members)
+            raise RefusedCall(404, "text_not_found", members=members)
         if found > 1 and not given.get("replace_all"):
-            raise Refused(409, "text_not_unique", members={"occurrences": found})
+            raise RefusedCall(409, "text_not_unique", members={"occurrences": found})
         self._add(given, "edit", text.replace(old, given["new_string"]), "utf-8")
         return 200, {**self._stored(given), "occurrences": found}
 
@@ -79,7 +79,7 @@ class FakeFiles:
         lines = found["content"].splitlines(keepends=True) if found["encoding"] == "utf-8" else []
         blank = not found["content"].strip()
         if offset and offset >= len(lines) and not blank:
-            raise Refused(400, "offset_beyond_end", members={"offset": offset, "total_lines": len(lines)})
+            raise RefusedCall(400, "offset_beyond_end", members={"offset": offset, "total_lines": len(lines)})
         shown = lines[offset : offset + limit]
         end = offset + len(shown)
         window: Row = {
@@ -139,7 +139,7 @@ class FakeFiles:
                 self._check_place(named)
                 self._add(named, "upload", *_content(one))
                 answer["version"] = len(self.files[_key(named)])
-            except Refused as refused:
+            except RefusedCall as refused:
                 code = {400: "invalid_path", 409: "is_directory"}[refused.status]
                 answer |= {"error": code, "detail": refused.detail or code}
             results.append(answer)
@@ -183,7 +183,7 @@ class FakeFiles:
         if found is None:
             raise _no_file()
         if found["verb"] == "delete":
-            raise Refused(409, "conflict")
+            raise RefusedCall(409, "conflict")
         self._check_place(given)
         self._add(given, "restore", found["content"], found["encoding"], restored=found["version"])
         return 200, self._stored(given, created=before is None)
@@ -191,20 +191,20 @@ class FakeFiles:
     def _checked(self, asked: Any) -> Row | None:
         """The file as it is now, if If-Match names it."""
         if fault := _fault(asked.given["path"]):
-            raise Refused(400, "invalid_path", fault)
+            raise RefusedCall(400, "invalid_path", fault)
         before = self._present({**asked.given, "path": asked.given["path"].removesuffix("/")})
         is_version = f'"{before["version"] if before else 0}"'
         if asked.headers.get("if-match", is_version) != is_version:
-            raise Refused(412, "version_mismatch")
+            raise RefusedCall(412, "version_mismatch")
         return before
 
     def _check_place(self, given: Row) -> None:
         path = given["path"]
         if fault := _fault(path):
-            raise Refused(400, "invalid_path", fault)
+            raise RefusedCall(400, "invalid_path", fault)
         above = [path[: found.start()] for found in re.finditer("/", path)][1:]
         if self._is_folder(given) or any(self._present({**given, "path": one}) for one in above):
-            raise Refused(409, "is_directory")
+            raise RefusedCall(409, "is_directory")
 
     def _is_folder(self, given: Row) -> bool:
         return any(True for _ in self._entries(given, _folder(given["path"])))
@@ -275,7 +275,7 @@ class FakeDiary:
 
     def _delete_diary_entry(self, asked: Any) -> tuple[int, Any]:
         if self.diary.pop(asked.path["entry_id"], None) is None:
-            raise Refused(404, "not_found")
+            raise RefusedCall(404, "not_found")
         return 204, b""
 
     def _diary_of(self, user_id: str, agent_id: str) -> list[Row]:
@@ -329,7 +329,7 @@ class FakeGroups:
 
     def _remove_group_member(self, asked: Any) -> tuple[int, Any]:
         if self.members[self._group(asked)["id"]].pop(asked.given["user_id"], None) is None:
-            raise Refused(404, "not_found")
+            raise RefusedCall(404, "not_found")
         return 204, b""
 
     def _list_group_facts(self, asked: Any) -> tuple[int, Any]:
@@ -340,7 +340,7 @@ class FakeGroups:
         given, group_id = asked.given, self._group(asked)["id"]
         member = self.members[group_id].get(given["user_id"])
         if member is None or not member["may_write"]:
-            raise Refused(409, "read_only_member" if member else "not_a_member")
+            raise RefusedCall(409, "read_only_member" if member else "not_a_member")
         said, at = {"content": given["content"], "about_user_id": given.get("about_user_id")}, now()
         kept = self.group_facts[group_id]
         known = [one for one in kept.values() if _said(one) == _said(said)]
@@ -354,7 +354,7 @@ class FakeGroups:
         kept, fact_id = self.group_facts[self._group(asked)["id"]], asked.path["fact_id"]
         user_id = asked.query.get("user_id")
         if fact_id not in kept or user_id not in (None, *kept[fact_id]["said_by"]):
-            raise Refused(404, "not_found")
+            raise RefusedCall(404, "not_found")
         left = [one for one in kept[fact_id]["said_by"] if user_id not in (None, one)]
         if left:
             kept[fact_id].update(said_by=left, said_by_count=len(left))
@@ -369,7 +369,7 @@ class FakeGroups:
 
     def _group(self, asked: Any) -> Row:
         if asked.path["group_id"] not in self.groups:
-            raise Refused(404, "not_found")
+            raise RefusedCall(404, "not_found")
         return self.groups[asked.path["group_id"]]
 
 
@@ -480,8 +480,8 @@ class FakeStore:
         return [list(labels) for labels in cut[offset : offset + (given.get("limit") or 100)]]
 
 
-def _no_file() -> Refused:
-    return Refused(404, "file_not_found", "There is no file at this path.")
+def _no_file() -> RefusedCall:
+    return RefusedCall(404, "file_not_found", "There is no file at this path.")
 
 
 def _key(given: Row, path: str | None = None) -> tuple[str, str, str]:
@@ -581,7 +581,7 @@ def _holds(found: Any, name: str, operand: Any) -> bool:
     if name in ("$eq", "$ne"):
         return bool(found == operand) is (name == "$eq")
     if name not in ("$gt", "$gte", "$lt", "$lte"):
-        raise Refused(400, "invalid", f"Unsupported operator: {name}")
+        raise RefusedCall(400, "invalid", f"Unsupported operator: {name}")
     numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (found, operand))
     if not numbers and not (isinstance(found, str) and isinstance(operand, str)):
         return False
