@@ -8,12 +8,12 @@ from collections.abc import Generator
 from contextlib import suppress
 from typing import Any
 
-from django.db.backends.postgresql.base import ServerBindingCursor
+from django.db.backends.postgresql import base
 from psycopg import errors
 from psycopg._preparing import Prepare
 from psycopg.abc import Params, Query
 from psycopg.generators import fetch_many, send
-from psycopg.pq import ExecStatus, PGresult, TransactionStatus
+from psycopg.pq import ExecStatus, TransactionStatus
 
 from memories.db import reach
 
@@ -59,7 +59,11 @@ class Told:
         return f"{self._role}{wanted.wall}".encode(), wanted.tenants.encode()
 
 
-class ReachingCursor(ServerBindingCursor):
+# Any: most of what it needs of psycopg's cursors has no stubs.
+_Plain: Any = base.ServerBindingCursor
+
+
+class ReachingCursor(_Plain):  # type: ignore[misc]
     """Sends what the server lacks and the statement in one pipeline.
 
     psycopg has pipelines. To open one for each statement takes as long as the statement itself, so this does what they
@@ -91,7 +95,7 @@ class ReachingCursor(ServerBindingCursor):
 
     def _piped(
         self, lacking: Values, pgq: Any, prep: Prepare, name: bytes, *, binary: bool | None
-    ) -> Generator[Any, Any, list[list[PGresult]]]:
+    ) -> Generator[Any, Any, list[list[Any]]]:
         """The server's answers to what it is told, to the statement's preparation if it needs one, and to itself."""
         connection = self._pgconn
         connection.enter_pipeline_mode()
@@ -105,7 +109,7 @@ class ReachingCursor(ServerBindingCursor):
                 self._send_query_prepared(name, pgq, binary=binary)
             connection.pipeline_sync()
             yield from send(connection)
-            answers = []
+            answers: list[list[Any]] = []
             while True:
                 results = yield from fetch_many(connection)
                 if results and results[0].status == ExecStatus.PIPELINE_SYNC:

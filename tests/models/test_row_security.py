@@ -155,7 +155,7 @@ class Planted(Endpoint):
 class Open(Planted):
     authentication_classes = ()
     permission_classes = ()
-    throttle_classes = ()
+    throttle_classes = ()  # type: ignore[assignment]
 
     def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
         """Nobody asks."""

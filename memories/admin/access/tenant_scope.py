@@ -41,7 +41,9 @@ def reach_of(operator: Operator) -> Reach:
     """How far the statements of the operator's pages reach, whichever tenant is in view."""
     if operator.all_tenants:
         return reach.EVERYTHING
-    return reach.of_several(operator.tenants.order_by().values_list("pk", flat=True))
+    # Of the pairs alone: tenants themselves are not shown yet.
+    pairs = Operator.tenants.through.objects.filter(operator=operator)
+    return reach.of_several(pairs.values_list("tenant_id", flat=True))
 
 
 @contextmanager
