@@ -85,6 +85,8 @@ audit: .venv/dev ## Look the locked packages up among the known vulnerabilities 
 lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 	$(COMPILE) --upgrade --output-file requirements.lock pyproject.toml
 	$(COMPILE) --upgrade --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
+	@# What makes the wheel, in the image.
+	printf '%s\n' 'hatchling>=1.27' 'hatch-vcs>=0.5' | $(COMPILE) --upgrade --output-file deploy/build.lock -
 	@# With the extras: an old pip takes a package with extras for one that is not pinned without them.
 	cd clients/python && $(subst --strip-extras,--no-strip-extras,$(subst $(BIN),../../$(BIN),$(COMPILE))) --upgrade --extra dev --output-file requirements.lock pyproject.toml
 

@@ -182,9 +182,12 @@ TEMPLATES = [
     },
 ]
 OWNER, RUNTIME, DIRECT = _roles()
-DATABASES = {"default": _database(RUNTIME, is_pooled=DIRECT is not None) if roles.serves() else _database(OWNER)}
+# As what serves has them: `up` has those of the owner until the database is prepared.
+SERVING_DATABASE = _database(RUNTIME, is_pooled=DIRECT is not None)
+SERVING_DIRECT_DATABASE = _database(DIRECT) if DIRECT else None
+DATABASES = {"default": SERVING_DATABASE if roles.serves() else _database(OWNER)}
 # What needs a session of its own goes past the pooler (memories/db/sessions.py). None: there is none on the way.
-DIRECT_DATABASE = _database(DIRECT) if DIRECT and roles.serves() else None
+DIRECT_DATABASE = SERVING_DIRECT_DATABASE if roles.serves() else None
 # Name and password of the role that migrations create for web and worker. None: no such role.
 RUNTIME_ROLE = (
     (RUNTIME["user"], RUNTIME.get("password") or "") if RUNTIME.get("user") not in (None, OWNER.get("user")) else None
@@ -198,7 +201,7 @@ if MEMORYHUB_ROW_SECURITY != "off":
             "the role of web and worker and MEMORYHUB_OWNER_URL to the owner, or unset it."
         )
     # Processes that serve tell the server how far their statements reach (memories/db/reach.py).
-    for database in (DATABASES["default"], DIRECT_DATABASE) if roles.serves() else ():
+    for database in (SERVING_DATABASE, SERVING_DIRECT_DATABASE):
         if database:
             database["REACHES_AS"] = RUNTIME_ROLE[0]
 # For answers that are not pages: browsers run and frame nothing. memories/admin/site/csp.py has those of pages.

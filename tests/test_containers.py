@@ -69,7 +69,9 @@ def test_only_the_migration_owns_the_tables() -> None:
 def test_images_are_pinned_where_the_digest_can_be_looked_up() -> None:
     pinned = re.compile(r"[a-z]+:\d[\w.-]+@sha256:[0-9a-f]{64}")
     assert pinned.fullmatch(SERVICES["proxy"]["image"])
-    assert pinned.fullmatch(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)[0])
+    stages = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert len(stages) == 2
+    assert all(map(pinned.fullmatch, stages))
     # The positive control: the one that is not official, and says so.
     assert not pinned.fullmatch(SERVICES["postgres"]["image"])
 
@@ -176,6 +178,32 @@ def test_data_is_kept_in_volumes() -> None:
     assert used == declared
 
 
+def test_the_image_is_made_of_the_wheel() -> None:
+    """Its last stage sees nothing of the clone but the wheel and what the lock pins; so does the stage of the wheel."""
+    _, build, image = DOCKERFILE.split("\nFROM ")
+    assert re.findall(r"^COPY (.+)", image, re.MULTILINE) == [
+        "requirements.lock /srv/hub/",
+        "--from=wheel /wheels /srv/hub/wheels",
+    ]
+    for stage in (build, image):
+        assert all("--require-hashes" in line or "--no-deps" in line for line in re.findall(r"-m pip .*", stage))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    locked = re.findall(r"^([a-z-]+)==", (ROOT / "deploy/build.lock").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {re.split("[>=<]", name)[0] for name in project["build-system"]["requires"]} <= set(locked)
+    # What the wheel is made of is what the project says it is made of.
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {
+        *wheel["packages"],
+        *wheel["force-include"],
+        project["project"]["readme"],
+        *project["project"]["license-files"],
+    }
+    assert needed <= set(re.findall(r"^COPY (\S+)", build, re.MULTILINE))
+    assert project["project"]["scripts"]["memoryhub"]
+    for service in HUB:
+        assert SERVICES[service]["command"][0] == "memoryhub"
+
+
 def test_the_image_holds_no_secret_and_does_not_run_as_root() -> None:
     assert "--require-hashes" in DOCKERFILE
     assert not re.search(r"KEY|PASSWORD|TOKEN|SECRET", DOCKERFILE)
@@ -187,6 +215,6 @@ def test_only_what_the_image_copies_goes_to_the_builder() -> None:
         line for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] in {"*", "!"}
     ]
     assert first == "*"
-    copied = set(re.findall(r"^COPY (\S+)", DOCKERFILE, re.MULTILINE))
+    copied = set(re.findall(r"^COPY (?!--from)(\S+)", DOCKERFILE, re.MULTILINE))
     assert {line.removeprefix("!") for line in let_in if line.startswith("!")} == copied
     assert all((ROOT / name).exists() for name in copied)

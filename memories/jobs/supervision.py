@@ -1,5 +1,7 @@
 """Runs the hub's processes under one parent: starts them, restarts those that die, ends them together."""
 
+import atexit
+import ctypes
 import logging
 import os
 import signal
@@ -8,11 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 from django.conf import settings
+
+from memoryhub.__main__ import main
 
 LOOK_SECONDS = 0.1
 # A little more than the web server and the worker each allow themselves.
@@ -25,6 +30,11 @@ LONGEST_PAUSE_SECONDS = 10.0
 HEALTHY_SECONDS = 30.0
 # Sent by Ctrl-C, a service manager, a terminal that closes.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Of commands that are children. The parent has run the checks: without them a program need not import the admin and the
+# API.
+OPTIONS = ("--supervised", "--skip-checks")
+# The descriptors of this process, on Linux. Elsewhere nothing is forked: libraries of macOS do not survive it.
+DESCRIPTORS = Path("/proc/self/fd")
 
 logger = logging.getLogger(__name__)
 
@@ -52,16 +62,107 @@ class StopRequests:
         self.count += 1
 
 
+class Fork:
+    """A fork of this process, with what `Child` asks of a `subprocess.Popen`. It shares the memory of all that is
+    loaded, and nothing else: it has a session of its own and no descriptor but the standard ones and `inherited`.
+
+    Only for a process whose other threads hold no lock: the fork has none of them.
+    """
+
+    def __init__(self, run: Callable[[], None], *, stdin: int, inherited: Sequence[int] = ()) -> None:
+        """The fork calls `run` and ends."""
+        self.returncode: int | None = None
+        # What waits in a buffer would be written twice.
+        _flush()
+        # A signal that comes before the fork has its own handlers must wait.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        self.pid = os.fork()
+        if self.pid == 0:
+            _be(run, stdin, {0, 1, 2, *inherited}, mask)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self._reap(os.WNOHANG)
+        return self.returncode
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            self._reap(0)
+        return self.returncode or 0
+
+    def terminate(self) -> None:
+        # Once it was waited for, its number may be another process's.
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGTERM)
+
+    def _reap(self, options: int) -> None:
+        pid, status = os.waitpid(self.pid, options)
+        if pid:
+            self.returncode = os.waitstatus_to_exitcode(status)
+
+
+def _be(run: Callable[[], None], stdin: int, kept: set[int], mask: set[signal.Signals]) -> NoReturn:
+    """What a fork does. It never returns to the frames that it shares with its parent."""
+    code = 1
+    # What the parent would clean up at its end.
+    atexit._clear()
+    try:
+        os.setsid()
+        os.dup2(stdin, 0)
+        for descriptor in [int(path.name) for path in DESCRIPTORS.iterdir()]:
+            # The one of the list itself is closed already.
+            with suppress(OSError):
+                if descriptor not in kept:
+                    os.close(descriptor)
+        for number in STOP_SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        run()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+    finally:
+        kind, error, trace = sys.exc_info()
+        if kind and error:
+            sys.excepthook(kind, error, trace)
+        # As at the end of a program: what this process registered may have something to send or to write.
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        _flush()
+        os._exit(code)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that was closed.
+        with suppress(OSError, ValueError):
+            stream.flush()
+
+
 class Child:
     """A program to keep running. It has a session of its own, so that Ctrl-C reaches the parent alone."""
 
-    def __init__(self, name: str, command: Sequence[str], *, inherited: Sequence[int] = ()) -> None:
-        """The program gets the descriptors `inherited` under the same numbers."""
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        inherited: Sequence[int] = (),
+        forked: Callable[[], None] | None = None,
+    ) -> None:
+        """The program gets the descriptors `inherited` under the same numbers. With `forked`, which does the same as
+        the program, it is a fork of this process at first. When that dies, a new program starts: it shares nothing
+        with what died, and does not mind the threads that this process has by then."""
         self.name = name
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Fork | None = None
         self.crashes = 0
         self._command = list(command)
         self._inherited = tuple(inherited)
+        self._forked = forked if DESCRIPTORS.is_dir() else None
         self._started_at = 0.0
         self._start_at = 0.0
 
@@ -69,12 +170,16 @@ class Child:
         """Start the program if it is due, or note that it died. `now` is monotonic seconds."""
         if self.process is None and now >= self._start_at:
             self._started_at = now
-            self.process = subprocess.Popen(
-                self._command, stdin=leash, pass_fds=self._inherited, start_new_session=True
-            )
+            self.process = self._start(leash)
             logger.info("%s started (process %d)", self.name, self.process.pid)
         elif self.process is not None and self.process.poll() is not None:
             self._note_death(now, self.process.returncode)
+
+    def _start(self, leash: int) -> "subprocess.Popen[bytes] | Fork":
+        forked, self._forked = self._forked, None
+        if forked:
+            return Fork(forked, stdin=leash, inherited=self._inherited)
+        return subprocess.Popen(self._command, stdin=leash, pass_fds=self._inherited, start_new_session=True)
 
     def terminate(self) -> None:
         """Ask the program to end."""
@@ -146,6 +251,8 @@ def beside(child: Child, *, grace: float) -> Iterator[None]:
     """Keep a program running while the block lasts. Then it has `grace` seconds to end."""
     leash, held = os.pipe()
     ended = threading.Event()
+    # Here, and not in the thread: it may fork.
+    child.look(now=time.monotonic(), leash=leash)
 
     def keep() -> None:
         while not ended.wait(LOOK_SECONDS):
@@ -165,13 +272,31 @@ def beside(child: Child, *, grace: float) -> Iterator[None]:
         os.close(held)
 
 
+def own_child(*arguments: str, inherited: Sequence[int] = ()) -> Child:
+    """A command of the hub to keep running, at first with all that this process has loaded."""
+
+    def run() -> None:
+        sys.argv = [sys.argv[0], *arguments, *OPTIONS]
+        _show_as(f"memoryhub {arguments[0]}")
+        main(sys.argv)
+
+    return Child(arguments[0], own_command(*arguments), inherited=inherited, forked=run)
+
+
 def own_command(*arguments: str) -> list[str]:
     """The command line of a command of the hub, as a child of this process."""
-    # This process has run the checks. Without them the child need not import the admin and the API.
-    options = ["--supervised", "--skip-checks"]
     manage = settings.BASE_DIR / "manage.py"
     program = [str(manage)] if manage.is_file() else ["-m", "memoryhub"]
-    return [sys.executable, *program, *arguments, *options]
+    return [sys.executable, *program, *arguments, *OPTIONS]
+
+
+def _show_as(title: str) -> None:
+    """What lists of processes show. It overwrites the command line, which a fork has from its parent."""
+    # proc(5): the fields arg_start and arg_end, behind the name in brackets, which is the second.
+    fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    begin, end = int(fields[45]), int(fields[46])
+    # Filled with zeros, of which one must be the last: else the environment counts as a part of it.
+    ctypes.memmove(begin, title.encode()[: end - begin - 1].ljust(end - begin, b"\0"), end - begin)
 
 
 def pause_after(crashes: int) -> float:

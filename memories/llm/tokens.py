@@ -58,4 +58,7 @@ def _parts(text: str) -> Iterator[str]:
 def _encoder(encoding: str) -> tiktoken.Encoding:
     if encoding not in TOKENIZERS:
         raise KeyError(encoding)
-    return tiktoken.get_encoding(encoding)
+    found = tiktoken.get_encoding(encoding)
+    # 25 MB that only describe and copy an encoding: counting uses the table of the library's own language.
+    found._mergeable_ranks = {}
+    return found

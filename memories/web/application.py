@@ -3,11 +3,11 @@ served."""
 
 import gc
 import logging
-from importlib import import_module
 from typing import Any
 
 from django.conf import settings
 from django.core.servers.basehttp import get_internal_wsgi_application
+from django.urls import reverse
 
 from memories.context import log
 from memories.exceptions import EmbeddingError
@@ -43,8 +43,8 @@ class HubServer(WebServer):
                 embeddings.warm(model)
             except EmbeddingError as error:
                 logger.warning("Searches go by words alone: %s", error.detail)
-        # Otherwise the first request of each process would load the API and the admin.
-        import_module(settings.ROOT_URLCONF)
+        # Otherwise the first request of each process would load the API and the admin, and fill the table of addresses.
+        reverse("admin:index")
         application = get_internal_wsgi_application()
         # What is loaded now stays, and the forked processes share it: the collector need not look through it.
         gc.collect()

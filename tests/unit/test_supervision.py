@@ -1,5 +1,6 @@
 """Children are kept running, asked to end, and killed when they do not."""
 
+import atexit
 import os
 import signal
 import subprocess
@@ -7,12 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from memories.jobs import supervision
-from memories.jobs.supervision import Child, StopRequests, Supervisor, ending, has_members, pause_after
+from memories.jobs.supervision import Child, Fork, StopRequests, Supervisor, ending, has_members, pause_after
 
 PROJECT = Path(__file__).resolve().parents[2]
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -43,7 +45,7 @@ def test_ending(exit_code: int, words: str) -> None:
 
 def dead(child: Child) -> bool:
     """Let the child that was just started end by itself."""
-    assert child.process
+    assert isinstance(child.process, subprocess.Popen)
     child.process.wait(timeout=10)
     return True
 
@@ -92,6 +94,79 @@ def test_what_a_dead_child_left_in_its_group_is_killed(pipe: tuple[int, int]) ->
     os.dup2(read_end, write_end)
     # The end of the pipe: nobody who had inherited it is alive.
     assert os.read(read_end, 1) == b""
+
+
+@pytest.mark.skipif(not supervision.DESCRIPTORS.is_dir(), reason="forks on Linux alone")
+class TestForks:
+    """The first life of a child: all that is loaded, and nothing else of its parent."""
+
+    @pytest.mark.parametrize(
+        ("does", "ending"),
+        [
+            (lambda: None, 0),
+            (lambda: sys.exit(3), 3),
+            (lambda: sys.exit("no space left"), 1),
+            (lambda: 1 // 0, 1),
+            (lambda: os.kill(os.getpid(), signal.SIGKILL), -signal.SIGKILL),
+        ],
+    )
+    def test_it_ends_as_a_program_does(self, does: Callable[[], None], ending: int) -> None:
+        fork = Fork(does, stdin=0)
+        assert fork.wait() == ending
+        assert fork.poll() == ending
+        # Its number may be somebody else's by now.
+        fork.terminate()
+
+    @pytest.mark.parametrize(
+        ("does", "last"),
+        [(lambda: sys.exit("it cannot start"), "it cannot start"), (lambda: 1 // 0, "ZeroDivisionError: ")],
+    )
+    def test_it_says_what_was_wrong(
+        self, capfd: pytest.CaptureFixture[str], does: Callable[[], None], last: str
+    ) -> None:
+        def run() -> None:
+            # That of pytest is a file of its own, which the fork does not have.
+            sys.stderr = os.fdopen(2, "w", closefd=False)
+            does()
+
+        Fork(run, stdin=0).wait()
+        assert capfd.readouterr().err.splitlines()[-1].startswith(last)
+
+    def test_it_holds_nothing_that_it_was_not_given(self, pipe: tuple[int, int]) -> None:
+        read_end, write_end = pipe
+        unasked = os.open(os.devnull, os.O_RDONLY)
+
+        def tell() -> None:
+            held = {int(path.name) for path in supervision.DESCRIPTORS.iterdir()} & {0, 1, 2, *pipe, unasked}
+            os.write(write_end, repr((held, os.getsid(0) == os.getpid())).encode())
+
+        assert Fork(tell, stdin=read_end, inherited=[write_end]).wait() == 0
+        assert os.read(read_end, 200).decode() == repr(({0, 1, 2, write_end}, True))
+        os.close(unasked)
+
+    def test_what_its_parent_cleans_up_stays(self, tmp_path: Path) -> None:
+        kept, own = tmp_path / "kept", tmp_path / "own"
+        kept.touch()
+        atexit.register(kept.unlink)
+        try:
+            assert Fork(lambda: atexit.register(own.touch), stdin=0).wait() == 0  # type: ignore[arg-type, return-value]
+        finally:
+            atexit.unregister(kept.unlink)
+        assert kept.exists()
+        assert own.exists()
+
+    def test_its_successor_is_a_program(self, pipe: tuple[int, int]) -> None:
+        read_end, write_end = pipe
+        program = [sys.executable, "-c", f"import os; os.write({write_end}, b'program')"]
+        child = Child("web", program, inherited=[write_end], forked=partial(os.write, write_end, b"fork"))
+        child.look(now=100.0, leash=0)
+        assert isinstance(child.process, Fork)
+        child.process.wait()
+        assert os.read(read_end, 20) == b"fork"
+        child.look(now=101.0, leash=0)
+        child.look(now=102.0, leash=0)
+        assert dead(child)
+        assert os.read(read_end, 20) == b"program"
 
 
 def run_until(children: list[Child], look: Callable[[float], None]) -> float:

@@ -1,6 +1,7 @@
 """`manage.py up`: runs the whole hub in the foreground (database, migrations, demo, web, worker)."""
 
 import errno
+import gc
 import json
 import logging
 import os
@@ -8,17 +9,22 @@ import select
 import shlex
 import socket
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import asdict
+from importlib import import_module
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError, connection, connections
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
+from django.urls import reverse
 from django.utils import timezone
 
 from memories import conf
-from memories.jobs.supervision import Child, Supervisor, own_command
+from memories.exceptions import EmbeddingError
+from memories.jobs.supervision import DESCRIPTORS, Fork, Supervisor, ending, follow_parent, own_child
+from memories.llm import client, embeddings, tokens
 from memories.management import demo
 from memories.management.demo import DemoAccess
 from memoryhub import embedded_postgres, roles
@@ -26,6 +32,8 @@ from memoryhub import embedded_postgres, roles
 BACKLOG = 2048
 DATABASE_LOOK_SECONDS = 2.0
 DATABASE_PAUSE_SECONDS = 30.0
+# Of web, worker and embedder.
+SHARED = ("memories.tasks", "memories.jobs.cluster", "memories.web.application", "memories.mcp_server.protocol")
 # Any number that nothing else locks: "memoryhub" on a telephone's keys.
 PREPARATION_LOCK = 636_679_482
 
@@ -42,12 +50,11 @@ class Command(BaseCommand):
             if _is_embedded():
                 # One that was left behind may run without the archive that is set now, or with another one.
                 embedded_postgres.renew(settings.HOME)
-            seeded = self._prepare()
+            seeded = self._prepare_beside(_load) if DESCRIPTORS.is_dir() else self._prepare()
             # The children only serve: they do not get the owner's address.
-            roles.forget_owner()
-            bind = f"fd://{listener.fileno()}"
-            web = Child("web", own_command("web", "--bind", bind), inherited=[listener.fileno()])
-            Supervisor([web, Child("worker", own_command("worker"))]).run(Watch(self.say, seeded).look)
+            _forget_owner()
+            web = own_child("web", "--bind", f"fd://{listener.fileno()}", inherited=[listener.fileno()])
+            Supervisor([web, own_child("worker")]).run(Watch(self.say, seeded).look)
         self.say("Memory Hub has stopped.")
 
     def say(self, text: str) -> None:
@@ -57,6 +64,39 @@ class Command(BaseCommand):
             return
         self.stdout.write(text)
         self.stdout.flush()
+
+    def _prepare_beside(self, load: Callable[[], None]) -> DemoAccess | None:
+        """`_prepare` in a fork, while this process loads. Migrations leave 100 MB behind, which end with the fork."""
+        leash, held = os.pipe()
+        told, tell = os.pipe()
+
+        def prepare() -> None:
+            follow_parent(grace=0.0)
+            try:
+                seeded = self._prepare()
+                answer = {"seeded": asdict(seeded) if seeded else None}
+            except CommandError as error:
+                answer = {"error": str(error)}
+            os.write(tell, json.dumps(answer).encode())
+
+        preparing = Fork(prepare, stdin=leash, inherited=[tell])
+        os.close(tell)
+        try:
+            load()
+            # To the end of the pipe, which comes in any case.
+            with os.fdopen(told) as answers:
+                answer = answers.read()
+        finally:
+            # Its death, if it is not done.
+            os.close(held)
+            os.close(leash)
+            ended = preparing.wait()
+        if not answer:
+            raise CommandError(f"The database was not prepared: the process for it ended with {ending(ended)}.")
+        found: dict[str, Any] = json.loads(answer)
+        if "error" in found:
+            raise CommandError(found["error"])
+        return DemoAccess(**found["seeded"]) if found["seeded"] else None
 
     def _prepare(self) -> DemoAccess | None:
         """Migrate, and seed the demo into an empty local hub. Returns how to get in, if it was seeded now."""
@@ -72,6 +112,35 @@ class Command(BaseCommand):
         finally:
             connections.close_all()
             self.stdout.flush()
+
+
+def _load() -> None:
+    """Load what the children need. They are forked from this process, and share it."""
+    tokens.warm()
+    client.warm()
+    for model in embeddings.needed():
+        # They say what is wrong.
+        with suppress(EmbeddingError):
+            embeddings.warm(model)
+    for name in SHARED:
+        import_module(name)
+    # Loads the API and the admin, and fills the table of addresses.
+    reverse("admin:index")
+    # A collection that looked through what stays would make a copy of it in each child.
+    gc.collect()
+    gc.freeze()
+
+
+def _forget_owner() -> None:
+    """From now on this process is one of those that serve, as its children will be."""
+    roles.serve()
+    # The dictionary that django.db.connections holds, too. What was made of it before remembers how it was.
+    settings.DATABASES[DEFAULT_DB_ALIAS].update(settings.SERVING_DATABASE)
+    connections.close_all()
+    with suppress(AttributeError):
+        del connections[DEFAULT_DB_ALIAS]
+    settings.DIRECT_DATABASE = settings.SERVING_DIRECT_DATABASE
+    settings.OWNER.clear()
 
 
 class Watch:

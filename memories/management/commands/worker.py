@@ -1,5 +1,6 @@
 """`manage.py worker`: does the background work until a stop signal."""
 
+import gc
 from argparse import SUPPRESS
 from contextlib import suppress
 from importlib import import_module
@@ -11,7 +12,7 @@ from memories.db import reach, statement_timeouts
 from memories.exceptions import EmbeddingError
 from memories.jobs.cluster import GRACE_SECONDS, keep_cluster
 from memories.jobs.nightly_backup import NightlyBackup
-from memories.jobs.supervision import Child, beside, follow_parent, own_command
+from memories.jobs.supervision import beside, follow_parent, own_child
 from memories.llm import client, embeddings, tokens
 from memories.telemetry import slots
 
@@ -31,7 +32,7 @@ class Command(BaseCommand):
         slots.sweep()
         statement_timeouts.as_a_worker()
         reach.as_a_sweeper()
-        # Load them before the pool is forked, so that its processes share them. memories.tasks imports everything else.
+        # Loaded before the pool and the embedder are forked, so that they share it. memories.tasks imports the rest.
         tokens.warm()
         client.warm()
         # The pool embeds candidates, and judges them by the hub's own vectors. Without vectors it stores them, and the
@@ -40,6 +41,9 @@ class Command(BaseCommand):
             with suppress(EmbeddingError):
                 embeddings.warm(model)
         import_module("memories.tasks")
-        embedder = beside(Child("embedder", own_command("embedder")), grace=EMBEDDER_GRACE_SECONDS)
+        # What is loaded now stays. A collection that looked through it would make a copy of it in each process.
+        gc.collect()
+        gc.freeze()
+        embedder = beside(own_child("embedder"), grace=EMBEDDER_GRACE_SECONDS)
         with embedder, beside(NightlyBackup(), grace=EMBEDDER_GRACE_SECONDS):
             keep_cluster()
