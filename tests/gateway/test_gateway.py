@@ -288,10 +288,10 @@ def test_connections_that_were_cut_are_made_again(client: Client, endpoint: Endp
 def test_while_the_database_is_away_it_says_when_to_come_again(
     client: Client, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    def away(**_: Any) -> None:
+    def away(*_: Any) -> None:
         raise OperationalError("secret of somebody")
 
-    monkeypatch.setattr(memory, "authenticate_key", away)
+    monkeypatch.setattr(memory, "known_key", away)
     answer = client.post(asks("Hi"), user="u1", path=path)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
     assert "The database cannot answer" in answer.text
