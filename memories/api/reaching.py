@@ -18,7 +18,8 @@ class ReachMiddleware:
         with reach.nothing():
             response = self.get_response(request)
             said = reach.current()
-        if isinstance(response, StreamingHttpResponse) and said is not None:
+        # Files that ask the database nothing are sent as they are.
+        if isinstance(response, StreamingHttpResponse) and said is not None and said != reach.NOTHING:
             # The rest of it is made when the middleware has returned.
             response.streaming_content = _continued(iter(response), said)
         return response
