@@ -7,7 +7,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-clients client-typescript faults soak alerts bench lint fix audit lock eval eval-extraction clean
+.PHONY: help up test test-clients client-typescript faults soak distributed alerts bench lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,11 @@ faults: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), 
 # As root the disk of the hub can be full, and with a C compiler its clock can step. The logs of all clients are in .soak.
 soak: .venv/dev ## Use one hub in every way for HOURS (2) while it is broken, by SEED; judge it and write docs/soak.md.
 	@$(BIN)/python -m tests.soak --hours $(or $(HOURS),2) $(if $(SEED),--seed $(SEED)) $(if $(PACE),--pace $(PACE)) --write docs/soak.md
+
+# Debian's packages flex, bison and libkrb5-dev, and the source of Citus 14 (AGPL; it is run, and no part of the hub).
+distributed: .venv/dev ## Put a hub on a Citus cluster, with CITUS=its source (BUILD=folder keeps it built, ONLY="job move").
+	@test -n "$(CITUS)" || { echo "make distributed needs CITUS=folder, the source of Citus 14, and flex, bison, libkrb5-dev."; exit 1; }
+	@$(BIN)/python -m tests.distributed --citus "$(CITUS)" $(if $(BUILD),--build "$(BUILD)") $(if $(ONLY),--only $(ONLY))
 
 # promtool is in Debian's package prometheus: apt-get download prometheus && dpkg -x prometheus_*.deb DIR, then
 # PROMTOOL=DIR/usr/bin/promtool.

@@ -20,7 +20,8 @@ _DISARMED = """
     SELECT q.session_id FROM memories_sessionqueue q
     WHERE q.due_at IS NULL AND q.parked_at IS NULL AND EXISTS (
         SELECT 1 FROM memories_turn t
-        WHERE t.session_id = q.session_id AND t.number > q.extracted_number AND t.role = 'user' AND t.left_at IS NULL
+        WHERE t.tenant_id = q.tenant_id AND t.session_id = q.session_id AND t.number > q.extracted_number
+            AND t.role = 'user' AND t.left_at IS NULL
     )
 """
 # Table → the table whose rows its rows belong to, and the column that names them.

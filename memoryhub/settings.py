@@ -67,6 +67,8 @@ def _database(connection: dict[str, Any], *, is_pooled: bool = False) -> dict[st
         # Statements are prepared at the fifth use: planning a lookup takes longer than running it.
         "OPTIONS": {**parts, "server_side_binding": True, "prepare_threshold": None if is_pooled else 5},
         "TEST": {"NAME": "test_memoryhub"},
+        # The tables are on several nodes (docs/distributed.md).
+        "DISTRIBUTED": env.boolean("MEMORYHUB_DISTRIBUTED", False),
     }
 
 

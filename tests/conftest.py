@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.core.management import call_command
 from django.core.management.commands import flush
 from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
+from django.db.models.signals import pre_save
 from hypothesis import HealthCheck, settings
+from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from memories.db import reach
@@ -23,6 +26,7 @@ from tests import factories
 from tests.database import runtime_role
 from tests.model import Model, install
 from tests.reconcile.reconciling import Extractor
+from tests.settings import DISTRIBUTED
 
 Start = Callable[..., "Future[Any]"]
 THREADS = 16
@@ -56,6 +60,8 @@ LONG = (
     "tests/commands/test_slow_clients.py",
     "tests/browser/test_review_queue.py",
 )
+# What names the parent of a row that has its tenant.
+PARENTS = ("fact", "session", "change_set", "api_key", "case", "end_user")
 MADE_BY_DJANGO = ("django_content_type", "auth_permission")
 # A busy machine is no fault of what is tested.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -98,6 +104,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """On a cluster the tables are distributed after they were migrated."""
+    if not DISTRIBUTED:
+        return
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_dist_partition LIMIT 1")
+        if cursor.fetchone() is None:
+            call_command("distribute")
+
+    def fill_in(sender: Any, instance: Any, **_named: Any) -> None:
+        """As the trigger `tenant_of_parent` does elsewhere, for rows that tests make."""
+        if hasattr(instance, "tenant_id") and instance.tenant_id is None:
+            of = next((name for name in PARENTS if getattr(instance, f"{name}_id", None)), None)
+            instance.tenant_id = getattr(instance, of).tenant_id if of else None
+
+    pre_save.connect(fill_in, weak=False)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -12,6 +12,8 @@ from tests.scratch import scratch_folder
 
 # The tests of the API, the admin and the rest can run behind policies: MEMORYHUB_ROW_SECURITY=on.
 ROW_SECURITY = os.environ.get("MEMORYHUB_ROW_SECURITY", "off")
+# Of a database of a Citus cluster: `make distributed` runs some of the tests there.
+DISTRIBUTED = os.environ.get("TESTS_DISTRIBUTED", "")
 SHARED = os.environ.get("MEMORYHUB_HOME", "") if "PYTEST_XDIST_WORKER" in os.environ else ""
 
 for name in list(os.environ):
@@ -23,7 +25,10 @@ os.environ["MEMORYHUB_HOME"] = str(TEST_HOME)
 os.environ["MEMORYHUB_ROW_SECURITY"] = ROW_SECURITY
 os.environ["MEMORYHUB_SECRET_KEY"] = "only-for-tests-" + "x" * 40
 
-if not SHARED:
+if DISTRIBUTED:
+    owner, runtime = DISTRIBUTED, DISTRIBUTED.replace("memoryhub@", "memoryhub_runtime@")
+    os.environ |= {"MEMORYHUB_OWNER_URL": owner, "DATABASE_URL": runtime, "MEMORYHUB_DISTRIBUTED": "1"}
+elif not SHARED:
     atexit.register(keeper.end, keeper.start(TEST_HOME))
 
 from memoryhub.settings import *  # noqa: E402, F403

@@ -36,18 +36,21 @@ _LOCK = """
         set_config('lock_timeout', before.patience, true)
     FROM before
 """
-# One statement for the record and its people: the operation's locks stay held meanwhile.
-_RECORD = """
-    WITH record AS (
-        INSERT INTO memories_idempotencyrecord
-            (tenant_id, api_key_id, endpoint, key_digest, request_digest, status, etag, body, fact_id, created_at)
-        VALUES (%(tenant_id)s, %(api_key_id)s, %(endpoint)s, %(key_digest)s, %(request_digest)s, %(status)s,
-            %(etag)s, %(body)s, %(fact_id)s, %(created_at)s)
-        RETURNING id
-    )
+_INSERT = """
+    INSERT INTO memories_idempotencyrecord
+        (tenant_id, api_key_id, endpoint, key_digest, request_digest, status, etag, body, fact_id, created_at)
+    VALUES (%(tenant_id)s, %(api_key_id)s, %(endpoint)s, %(key_digest)s, %(request_digest)s, %(status)s,
+        %(etag)s, %(body)s, %(fact_id)s, %(created_at)s)
+    RETURNING id
+"""
+_INSERT_PEOPLE = """
     INSERT INTO memories_idempotencyrecord_end_users (idempotencyrecord_id, enduser_id)
     SELECT record.id, unnest(%(people)s::uuid[]) FROM record
 """
+# One statement for the record and its people: the operation's locks stay held meanwhile. Of a distributed database the
+# record is on another node than its people.
+_RECORD = f"WITH record AS ({_INSERT}) {_INSERT_PEOPLE}"
+_RECORD_PEOPLE = f"WITH record AS (SELECT %(record)s::bigint AS id) {_INSERT_PEOPLE}"
 
 
 def once(operation_id: str, view: Callable[..., Response]) -> Callable[..., HttpResponse]:
@@ -125,7 +128,12 @@ def _recorded(record: IdempotencyRecord, given: Response, endpoint: Endpoint) ->
     record.fact_id = endpoint.subject_fact
     values = {field.attname: getattr(record, field.attname) for field in record._meta.concrete_fields}
     with connection.cursor() as cursor:
-        cursor.execute(_RECORD, {**values, "people": sorted(endpoint.subjects)})
+        values["people"] = sorted(endpoint.subjects)
+        if connection.settings_dict["DISTRIBUTED"]:
+            cursor.execute(_INSERT, values)
+            cursor.execute(_RECORD_PEOPLE, values | {"record": cursor.fetchone()[0]})
+        else:
+            cursor.execute(_RECORD, values)
     return _answer(record)
 
 

@@ -15,7 +15,9 @@ from memories.models import EndUser, ReturnPolicy, Tenant, Tombstone
 from memories.models.hand_written import first
 
 # Weaker than the locks that extraction takes at its commit, so that both continue. A merge waits for it.
-_LOCK = "SELECT external_id, merged_into_id FROM memories_enduser WHERE id = %(id)s FOR KEY SHARE"
+_LOCK = """
+    SELECT external_id, merged_into_id FROM memories_enduser WHERE tenant_id = %(tenant)s AND id = %(id)s FOR KEY SHARE
+"""
 
 
 def end_user(*, tenant: Tenant, user_id: str, now: datetime) -> tuple[EndUser, bool]:
@@ -71,11 +73,11 @@ def lock_alias(named: EndUser) -> EndUser | None:
     None: the row has another id by now, so look it up again. Whoever creates a session locks its person like this: a
     merge that cannot see the session yet waits for it.
     """
-    row = first(_LOCK, {"id": named.pk})
+    row = first(_LOCK, {"tenant": named.tenant_id, "id": named.pk})
     if row is None or row[0] != named.external_id:
         return None
     person: uuid.UUID = named.pk
     while row and row[1]:
         person = row[1]
-        row = first(_LOCK, {"id": person})
+        row = first(_LOCK, {"tenant": named.tenant_id, "id": person})
     return named if person == named.pk else EndUser.objects.filter(pk=person).first()

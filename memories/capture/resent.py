@@ -30,7 +30,8 @@ _COLUMNS = ("number", "role", "content", "parts", "tool_calls", "tool_call_id", 
 # Before the first byte of each answer: to build them by the ORM takes longer than PostgreSQL does.
 _NEWEST = """
     SELECT s.id, s.external_id, s.last_turn_at,
-        (SELECT count(*) FROM memories_turn t WHERE t.session_id = s.id AND t.left_at IS NOT NULL) AS "left"
+        (SELECT count(*) FROM memories_turn t
+            WHERE t.tenant_id = %(tenant)s AND t.session_id = s.id AND t.left_at IS NOT NULL) AS "left"
     FROM memories_session s
     WHERE s.tenant_id = %(tenant)s AND s.agent_id = %(agent_id)s AND s.end_user_id = (
         SELECT coalesce(p.merged_into_id, p.id) FROM memories_enduser p
@@ -42,7 +43,8 @@ _NEWEST = """
 _FIRST = """
     SELECT id, session_id, number, role, content, parts, tool_calls, tool_call_id, digest, left_at, follows
     FROM memories_turn
-    WHERE session_id = ANY(%(sessions)s) AND number <= %(most)s AND left_at IS NULL AND role <> %(system)s
+    WHERE tenant_id = %(tenant)s AND session_id = ANY(%(sessions)s) AND number <= %(most)s AND left_at IS NULL
+        AND role <> %(system)s
     ORDER BY session_id, number
 """
 
@@ -238,9 +240,9 @@ def session_of(
         followed = answers.values_list("session", flat=True).first()
         return next((session.external_id for session in newest if session.pk == followed), "")
     # Most sessions begin otherwise: their turns are not read.
-    begun = _first_turns(newest, 1)
+    begun = _first_turns(tenant, newest, 1)
     alike = [session for session in newest if _repeated(session, begun.get(session.pk, []), messages)]
-    lines = _first_turns(alike, len(messages) + 1)
+    lines = _first_turns(tenant, alike, len(messages) + 1)
     best, chosen = 0, ""
     for session in alike:
         turns = lines[session.pk]
@@ -252,13 +254,18 @@ def session_of(
     return chosen
 
 
-def _first_turns(sessions: Sequence[Any], count: int) -> Mapping[Any, list[Turn]]:
+def _first_turns(tenant: Tenant, sessions: Sequence[Any], count: int) -> Mapping[Any, list[Turn]]:
     """The first turns of each session's conversation, as it is now."""
     lines: dict[Any, list[Turn]] = defaultdict(list)
     if not sessions:
         return lines
     most = max(session.left for session in sessions)
-    named = {"sessions": [session.pk for session in sessions], "most": count + most, "system": Role.SYSTEM}
+    named = {
+        "tenant": tenant.pk,
+        "sessions": [session.pk for session in sessions],
+        "most": count + most,
+        "system": Role.SYSTEM,
+    }
     for turn in Turn.objects.raw(_FIRST, named):
         if len(lines[turn.session_id]) < count:
             lines[turn.session_id].append(turn)

@@ -19,16 +19,17 @@ _WINDOW = (*window_queue.READ, *window_queue.ARMED)
 _QUEUE_DEFAULTS, _WINDOW_DEFAULTS = defaults_of(SessionQueue), defaults_of(WorkingMemory)
 _PERSON = ("id", "tenant_id", "external_id", "capture", "restricted_at", "last_seen_at")
 
+# Each table's tenant is named: a distributed database sends the statement to the tenant's node.
 # All three rows are locked. After a wait, a joined row without a lock would have its state from before the wait.
 # The person is looked up first, in a query of its own: joined, PostgreSQL expects several and reads whole tables.
 _LOCK = f"""
     SELECT {selected("p", _PERSON)}, {selected("s", _SESSION)}, {selected("q", _QUEUE)},
         {selected("w", _WINDOW)}, statement_timestamp()
     FROM memories_session s
-    JOIN memories_enduser p ON p.id = s.end_user_id
-    JOIN memories_sessionqueue q ON q.session_id = s.id
-    JOIN memories_workingmemory w ON w.session_id = s.id
-    WHERE s.agent_id = %(agent)s AND s.external_id = %(session)s AND s.end_user_id = (
+    JOIN memories_enduser p ON p.id = s.end_user_id AND p.tenant_id = %(tenant)s
+    JOIN memories_sessionqueue q ON q.session_id = s.id AND q.tenant_id = %(tenant)s
+    JOIN memories_workingmemory w ON w.session_id = s.id AND w.tenant_id = %(tenant)s
+    WHERE s.tenant_id = %(tenant)s AND s.agent_id = %(agent)s AND s.external_id = %(session)s AND s.end_user_id = (
         SELECT coalesce(merged_into_id, id) FROM memories_enduser
         WHERE tenant_id = %(tenant)s AND external_id = %(user)s
     )
@@ -40,11 +41,11 @@ _LOCK = f"""
 _CREATE = f"""
     WITH made AS (
         INSERT INTO memories_session ({", ".join(_SESSION)}) VALUES ({given(_SESSION, "session_")})
-        ON CONFLICT (end_user_id, agent_id, external_id) DO NOTHING RETURNING id
+        ON CONFLICT DO NOTHING RETURNING id
     ), found AS (
         SELECT id FROM made UNION ALL SELECT id FROM memories_session
-        WHERE end_user_id = %(session_end_user_id)s AND agent_id = %(session_agent_id)s
-            AND external_id = %(session_external_id)s
+        WHERE tenant_id = %(session_tenant_id)s AND end_user_id = %(session_end_user_id)s
+            AND agent_id = %(session_agent_id)s AND external_id = %(session_external_id)s
     ), queued AS (
         INSERT INTO memories_sessionqueue (session_id, {", ".join(_QUEUE_DEFAULTS)})
         SELECT id, {given(_QUEUE_DEFAULTS, "queue_")} FROM found ON CONFLICT DO NOTHING
@@ -71,11 +72,16 @@ _INSERT_ONE = (
     f"said AS (INSERT INTO memories_turn ({', '.join(_TURN)}) "  # noqa: S608
     f"VALUES ({given(_TURN, 'turn_')}))"
 )
-_COUNT = f"counted AS (UPDATE memories_session SET {assigned(_COUNTED)} WHERE id = %(id)s)"  # noqa: S608
+_OWN = "tenant_id = %(tenant)s"
+_COUNT = f"counted AS (UPDATE memories_session SET {assigned(_COUNTED)} WHERE id = %(id)s AND {_OWN})"  # noqa: S608
 _ARM_WINDOW = f"""
-    armed AS (UPDATE memories_workingmemory SET {assigned(window_queue.ARMED, "window_")} WHERE session_id = %(id)s)
+    armed AS (
+        UPDATE memories_workingmemory SET {assigned(window_queue.ARMED, "window_")} WHERE session_id = %(id)s AND {_OWN}
+    )
 """  # noqa: S608  (columns of our own models)
-_ARM = f"UPDATE memories_sessionqueue SET {assigned(session_queue.ARMED)} WHERE session_id = %(id)s"  # noqa: S608
+_ARM = f"""
+    UPDATE memories_sessionqueue SET {assigned(session_queue.ARMED)} WHERE session_id = %(id)s AND {_OWN}
+"""  # noqa: S608  (columns of our own models)
 
 
 def locked_queue(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> SessionQueue | None:
@@ -128,7 +134,7 @@ def save_locked(queue: SessionQueue, new: Sequence[Turn] = (), window: WorkingMe
         parts.append(_ARM_WINDOW)
         values |= {f"window_{name}": getattr(window, name) for name in window_queue.ARMED}
     with connection.cursor() as cursor:
-        cursor.execute(f"WITH {', '.join(parts)} {_ARM}", {"id": queue.pk, **values})
+        cursor.execute(f"WITH {', '.join(parts)} {_ARM}", {"id": queue.pk, "tenant": queue.tenant_id, **values})
 
 
 def insert_turns(turns: Sequence[Turn]) -> None:

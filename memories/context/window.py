@@ -33,16 +33,20 @@ _CHARACTERS_A_TOKEN = 4
 _COLUMNS = ("id", "number", "role", "content", "parts", "name", "tool_calls", "tool_call_id", "token_count")
 _SESSION = """
     SELECT s.id, coalesce(w.left_number, 0), coalesce(w.summary, ''),
-        ARRAY(SELECT number FROM memories_turn t WHERE t.session_id = s.id AND t.left_at IS NOT NULL)
+        ARRAY(
+            SELECT number FROM memories_turn t
+            WHERE t.tenant_id = s.tenant_id AND t.session_id = s.id AND t.left_at IS NOT NULL
+        )
     FROM memories_session s
-    LEFT JOIN memories_workingmemory w ON w.session_id = s.id
+    LEFT JOIN memories_workingmemory w ON w.tenant_id = s.tenant_id AND w.session_id = s.id
     WHERE s.tenant_id = %s AND s.end_user_id = %s AND s.agent_id = %s AND s.external_id = %s
 """
 # `newer_…` count what came after a turn. The user's turn of the newest round is read whatever followed it.
 _TURNS = f"""
     WITH last AS (
         SELECT id, number, role, token_count FROM memories_turn
-        WHERE session_id = %(session)s AND number > %(left)s AND role <> 'system' AND left_at IS NULL
+        WHERE tenant_id = %(tenant)s AND session_id = %(session)s AND number > %(left)s AND role <> 'system'
+            AND left_at IS NULL
         ORDER BY number DESC LIMIT %(most)s
     ), counted AS (
         SELECT id, role, sum(token_count) OVER newest_first - token_count AS newer_tokens,
@@ -52,10 +56,11 @@ _TURNS = f"""
         SELECT id FROM counted WHERE newer_rounds < %(rounds)s
             AND (newer_tokens <= %(tokens)s OR role = 'user' AND newer_rounds = 0)
         UNION ALL
-        (SELECT id FROM memories_turn WHERE session_id = %(session)s AND role = 'system'
+        (SELECT id FROM memories_turn WHERE tenant_id = %(tenant)s AND session_id = %(session)s AND role = 'system'
          ORDER BY number DESC LIMIT %(most_system)s)
     )
-    SELECT {hand_written.selected("t", _COLUMNS)} FROM memories_turn t JOIN wanted USING (id) ORDER BY t.number
+    SELECT {hand_written.selected("t", _COLUMNS)} FROM memories_turn t JOIN wanted USING (id)
+    WHERE t.tenant_id = %(tenant)s ORDER BY t.number
 """  # noqa: S608  (columns of our own model)
 
 Message = dict[str, Any]
@@ -90,6 +95,7 @@ def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.
         return OpenWindow()
     ((session, left, summary, left_by_client),) = found
     parameters = {
+        "tenant": person.tenant_id,
         "session": session,
         "left": left,
         "most": MOST_TURNS,

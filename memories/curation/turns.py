@@ -191,7 +191,7 @@ def _delete_facts(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
     alone = here.filter(~elsewhere, binding=False).exclude(extractor__in=STATED).select_related("tenant")
     gone = list(alone.order_by("pk"))
     review_items.note_loss(list(here.reflected().values_list("pk", flat=True)), now=now)
-    quotes.forget([turn.pk])
+    quotes.forget(turn.tenant_id, [turn.pk])
     FactEvidence.objects.filter(pk__in=evidence).delete()
     review_items.part([fact.pk for fact in gone])
     for fact in gone:

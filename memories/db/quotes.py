@@ -8,22 +8,26 @@ from django.db import connection
 # Empties the raw text of facts and of their revisions where it is what was quoted.
 _FORGET = """
     WITH gone AS (
-        SELECT DISTINCT fact_id, quote FROM memories_factevidence WHERE turn_id = ANY(%(turns)s) AND quote <> ''
+        SELECT DISTINCT fact_id, quote FROM memories_factevidence
+        WHERE tenant_id = %(tenant)s AND turn_id = ANY(%(turns)s) AND quote <> ''
     ),
     facts AS (
-        UPDATE memories_fact f SET raw = '' FROM gone WHERE f.id = gone.fact_id AND f.raw = gone.quote
+        UPDATE memories_fact f SET raw = '' FROM gone
+        WHERE f.tenant_id = %(tenant)s AND f.id = gone.fact_id AND f.raw = gone.quote
     ),
     revisions AS (
         UPDATE memories_factrevision r SET
             after = CASE WHEN r.after ->> 'raw' = gone.quote THEN r.after || '{"raw": ""}' ELSE r.after END,
             before = CASE WHEN r.before ->> 'raw' = gone.quote THEN r.before || '{"raw": ""}' ELSE r.before END
-        FROM gone WHERE r.fact_id = gone.fact_id AND gone.quote IN (r.after ->> 'raw', r.before ->> 'raw')
+        FROM gone WHERE r.tenant_id = %(tenant)s AND r.fact_id = gone.fact_id
+            AND gone.quote IN (r.after ->> 'raw', r.before ->> 'raw')
     )
-    UPDATE memories_factevidence SET turn_id = NULL, quote = '' WHERE turn_id = ANY(%(turns)s)
+    UPDATE memories_factevidence SET turn_id = NULL, quote = ''
+    WHERE tenant_id = %(tenant)s AND turn_id = ANY(%(turns)s)
 """
 
 
-def forget(turns: Sequence[uuid.UUID]) -> None:
+def forget(tenant_id: uuid.UUID, turns: Sequence[uuid.UUID]) -> None:
     """Empty what these turns are quoted with. Their evidence stays, without the turn."""
     with connection.cursor() as cursor:
-        cursor.execute(_FORGET, {"turns": list(turns)})
+        cursor.execute(_FORGET, {"tenant": tenant_id, "turns": list(turns)})

@@ -107,7 +107,7 @@ def refresh(*, tenant: Tenant, now: datetime, reached: uuid.UUID | None, seconds
     until = time.monotonic() + seconds
     rules = conf.rules(tenant)
     while people := stored_scores.people_after(tenant, reached):
-        stored_scores.refresh(people, rules=rules, now=now)
+        stored_scores.refresh(tenant, people, rules=rules, now=now)
         reached = people[-1]
         if time.monotonic() > until:
             return reached
@@ -168,7 +168,7 @@ def _steps(work: Work, *, now: datetime) -> Generator[None, None, DecayPass.Pass
 
 def _refresh(work: Work) -> Iterator[None]:
     while people := stored_scores.people_after(work.row.tenant, work.reached):
-        work.counts["refreshed"] += stored_scores.refresh(people, rules=work.rules, now=work.row.as_of)
+        work.counts["refreshed"] += stored_scores.refresh(work.row.tenant, people, rules=work.rules, now=work.row.as_of)
         work.reached = people[-1]
         leases.renew(work)
         yield

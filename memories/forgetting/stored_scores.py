@@ -46,7 +46,7 @@ _REFRESH = """
                 THEN greatest(since.last + lasts_days * interval '1 day', created_at + %(grace)s * interval '1 day')
             END AS date
         ) faded
-        WHERE memory.end_user_id = ANY(%(people)s) AND memory.status = 'active' AND (
+        WHERE memory.tenant_id = %(tenant)s AND memory.end_user_id = ANY(%(people)s) AND memory.status = 'active' AND (
             abs(faded.score - decay_score) > %(drift)s
             OR (faded.date IS NULL) <> (forget_at IS NULL)
             OR abs(extract(epoch FROM faded.date - forget_at)) > 1
@@ -55,7 +55,7 @@ _REFRESH = """
         FOR NO KEY UPDATE OF memory SKIP LOCKED
     )
     UPDATE {table} memory SET decay_score = changed.score, forget_at = changed.date
-    FROM changed WHERE memory.id = changed.id
+    FROM changed WHERE memory.tenant_id = %(tenant)s AND memory.id = changed.id
 """
 _STATEMENTS = tuple(
     _REFRESH.format(table=table, mentioned=mentioned, kept=kept, mentions=mentions, category=category)
@@ -71,12 +71,13 @@ def people_after(tenant: Tenant, reached: uuid.UUID | None) -> list[uuid.UUID]:
     return list(people.order_by("pk").values_list("pk", flat=True)[:STEP])
 
 
-def refresh(people: Sequence[uuid.UUID], *, rules: conf.Rules, now: datetime) -> int:
+def refresh(tenant: Tenant, people: Sequence[uuid.UUID], *, rules: conf.Rules, now: datetime) -> int:
     """Write the scores and dates of these people's active memories that have changed; how many.
 
     Neither version nor updated_at changes, and there is no revision.
     """
     named: dict[str, Any] = {
+        "tenant": tenant.pk,
         "people": list(people),
         "categories": list(rules.half_lives),
         "own": list(rules.half_lives.values()),

@@ -71,11 +71,11 @@ _SNAPSHOT = {name: f"taken.{name}" for name in (*REVISED_FIELDS, *REVISED_MOMENT
     "superseded_by": "taken.superseded_by_id"
 }
 _TRASH_FACTS = f"""
-    WITH old AS (SELECT id, status FROM memories_fact WHERE id = ANY(%(ids)s)),
+    WITH old AS (SELECT id, status FROM memories_fact WHERE tenant_id = %(tenant)s AND id = ANY(%(ids)s)),
     taken AS (
         UPDATE memories_fact fact
         SET status = 'trashed', trashed_at = %(now)s, updated_at = %(now)s, version = fact.version + 1
-        FROM old WHERE fact.id = old.id RETURNING fact.*, old.status AS was
+        FROM old WHERE fact.tenant_id = %(tenant)s AND fact.id = old.id RETURNING fact.*, old.status AS was
     )
     INSERT INTO memories_factrevision
         (tenant_id, fact_id, version, verb, actor_kind, actor_id, before, after, reason, change_set, created_at)
@@ -259,7 +259,13 @@ def _trash_facts(work: Work, group: TrashGroup, ids: Sequence[uuid.UUID], *, now
     if outbox.is_wanted(tenant, Event.FACT_FORGOTTEN):
         used = Fact.objects.filter(pk__in=ids, status=Status.ACTIVE).values_list("pk", "end_user")
         outbox.facts_gone(tenant, used, now=now)
-    given: dict[str, Any] = {"ids": list(ids), "now": now, "verb": group.verb, "reason": group.reason}
+    given: dict[str, Any] = {
+        "tenant": tenant.pk,
+        "ids": list(ids),
+        "now": now,
+        "verb": group.verb,
+        "reason": group.reason,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_TRASH_FACTS, {**given, "kind": ActorKind.DECAY, "actor": str(change_set), "pass": change_set})
     following.forget(ids)

@@ -25,7 +25,10 @@ _AROUND = ".,;:!?()[]{}<>\"'“”‘’„«»…。，、；：！？（）《
 _ENDING = re.compile(r"['’](?:s|m|ve|re|ll|d)$", re.IGNORECASE)
 
 # By hand, because each read of a graph begins with them.
-_OWN = "SELECT external_id, display_name FROM memories_enduser WHERE id = %(person)s OR merged_into_id = %(person)s"
+_OWN = """
+    SELECT external_id, display_name FROM memories_enduser
+    WHERE tenant_id = %(tenant)s AND (id = %(person)s OR merged_into_id = %(person)s)
+"""
 _NAMES = """
     WITH found AS (
         SELECT DISTINCT coalesce(merged_into_id, id) AS id FROM memories_graphentity
@@ -33,6 +36,7 @@ _NAMES = """
     )
     SELECT id FROM found
     UNION ALL SELECT alias.id FROM memories_graphentity alias JOIN found ON alias.merged_into_id = found.id
+    WHERE alias.tenant_id = %(tenant)s
 """
 
 
@@ -118,7 +122,7 @@ def delete_unused(person_id: uuid.UUID, among: Iterable[uuid.UUID]) -> None:
 
 def _own_digests(person: EndUser) -> set[bytes]:
     """Of the person's ids, and of what they are called."""
-    rows = binary_rows.fetched(_OWN, {"person": person.pk})
+    rows = binary_rows.fetched(_OWN, {"tenant": person.tenant_id, "person": person.pk})
     return {digest_of(one) for row in rows for one in row if one.strip()}
 
 

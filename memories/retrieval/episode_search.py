@@ -9,6 +9,7 @@ import numpy as np
 
 from memories import conf
 from memories.db import binary_rows
+from memories.db.row_versions import version_of_vector
 from memories.models import EmbeddingSpace, EndUser, Episode
 from memories.models.hand_written import condition, parameter
 from memories.models.memories.episodes import EXTRACTIVE
@@ -25,10 +26,11 @@ _SERVED = f"""
     SELECT e.id, e.session_id, e.first_number, e.last_number, e.summary, e.importance, e.quality,
         e.pinned OR e.binding, e.ended_at, greatest(e.created_at, e.last_recalled_at), e.content_hash, e.terms,
         s.external_id, s.agent_id, s.memory_of, e.extractor = %(extractive)s,
-        hashint8extended(v.id, v.xmin::text::bigint)
-    FROM memories_episode e JOIN memories_session s ON s.id = e.session_id
+        {version_of_vector("v.")}
+    FROM memories_episode e JOIN memories_session s ON s.tenant_id = %(tenant)s AND s.id = e.session_id
     LEFT JOIN memories_episodevector v
-        ON v.episode_id = e.id AND v.space_id = %(space)s AND v.text_digest = e.content_hash
+        ON v.tenant_id = %(tenant)s AND v.episode_id = e.id AND v.space_id = %(space)s
+        AND v.text_digest = e.content_hash
     WHERE e.tenant_id = %(tenant)s AND e.end_user_id = %(person)s
         AND {condition(Episode, served_episodes(least_importance=parameter("least"), now=parameter("now")), alias="e")}
     ORDER BY e.ended_at DESC, e.id DESC

@@ -23,7 +23,8 @@ _cache: StampedCache[Units] = StampedCache("memories", capacity=CAPACITY, weigh=
 # The digest leaves out vectors of an earlier text.
 _VECTORS = """
     SELECT v.KIND_id, v.language, halfvec_send(v.vector)
-    FROM memories_KINDvector v JOIN memories_KIND m ON m.id = v.KIND_id AND m.content_hash = v.text_digest
+    FROM memories_KINDvector v JOIN memories_KIND m
+        ON m.tenant_id = %(tenant)s AND m.id = v.KIND_id AND m.content_hash = v.text_digest
     WHERE v.tenant_id = %(tenant)s AND v.space_id = %(space)s AND m.status = 'active'
         AND (v.end_user_id = %(person)s BESIDE)
 """

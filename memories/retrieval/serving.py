@@ -9,14 +9,20 @@ from memories.models.hand_written import condition, read, selected
 from memories.models.memories.visibility import SERVED_PERSON
 
 _PERSON = ("id", "tenant_id", "external_id", "time_zone", "serve", "restricted_at", "generation")
-_EPISODES = "EXISTS (SELECT 1 FROM memories_episode e WHERE e.end_user_id = p.id AND e.status = 'active')"
-_GROUPS = "EXISTS (SELECT 1 FROM memories_groupmember m WHERE m.end_user_id = p.id)"
+_EPISODES = """
+    EXISTS (SELECT 1 FROM memories_episode e
+        WHERE e.tenant_id = %(tenant)s AND e.end_user_id = p.id AND e.status = 'active')
+"""
+_GROUPS = "EXISTS (SELECT 1 FROM memories_groupmember m WHERE m.tenant_id = %(tenant)s AND m.end_user_id = p.id)"
 # An operator has switched off what the agent that asks is told.
 _UNTOLD = """
     EXISTS (SELECT 1 FROM memories_agent a WHERE a.tenant_id = %(tenant)s AND a.agent_id = %(agent)s AND NOT a.recall)
 """
 # The person with this id or alias: EndUserQuerySet.called() in SQL.
-_CALLED = "memories_enduser named JOIN memories_enduser p ON p.id = coalesce(named.merged_into_id, named.id)"
+_CALLED = """
+    memories_enduser named
+    JOIN memories_enduser p ON p.tenant_id = %(tenant)s AND p.id = coalesce(named.merged_into_id, named.id)
+"""
 _NAMED = "named.tenant_id = %(tenant)s AND named.external_id = %(user)s"
 # By hand, because every context and every search begins with it.
 _FIND = f"""
@@ -25,7 +31,7 @@ _FIND = f"""
 """  # noqa: S608  (columns of our own models)
 _FIND_WITH_PROFILE = f"""
     SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES}, {_GROUPS}, s.section, s.id, s.summary FROM {_CALLED}
-    LEFT JOIN memories_profilesection s ON s.tenant_id = p.tenant_id AND s.end_user_id = p.id AND s.summary <> ''
+    LEFT JOIN memories_profilesection s ON s.tenant_id = %(tenant)s AND s.end_user_id = p.id AND s.summary <> ''
         AND s.agent_id IN ('', %(agent)s) AND {condition(EndUser, SERVED_PERSON, alias="p")}
     WHERE {_NAMED} ORDER BY s.agent_id
 """  # noqa: S608  (columns of our own models)

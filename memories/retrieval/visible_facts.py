@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from memories import conf
 from memories.db import binary_rows
+from memories.db.row_versions import version_of_row, version_of_vector
 from memories.models import EmbeddingSpace, EndUser, Fact
 from memories.models.hand_written import condition, parameter
 from memories.models.memories import visibility
@@ -72,16 +73,16 @@ _SERVED = f"""
 """  # noqa: S608  (columns of our own models)
 _NEWEST_FIRST = "ORDER BY first_observed_at DESC, id DESC"
 _FEATURES = _SERVED.replace("NAMES", ", ".join(FactFeatures._fields)) + _NEWEST_FIRST
-# A new version of a row has another ctid and xmin.
-_VERSIONS = "bit_xor(hashtidextended(ctid, xmin::text::bigint))"
+_VERSIONS = f"bit_xor({version_of_vector()})"
 _STAMP = f"""
-    WITH served AS MATERIALIZED ({_SERVED.replace("NAMES", "id, end_user_id, ctid, xmin")})
-    SELECT (SELECT count(*) FROM served), (SELECT {_VERSIONS} FROM served), (
+    WITH served AS MATERIALIZED ({_SERVED.replace("NAMES", f"id, end_user_id, {version_of_row(_COLUMNS)} AS version")})
+    SELECT (SELECT count(*) FROM served), (SELECT bit_xor(version) FROM served), (
         SELECT {_VERSIONS} FROM memories_factvector
         WHERE tenant_id = %(tenant)s AND space_id = %(space)s AND end_user_id = %(person)s
     ), (
         SELECT {_VERSIONS} FROM memories_factvector
-        WHERE space_id = %(space)s AND fact_id IN (SELECT id FROM served WHERE end_user_id <> %(person)s)
+        WHERE tenant_id = %(tenant)s AND space_id = %(space)s
+            AND fact_id IN (SELECT id FROM served WHERE end_user_id <> %(person)s)
     )
 """  # noqa: S608  (columns of our own models)
 _WITH_TEXT = f"""

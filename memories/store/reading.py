@@ -21,7 +21,7 @@ _SERVED = """
     (i.end_user_id IS NULL OR NOT i.end_user_id = ANY (ARRAY(
         SELECT named.id FROM memories_enduser held
         JOIN memories_enduser named ON named.id = held.id OR named.merged_into_id = held.id
-        WHERE held.restricted_at IS NOT NULL AND held.tenant_id = %(tenant)s
+        WHERE named.tenant_id = %(tenant)s AND held.restricted_at IS NOT NULL AND held.tenant_id = %(tenant)s
     )))
 """
 _LIVE = "(i.expires_at IS NULL OR i.expires_at > statement_timestamp())"
@@ -44,12 +44,13 @@ _BEST = f"""
     ), best AS (
         SELECT f.id, f.updated_at, coalesce(n.score, (
             SELECT max(1 - (v.vector <=> %(vector)s::halfvec)) FROM memories_storeitemvector v
-            WHERE v.item_id = f.id AND v.space_id = %(space)s AND v.text_digest = f.content_hash
+            WHERE v.tenant_id = %(tenant)s AND v.item_id = f.id AND v.space_id = %(space)s
+                AND v.text_digest = f.content_hash
         )) AS score
         FROM found f LEFT JOIN unnest(%(fresh)s::uuid[], %(scores)s::float8[]) AS n (id, score) ON n.id = f.id
         ORDER BY score DESC NULLS LAST, f.updated_at DESC, f.id DESC LIMIT %(limit)s OFFSET %(offset)s
     )
-    SELECT {_SHOWN}, b.score FROM best b JOIN memories_storeitem i ON i.id = b.id
+    SELECT {_SHOWN}, b.score FROM best b JOIN memories_storeitem i ON i.tenant_id = %(tenant)s AND i.id = b.id
     ORDER BY b.score DESC NULLS LAST, b.updated_at DESC, b.id DESC
 """  # noqa: S608  (names of ours)
 _FRESH = """
@@ -69,8 +70,9 @@ _EVERY_LABEL = 1_000_000
 # A time to live begins anew. Whoever holds the row writes or deletes it.
 _REFRESH = """
     UPDATE memories_storeitem SET expires_at = statement_timestamp() + make_interval(secs => ttl_minutes * 60)
-    WHERE id IN (
-        SELECT id FROM memories_storeitem WHERE id = ANY (%(ids)s) AND ttl_minutes IS NOT NULL
+    WHERE tenant_id = %(tenant)s AND id IN (
+        SELECT id FROM memories_storeitem
+        WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s) AND ttl_minutes IS NOT NULL
         ORDER BY id FOR UPDATE SKIP LOCKED
     )
 """
@@ -141,7 +143,7 @@ def look_up(wanted: Sequence[Lookup], viewer: StoreViewer) -> list[FoundItem | N
         found[place - 1] = _found(row)
         if row[-1] and wanted[place - 1].refresh:
             refreshed.append(row[0])
-    _refresh(refreshed)
+    _refresh(viewer, refreshed)
     return found
 
 
@@ -172,7 +174,7 @@ def search(wanted: Search, viewer: StoreViewer) -> list[FoundItem]:
         rows = binary_rows.fetched(_BEST.format(selected=selected), given)
         found = [_found(row[:-1], row[-1]) for row in rows]
     if wanted.refresh:
-        _refresh([row[0] for row in rows if row[6]])
+        _refresh(viewer, [row[0] for row in rows if row[6]])
     return found
 
 
@@ -229,7 +231,7 @@ def _found(row: Sequence[Any], score: float | None = None) -> FoundItem:
     return FoundItem(namespace.split("."), key, json.loads(value), created_at, updated_at, score)
 
 
-def _refresh(ids: Sequence[uuid.UUID]) -> None:
+def _refresh(viewer: Viewer, ids: Sequence[uuid.UUID]) -> None:
     if ids:
         with connection.cursor() as cursor:
-            cursor.execute(_REFRESH, {"ids": list(ids)})
+            cursor.execute(_REFRESH, {"tenant": viewer.tenant.pk, "ids": list(ids)})

@@ -35,7 +35,8 @@ _LOCK_PEOPLE = """
     WHERE tenant_id = %(tenant)s AND external_id = ANY (%(names)s::text[]) ORDER BY id FOR KEY SHARE
 """
 _LOCK_TARGETS = """
-    SELECT restricted_at FROM memories_enduser WHERE id = ANY (%(ids)s::uuid[]) ORDER BY id FOR KEY SHARE
+    SELECT restricted_at FROM memories_enduser
+    WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s::uuid[]) ORDER BY id FOR KEY SHARE
 """
 # Whoever changes the patterns gives all items to whom they name then, and waits for this write.
 _PATTERNS = "SELECT person_namespaces::text FROM memories_tenant WHERE id = %(tenant)s FOR KEY SHARE"
@@ -207,7 +208,7 @@ def _lock_people(ids: Sequence[str], tenant: Tenant) -> dict[str, uuid.UUID]:
     found = binary_rows.fetched(_LOCK_PEOPLE, {"tenant": tenant.pk, "names": ids})
     restrictions = [row[3] for row in found]
     if targets := sorted({row[2] for row in found if row[2]}):
-        restrictions += [at for (at,) in binary_rows.fetched(_LOCK_TARGETS, {"ids": targets})]
+        restrictions += [at for (at,) in binary_rows.fetched(_LOCK_TARGETS, {"tenant": tenant.pk, "ids": targets})]
     if any(restrictions):
         raise PersonRestricted
     return {row[0]: row[1] for row in found}

@@ -19,6 +19,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     # The statement_timeout that each transaction sets for itself; "": that of the session.
     transaction_timeout = ""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.settings_dict.get("DISTRIBUTED"):
+            self.ops.compiler_module = "memoryhub.database.distributed"
+
     @cached_property
     def told(self) -> Told | None:
         """How far statements reach, as the server knows it. None: row level security is off."""

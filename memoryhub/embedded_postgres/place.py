@@ -169,7 +169,7 @@ def _make_base(home: Path, pointer: dict[str, str]) -> Path:
         base = home / "postgres"
         base.mkdir(mode=0o700)
         return base
-    account = _unprivileged()
+    account = unprivileged()
     base = home / "postgres"
     if not _may_enter(home, account):
         outside = next(folder for folder in OUTSIDE if folder.is_dir())
@@ -225,7 +225,8 @@ def _is_root() -> bool:
     return os.geteuid() == 0
 
 
-def _unprivileged() -> Account:
+def unprivileged() -> Account:
+    """The account that runs a server for root. Errors: EmbeddedPostgresError."""
     for name in ACCOUNTS:
         try:
             found = pwd.getpwnam(name)

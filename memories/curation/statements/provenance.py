@@ -20,7 +20,7 @@ _TRUST: Mapping[str, Trust] = {Role.USER: Trust.USER, Role.TOOL: Trust.TOOL}
 # By hand: the lock that the foreign keys of evidence take at the commit, for which Django has no API.
 _LOCK_SESSIONS = """
     SELECT s.id FROM memories_session s
-    WHERE s.id IN (
+    WHERE s.tenant_id = %(tenant)s AND s.id IN (
         SELECT t.session_id FROM memories_turn t
         WHERE t.id = ANY(%(turns)s) AND t.tenant_id = %(tenant)s AND t.end_user_id = %(person)s
     )

@@ -132,7 +132,7 @@ def _delete_up_to(session: Session, last: int) -> None:
     """Delete the turns with their vectors and quotes; the counts of the session stay true."""
     gone = Turn.objects.filter(session=session, number__lte=last)
     sums = gone.aggregate(tokens=Sum("token_count"), rounds=Count("pk", filter=Q(role=Role.USER)))
-    quotes.forget(list(gone.values_list("pk", flat=True)))
+    quotes.forget(session.tenant_id, list(gone.values_list("pk", flat=True)))
     gone.delete()
     session.deleted_number = last
     session.deleted_tokens += sums["tokens"] or 0

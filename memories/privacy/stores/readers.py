@@ -21,7 +21,7 @@ _REST = "array(SELECT name FROM unnest({column}) name WHERE name <> ALL(%(names)
 _FACTS = f"""
     UPDATE memories_fact
     SET allowed_users = coalesce(nullif({_REST.format(column="allowed_users")}, '{{}}'), %(nobody)s)
-    WHERE id = ANY(%(facts)s)
+    WHERE tenant_id = %(tenant)s AND id = ANY(%(facts)s)
 """  # noqa: S608 - no value of anybody's
 _WITHOUT_NAMES = """
     {column} = CASE WHEN {column}->'allowed_users' ?| %(names)s THEN jsonb_set({column}, '{{allowed_users}}', to_jsonb(
@@ -32,13 +32,14 @@ _WITHOUT_NAMES = """
 """
 _REVISIONS = f"""
     UPDATE memories_factrevision SET {_WITHOUT_NAMES.format(column="before")}, {_WITHOUT_NAMES.format(column="after")}
-    WHERE fact_id = ANY(%(facts)s)
+    WHERE tenant_id = %(tenant)s AND fact_id = ANY(%(facts)s)
 """  # noqa: S608 - no value of anybody's
 _NAMING = """
-    SELECT id FROM memories_fact WHERE allowed_users <> '{}' AND allowed_users && %(names)s
+    SELECT id FROM memories_fact
+    WHERE tenant_id = %(tenant)s AND allowed_users <> '{}' AND allowed_users && %(names)s
     UNION
     SELECT fact_id FROM memories_factrevision
-    WHERE (after->'allowed_users' <> '[]' OR before->'allowed_users' <> '[]')
+    WHERE tenant_id = %(tenant)s AND (after->'allowed_users' <> '[]' OR before->'allowed_users' <> '[]')
         AND (after->'allowed_users' ?| %(names)s OR before->'allowed_users' ?| %(names)s)
 """
 
@@ -53,7 +54,7 @@ class Readers(CountsRows):
     def rows_of(self, person: EndUser) -> QuerySet[Fact]:
         with connection.cursor() as cursor:
             # Each half uses its own index; both are small, for few facts name readers.
-            cursor.execute(_NAMING, {"names": external_ids_of(person)})
+            cursor.execute(_NAMING, {"tenant": person.tenant_id, "names": external_ids_of(person)})
             naming = [pk for (pk,) in cursor.fetchall()]
         return Fact.objects.filter(pk__in=naming, tenant=person.tenant_id).exclude(end_user__in=ids_behind(person))
 
@@ -67,7 +68,8 @@ class Readers(CountsRows):
         facts = list(rows.values_list("pk", flat=True)[:limit])
         if facts:
             # NOBODY replaces the only reader: a fact without readers is for everybody.
-            given: dict[str, Any] = {"facts": facts, "names": external_ids_of(person), "nobody": [NOBODY]}
+            given: dict[str, Any] = {"tenant": person.tenant_id, "facts": facts, "nobody": [NOBODY]}
+            given["names"] = external_ids_of(person)
             with connection.cursor() as cursor:
                 cursor.execute(_FACTS, given)
                 cursor.execute(_REVISIONS, given)

@@ -1,0 +1,233 @@
+"""The tables of a migrated database are placed on the nodes of a Citus cluster (docs/distributed.md).
+
+Django's models keep `id` as their primary key and single columns as references. In the database each key and unique
+index of a distributed table names its tenant, and so does each reference.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.management import CommandError
+from django.db import connection, transaction
+
+from memoryhub.database.placement import COLUMN, Placement, placements
+
+DELETES = {"a": "", "c": " ON DELETE CASCADE", "n": "", "r": " ON DELETE RESTRICT"}
+# For the version before that one which requires the column.
+OUTDATED_TRIGGER = "tenant_of_parent"
+# In a trigger's function these are distributed: of each the shard that lies with the trigger's own is meant.
+_SHARD = """
+    SELECT format('%s_%s', {table}, other.shardid) FROM pg_dist_shard own, pg_dist_shard other
+    WHERE own.shardid = substring(TG_TABLE_NAME FROM '[0-9]+$')::bigint AND other.shardminvalue = own.shardminvalue
+        AND other.logicalrelid = {table}::regclass
+"""
+# Triggers fire on the nodes, on the parts of a table. What they delete and change lies beside it: it is of the tenant.
+FUNCTIONS = {
+    "memories_forget_logged_texts": f"""
+DECLARE
+    ids uuid[] := array(SELECT id FROM gone);
+BEGIN
+    IF ids <> '{{}}' THEN
+        EXECUTE format($sql$
+            UPDATE %I SET query = '', memory = ''
+            WHERE rests_on && $1 AND rests_on <> '{{}}' AND (query <> '' OR memory <> '')
+        $sql$, ({_SHARD.format(table="'memories_loggedcontext'")})) USING ids;
+    END IF;
+    RETURN NULL;
+END
+""",  # noqa: S608  (tables of ours)
+    "memories_forget_unused_entities": f"""
+DECLARE
+    entities text := ({_SHARD.format(table="'memories_graphentity'")});
+    people text := ({_SHARD.format(table="'memories_enduser'")});
+    ids uuid[] := array(
+        SELECT unnest(array[subject_id, object_id]) FROM gone WHERE TG_OP = 'DELETE' OR fact_id IS NOT NULL
+    );
+BEGIN
+    WHILE ids <> '{{}}' LOOP
+        EXECUTE format($sql$
+            WITH unused AS (
+                DELETE FROM %1$I e
+                WHERE e.id = ANY ($1)
+                    AND NOT EXISTS (SELECT FROM %2$I t WHERE t.subject_id = e.id)
+                    AND NOT EXISTS (SELECT FROM %2$I t WHERE t.object_id = e.id)
+                    AND NOT EXISTS (SELECT FROM %1$I a WHERE a.merged_into_id = e.id)
+                    AND EXISTS (SELECT FROM %3$I p WHERE p.id = e.end_user_id AND p.restricted_at IS NULL)
+                RETURNING e.merged_into_id
+            )
+            SELECT coalesce(array_agg(merged_into_id), '{{}}') FROM unused WHERE merged_into_id IS NOT NULL
+        $sql$, entities, TG_TABLE_NAME, people) INTO ids USING ids;
+    END LOOP;
+    RETURN NULL;
+END
+""",  # noqa: S608  (as above)
+    # Citus has no ON DELETE SET NULL beside the tenant.
+    "memories_set_null": f"""
+BEGIN
+    EXECUTE format('UPDATE %I SET %I = NULL WHERE %2$I IN (SELECT id FROM gone)',
+        ({_SHARD.format(table="TG_ARGV[0]")}), TG_ARGV[1]);
+    RETURN NULL;
+END
+""",  # noqa: S608  (as above)
+}
+SET_NULL = """
+CREATE TRIGGER {name} AFTER DELETE ON {target} REFERENCING OLD TABLE AS gone FOR EACH STATEMENT
+    EXECUTE FUNCTION memories_set_null('{table}', '{column}')
+"""
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """A foreign key as the catalogue has it."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+    target: str
+    target_columns: tuple[str, ...]
+    deletes: str
+    definition: str
+
+    def added(self, placed: dict[str, Placement]) -> str | None:
+        """The statement that makes it anew; None where nothing can hold it."""
+        kinds = placed.get(self.table), placed.get(self.target)
+        if kinds == (Placement.DISTRIBUTED, Placement.DISTRIBUTED):
+            [column] = [name for name in self.columns if name != COLUMN]
+            [target] = [name for name in self.target_columns if name != COLUMN]
+            action = DELETES[self.deletes]
+            defers = "" if action else " DEFERRABLE INITIALLY DEFERRED"
+            return (
+                f"ALTER TABLE {self.table} ADD CONSTRAINT {self.name} FOREIGN KEY ({COLUMN}, {column}) "
+                f"REFERENCES {self.target} ({COLUMN}, {target}){action}{defers}"
+            )
+        if kinds[1] is Placement.DISTRIBUTED:
+            return None
+        return f"ALTER TABLE {self.table} ADD CONSTRAINT {self.name} {self.definition}"
+
+
+@transaction.atomic
+def distribute() -> dict[Placement, int]:
+    """Place all tables; how many there are of each kind. Errors: CommandError."""
+    _require_cluster()
+    placed = placements()
+    moved = {table: kind for table, kind in placed.items() if kind is not Placement.LOCAL}
+    references = _references(list(moved))
+    kept = _once_each(references, placed)
+    # One connection per node: in several, one would wait for what another has changed.
+    _run("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+    for reference in references:
+        _run(f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}")
+    distributed = sorted(table for table, kind in placed.items() if kind is Placement.DISTRIBUTED)
+    for table in distributed:
+        _name_tenant_in_keys(table)
+    _replace_triggers(distributed, [reference for reference in kept if reference.deletes == "n"])
+    for table in sorted(table for table, kind in moved.items() if kind is Placement.REFERENCE):
+        _run(f"SELECT create_reference_table('{table}')")
+    for table in distributed:
+        beside = "default" if table == distributed[0] else distributed[0]
+        _run(f"SELECT create_distributed_table('{table}', '{COLUMN}', colocate_with => '{beside}')")
+    for reference in kept:
+        if statement := reference.added(placed):
+            _run(statement)
+    return {kind: sum(other is kind for other in placed.values()) for kind in Placement}
+
+
+def _require_cluster() -> None:
+    if not _ask("SELECT 1 FROM pg_extension WHERE extname = 'citus'"):
+        raise CommandError("The database has no extension citus: make the cluster first (docs/distributed.md).")
+    if _ask("SELECT 1 FROM pg_dist_partition LIMIT 1"):
+        raise CommandError("The tables are distributed already.")
+
+
+def _once_each(references: list[_Reference], placed: dict[str, Placement]) -> list[_Reference]:
+    """Of several references of one column to another distributed table the one that also deletes, or the first."""
+    kept: dict[Any, _Reference] = {}
+    for reference in references:
+        pair = {placed.get(reference.table), placed.get(reference.target)} == {Placement.DISTRIBUTED}
+        columns = frozenset(reference.columns) - {COLUMN} if pair else reference.name
+        key = (reference.table, columns, reference.target)
+        if key not in kept or (kept[key].deletes == "a" and reference.deletes != "a"):
+            kept[key] = reference
+    return list(kept.values())
+
+
+def _name_tenant_in_keys(table: str) -> None:
+    """Primary key and unique indexes get the tenant as their last column: the id alone still finds a row by them."""
+    indexes = _ask(
+        """
+        SELECT i.relname, c.contype, x.indisprimary, pg_get_indexdef(x.indexrelid),
+            array(SELECT pg_get_indexdef(x.indexrelid, place, true) FROM generate_series(1, x.indnkeyatts) place)
+        FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid LEFT JOIN pg_constraint c ON c.conindid = i.oid
+            AND c.conrelid = x.indrelid AND c.contype IN ('p', 'u')
+        WHERE x.indrelid = %s::regclass AND x.indisunique ORDER BY x.indisprimary DESC
+        """,
+        table,
+    )
+    for name, constraint, is_primary, definition, columns in indexes:
+        if is_primary:
+            if columns != [COLUMN]:
+                key = ", ".join([*columns, COLUMN])
+                _run(f"ALTER TABLE {table} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} PRIMARY KEY ({key})")
+        elif set(columns) == {COLUMN, "id"}:
+            # The primary key is the same now.
+            _run(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+        elif COLUMN not in columns:
+            _run(f"ALTER TABLE {table} DROP CONSTRAINT {name}" if constraint else f"DROP INDEX {name}")
+            listed = ", ".join(columns)
+            made = definition.replace(f"({listed})", f"({listed}, {COLUMN})", 1)
+            if made == definition:
+                raise CommandError(f"The unique index {name} of {table} cannot be made to name its tenant.")
+            _run(made)
+
+
+def _replace_triggers(tables: list[str], nulled: list[_Reference]) -> None:
+    found = _ask(
+        "SELECT t.tgrelid::regclass::text, t.tgname, p.proname FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
+        "WHERE NOT t.tgisinternal AND t.tgrelid::regclass::text = ANY (%s)",
+        tables,
+    )
+    for table, name, function in found:
+        if name == OUTDATED_TRIGGER:
+            _run(f"DROP TRIGGER {name} ON {table}")
+        elif function not in FUNCTIONS:
+            raise CommandError(f"The trigger {name} of {table} has no form that runs on the nodes.")
+    for function, body in FUNCTIONS.items():
+        _run(f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $function${body}$function$")
+    for each in nulled:
+        [column] = [name for name in each.columns if name != COLUMN]
+        _run(SET_NULL.format(name=each.name, table=each.table, target=each.target, column=column))
+
+
+def _references(tables: list[str]) -> list[_Reference]:
+    """All foreign keys from or to these tables."""
+    rows = _ask(
+        """
+        SELECT c.conname, c.conrelid::regclass::text,
+            array(SELECT attname::text FROM unnest(c.conkey) WITH ORDINALITY k (number, place)
+                JOIN pg_attribute ON attrelid = c.conrelid AND attnum = k.number ORDER BY k.place),
+            c.confrelid::regclass::text,
+            array(SELECT attname::text FROM unnest(c.confkey) WITH ORDINALITY k (number, place)
+                JOIN pg_attribute ON attrelid = c.confrelid AND attnum = k.number ORDER BY k.place),
+            c.confdeltype::text, pg_get_constraintdef(c.oid)
+        FROM pg_constraint c WHERE c.contype = 'f'
+            AND (c.conrelid::regclass::text = ANY (%s) OR c.confrelid::regclass::text = ANY (%s))
+        ORDER BY c.conname
+        """,
+        tables,
+        tables,
+    )
+    return [
+        _Reference(name, table, tuple(columns), target, tuple(target_columns), deletes, definition)
+        for name, table, columns, target, target_columns, deletes, definition in rows
+    ]
+
+
+def _ask(statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return list(cursor.fetchall())
+
+
+def _run(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)

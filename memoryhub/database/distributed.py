@@ -1,0 +1,246 @@
+"""Django's SQL for a distributed database: each statement about rows of a tenant names the tenant.
+
+Citus then sends it to the one node that has them. It refuses locks across tenants, and joins and correlated subqueries
+whose tables it cannot tell to be of the same tenant. So here
+- a join between distributed tables compares their tenants, too, and so does a correlated subquery;
+- the tenant that a filter, or `of_tenant` around it, names is named for every table of the statement;
+- a statement that locks or changes rows without such a name first reads, without locks, which tenants they are of, and
+  is then sent once for each of them.
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+from django.apps import apps
+from django.db.models import Field, Lookup
+from django.db.models.expressions import Col
+from django.db.models.lookups import Exact
+from django.db.models.sql import compiler
+from django.db.models.sql.constants import INNER, MULTI, ROW_COUNT
+from django.db.models.sql.datastructures import BaseTable, Join
+from django.db.models.sql.query import Query
+from django.db.models.sql.where import AND, WhereNode
+
+from memories.db import reach
+from memories.db.reach import Wall
+from memoryhub.database.placement import COLUMN, distributed
+
+_tenant: ContextVar[Any] = ContextVar("tenant", default=None)
+NOBODY = uuid.UUID(int=0)
+
+
+@contextmanager
+def of_tenant(tenant: Any) -> Iterator[None]:
+    """All rows of tenants that the block reads and writes by the ORM are this tenant's."""
+    token = _tenant.set(tenant)
+    try:
+        yield
+    finally:
+        _tenant.reset(token)
+
+
+def _reached() -> uuid.UUID | None:
+    """The only tenant that the statements of a request or a task reach."""
+    current = reach.current()
+    is_one = current is not None and current.wall is Wall.ONE and current.tenants
+    return uuid.UUID(current.tenants) if current and is_one else None
+
+
+def _distributed(query: Query) -> frozenset[str]:
+    """The distributed tables; none for models of migrations, which run before the tables are distributed."""
+    return distributed() if query.get_meta().apps is apps else frozenset()
+
+
+@cache
+def _fields() -> dict[str, "Field[Any, Any]"]:
+    """Distributed table → its field of the tenant."""
+    models = {model._meta.db_table: model for model in apps.get_models()}
+    return {
+        table: next(field for field in models[table]._meta.concrete_fields if field.column == COLUMN)
+        for table in distributed()
+    }
+
+
+def _is(alias: str, table: str, tenant: Any) -> "Lookup[Any]":
+    """The condition that rows of this table are the tenant's."""
+    field = _fields()[table]
+    return field.get_lookup("exact")(field.get_col(alias), tenant)  # type: ignore[misc]
+
+
+def _named_by(node: Any) -> Any:
+    """The tenant that all rows which fulfil these conditions have; None if they do not say."""
+    if isinstance(node, WhereNode):
+        if node.negated or (node.connector != AND and len(node.children) > 1):
+            return None
+        return next((found for found in map(_named_by, node.children) if found is not None), None)
+    if isinstance(node, Exact) and isinstance(node.lhs, Col) and node.lhs.target.column == COLUMN:
+        is_value = not hasattr(node.rhs, "resolve_expression") and not hasattr(node.rhs, "as_sql")
+        return node.rhs if is_value and node.lhs.target.model._meta.db_table in distributed() else None
+    return None
+
+
+def _columns(node: Any) -> Iterable[Col]:
+    if isinstance(node, WhereNode):
+        for child in node.children:
+            yield from _columns(child)
+    elif isinstance(node, Col):
+        yield node
+    elif hasattr(node, "get_source_expressions"):
+        for source in node.get_source_expressions():
+            if not isinstance(source, Query):
+                yield from _columns(source)
+
+
+class _Naming(compiler.SQLCompiler):
+    """What all statements share."""
+
+    def as_sql(self, *args: Any, **options: Any) -> Any:
+        with of_tenant(self._known()):
+            return super().as_sql(*args, **options)
+
+    def compile(self, node: Any) -> Any:
+        sql, parameters = super().compile(node)
+        if not isinstance(node, Join):
+            return sql, parameters
+        parent = self.query.alias_map[node.parent_alias]
+        if not {node.table_name, parent.table_name} <= _distributed(self.query):
+            return sql, parameters
+        own, other = (self.quote_name_unless_alias(name) for name in (node.table_alias, node.parent_alias))
+        # It ends with the parenthesis of its conditions.
+        sql = f"{sql[:-1]} AND {own}.{COLUMN} = {other}.{COLUMN}"
+        if _tenant.get() is None:
+            return f"{sql})", parameters
+        return f"{sql} AND {own}.{COLUMN} = %s)", [*parameters, _tenant.get()]
+
+    def pre_sql_setup(self, *args: Any, **options: Any) -> Any:
+        found = super().pre_sql_setup(*args, **options)
+        if hasattr(self, "where") and not self.query.combinator:
+            own = [] if self.where is None else [self.where]
+            self.where = WhereNode([*own, *self._conditions()]) or None
+        return found
+
+    def _known(self) -> Any:
+        named = _named_by(self.query.where)
+        return named or _tenant.get() or _reached()
+
+    def _base(self) -> str:
+        """The table that the statement is about."""
+        return str(self.query.get_meta().db_table)
+
+    def _conditions(self) -> "list[Lookup[Any]]":
+        query, tenant = self.query, _tenant.get()
+        tables = [(alias, join) for alias, join in query.alias_map.items() if query.alias_refcount.get(alias)]
+        ours = [(alias, join) for alias, join in tables if join.table_name in _distributed(query)]
+        if tenant is not None:
+            return [
+                _is(alias, join.table_name, tenant)
+                for alias, join in ours
+                if isinstance(join, BaseTable) or join.join_type == INNER
+            ]
+        if not ours or not query.subquery:
+            return []
+        for column in _columns(query.where):
+            table = column.target.model._meta.db_table
+            if column.alias not in query.alias_map and table in distributed():
+                return [_is(ours[0][0], ours[0][1].table_name, _fields()[table].get_col(column.alias))]
+        return []
+
+    def _tenants(self) -> list[Any]:
+        """The tenants of the rows that the statement is about, as they are now, without locks."""
+        query = self.query.clone()
+        query.__class__ = Query
+        query.select_for_update = query.select_related = False
+        if not query.is_sliced:
+            query.clear_ordering(force=True)
+            query.distinct = True
+        query.set_values([COLUMN])
+        found = query.get_compiler(self.using).execute_sql(MULTI)
+        return list(dict.fromkeys(row[0] for rows in found or () for row in rows))
+
+
+class SQLCompiler(_Naming):
+    def execute_sql(self, result_type: Any = MULTI, *args: Any, **options: Any) -> Any:
+        asked = self.query.select_for_update and self._base() in _distributed(self.query) and not self.query.combinator
+        if not asked or self._known() is not None:
+            return super().execute_sql(result_type, *args, **options)
+        first, *others = self._tenants() or [NOBODY]
+        with of_tenant(first):
+            found = super().execute_sql(result_type, *args, **options)
+        if result_type != MULTI or not others:
+            return found
+        rows = [row for chunk in found or () for row in chunk]
+        limit = self.query.high_mark
+        for tenant in others:
+            query = self.query.clone()
+            if limit is not None:
+                if len(rows) >= limit:
+                    break
+                query.high_mark = limit - len(rows)
+            with of_tenant(tenant):
+                rows += [row for chunk in query.get_compiler(self.using).execute_sql(MULTI) or () for row in chunk]
+        return [rows]
+
+
+class _Changing(_Naming):
+    """Statements that change rows: one for each tenant whose rows they are."""
+
+    def execute_sql(self, *args: Any, **options: Any) -> Any:
+        if self._base() not in _distributed(self.query) or self._known() is not None:
+            return super().execute_sql(*args, **options)
+        *others, last = self._tenants() or [NOBODY]
+        counted = 0
+        for tenant in others:
+            with of_tenant(tenant):
+                counted += self.query.clone().get_compiler(self.using).execute_sql(ROW_COUNT) or 0
+        with of_tenant(last):
+            found = super().execute_sql(*args, **options)
+        return found + counted if isinstance(found, int) else found
+
+
+def _named(query: Query) -> Query:
+    """The query with the known tenant among its conditions."""
+    table = query.get_meta().db_table
+    if table not in _distributed(query) or _tenant.get() is None:
+        return query
+    query = query.clone()
+    query.where.add(_is(query.get_initial_alias(), table, _tenant.get()), AND)
+    return query
+
+
+class SQLUpdateCompiler(_Changing, compiler.SQLUpdateCompiler):
+    def as_sql(self) -> Any:
+        # Rows are saved with all their fields. Citus refuses to set the tenant, even to what it is.
+        self.query = self.query.clone()
+        if self._base() in _distributed(self.query):
+            self.query.values = [one for one in self.query.values if one[0].column != COLUMN]
+        return super().as_sql()
+
+    def pre_sql_setup(self, *args: Any, **options: Any) -> Any:
+        compiler.SQLUpdateCompiler.pre_sql_setup(self, *args, **options)
+        # By now a statement that joins is one about the primary keys that a subquery finds.
+        self.query = _named(self.query)
+
+
+class SQLDeleteCompiler(_Changing, compiler.SQLDeleteCompiler):
+    def _as_sql(self, query: Query) -> Any:
+        return compiler.SQLDeleteCompiler._as_sql(self, _named(query))
+
+
+class SQLAggregateCompiler(_Naming, compiler.SQLAggregateCompiler):
+    pass
+
+
+class SQLInsertCompiler(compiler.SQLInsertCompiler):
+    def as_sql(self) -> Any:
+        query = self.query
+        table = query.get_meta().db_table
+        if query.unique_fields and table in _distributed(query):
+            # The unique indexes name it.
+            names = {getattr(field, "column", field) for field in query.unique_fields}
+            if not names & {COLUMN, "tenant"}:
+                query.unique_fields = [*query.unique_fields, _fields()[table]]
+        return super().as_sql()

@@ -1,0 +1,106 @@
+"""Where tables lie on a cluster, and the SQL for one: on one server it does the same as Django's."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
+
+from memories.management.distributing import FUNCTIONS, OUTDATED_TRIGGER
+from memories.models import EndUser, Fact, Session, SessionQueue
+from memoryhub.database.distributed import of_tenant
+from memoryhub.database.placement import SHARED, Placement, distributed, placements
+from tests import factories
+from tests.database import statements
+
+pytestmark = pytest.mark.django_db
+# Tables of the database with a tenant in each row that are not distributed, and why.
+ELSEWHERE = {
+    "memories_apikey": "looked up before the tenant is known",
+    "memories_languagemodel": "read for all tenants at once",
+    "memories_operator_tenants": "belongs to operators",
+}
+
+
+@pytest.fixture
+def named() -> Iterator[None]:
+    """Statements are written as for a cluster."""
+    operations = connection.ops
+    before, operations.compiler_module, operations._cache = operations.compiler_module, MODULE, None
+    yield
+    operations.compiler_module, operations._cache = before, None
+
+
+MODULE = "memoryhub.database.distributed"
+
+
+def test_each_table_of_a_tenant_is_distributed() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT attrelid::regclass::text FROM pg_attribute JOIN pg_class c ON c.oid = attrelid "
+            "WHERE relkind = 'r' AND attname = 'tenant_id' AND attnotnull"
+        )
+        found = {table for (table,) in cursor.fetchall()}
+    assert found == distributed() | ELSEWHERE.keys()
+    assert not distributed() & ELSEWHERE.keys()
+    assert placements()["memories_tenant"] is placements()["memories_embeddingspace"] is Placement.REFERENCE
+    assert all(placements()[table] is Placement.REFERENCE for table in SHARED)
+    assert placements()["memories_auditevent"] is placements()["django_q_ormq"] is Placement.LOCAL
+
+
+def test_each_trigger_of_a_distributed_table_runs_on_the_nodes() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT t.tgname, p.proname FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
+            "WHERE NOT tgisinternal AND tgrelid::regclass::text = ANY (%s)",
+            [list(distributed())],
+        )
+        found = cursor.fetchall()
+    assert found
+    assert [
+        (name, function) for name, function in found if function not in FUNCTIONS and name != OUTDATED_TRIGGER
+    ] == []
+
+
+def test_locks_are_taken_of_one_tenant_after_the_other(named: None) -> None:
+    first, second = (factories.session(factories.end_user(factories.tenant(slug=slug))) for slug in ("t1", "t2"))
+    asked = SessionQueue.objects.select_for_update(of=("self",)).filter(session__in=[first, second])
+    found: list[SessionQueue] = []
+    with transaction.atomic():
+        sent = statements(lambda: found.extend(asked.select_related("session").order_by("pk")))
+        assert len(asked.order_by("pk")[:1]) == 1
+        assert list(asked.filter(session__external_id="unknown")) == []
+    assert {row.pk for row in found} == {first.pk, second.pk}
+    assert [row.session.tenant_id == row.tenant_id for row in found] == [True, True]
+    # Which tenants, without locks; then each by name.
+    assert ["FOR UPDATE" in sql for sql in sent] == [False, True, True]
+    assert all('"memories_sessionqueue"."tenant_id" = ' in sql for sql in sent[1:])
+
+
+def test_changes_are_made_of_one_tenant_after_the_other(named: None) -> None:
+    people = [factories.end_user(factories.tenant(slug=slug)) for slug in ("t1", "t2")]
+    factories.end_user(people[0].tenant, external_id="stays")
+    wanted = EndUser.objects.filter(pk__in=[person.pk for person in people])
+    assert wanted.update(display_name="Changed") == 2
+    assert EndUser.objects.filter(display_name="Changed").count() == 2
+    # Saved whole: the tenant is not set, not even to itself.
+    [*_, sql] = statements(people[0].save)
+    assert 'SET "tenant_id"' not in sql
+    assert sql.count("tenant_id") == 1
+    assert wanted.delete()[0] == 2
+    assert list(EndUser.objects.values_list("external_id", flat=True)) == ["stays"]
+
+
+def test_joins_and_subqueries_stay_within_a_tenant(named: None) -> None:
+    said = factories.session(factories.end_user(factories.tenant(slug="t1")))
+    factories.fact(said.end_user)
+    with_facts = EndUser.objects.filter(Exists(Fact.objects.filter(end_user=OuterRef("pk"))))
+    [sql] = statements(
+        lambda: list(Session.objects.select_related("end_user", "queue").filter(end_user__in=with_facts))
+    )
+    assert '"memories_enduser".tenant_id = "memories_session".tenant_id' in sql
+    assert '"memories_sessionqueue".tenant_id = "memories_session".tenant_id' in sql
+    assert 'U0."tenant_id" = (V0."tenant_id")' in sql
+    assert list(Session.objects.filter(end_user__in=with_facts)) == [said]
+    with of_tenant(factories.tenant(slug="t2").pk):
+        assert list(Session.objects.filter(end_user__in=with_facts)) == []
