@@ -35,11 +35,12 @@ _SESSION = """
     SELECT s.id, coalesce(w.left_number, 0), coalesce(w.summary, ''),
         ARRAY(
             SELECT number FROM memories_turn t
-            WHERE t.tenant_id = s.tenant_id AND t.session_id = s.id AND t.left_at IS NOT NULL
+            WHERE t.tenant_id = %(tenant)s AND t.session_id = s.id AND t.left_at IS NOT NULL
         )
     FROM memories_session s
     LEFT JOIN memories_workingmemory w ON w.tenant_id = s.tenant_id AND w.session_id = s.id
-    WHERE s.tenant_id = %s AND s.end_user_id = %s AND s.agent_id = %s AND s.external_id = %s
+    WHERE s.tenant_id = %(tenant)s AND s.end_user_id = %(person)s AND s.agent_id = %(agent)s
+        AND s.external_id = %(session)s
 """
 # `newer_…` count what came after a turn. The user's turn of the newest round is read whatever followed it.
 _TURNS = f"""
@@ -90,7 +91,8 @@ class OpenWindow:
 
 def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.Rules) -> OpenWindow:
     """The window of the person's session, named as the caller names it; empty when there is none."""
-    found = binary_rows.fetched(_SESSION, [person.tenant_id, person.pk, agent_id, session_id])
+    named = {"tenant": person.tenant_id, "person": person.pk, "agent": agent_id, "session": session_id}
+    found = binary_rows.fetched(_SESSION, named)
     if not found:
         return OpenWindow()
     ((session, left, summary, left_by_client),) = found

@@ -29,7 +29,7 @@ _SERVED = f"""
         {version_of_vector("v.")}
     FROM memories_episode e JOIN memories_session s ON s.tenant_id = %(tenant)s AND s.id = e.session_id
     LEFT JOIN memories_episodevector v
-        ON v.tenant_id = %(tenant)s AND v.episode_id = e.id AND v.space_id = %(space)s
+        ON v.tenant_id = %(tenant)s AND v.episode_id = e.id AND v.space_id = coalesce(%(space)s::bigint, 0)
         AND v.text_digest = e.content_hash
     WHERE e.tenant_id = %(tenant)s AND e.end_user_id = %(person)s
         AND {condition(Episode, served_episodes(least_importance=parameter("least"), now=parameter("now")), alias="e")}

@@ -17,7 +17,8 @@ from typing import Any
 
 from django.apps import apps
 from django.db.models import Field, Lookup
-from django.db.models.expressions import Col
+from django.db.models.expressions import Case, Col
+from django.db.models.functions import Coalesce, Now
 from django.db.models.lookups import Exact
 from django.db.models.sql import compiler
 from django.db.models.sql.constants import INNER, MULTI, ROW_COUNT
@@ -98,11 +99,25 @@ def _columns(node: Any) -> Iterable[Col]:
 class _Naming(compiler.SQLCompiler):
     """What all statements share."""
 
+    # How many CASE and COALESCE are around what is written.
+    _in_choice = 0
+
     def as_sql(self, *args: Any, **options: Any) -> Any:
         with of_tenant(self._known()):
             return super().as_sql(*args, **options)
 
     def compile(self, node: Any) -> Any:
+        if isinstance(node, Case | Coalesce):
+            self._in_choice += 1
+            try:
+                return super().compile(node)
+            finally:
+                self._in_choice -= 1
+        if isinstance(node, Now) and self._in_choice and isinstance(self, _Changing):
+            # Each node would ask its own clock there, which Citus refuses.
+            with self.connection.cursor() as cursor:
+                cursor.execute("SELECT statement_timestamp()")
+                return "%s::timestamptz", cursor.fetchone()
         sql, parameters = super().compile(node)
         if not isinstance(node, Join):
             return sql, parameters

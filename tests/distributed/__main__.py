@@ -211,7 +211,9 @@ def move(hub: Hub, key: str, tenant: str, rounds: int) -> None:
                 [shard, source, target.port, "force_logical"],
             )
             check(
-                f"the tenant is on {target.name}", _place(connection, tenant_id)[1] == target.port, f"after {time.monotonic() - begun:.1f} s"
+                f"the tenant is on {target.name}",
+                _place(connection, tenant_id)[1] == target.port,
+                f"after {time.monotonic() - begun:.1f} s",
             )
         for agent in agents:
             agent.ended.set()
