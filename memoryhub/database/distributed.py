@@ -124,7 +124,7 @@ class _Naming(compiler.SQLCompiler):
         parent = self.query.alias_map[node.parent_alias]
         if not {node.table_name, parent.table_name} <= _distributed(self.query):
             return sql, parameters
-        own, other = (self.quote_name_unless_alias(name) for name in (node.table_alias, node.parent_alias))
+        own, other = (self.quote_name_unless_alias(name) for name in (str(node.table_alias), node.parent_alias))
         # It ends with the parenthesis of its conditions.
         sql = f"{sql[:-1]} AND {own}.{COLUMN} = {other}.{COLUMN}"
         if _tenant.get() is None:
@@ -134,8 +134,8 @@ class _Naming(compiler.SQLCompiler):
     def pre_sql_setup(self, *args: Any, **options: Any) -> Any:
         found = super().pre_sql_setup(*args, **options)
         if hasattr(self, "where") and not self.query.combinator:
-            own = [] if self.where is None else [self.where]
-            self.where = WhereNode([*own, *self._conditions()]) or None
+            own: list[Any] = [] if self.where is None else [self.where]  # type: ignore[has-type]
+            self.where = WhereNode([*own, *self._conditions()]) or None  # type: ignore[list-item]
         return found
 
     def _known(self) -> Any:
@@ -227,22 +227,23 @@ def _named(query: Query) -> Query:
 
 
 class SQLUpdateCompiler(_Changing, compiler.SQLUpdateCompiler):
-    def as_sql(self) -> Any:
+    def as_sql(self, *args: Any, **options: Any) -> Any:
         # Rows are saved with all their fields. Citus refuses to set the tenant, even to what it is.
-        self.query = self.query.clone()
-        if self._base() in _distributed(self.query):
-            self.query.values = [one for one in self.query.values if one[0].column != COLUMN]
-        return super().as_sql()
+        query: Any = self.query.clone()
+        if self._base() in _distributed(query):
+            query.values = [one for one in query.values if one[0].column != COLUMN]
+        self.query = query
+        return super().as_sql(*args, **options)
 
     def pre_sql_setup(self, *args: Any, **options: Any) -> Any:
         compiler.SQLUpdateCompiler.pre_sql_setup(self, *args, **options)
         # By now a statement that joins is one about the primary keys that a subquery finds.
-        self.query = _named(self.query)
+        self.query = _named(self.query)  # type: ignore[assignment]  # of the same class
 
 
 class SQLDeleteCompiler(_Changing, compiler.SQLDeleteCompiler):
     def _as_sql(self, query: Query) -> Any:
-        return compiler.SQLDeleteCompiler._as_sql(self, _named(query))
+        return compiler.SQLDeleteCompiler._as_sql(self, _named(query))  # type: ignore[attr-defined]
 
 
 class SQLAggregateCompiler(_Naming, compiler.SQLAggregateCompiler):
@@ -250,12 +251,12 @@ class SQLAggregateCompiler(_Naming, compiler.SQLAggregateCompiler):
 
 
 class SQLInsertCompiler(compiler.SQLInsertCompiler):
-    def as_sql(self) -> Any:
-        query = self.query
+    def as_sql(self, *args: Any, **options: Any) -> Any:
+        query: Any = self.query
         table = query.get_meta().db_table
         if query.unique_fields and table in _distributed(query):
             # The unique indexes name it.
             names = {getattr(field, "column", field) for field in query.unique_fields}
             if not names & {COLUMN, "tenant"}:
                 query.unique_fields = [*query.unique_fields, _fields()[table]]
-        return super().as_sql()
+        return super().as_sql(*args, **options)

@@ -1,6 +1,7 @@
 """Where tables lie on a cluster, and the SQL for one: on one server it does the same as Django's."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -25,7 +26,7 @@ ELSEWHERE = {
 @pytest.fixture
 def named() -> Iterator[None]:
     """Statements are written as for a cluster."""
-    operations = connection.ops
+    operations: Any = connection.ops
     before, operations.compiler_module, operations._cache = operations.compiler_module, MODULE, None
     yield
     operations.compiler_module, operations._cache = before, None

@@ -9,6 +9,7 @@ import argparse
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -286,6 +287,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4, help="How often the tenant moves.")
     parser.add_argument("--tests", nargs="*", default=list(TESTS), help="The tests that are run on the cluster.")
     options = parser.parse_args()
+    # The nodes end with us, however we end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     wanted = options.only or ["job", "move", "tests", "throughput"]
     with tempfile.TemporaryDirectory(prefix="mh-citus-") as temporary:
         Path(temporary).chmod(0o711)

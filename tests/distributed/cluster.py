@@ -5,6 +5,7 @@ Citus is no part of the hub. `build` compiles a source tree that the caller name
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -188,6 +189,7 @@ def _join(cluster: Cluster, name: str) -> None:
 
 def main(source: Path, folder: Path, workers: int) -> None:
     """Keep a cluster on until the standard input ends."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with running(build(source, folder), folder / "cluster", workers=workers) as cluster:
         sys.stdout.write(f"{cluster.nodes[0].url()}\n")
         sys.stdout.flush()

@@ -78,10 +78,10 @@ def test_the_second_look_finds_nothing_to_do(session: Session) -> None:
     for number in range(1, 10):
         factories.fact(session.end_user, f"Weighs {number}", importance=number / 10, mentions=number)
     rules, later = conf.hub_rules(), NOW + 100 * DAY
-    assert stored_scores.refresh([session.end_user_id], rules=rules, now=later) == 9
-    assert stored_scores.refresh([session.end_user_id], rules=rules, now=later) == 0
+    assert stored_scores.refresh(session.tenant, [session.end_user_id], rules=rules, now=later) == 9
+    assert stored_scores.refresh(session.tenant, [session.end_user_id], rules=rules, now=later) == 0
     # The next night's score is still near enough.
-    assert stored_scores.refresh([session.end_user_id], rules=rules, now=later + DAY) == 0
+    assert stored_scores.refresh(session.tenant, [session.end_user_id], rules=rules, now=later + DAY) == 0
 
 
 @pytest.mark.django_db(transaction=True)
@@ -90,7 +90,7 @@ def test_what_somebody_holds_is_left_to_him() -> None:
     taken, free = (factories.fact(person, text, importance=0.8) for text in ("Likes tea", "Likes jazz"))
     rules, later = conf.hub_rules(), NOW + 120 * DAY
     with held(lambda: Fact.objects.select_for_update(no_key=True).get(pk=taken.pk)):
-        assert stored_scores.refresh([person.pk], rules=rules, now=later) == 1
+        assert stored_scores.refresh(person.tenant, [person.pk], rules=rules, now=later) == 1
     assert [Fact.objects.get(pk=fact.pk).decay_score for fact in (taken, free)] == pytest.approx([0.8, 0.4])
 
 
@@ -103,7 +103,7 @@ def _recalled(given_memory: dict[str, Any]) -> datetime | None:
 
 
 def _holds(row: Fact | Episode, person: EndUser, rules: conf.Rules) -> None:
-    stored_scores.refresh([person.pk], rules=rules, now=NOW)
+    stored_scores.refresh(person.tenant, [person.pk], rules=rules, now=NOW)
     row.refresh_from_db()
     score, date = row.decay_score, row.forget_at
     row.refresh_decay(now=NOW, rules=rules)
