@@ -231,7 +231,7 @@ def _found(row: Sequence[Any], score: float | None = None) -> FoundItem:
     return FoundItem(namespace.split("."), key, json.loads(value), created_at, updated_at, score)
 
 
-def _refresh(viewer: Viewer, ids: Sequence[uuid.UUID]) -> None:
+def _refresh(viewer: StoreViewer, ids: Sequence[uuid.UUID]) -> None:
     if ids:
         with connection.cursor() as cursor:
             cursor.execute(_REFRESH, {"tenant": viewer.tenant.pk, "ids": list(ids)})
