@@ -314,6 +314,8 @@ SPECTACULAR_SETTINGS = {
         "GroupKind": ["team", "project", "household", "other"],
         "DreamStatus": ["running", "waiting", "applied", "unchanged", "declined", "restored", "failed"],
         "DreamEditStatus": ["waiting", "applied", "refused", "declined", "undone"],
+        "KeyState": ["active", "expired", "offboarded"],
+        "DeliveryState": ["waiting", "delivered", "failed"],
         "WorkStatus": ["idle", "pending", "running", "parked", "off"],
     },
 }

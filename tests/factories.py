@@ -13,7 +13,7 @@ from memories import conf
 from memories.audit import Actor
 from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
-from memories.curation.access.keys import create_api_key
+from memories.curation.access.keys import create_api_key, create_management_key
 from memories.graph import following, naming
 from memories.models import (
     ActorKind,
@@ -39,6 +39,7 @@ from memories.models import (
     GroupMember,
     IdempotencyRecord,
     LoggedContext,
+    ManagementKey,
     MemoryFile,
     MemoryGroup,
     Operator,
@@ -82,6 +83,12 @@ def set_numbers(owner: Tenant, **numbers: Any) -> None:
 def api_key(owner: Tenant, *, scopes: Sequence[str] = tuple(Scope.values), **over: Any) -> tuple[APIKey, str]:
     given = {"name": "test", "scopes": list(scopes), "actor": COMMAND, "now": NOW, **over}
     return create_api_key(tenant=owner, **given)
+
+
+def management_key(owner: Tenant | None = None, **over: Any) -> tuple[ManagementKey, str]:
+    """A management key of all tenants, or of one."""
+    given = {"name": "terraform", "gives": Scope.values, "actor": COMMAND, "now": NOW, "expires_at": None, **over}
+    return create_management_key(tenant=owner, **given)
 
 
 def end_user(owner: Tenant | None = None, **over: Any) -> EndUser:

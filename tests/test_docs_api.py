@@ -83,7 +83,7 @@ def test_the_curl_lines_work(settings: Any) -> None:
     lines = re.findall(r"^curl .*?(?=\n```)", TEXT, flags=re.MULTILINE | re.DOTALL)
     assert len(lines) == len(operations())
     for line in lines:
-        answer = _run(HubClient(plaintext), line, known)
+        answer = run_curl(HubClient(plaintext), line, known)
         assert 200 <= answer.status_code < 300, line
         if answer.status_code == 202 and "session" in answer.json() and "turns" in answer.json():
             known |= {"SESSION": answer.json()["session"]["id"], "TURN": answer.json()["turns"][0]["id"]}
@@ -93,7 +93,7 @@ def test_the_curl_lines_work(settings: Any) -> None:
             known["FACT"] = answer.json()["id"]
 
 
-def _run(client: HubClient, line: str, known: dict[str, str]) -> Any:
+def run_curl(client: HubClient, line: str, known: dict[str, str]) -> Any:
     """What curl would do, by way of the test client."""
     words = shlex.split(line)[1:]
     options: dict[str, list[str]] = {}

@@ -1,6 +1,7 @@
 """API keys: `Authorization: Bearer mh_<prefix>_<secret>`, or `X-API-Key` with the key alone.
 
-The key alone decides tenant and scopes."""
+The key alone decides tenant and scopes. A management key (`mhm_…`) is of no tenant and lets in to /management alone:
+the address names the tenant there, and nothing there has memories in it."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,10 +15,12 @@ from rest_framework.request import Request
 
 from memories.api.request_ids import request_id_of
 from memories.audit import Actor, kept_request_id
-from memories.curation.access.keys import authenticate_key
+from memories.curation.access.keys import authenticate_key, authenticate_management_key
 from memories.db import reach
-from memories.models import ActorKind, APIKey, Tenant
+from memories.models import ActorKind, APIKey, ManagementKey, Tenant
 from memories.telemetry import log_fields
+
+_UNKNOWN = "This API key is not known, or has expired or been revoked."
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,22 @@ class Caller:
         return bool(self.user_id or self.agent_id)
 
 
+@dataclass(frozen=True)
+class Manager:
+    """The management key that calls."""
+
+    key: ManagementKey
+    actor: Actor
+    is_authenticated: ClassVar[bool] = True
+
+
+# For whoever holds a key of the other kind.
+IS_MANAGEMENT_KEY = "This is a management key, which lets in to /api/v1/management alone. Use a key of the tenant."
+NO_MANAGEMENT_KEY = (
+    "This is a key of a tenant. /api/v1/management takes management keys (mhm_…), which the server makes."
+)
+
+
 def caller_of(request: Request) -> Caller | None:
     """The caller that KeyAuthentication found."""
     user: object = request.user
@@ -63,7 +82,9 @@ class KeyAuthentication(BaseAuthentication):
             return None
         key = known_key(plaintext)
         if key is None:
-            raise AuthenticationFailed("This API key is not known, or has expired or been revoked.")
+            if is_management_key(plaintext):
+                raise PermissionDenied(IS_MANAGEMENT_KEY, code="management_key")
+            raise AuthenticationFailed(_UNKNOWN)
         log_fields.note_tenant(key.tenant.slug)
         request._request.META[log_fields.ANSWERED_TENANT] = key.tenant.slug
         actor = Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=kept_request_id(request_id_of(request)))
@@ -85,6 +106,36 @@ def known_key(plaintext: str) -> APIKey | None:
     return key
 
 
+class ManagementAuthentication(BaseAuthentication):
+    """The key of a management call: one query per request."""
+
+    def authenticate(self, request: Request) -> tuple[Manager, ManagementKey] | None:
+        """The manager and the key; None without a header. Errors: AuthenticationFailed; PermissionDenied for a tenant's
+        key."""
+        plaintext = _plaintext_of(request)
+        if plaintext is None:
+            return None
+        with reach.everything():
+            key = authenticate_management_key(plaintext=plaintext, now=timezone.now())
+        if key is None:
+            if known_key(plaintext):
+                raise PermissionDenied(NO_MANAGEMENT_KEY, code="no_management_key")
+            raise AuthenticationFailed(_UNKNOWN)
+        # ManagementEndpoint narrows it to the tenant of the address.
+        reach.say(reach.of_one(key.tenant_id) if key.tenant_id else reach.EVERYTHING)
+        actor = Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=kept_request_id(request_id_of(request)))
+        return Manager(key=key, actor=actor), key
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="memory-hub"'
+
+
+def is_management_key(plaintext: str) -> bool:
+    """Whether a plaintext that is no tenant's key is a usable management key, to tell its holder so."""
+    with reach.everything():
+        return authenticate_management_key(plaintext=plaintext, now=timezone.now()) is not None
+
+
 def _plaintext_of(request: Request) -> str | None:
     """What stands where a key belongs: empty for another scheme, None without a header. Authorization comes first."""
     header = request.headers.get("Authorization")
@@ -93,6 +144,14 @@ def _plaintext_of(request: Request) -> str | None:
         return None if alone is None else alone.strip()
     scheme, _, plaintext = header.strip().partition(" ")
     return plaintext.strip() if scheme.lower() == "bearer" else ""
+
+
+class IsManager(BasePermission):
+    """Lets management keys in. What a key for one tenant reaches, ManagementEndpoint decides."""
+
+    def has_permission(self, request: Request, view: View) -> bool:
+        user: object = request.user
+        return isinstance(user, Manager)
 
 
 class HasScope(BasePermission):

@@ -17,15 +17,17 @@ from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from memories.api import bound
-from memories.api.authentication import Caller, caller_of
+from memories.api.authentication import Caller, IsManager, ManagementAuthentication, Manager, caller_of
 from memories.api.errors import faults_of
 from memories.api.pagination import NEWEST_FIRST, CursorPages
 from memories.api.parsers import accept_chunked, parameters, refuse_parameters
-from memories.api.throttles import KeyThrottle, rate_limit_headers
+from memories.api.throttles import KeyThrottle, ManagementThrottle, rate_limit_headers
 from memories.audit import Actor
 from memories.curation.statements.voices import WriteTrust, voice_of
-from memories.exceptions import InvalidInput
+from memories.db import reach
+from memories.exceptions import InvalidInput, NotFound
 from memories.models import Tenant
+from memories.telemetry import log_fields
 from memories.text.secrets import effort
 
 WITH_BODY = ("POST", "PUT", "PATCH")
@@ -49,14 +51,11 @@ class Negotiation(DefaultContentNegotiation):
         return super().select_renderer(request, renderers, format_suffix)
 
 
-class Endpoint(APIView):
-    """A view of version 1. Its methods are declared with `@operation`."""
+class AnyEndpoint(APIView):
+    """What endpoints for both kinds of keys have."""
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
-    throttle_classes = (KeyThrottle,)
     content_negotiation_class: type[BaseContentNegotiation] = Negotiation
-    # The fact that the answer shows, for the record that is kept under an Idempotency-Key.
-    subject_fact: UUID | None = None
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         with effort.bounded():
@@ -68,6 +67,69 @@ class Endpoint(APIView):
         operation = getattr(self, (request.method or "").lower(), None)
         if not getattr(operation, "takes_parameters", True):
             refuse_parameters(request._request)
+
+    @cached_property
+    def now(self) -> datetime:
+        """The moment of this request: one reading of the clock."""
+        return timezone.now()
+
+    def expected_version(self) -> int | None:
+        """The version that If-Match names; None without the header or for `*`. Errors: InvalidInput."""
+        text = (self.request.headers.get("If-Match") or "*").strip()
+        if text == "*":
+            return None
+        digits = text.removeprefix('"').removesuffix('"')
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+            raise InvalidInput.at("If-Match", 'Give one version as in the ETag, e.g. "3".')
+        return int(digits)
+
+    def body(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
+        """The validated body. Errors: those of the parser, ValidationError."""
+        given: dict[str, Any] = _reader(expected).run_validation(self.request.data)
+        return given
+
+    def query(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
+        """The validated query parameters. Errors: InvalidInput, each fault at the parameter's name."""
+        return _checked_query(expected, parameters(self.request._request))
+
+    def listed(
+        self,
+        rows: QuerySet[Any],
+        shown_by: type[Serializer[Any]],
+        *,
+        given: dict[str, Any],
+        ordering: Sequence[str] = NEWEST_FIRST,
+        **context: Any,
+    ) -> Response:
+        """The page of `rows` that the query asks for by `page_size` and `cursor`. `context` is for the serializer."""
+        pages = CursorPages(self.request, tenant_id=self.cursors_of(), ordering=ordering)
+        found, following, previous = pages.page(rows, size=given["page_size"], cursor=given.get("cursor"))
+        results = shown_by(found, many=True, context={"now": self.now, **context}).data
+        return Response({"next": following, "previous": previous, "results": results})
+
+    def cursors_of(self) -> UUID:
+        """Whose cursors those of its lists are."""
+        raise NotImplementedError
+
+    def shown(self, row: Model, shown_by: type[Serializer[Any]]) -> Any:
+        """One object as the answer shows it."""
+        return shown_by(row, context={"now": self.now}).data
+
+    def versioned(self, row: Any, shown_by: type[Serializer[Any]], *, status: int = 200) -> Response:
+        """One object with its version as ETag."""
+        return Response(self.shown(row, shown_by), status=status, headers={"ETag": f'"{row.version}"'})
+
+
+class Endpoint(AnyEndpoint):
+    """A view of version 1 for keys of tenants. Its methods are declared with `@operation`."""
+
+    throttle_classes = (KeyThrottle,)
+    # The fact that the answer shows, for the record that is kept under an Idempotency-Key.
+    subject_fact: UUID | None = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        operation = getattr(self, (request.method or "").lower(), None)
         if operation is not None:
             bound.guard(getattr(operation, "bound", None), self.caller, kwargs)
 
@@ -92,10 +154,8 @@ class Endpoint(APIView):
     def actor(self) -> Actor:
         return self.caller.actor
 
-    @cached_property
-    def now(self) -> datetime:
-        """The moment of this request: one reading of the clock."""
-        return timezone.now()
+    def cursors_of(self) -> UUID:
+        return self.tenant.pk
 
     @cached_property
     def subjects(self) -> set[UUID]:
@@ -105,16 +165,6 @@ class Endpoint(APIView):
     def voice(self, stated_by: str | None = None) -> WriteTrust:
         """Whose words the caller writes. The request can only lower it."""
         return voice_of(writes_as=self.caller.key.writes_as, stated_by=stated_by)
-
-    def expected_version(self) -> int | None:
-        """The version that If-Match names; None without the header or for `*`. Errors: InvalidInput."""
-        text = (self.request.headers.get("If-Match") or "*").strip()
-        if text == "*":
-            return None
-        digits = text.removeprefix('"').removesuffix('"')
-        if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
-            raise InvalidInput.at("If-Match", 'Give one version as in the ETag, e.g. "3".')
-        return int(digits)
 
     def body(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
         """The validated body. Errors: those of the parser, ValidationError, KeyBound."""
@@ -133,36 +183,63 @@ class Endpoint(APIView):
             body = self.request.data if self.request.method in WITH_BODY else None
             is_named = isinstance(body, Mapping) and "user_id" in body
             data = bound.complete(_reader(expected), data, self.caller, is_named=is_named)
-        serializer = expected(data=data)
-        if not serializer.is_valid():
-            faults = [replace(fault, pointer=fault.pointer.removeprefix("/")) for fault in faults_of(serializer.errors)]
-            raise InvalidInput(faults=faults)
-        given: dict[str, Any] = serializer.validated_data
+        given = _checked_query(expected, data)
         bound.hold(given, self.caller, at="")
         return given
 
-    def listed(
-        self,
-        rows: QuerySet[Any],
-        shown_by: type[Serializer[Any]],
-        *,
-        given: dict[str, Any],
-        ordering: Sequence[str] = NEWEST_FIRST,
-        **context: Any,
-    ) -> Response:
-        """The page of `rows` that the query asks for by `page_size` and `cursor`. `context` is for the serializer."""
-        pages = CursorPages(self.request, tenant_id=self.tenant.pk, ordering=ordering)
-        found, following, previous = pages.page(rows, size=given["page_size"], cursor=given.get("cursor"))
-        results = shown_by(found, many=True, context={"now": self.now, **context}).data
-        return Response({"next": following, "previous": previous, "results": results})
 
-    def shown(self, row: Model, shown_by: type[Serializer[Any]]) -> Any:
-        """One object as the answer shows it."""
-        return shown_by(row, context={"now": self.now}).data
+class ManagementEndpoint(AnyEndpoint):
+    """A view for management keys. The address names the tenant: the one exception to the rule that a key alone decides
+    it. A tenant that the key does not manage does not exist for it."""
 
-    def versioned(self, row: Any, shown_by: type[Serializer[Any]], *, status: int = 200) -> Response:
-        """One object with its version as ETag."""
-        return Response(self.shown(row, shown_by), status=status, headers={"ETag": f'"{row.version}"'})
+    authentication_classes = (ManagementAuthentication,)
+    permission_classes = (IsManager,)
+    throttle_classes = (ManagementThrottle,)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        # Some answers have a secret in them.
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    @cached_property
+    def manager(self) -> Manager:
+        user: object = self.request.user
+        if not isinstance(user, Manager):
+            raise TypeError("IsManager lets nobody in without a management key")
+        return user
+
+    @property
+    def actor(self) -> Actor:
+        return self.manager.actor
+
+    def tenants(self) -> QuerySet[Tenant]:
+        """Those that the key manages."""
+        own = self.manager.key.tenant_id
+        return Tenant.objects.filter(pk=own) if own else Tenant.objects.all()
+
+    @cached_property
+    def tenant(self) -> Tenant:
+        """The tenant of the address. Errors: NotFound."""
+        found = self.tenants().filter(slug=self.kwargs["slug"]).first()
+        if found is None:
+            raise NotFound
+        reach.say(reach.of_one(found.pk))
+        log_fields.note_tenant(found.slug)
+        self.request._request.META[log_fields.ANSWERED_TENANT] = found.slug
+        return found
+
+    def cursors_of(self) -> UUID:
+        return self.manager.key.pk
+
+
+def _checked_query(expected: type[Serializer[Any]], data: Any) -> dict[str, Any]:
+    serializer = expected(data=data)
+    if not serializer.is_valid():
+        faults = [replace(fault, pointer=fault.pointer.removeprefix("/")) for fault in faults_of(serializer.errors)]
+        raise InvalidInput(faults=faults)
+    given: dict[str, Any] = serializer.validated_data
+    return given
 
 
 @cache

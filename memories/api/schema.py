@@ -30,7 +30,7 @@ WITH_BODY = (Status.REQUEST_ENTITY_TOO_LARGE, Status.UNSUPPORTED_MEDIA_TYPE)
 MEANINGS: Mapping[int, str] = {
     Status.BAD_REQUEST: "The input is not valid; `errors` says where.",
     Status.UNAUTHORIZED: "The key is missing, not known, expired or revoked.",
-    Status.FORBIDDEN: "The key lacks the scope, or is for another person or agent (`key_bound`).",
+    Status.FORBIDDEN: "The key lacks the scope, is for another person or agent (`key_bound`), or is of the other kind.",
     Status.NOT_FOUND: "The object does not exist.",
     Status.NOT_ACCEPTABLE: "The Accept header does not take application/json.",
     Status.CONFLICT: "The current state of the object does not allow this, or the Idempotency-Key is still in use.",
@@ -87,6 +87,24 @@ class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call
         return [{name: []} for name in self.name]
 
 
+class ManagementScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How a management key is sent."""
+
+    target_class = "memories.api.authentication.ManagementAuthentication"
+    name = ["managementKey", "managementKeyAlone"]
+
+    def get_security_definition(self, auto_schema: Any) -> list[dict[str, str]]:
+        described = "A management key: `mhm_<prefix>_<secret>`."
+        return [
+            {"type": "http", "scheme": "bearer", "description": described},
+            {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": described},
+        ]
+
+    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[str]]]:
+        """Either of the two."""
+        return [{name: []} for name in self.name]
+
+
 def operation(
     operation_id: str,
     summary: str,
@@ -111,27 +129,72 @@ def operation(
         view = cast(View, idempotency.once(operation_id, view)) if idempotent else view
         view.scope = scope  # type: ignore[attr-defined]  # read by HasScope
         view.bound = bound  # type: ignore[attr-defined]  # read by Endpoint
-        view.takes_parameters = any(isinstance(one, type) for one in parameters)  # type: ignore[attr-defined]
-        refused = sorted({*ALWAYS, *problems, *(WITH_BODY if request else ()), *(WITH_KEY if idempotent else ())})
-        problem_answers = {
-            (status, MEDIA_TYPE): OpenApiResponse(ProblemSerializer, description=MEANINGS[status]) for status in refused
-        }
-        return extend_schema(
-            operation_id=operation_id,
-            summary=summary,
-            description=f"{description} Needs the scope `{scope}`.".strip(),
+        return _described(
+            view,
+            operation_id,
+            summary,
+            f"{description} Needs the scope `{scope}`.".strip(),
+            answers=answers,
             request=request,
-            parameters=[*parameters, *key_headers, _request_id(*answers, *refused)],
-            responses={**answers, **problem_answers},
-        )(view)
+            parameters=[*parameters, *key_headers],
+            problems=[*problems, *(WITH_KEY if idempotent else ())],
+        )
 
     return declare
+
+
+def management(
+    operation_id: str,
+    summary: str,
+    *,
+    answers: Mapping[int, Any],
+    request: Any = None,
+    parameters: Sequence[Any] = (),
+    problems: Sequence[int] = (),
+    description: str = "",
+) -> Callable[[View], View]:
+    """Declare a view's method as an operation for management keys."""
+    described = f"{description} Needs a management key.".strip()
+    given: dict[str, Any] = {"answers": answers, "request": request, "parameters": parameters, "problems": problems}
+    return lambda view: _described(view, operation_id, summary, described, **given)
+
+
+def _described(
+    view: View,
+    operation_id: str,
+    summary: str,
+    description: str,
+    *,
+    answers: Mapping[int, Any],
+    request: Any,
+    parameters: Sequence[Any],
+    problems: Sequence[int],
+) -> View:
+    view.takes_parameters = any(isinstance(one, type) for one in parameters)  # type: ignore[attr-defined]
+    refused = sorted({*ALWAYS, *problems, *(WITH_BODY if request else ())})
+    problem_answers = {
+        (status, MEDIA_TYPE): OpenApiResponse(ProblemSerializer, description=MEANINGS[status]) for status in refused
+    }
+    return extend_schema(
+        operation_id=operation_id,
+        summary=summary,
+        description=description,
+        request=request,
+        parameters=[*parameters, _request_id(*answers, *refused)],
+        responses={**answers, **problem_answers},
+    )(view)
 
 
 def if_match() -> OpenApiParameter:
     """The optional request header that protects somebody else's change from being overwritten."""
     detail = 'The version that you read, as in the ETag: `"3"`.'
     return OpenApiParameter("If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description=detail)
+
+
+def if_none_match() -> OpenApiParameter:
+    """The optional request header of a PUT that only makes."""
+    detail = "`*`: only make it; what is there already is refused."
+    return OpenApiParameter("If-None-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description=detail)
 
 
 def etag(*statuses: int) -> OpenApiParameter:

@@ -10,12 +10,14 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from memories import conf
-from memories.api.authentication import caller_of
+from memories.api.authentication import Manager, caller_of
 from memories.conf import Rate
 from memories.curation.access.throttles import Allowance, count_request
 
 # Per key, scope and process, where no setting names a limit. No process can answer more.
 GENEROUS = Rate(requests=60_000, seconds=60)
+# Of a management key, per process.
+MANAGEMENT = Rate(requests=600, seconds=60)
 
 
 class Tally:
@@ -67,6 +69,22 @@ class KeyThrottle(BaseThrottle):
         # No headers without a setting: another process counts another number.
         if conf.throttle(scope):
             request._request.rate_allowance = self._allowance  # type: ignore[attr-defined]
+        return self._allowance.allowed
+
+    def wait(self) -> float | None:
+        return self._allowance.reset if self._allowance else None
+
+
+class ManagementThrottle(BaseThrottle):
+    """Counts the requests of management keys in memory: there are few such keys, and tools do not hurry."""
+
+    _allowance: Allowance | None = None
+
+    def allow_request(self, request: Request, view: View) -> bool:
+        user: object = request.user
+        if not isinstance(user, Manager):
+            return True
+        self._allowance = TALLY.count(user.key.pk, "management", MANAGEMENT)
         return self._allowance.allowed
 
     def wait(self) -> float | None:

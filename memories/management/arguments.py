@@ -3,11 +3,14 @@
 from argparse import ArgumentTypeError
 from datetime import datetime
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from memories.models import Tenant
+from memories.models import APIKey, Scope, Tenant
+
+MOST_DAYS = 36_500
 
 
 def moment(text: str) -> datetime:
@@ -36,3 +39,28 @@ def tenant_of(slug: str) -> Tenant:
     if tenant is None:
         raise CommandError("--tenant: there is none such.")
     return tenant
+
+
+def days(text: str) -> int:
+    found = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= found <= MOST_DAYS:
+        raise ArgumentTypeError(f"{text!r} is no number of days from 0 to {MOST_DAYS}")
+    return found
+
+
+def scopes(text: str, *, option: str) -> list[str]:
+    """Scopes between commas. Errors: CommandError."""
+    found = [scope.strip() for scope in text.split(",") if scope.strip()]
+    unknown = sorted(set(found) - set(Scope.values))
+    if unknown or not found:
+        raise CommandError(f"{option} takes a comma-separated list of {', '.join(Scope.values)}; got {text!r}.")
+    return list(dict.fromkeys(found))
+
+
+def key_name(text: str) -> str:
+    """Errors: CommandError."""
+    try:
+        APIKey._meta.get_field("name").clean(text, None)
+    except ValidationError as error:
+        raise CommandError(f"--name: {' '.join(error.messages)}") from None
+    return text

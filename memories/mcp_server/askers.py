@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from memories import conf
 from memories.api import bound
-from memories.api.authentication import Caller, known_key
+from memories.api.authentication import IS_MANAGEMENT_KEY, Caller, is_management_key, known_key
 from memories.api.named import id_in, key_in
 from memories.api.v1.fields import AgentId, Identifier
 from memories.audit import Actor
@@ -59,6 +59,8 @@ def identify(headers: Mapping[str, str]) -> MCPCaller:
     """Check the key and whom it may name; `headers` by their lower-cased names. Errors: Refused."""
     key = known_key(key_in(headers))
     if key is None:
+        if is_management_key(key_in(headers)):
+            raise RefusedRequest(403, IS_MANAGEMENT_KEY)
         raise RefusedRequest(401, _UNKNOWN, {"www-authenticate": 'Bearer realm="memory-hub"'})
     caller = Caller(key=key, actor=Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=""))
     if not (key.user_id or conf.rules(key.tenant).mcp_tenant_keys):

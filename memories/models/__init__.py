@@ -1,6 +1,6 @@
 """Tables and their query vocabulary; one module per subject."""
 
-from memories.models.access.api_keys import APIKey, Scope, ThrottleCounter, WritesAs
+from memories.models.access.api_keys import APIKey, ManagementKey, Scope, ThrottleCounter, WritesAs
 from memories.models.access.idempotency import IdempotencyRecord
 from memories.models.access.operators import FailedSignIns, Language, Operator, OperatorMail, SavedFilter
 from memories.models.actors import ActorKind
@@ -126,6 +126,7 @@ __all__ = [
     "Language",
     "LanguageModel",
     "LoggedContext",
+    "ManagementKey",
     "MemoryFile",
     "MemoryFileQuerySet",
     "MemoryGroup",

@@ -4,7 +4,7 @@ They are not regular expressions, because they run on hostile text: no phrase ca
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -49,11 +49,23 @@ def _pattern(phrase: str) -> str:
 
 def parse(text: str) -> dict[str, list[str]]:
     """Phrases by kind from lines like `goal: our target is … this year`. Errors: ValueError, naming the line."""
+    return _gathered((line, f"Line {number}") for number, line in enumerate(text.splitlines(), start=1) if line.strip())
+
+
+def checked(phrases: Phrases) -> dict[str, list[str]]:
+    """The same from phrases by kind. Errors: ValueError, naming the kind's phrase by its number."""
+    return _gathered(
+        (f"{kind}: {phrase}", f"{kind} {number}")
+        for kind, said in phrases.items()
+        for number, phrase in enumerate(said, start=1)
+    )
+
+
+def _gathered(lines: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     phrases: dict[str, list[str]] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            kind, phrase = _parsed(line, f"Line {number}")
-            phrases.setdefault(kind, []).extend([phrase] if phrase not in phrases.get(kind, []) else [])
+    for line, where in lines:
+        kind, phrase = _parsed(line, where)
+        phrases.setdefault(kind, []).extend([phrase] if phrase not in phrases.get(kind, []) else [])
     if sum(map(len, phrases.values())) > MOST_PHRASES:
         raise ValueError(f"There may be at most {MOST_PHRASES} phrases.")
     return phrases

@@ -11,6 +11,7 @@ from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 BASE = "/api/v1"
+MANAGEMENT = f"{BASE}/management"
 PROBLEM = "application/problem+json"
 PROBLEM_MEMBERS = {"type", "title", "status", "detail", "instance", "code", "request_id", "errors"}
 PROBLEM_EXTRAS = {"existing_id", "occurrences", "newline_only", "occurrences_without_newline", "total_lines"}
@@ -25,7 +26,16 @@ def schema() -> dict[str, Any]:
 
 
 def operations() -> dict[str, tuple[str, str]]:
-    """operationId → (METHOD, path template)."""
+    """operationId → (METHOD, path template), of those for keys of tenants."""
+    return {name: found for name, found in all_operations().items() if not found[1].startswith(MANAGEMENT)}
+
+
+def management_operations() -> dict[str, tuple[str, str]]:
+    """Those for management keys."""
+    return {name: found for name, found in all_operations().items() if found[1].startswith(MANAGEMENT)}
+
+
+def all_operations() -> dict[str, tuple[str, str]]:
     return {
         found["operationId"]: (method.upper(), path)
         for path, item in schema()["paths"].items()
@@ -102,7 +112,7 @@ def hold_against_contract(method: str, path: str, response: Any) -> None:
 
 def _documented(method: str, path: str) -> dict[str, Any] | None:
     """The documented answers of the operation at this address."""
-    for known, (verb, template) in operations().items():
+    for known, (verb, template) in all_operations().items():
         if verb == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
             answers: dict[str, Any] = schema()["paths"][template][verb.lower()]["responses"]
             assert known

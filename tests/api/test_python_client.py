@@ -12,13 +12,17 @@ from typing import Any, Literal, NotRequired, Required, Union, get_args, get_ori
 import pytest
 from memoryhub_client import models
 from memoryhub_client._calls import HEADERS, Description, Listing, Operation, Unset
+from memoryhub_client.management import ManagementOperations
 from memoryhub_client.operations import Operations
 
 from tests.api.client import BASE, schema
 
 SOURCES = Path(__file__).parents[2] / "clients/python/src/memoryhub_client"
 DESCRIBED: dict[str, Any] = {
-    name: one for name, one in vars(Operations).items() if isinstance(one, Operation | Listing)
+    name: one
+    for group in (Operations, ManagementOperations)
+    for name, one in vars(group).items()
+    if isinstance(one, Operation | Listing)
 }
 # Schemas whose class has another name.
 NAMES = {"ContextAnswer": "Context", "Message": "ChatMessage", "Document": "MemoryDocument",

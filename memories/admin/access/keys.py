@@ -1,4 +1,5 @@
-"""API keys: created, rotated, extended and revoked, never edited. A plaintext is shown once, in the response itself."""
+"""API keys: created, rotated, extended and revoked, never edited. A plaintext is shown once, in the response itself.
+Management keys: revoked."""
 
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -29,11 +30,12 @@ from memories.curation.access.keys import (
     create_api_key,
     put_off_end,
     revoke_api_key,
+    revoke_management_key,
     rotate_api_key,
 )
 from memories.curation.people.external_ids import LONGEST_ID
 from memories.exceptions import Conflict, InvalidInput, MemoryHubError
-from memories.models import APIKey, MemoryOf, Operator, Scope, Tenant, WritesAs
+from memories.models import APIKey, ManagementKey, MemoryOf, Operator, Scope, Tenant, WritesAs
 from memories.models.people.people import NOBODY
 
 # Keys that expire within this time have a state of their own on pages.
@@ -302,6 +304,53 @@ class KeyPage(RecordPage):
         return page
 
 
+class RevokeManagementForm(VerbForm):
+    needs_fresh_password = True
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        revoke_management_key(key=self.record, actor=actor, now=now)
+        done = gettext("%(key)s is revoked. Requests with it now get 401.")
+        return done % {"key": self.record}
+
+
+class ManagementKeyPage(RecordPage):
+    """Management keys: listed and revoked here, made on the server alone."""
+
+    page_template = "memories/management_key.html"
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"revoke": RevokeManagementForm}
+    list_display = ("key", "manages", "gives_shown", "state", "expires", "used", "created")
+    list_select_related = ("tenant",)
+    search_fields = ("name", "prefix")
+    search_help_text = _("Search by name or prefix")
+    ordering = ("-created_at",)
+    expires = moment_column(_("Expires"), "expires_at")
+    used = moment_column(_("Last used"), "last_used_at")
+    created = moment_column(_("Created"), "created_at")
+    empty_title = _("No management keys yet")
+    empty_hint = _("Whoever runs the hub makes one on the server: manage.py create_management_key --name terraform")
+
+    @column(_("Key"))
+    def key(self, key: ManagementKey) -> Any:
+        return cells.two_lines(key.name, str(key))
+
+    @column(_("Manages"))
+    def manages(self, key: ManagementKey) -> str:
+        return key.tenant.slug if key.tenant else gettext("all tenants")
+
+    @column(_("Gives scopes"))
+    def gives_shown(self, key: ManagementKey) -> str:
+        return ", ".join(key.gives)
+
+    @column(_("State"), label=KINDS)
+    def state(self, key: ManagementKey) -> tuple[str, str]:
+        state = _shown_state(key, now=timezone.now())
+        return state, str(KEY_STATES[state])
+
+    def gather(self, request: HttpRequest, record: ManagementKey) -> dict[str, Any]:
+        state = _shown_state(record, now=timezone.now())
+        return {"key": record, "state": "active" if state == "expiring" else state, "state_shown": KEY_STATES[state]}
+
+
 def may_give(operator: Operator | AnonymousUser, scopes: list[str]) -> bool:
     """Whether the operator may do what a key with these scopes opens."""
     return Scope.PRIVACY not in scopes or operator.has_perm("memories.add_privacycase")
@@ -317,7 +366,7 @@ def _is_trusting(key: APIKey) -> bool:
     return bool(key.agent_id) and key.writes_as == WritesAs.USER
 
 
-def _shown_state(key: APIKey, *, now: datetime) -> str:
+def _shown_state(key: APIKey | ManagementKey, *, now: datetime) -> str:
     """active, expiring, expired or revoked."""
     if key.revoked_at:
         return "revoked"

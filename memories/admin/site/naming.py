@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from memories import models
 
 # Operators named these: their names are shown as written.
-NAMED = (models.APIKey, Group, models.Operator, models.Tenant)
+NAMED = (models.APIKey, Group, models.ManagementKey, models.Operator, models.Tenant)
 HEAD, TAIL = 4, 6
 
 

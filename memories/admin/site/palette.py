@@ -53,6 +53,7 @@ RECORDS: dict[type[Model], str] = {
     models.DecayPass: "auto_delete",
     models.PrivacyCase: "shield_person",
     models.APIKey: "key",
+    models.ManagementKey: "vpn_key",
     models.Tenant: "apps",
     models.Agent: "smart_toy",
     models.WebhookEndpoint: "webhook",

@@ -81,6 +81,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("Tenants"), "apps", "tenant"),
             _list(_("Agents"), "smart_toy", "agent"),
             _list(_("Webhooks"), "webhook", "webhookendpoint"),
+            _list(_("Management keys"), "vpn_key", "managementkey"),
             _list(_("Operators"), "badge", "operator"),
             _list(_("Roles"), "groups", "group", app="auth"),
         ),

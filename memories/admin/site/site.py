@@ -23,7 +23,7 @@ from unfold.sites import UnfoldAdminSite
 
 from memories import conf, models
 from memories.admin.access import fresh, identity, invitations, preferences, tenant_in_view
-from memories.admin.access.keys import KeyPage
+from memories.admin.access.keys import KeyPage, ManagementKeyPage
 from memories.admin.access.operators import GroupPage, OperatorPage
 from memories.admin.access.sign_in import SignInView
 from memories.admin.cases.pages import CasePage
@@ -75,6 +75,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.DecayPass, forgetting.DecayPassPage),
     (models.PrivacyCase, CasePage),
     (models.APIKey, KeyPage),
+    (models.ManagementKey, ManagementKeyPage),
     (models.Tenant, TenantPage),
     (models.Agent, AgentPage),
     (models.WebhookEndpoint, WebhookPage),

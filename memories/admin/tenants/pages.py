@@ -20,7 +20,7 @@ from memories.admin.tenants.numbers import number_fields, number_groups, numbers
 from memories.admin.tenants.off_boarding import OffBoardingPage
 from memories.admin.tenants.overview import overview
 from memories.curation.marks import mark_of
-from memories.curation.tenants.settings import save_tenant
+from memories.curation.tenants.settings import SETTINGS, save_tenant
 from memories.models import Operator, Tenant
 from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS, is_pattern
 from memories.text.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
@@ -28,11 +28,6 @@ from memories.text.signals import KINDS
 
 # The verb removes secrets from these fields.
 REDACTED = ("name", "extraction_guidance", "signal_phrases", "file_seed", "dream_guide")
-# Fields of the form that somebody else may have changed meanwhile.
-SEEN = (
-    "name", "time_zone", "language", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases",
-    "memory_of", "context_log", "file_seed", "dream_guide", "dream_model", "person_namespaces", "numbers",
-)  # fmt: skip
 
 
 class TenantForm(forms.ModelForm[Tenant]):
@@ -68,7 +63,7 @@ class TenantForm(forms.ModelForm[Tenant]):
         self.fields.update(number_fields(conf.hub_rules(), own))
         self.initial.update(values_of(own))
         self.fields["seen"] = forms.CharField(required=False, widget=forms.HiddenInput)
-        self.initial["seen"] = mark_of(self.instance, SEEN)
+        self.initial["seen"] = mark_of(self.instance, SETTINGS)
 
     def clean_time_zone(self) -> str:
         name: str = self.cleaned_data["time_zone"]
@@ -92,9 +87,9 @@ class TenantForm(forms.ModelForm[Tenant]):
         data = super().clean() or self.cleaned_data
         # The lock lasts until the end of the request: nobody can change the row between this check and the save.
         current = Tenant.objects.select_for_update().filter(pk=self.instance.pk).first()
-        if data.get("seen") and current and mark_of(current, SEEN) != data["seen"]:
+        if data.get("seen") and current and mark_of(current, SETTINGS) != data["seen"]:
             self.add_error(None, LOOK_AGAIN)
-            self.initial["seen"] = mark_of(current, SEEN)
+            self.initial["seen"] = mark_of(current, SETTINGS)
             show_again(self)
         self.instance.numbers = numbers_of(data)
         for name, why in conf.contradictions(conf.rules(self.instance)):

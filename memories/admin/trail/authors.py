@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from memories.models import ActorKind, APIKey, Operator
+from memories.models import ActorKind, APIKey, ManagementKey, Operator
 
 
 class Signed(Protocol):
@@ -17,9 +17,12 @@ class Signed(Protocol):
 
 
 def names_of(rows: Iterable[Signed]) -> dict[str, str]:
-    """Actor id → name of the operator or key, in two queries."""
+    """Actor id → name of the operator or key, in three queries at most."""
     signed = list(rows)
     ids = {kind: {row.actor_id for row in signed if row.actor_kind == kind and row.actor_id} for kind in ActorKind}
     operators = Operator.objects.filter(pk__in=ids[ActorKind.OPERATOR])
     keys = APIKey.objects.filter(pk__in=ids[ActorKind.KEY])
-    return {str(operator.pk): operator.username for operator in operators} | {str(key.pk): str(key) for key in keys}
+    names = {str(operator.pk): operator.username for operator in operators} | {str(key.pk): str(key) for key in keys}
+    if others := ids[ActorKind.KEY] - names.keys():
+        names |= {str(key.pk): str(key) for key in ManagementKey.objects.filter(pk__in=others)}
+    return names

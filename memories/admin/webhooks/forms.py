@@ -17,7 +17,7 @@ from memories.admin.site.page import VerbForm
 from memories.audit import Actor
 from memories.curation.tenants import webhooks
 from memories.curation.tenants.webhooks import WebhookSettings
-from memories.exceptions import InvalidInput, MemoryHubError
+from memories.exceptions import MemoryHubError
 from memories.llm.addresses import LONGEST_ADDRESS
 from memories.models import Event, Operator, WebhookEndpoint
 from memories.models.webhooks import BY_HAND, LONGEST_NAME
@@ -62,7 +62,7 @@ class WebhookForm(_SettingsFields):
         self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]  # of a choice of rows
 
     def refuse(self, error: MemoryHubError) -> None:
-        if isinstance(error, InvalidInput):
+        if error.faults:
             for fault in error.faults:
                 self.add_error(fault.pointer, fault.detail)
         else:
@@ -85,7 +85,7 @@ class ChangeForm(_SettingsFields, VerbForm):
         return gettext("The webhook is changed.")
 
     def refuse(self, error: MemoryHubError) -> None:
-        if isinstance(error, InvalidInput):
+        if error.faults:
             for fault in error.faults:
                 self.add_error(fault.pointer, fault.detail)
         else:

@@ -43,6 +43,22 @@ from memories.api.v1.groups.views import (
     GroupsView,
     GroupView,
 )
+from memories.api.v1.management.views import (
+    KeyRotationView,
+    SendingAgainView,
+    TakeBackView,
+    TenantKeysView,
+    TenantKeyView,
+    TenantsView,
+    TenantView,
+    WebhookDeliveriesView,
+    WebhookDisablingView,
+    WebhookEnablingView,
+    WebhookRotationView,
+    WebhooksView,
+    WebhookTestView,
+    WebhookView,
+)
 from memories.api.v1.memory.views import MemoryView
 from memories.api.v1.people.views import PeopleView, PersonView
 from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView, PrivacyRequestView
@@ -51,6 +67,9 @@ from memories.api.v1.search.views import SearchView
 from memories.api.v1.sessions.views import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
 from memories.api.v1.store.views import BatchView, ItemsSearchView, ItemsView, NamespacesView
 from memories.api.v1.turns.views import BulkTurnsView, TurnRedactionView, TurnsView, TurnView
+
+_TENANT = "management/tenants/<slug:slug>"
+_WEBHOOK = f"{_TENANT}/webhooks/<uuid:webhook_id>"
 
 # Looked through from the top: what agents ask most comes first.
 urlpatterns = [
@@ -120,4 +139,18 @@ urlpatterns = [
     path("store/namespaces", NamespacesView.as_view()),
     path("store/batch", BatchView.as_view()),
     path("privacy/requests/<uuid:case_id>/export", PrivacyExportView.as_view()),
+    path("management/tenants", TenantsView.as_view()),
+    path(_TENANT, TenantView.as_view()),
+    path(f"{_TENANT}/take-back", TakeBackView.as_view()),
+    path(f"{_TENANT}/keys", TenantKeysView.as_view()),
+    path(f"{_TENANT}/keys/<uuid:key_id>", TenantKeyView.as_view()),
+    path(f"{_TENANT}/keys/<uuid:key_id>/rotate", KeyRotationView.as_view()),
+    path(f"{_TENANT}/webhooks", WebhooksView.as_view()),
+    path(_WEBHOOK, WebhookView.as_view()),
+    path(f"{_WEBHOOK}/rotate", WebhookRotationView.as_view()),
+    path(f"{_WEBHOOK}/disable", WebhookDisablingView.as_view()),
+    path(f"{_WEBHOOK}/enable", WebhookEnablingView.as_view()),
+    path(f"{_WEBHOOK}/test", WebhookTestView.as_view()),
+    path(f"{_WEBHOOK}/send-again", SendingAgainView.as_view()),
+    path(f"{_WEBHOOK}/deliveries", WebhookDeliveriesView.as_view()),
 ]

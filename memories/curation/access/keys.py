@@ -3,11 +3,12 @@
 import hashlib
 import hmac
 import secrets
+import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
@@ -16,9 +17,14 @@ from memories.audit import Actor
 from memories.capture import get_or_create
 from memories.curation.people.external_ids import LONGEST_ID, check_id
 from memories.exceptions import Conflict, InvalidInput, PersonRestricted, PreconditionFailed
-from memories.models import APIKey, EndUser, Tenant, WritesAs
+from memories.invisible import strip_invisible
+from memories.models import APIKey, EndUser, ManagementKey, Scope, Tenant, WritesAs
 from memories.models.hand_written import columns_of, first, read, selected
+from memories.text.secrets.redaction import redact_text
 
+# What a key begins with: those of tenants, and management keys.
+OF_TENANT, OF_MANAGEMENT = "mh", "mhm"
+LONGEST_NAME = 100
 PREFIX_LENGTH = 10
 SECRET_BYTES = 32
 # A write per request would cost more than the request; five minutes are exact enough to find unused keys.
@@ -87,15 +93,15 @@ def create_api_key(
     now: datetime,
     expires_at: datetime | None = None,
     binding: Binding = UNBOUND,
+    key_id: uuid.UUID | None = None,
 ) -> tuple[APIKey, str]:
     """Make a key; the second value is the plaintext `mh_<prefix>_<secret>`, which is stored nowhere.
 
-    Errors: InvalidInput (the binding's ids), Conflict when the tenant is off-boarded; PersonRestricted and Erased for
-    the person to whom it would be bound.
+    With a `key_id` it is made once. Errors: InvalidInput (the binding's ids), Conflict when the tenant is off-boarded
+    or there is a key with this id; PersonRestricted and Erased for the person to whom it would be bound.
     """
     bound = binding.columns()
-    prefix = "".join(secrets.choice(_LETTERS) for _ in range(PREFIX_LENGTH))
-    plaintext = f"mh_{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    prefix, plaintext = _new_plaintext(OF_TENANT)
     with transaction.atomic():
         # Locked, a tenant cannot be off-boarded past a key that is being made.
         if Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk).offboarded_at:
@@ -106,9 +112,9 @@ def create_api_key(
             if EndUser.objects.called(tenant, binding.user_id).exclude(restricted_at=None).exists():
                 raise PersonRestricted
             get_or_create.refuse_erased(tenant, binding.user_id)
-        key = APIKey.objects.create(
+        key = APIKey(
             tenant=tenant,
-            name=name,
+            name=_clean_name(name),
             prefix=prefix,
             digest=_digest(plaintext),
             scopes=scopes,
@@ -116,22 +122,62 @@ def create_api_key(
             expires_at=expires_at,
             **bound,
         )
+        if key_id:
+            key.pk = key_id
+        _insert(key)
         audit.record(actor=actor, verb="create", target=key, object_id=key.pk, tenant=tenant, now=now)
     return key, plaintext
 
 
-def authenticate_key(*, plaintext: str, now: datetime) -> APIKey | None:
-    """The usable key with this plaintext, its tenant joined, or None; one query."""
-    marker, _, rest = plaintext.partition("_")
-    prefix, _, secret = rest.partition("_")
-    if marker != "mh" or not secret or len(prefix) != PREFIX_LENGTH or not set(prefix) <= set(_LETTERS):
+def create_management_key(
+    *, name: str, tenant: Tenant | None, gives: list[str], actor: Actor, now: datetime, expires_at: datetime | None
+) -> tuple[ManagementKey, str]:
+    """Make a management key, of all tenants or of one; the second value is the plaintext `mhm_<prefix>_<secret>`.
+
+    For a command on the server alone: no key of any kind makes one.
+    """
+    prefix, plaintext = _new_plaintext(OF_MANAGEMENT)
+    with transaction.atomic():
+        key = ManagementKey.objects.create(
+            tenant=tenant,
+            name=_clean_name(name),
+            prefix=prefix,
+            digest=_digest(plaintext),
+            gives=[scope for scope in Scope.values if scope in gives],
+            created_at=now,
+            expires_at=expires_at,
+        )
+        audit.record(actor=actor, verb="create", target=key, object_id=key.pk, tenant=tenant, now=now)
+    return key, plaintext
+
+
+def authenticate_management_key(*, plaintext: str, now: datetime) -> ManagementKey | None:
+    """The usable management key with this plaintext, or None; one query."""
+    prefix = _prefix_of(plaintext, OF_MANAGEMENT)
+    if not prefix:
         return None
-    key = _usable_key(prefix=prefix, now=now)
+    usable = ManagementKey.objects.select_related("tenant").filter(_unexpired(now), prefix=prefix, revoked_at=None)
+    key = usable.first()
     if key is None or not hmac.compare_digest(_digest(plaintext), bytes(key.digest)):
         return None
-    if key.last_used_at is None or now - key.last_used_at >= LAST_USED_STEP:
-        stale = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_STEP)
-        APIKey.objects.filter(stale, pk=key.pk).update(last_used_at=now)
+    _note_use(key, now=now)
+    return key
+
+
+def revoke_management_key(*, key: ManagementKey, actor: Actor, now: datetime) -> None:
+    """Refuse the key from now on; a second time changes nothing. The keys that it made stay."""
+    with transaction.atomic():
+        if ManagementKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now):
+            audit.record(actor=actor, verb="revoke", target=key, object_id=key.pk, tenant=key.tenant, now=now)
+
+
+def authenticate_key(*, plaintext: str, now: datetime) -> APIKey | None:
+    """The usable key with this plaintext, its tenant joined, or None; one query."""
+    prefix = _prefix_of(plaintext, OF_TENANT)
+    key = _usable_key(prefix=prefix, now=now) if prefix else None
+    if key is None or not hmac.compare_digest(_digest(plaintext), bytes(key.digest)):
+        return None
+    _note_use(key, now=now)
     return key
 
 
@@ -188,6 +234,45 @@ def revoke_api_key(*, key: APIKey, actor: Actor, now: datetime) -> None:
     with transaction.atomic():
         if APIKey.objects.filter(unrevoked, pk=key.pk).update(revoked_at=now, revoked_with_tenant=False):
             audit.record(actor=actor, verb="revoke", target=key, object_id=key.pk, tenant=key.tenant, now=now)
+
+
+def _new_plaintext(marker: str) -> tuple[str, str]:
+    """A prefix, and the plaintext that begins with it."""
+    prefix = "".join(secrets.choice(_LETTERS) for _ in range(PREFIX_LENGTH))
+    return prefix, f"{marker}_{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
+
+
+def _prefix_of(plaintext: str, marker: str) -> str:
+    """The prefix of a key of this kind; empty for anything else."""
+    given, _, rest = plaintext.partition("_")
+    prefix, _, secret = rest.partition("_")
+    fits = given == marker and secret and len(prefix) == PREFIX_LENGTH and set(prefix) <= set(_LETTERS)
+    return prefix if fits else ""
+
+
+def _note_use(key: APIKey | ManagementKey, *, now: datetime) -> None:
+    if key.last_used_at is None or now - key.last_used_at >= LAST_USED_STEP:
+        stale = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_STEP)
+        type(key)._default_manager.filter(stale, pk=key.pk).update(last_used_at=now)
+
+
+def _unexpired(now: datetime) -> Q:
+    return Q(expires_at=None) | Q(expires_at__gt=now)
+
+
+def _clean_name(name: str) -> str:
+    """People paste keys where a name belongs, and every page shows names."""
+    return redact_text(strip_invisible(name).strip())[0][:LONGEST_NAME]
+
+
+def _insert(key: APIKey) -> None:
+    try:
+        # A savepoint: two can make a key with the same id at once, for different tenants.
+        with transaction.atomic():
+            key.save(force_insert=True)
+    except IntegrityError:
+        # Perhaps another tenant's, which this statement may not look at.
+        raise Conflict(_("There is a key with this id. Its secret was shown once: rotate it.")) from None
 
 
 def _locked(key: APIKey) -> APIKey:

@@ -41,18 +41,18 @@ def preview_off_boarding(tenant: Tenant, *, now: datetime) -> OffBoarding:
     )
 
 
-def off_board_tenant(*, tenant_id: uuid.UUID, expected_keys: int, actor: Actor, now: datetime) -> Tenant:
+def off_board_tenant(*, tenant_id: uuid.UUID, expected_keys: int | None, actor: Actor, now: datetime) -> Tenant:
     """Switch the tenant's capture and serve off and revoke its keys, all at once.
 
-    `expected_keys`: the number that the operator saw. Errors: NotFound; Conflict when it is off-boarded already;
-    PreconditionFailed when there are more or fewer keys by now.
+    `expected_keys`: the number that the operator saw, None for a tool that saw none. Errors: NotFound; Conflict when it
+    is off-boarded already; PreconditionFailed when there are more or fewer keys by now.
     """
     with transaction.atomic():
         tenant = _locked(tenant_id)
         if tenant.offboarded_at:
             raise Conflict(_("This tenant is off-boarded already."))
         revoked = _usable(tenant, now=now).update(revoked_at=now, revoked_with_tenant=True)
-        if revoked != expected_keys:
+        if expected_keys is not None and revoked != expected_keys:
             raise PreconditionFailed
         tenant.before_offboarding = {"capture": tenant.capture, "serve": tenant.serve}
         tenant.capture = tenant.serve = False

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit, conf
 from memories.audit import Actor
-from memories.exceptions import Conflict, InvalidInput, NotFound, PreconditionFailed
+from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PreconditionFailed
 from memories.invisible import strip_invisible
 from memories.llm.addresses import AddressRefused, check_address
 from memories.models import Event, Tenant, WebhookDelivery, WebhookEndpoint
@@ -26,7 +26,7 @@ from memories.webhooks import delivering, messages
 MOST_OF_TENANT = 10
 # So long the secret before the last rotation signs, too.
 BOTH_SIGN = timedelta(days=1)
-_SUBSCRIBED = frozenset(Event.values) - frozenset(BY_HAND)
+SUBSCRIBED = frozenset(Event.values) - frozenset(BY_HAND)
 
 Reason, State = WebhookEndpoint.Reason, WebhookDelivery.State
 
@@ -65,15 +65,16 @@ def add_webhook(
 
 
 def change_webhook(
-    *, webhook_id: uuid.UUID, settings: WebhookSettings, expected_version: int, actor: Actor, now: datetime
+    *, webhook_id: uuid.UUID, settings: WebhookSettings, expected_version: int | None, actor: Actor, now: datetime
 ) -> WebhookEndpoint:
     """Store what the endpoint is told, and where. What waits goes to the new address.
 
-    Errors: InvalidInput; NotFound; PreconditionFailed when somebody changed it meanwhile.
+    Errors: InvalidInput; NotFound; Conflict (the tenant has the address already); PreconditionFailed when somebody
+    changed it meanwhile.
     """
     _take(WebhookEndpoint(), settings)
     with _changing(webhook_id, "update", actor, now) as (row, _tenant):
-        if row.version != expected_version:
+        if expected_version is not None and row.version != expected_version:
             raise PreconditionFailed
         _set(row, settings)
         _check_alone(row)
@@ -225,7 +226,7 @@ def _take(row: WebhookEndpoint, settings: WebhookSettings) -> None:
     _set(row, settings)
     if not row.name:
         raise InvalidInput.at("name", _("Enter a name."))
-    if not row.events or not set(row.events) <= _SUBSCRIBED:
+    if not row.events or not set(row.events) <= SUBSCRIBED:
         raise InvalidInput.at("events", _("Choose at least one event."))
     try:
         check_address(row.url)
@@ -240,7 +241,8 @@ def _set(row: WebhookEndpoint, settings: WebhookSettings) -> None:
 
 def _check_alone(row: WebhookEndpoint) -> None:
     if WebhookEndpoint.objects.filter(tenant=row.tenant_id, url=row.url).exclude(pk=row.pk).exists():
-        raise InvalidInput.at("url", _("The tenant has a webhook with this address."))
+        taken = _("The tenant has a webhook with this address.")
+        raise Conflict(taken, faults=[Fault("url", "taken", taken)])
 
 
 def _check_enabled(row: WebhookEndpoint) -> None:

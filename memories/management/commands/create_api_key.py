@@ -1,6 +1,6 @@
 """`manage.py create_api_key`: makes an API key and prints nothing else on standard output."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
@@ -12,10 +12,8 @@ from memories.audit import Actor
 from memories.curation.access.keys import DEFAULT_DAYS, Binding, create_api_key
 from memories.curation.tenants.settings import save_tenant
 from memories.exceptions import Conflict, Erased, InvalidInput, PersonRestricted
-from memories.management.arguments import external_id
-from memories.models import ActorKind, APIKey, MemoryOf, Scope, Tenant, WritesAs
-
-MOST_DAYS = 36_500
+from memories.management.arguments import days, external_id, key_name, scopes
+from memories.models import ActorKind, MemoryOf, Scope, Tenant, WritesAs
 
 
 class Command(BaseCommand):
@@ -27,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="", help="What will use it.")
         parser.add_argument(
             "--expires-days",
-            type=_days,
+            type=days,
             default=DEFAULT_DAYS,
             help="After how many days it is refused (%(default)s); 0: never.",
         )
@@ -46,7 +44,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        scopes, name = _scopes(options["scopes"]), _name(options["name"])
+        given, name = scopes(options["scopes"], option="--scopes"), key_name(options["name"])
         binding = _binding(options)
         now, actor = timezone.now(), Actor(kind=ActorKind.COMMAND)
         tenant = Tenant.objects.filter(slug=options["tenant"]).first()
@@ -56,30 +54,15 @@ class Command(BaseCommand):
             _, plaintext = create_api_key(
                 tenant=tenant,
                 name=name,
-                scopes=scopes,
+                scopes=given,
                 actor=actor,
                 now=now,
-                expires_at=now + timedelta(days=days) if (days := options["expires_days"]) else None,
+                expires_at=now + timedelta(days=valid) if (valid := options["expires_days"]) else None,
                 binding=binding,
             )
         except (Conflict, Erased, PersonRestricted) as error:
             raise CommandError(error.detail) from None
         self.stdout.write(plaintext)
-
-
-def _days(text: str) -> int:
-    days = int(text) if text.isascii() and text.isdigit() else -1
-    if not 0 <= days <= MOST_DAYS:
-        raise ArgumentTypeError(f"{text!r} is no number of days from 0 to {MOST_DAYS}")
-    return days
-
-
-def _scopes(text: str) -> list[str]:
-    scopes = [scope.strip() for scope in text.split(",") if scope.strip()]
-    unknown = sorted(set(scopes) - set(Scope.values))
-    if unknown or not scopes:
-        raise CommandError(f"--scopes takes a comma-separated list of {', '.join(Scope.values)}; got {text!r}.")
-    return list(dict.fromkeys(scopes))
 
 
 def _binding(options: dict[str, Any]) -> Binding:
@@ -97,12 +80,4 @@ def _slug(text: str) -> str:
         Tenant._meta.get_field("slug").clean(text, None)
     except ValidationError:
         raise CommandError(f"--tenant takes a slug of 1 to 63 letters, digits, - and _; got {text!r}.") from None
-    return text
-
-
-def _name(text: str) -> str:
-    try:
-        APIKey._meta.get_field("name").clean(text, None)
-    except ValidationError as error:
-        raise CommandError(f"--name: {' '.join(error.messages)}") from None
     return text

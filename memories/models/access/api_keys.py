@@ -1,4 +1,5 @@
-"""API keys: a public prefix and the SHA-256 of the secret, which is shown once and never stored; their throttles."""
+"""API keys and management keys: a public prefix and the SHA-256 of the secret, which is shown once and never stored.
+The throttles of API keys."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -93,6 +94,51 @@ class APIKey(models.Model):
 
     def __str__(self) -> str:
         return f"mh_{self.prefix}_…"
+
+
+def ordinary_scopes() -> list[str]:
+    """What a management key may give the keys that it makes, unless it was made otherwise."""
+    return [Scope.INGEST, Scope.READ, Scope.WRITE]
+
+
+class ManagementKey(models.Model):
+    """A key of its own kind: it manages tenants, their keys, settings and webhooks, and reads no memory.
+
+    Only the server makes one (`manage.py create_management_key`).
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(
+        Tenant,
+        verbose_name=_("tenant"),
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        editable=False,
+        help_text="The only tenant that it manages; none: all of them, and it can make new ones.",
+    )
+    name = models.CharField(_("name"), max_length=100, editable=False, help_text="What uses it, e.g. terraform.")
+    prefix = models.CharField(max_length=16, unique=True, editable=False)
+    digest = models.BinaryField(max_length=32, editable=False)
+    gives = ArrayField(
+        models.CharField(max_length=16, choices=Scope.choices),
+        default=ordinary_scopes,
+        editable=False,
+        help_text="Scopes that it may give to the keys that it makes.",
+    )
+    created_at = models.DateTimeField(_("created"), editable=False)
+    expires_at = models.DateTimeField(null=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, editable=False)
+    last_used_at = models.DateTimeField(null=True, editable=False, help_text="To the nearest five minutes.")
+
+    class Meta:
+        ordering = ["-created_at"]
+        default_permissions = ("view", "change")
+        verbose_name = _("management key")
+        verbose_name_plural = _("management keys")
+
+    def __str__(self) -> str:
+        return f"mhm_{self.prefix}_…"
 
 
 class ThrottleCounter(models.Model):

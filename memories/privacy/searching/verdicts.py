@@ -84,6 +84,7 @@ REPORTED: dict[str, tuple[TraceKind, ...]] = {
     "memories.Tenant.name": _NAMED,
     "memories.Tenant.time_zone": _NAMED,
     "memories.APIKey.name": _NAMED,
+    "memories.ManagementKey.name": _NAMED,
     # An agent of the application, whom the person spoke with, too.
     "memories.APIKey.agent_id": _ANY,
     # An agent that others speak with, or one for which operators have set something.

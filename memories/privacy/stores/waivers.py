@@ -70,6 +70,7 @@ WAIVERS = (
         "names an application's key and agent, written by staff",
         ("name", "prefix", "digest", "scopes", "agent_id", "writes_as", "speaks_for_user", "memory_of"),
     ),
+    Waiver("memories.ManagementKey", "names a tool's key, written by staff"),
     Waiver("memories.Agent", "guidance for the model, written by staff or the application", ("guidance",)),
     Waiver("memories.Agent", _CODES, ("extraction_off_by", "recall_off_by", "guidance_by")),
     Waiver("memories.Operator", "staff, not people being remembered"),

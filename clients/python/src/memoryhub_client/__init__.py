@@ -10,7 +10,7 @@ with MemoryHub(key) as hub:
 from memoryhub_client import models
 from memoryhub_client._calls import UNSET
 from memoryhub_client._retrying import Retries
-from memoryhub_client.client import AsyncMemoryHub, AsyncPages, MemoryHub, Pages
+from memoryhub_client.client import AsyncHubManagement, AsyncMemoryHub, AsyncPages, HubManagement, MemoryHub, Pages
 from memoryhub_client.errors import (
     BadRequestError,
     ConflictError,
@@ -35,6 +35,7 @@ from memoryhub_client.errors import (
 
 __all__ = [
     "UNSET",
+    "AsyncHubManagement",
     "AsyncMemoryHub",
     "AsyncPages",
     "BadRequestError",
@@ -43,6 +44,7 @@ __all__ = [
     "Fault",
     "ForbiddenError",
     "GoneError",
+    "HubManagement",
     "IdempotencyKeyReusedError",
     "MemoryHub",
     "MemoryHubError",

@@ -38,11 +38,11 @@ from memoryhub_client.errors import UnexpectedAnswerError
 from memoryhub_client.models import Page
 
 if TYPE_CHECKING:
-    from memoryhub_client.client import AsyncMemoryHub, AsyncPages, MemoryHub, Pages
+    from memoryhub_client.client import AsyncHub, AsyncPages, Hub, Pages
 
 P = ParamSpec("P")
 T = TypeVar("T")
-HEADERS = {"if_match": "If-Match", "idempotency_key": "Idempotency-Key"}
+HEADERS = {"if_match": "If-Match", "if_none_match": "If-None-Match", "idempotency_key": "Idempotency-Key"}
 BASE = "/api/v1"
 
 
@@ -87,6 +87,8 @@ class Description:
     # Whether it can be repeated although it is a POST without an idempotency key (it only reads), or cannot although
     # it is a GET (it can be taken once).
     repeatable: bool | None = None
+    # Of a body that is no change: arguments whose None says something. Elsewhere it leaves them out.
+    nulls: frozenset[str] = frozenset()
 
     def place_of(self, argument: str) -> str:
         """`path`, `header`, `query` or `body`."""
@@ -115,7 +117,8 @@ class _Described(Generic[P, T]):
         whole = arguments.pop(self.description.document, None) or {}
         for name, value in list(arguments.items())[1:]:
             place = self.description.place_of(name)
-            if value is UNSET or (value is None and not (place == "body" and self.description.method == "PATCH")):
+            says_none = place == "body" and (self.description.method == "PATCH" or name in self.description.nulls)
+            if value is UNSET or (value is None and not says_none):
                 continue
             placed[place][self.description.named.get(name, name)] = value
         return self._call(placed, whole)
@@ -130,7 +133,7 @@ class _Described(Generic[P, T]):
             headers["Content-Type"] = "application/json"
             body = _json({**whole, **placed["body"]})
         # The answer to a change that arrived and bumped the version would be a mismatch the second time.
-        safe = keyed or (described.method != "POST" and "If-Match" not in headers)
+        safe = keyed or (described.method != "POST" and not headers.keys() & {"If-Match", "If-None-Match"})
         repeatable = safe if described.repeatable is None else described.repeatable
         path = BASE + described.path.format(**{name: quote(str(one), safe="") for name, one in placed["path"].items()})
         return PreparedRequest(described.method, path, _query(placed["query"]), headers, body, repeatable)
@@ -142,9 +145,9 @@ class Operation(_Described[P, T]):
     @overload
     def __get__(self, client: None, owner: type) -> "Operation[P, T]": ...
     @overload
-    def __get__(self, client: "MemoryHub", owner: type) -> Callable[P, T]: ...
+    def __get__(self, client: "Hub", owner: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: "AsyncMemoryHub", owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: "AsyncHub", owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
     def __get__(self, client: Any, owner: type) -> Any:
         if client is None:
             return self
@@ -168,9 +171,9 @@ class Listing(_Described[P, T]):
     @overload
     def __get__(self, client: None, owner: type) -> "Listing[P, T]": ...
     @overload
-    def __get__(self, client: "MemoryHub", owner: type) -> "Callable[P, Pages[T]]": ...
+    def __get__(self, client: "Hub", owner: type) -> "Callable[P, Pages[T]]": ...
     @overload
-    def __get__(self, client: "AsyncMemoryHub", owner: type) -> "Callable[P, AsyncPages[T]]": ...
+    def __get__(self, client: "AsyncHub", owner: type) -> "Callable[P, AsyncPages[T]]": ...
     def __get__(self, client: Any, owner: type) -> Any:
         if client is None:
             return self
@@ -201,8 +204,9 @@ def operation(
     named: dict[str, str] | None = None,
     document: str = "",
     repeatable: bool | None = None,
+    nulls: Iterable[str] = (),
 ) -> Callable[[Callable[Concatenate[Any, P], T]], Operation[P, T]]:
-    described = Description(method, path, frozenset(query), named or {}, document, repeatable)
+    described = Description(method, path, frozenset(query), named or {}, document, repeatable, frozenset(nulls))
     return lambda function: Operation(described, function)
 
 

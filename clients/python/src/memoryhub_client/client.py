@@ -1,4 +1,5 @@
-"""`MemoryHub` and `AsyncMemoryHub`: the operations of the API over HTTP."""
+"""`MemoryHub`, `AsyncMemoryHub`: the operations of the API over HTTP. `HubManagement`, `AsyncHubManagement`: those for
+management keys."""
 
 import asyncio
 import os
@@ -7,9 +8,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
+from typing_extensions import Self
+
 from memoryhub_client._calls import PreparedRequest
 from memoryhub_client._http import httpx
 from memoryhub_client._retrying import Came, Retries, RetryDelay, steps
+from memoryhub_client.management import ManagementOperations
 from memoryhub_client.models import Page
 from memoryhub_client.operations import Operations
 
@@ -18,7 +22,7 @@ ADDRESS = "http://127.0.0.1:8000"
 TIMEOUT_SECONDS = 30.0
 
 
-class MemoryHub(Operations):
+class Hub:
     """A hub, asked with one key. It may be shared by threads.
 
     `key` and `base_url` are those of MEMORYHUB_KEY and MEMORYHUB_URL unless given. `timeout` is for each attempt, in
@@ -37,7 +41,7 @@ class MemoryHub(Operations):
         self._retries = retries
         self._http = httpx.Client(transport=transport, **_options(key, base_url, timeout))
 
-    def __enter__(self) -> "MemoryHub":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,8 +74,16 @@ class MemoryHub(Operations):
         return Pages(lambda cursor: self._answer(_continued(call, cursor), read))
 
 
-class AsyncMemoryHub(Operations):
-    """As `MemoryHub`, for asyncio: operations are awaited, lists are iterated with `async for`."""
+class MemoryHub(Hub, Operations):
+    """A hub with its memories, asked with a key of a tenant."""
+
+
+class HubManagement(Hub, ManagementOperations):
+    """A hub's tenants, with their settings, keys and webhooks, managed with a management key."""
+
+
+class AsyncHub:
+    """As `Hub`, for asyncio: operations are awaited, lists are iterated with `async for`."""
 
     def __init__(
         self,
@@ -85,7 +97,7 @@ class AsyncMemoryHub(Operations):
         self._retries = retries
         self._http = httpx.AsyncClient(transport=transport, **_options(key, base_url, timeout))
 
-    async def __aenter__(self) -> "AsyncMemoryHub":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -116,6 +128,14 @@ class AsyncMemoryHub(Operations):
 
     def _pages(self, call: PreparedRequest, read: Callable[[bytes], Page[T]]) -> "AsyncPages[T]":
         return AsyncPages(lambda cursor: self._answer(_continued(call, cursor), read))
+
+
+class AsyncMemoryHub(AsyncHub, Operations):
+    """As `MemoryHub`, for asyncio."""
+
+
+class AsyncHubManagement(AsyncHub, ManagementOperations):
+    """As `HubManagement`, for asyncio."""
 
 
 class Pages(Generic[T]):

@@ -79,6 +79,25 @@ SectionName = Literal[
     "work_context", "personal_context", "top_of_mind", "recent_months", "earlier_context", "long_term_background"
 ]
 Signal = Literal["correction", "reinforcement", "preference", "identity", "goal", "decision"]
+ContextLanguage = Literal["en", "zh-hans"]
+ContextLog = Literal["off", "ids", "texts"]
+DeliveryState = Literal["waiting", "delivered", "failed"]
+EventName = Literal[
+    "fact.created",
+    "fact.superseded",
+    "fact.forgotten",
+    "episode.created",
+    "session.extracted",
+    "review.opened",
+    "case.opened",
+    "case.due",
+    "person.erased",
+    "budget.reached",
+]
+KeyScope = Literal["ingest", "read", "write", "privacy", "read_all"]
+KeyState = Literal["active", "expired", "offboarded"]
+MemoryOf = Literal["person", "agent"]
+WritesAs = Literal["user", "agent"]
 Direction = Literal["outgoing", "incoming", "both"]
 StatedBy = Literal["user", "agent", "tool", "import"]
 StatedRelationType = Literal["related_to", "contradicts", "derived_from"]
@@ -1139,3 +1158,98 @@ class StoreAnswers:
     """In the order of the operations."""
 
     results: list[StoreAnswer]
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """An application that uses the hub, with its settings. `numbers` has its own ones; the others are the hub's."""
+
+    id: str
+    slug: str
+    name: str
+    time_zone: str
+    language: ContextLanguage
+    capture: bool
+    serve: bool
+    memory_of: MemoryOf
+    extraction_guidance: str
+    trust_assistant: bool
+    signal_phrases: dict[str, list[str]]
+    context_log: ContextLog
+    file_seed: str
+    dream_guide: str
+    dream_model: str
+    person_namespaces: list[str]
+    numbers: dict[str, Any]
+    version: int
+    created_at: datetime
+    offboarded_at: datetime | None
+
+
+@dataclass(frozen=True)
+class ManagedKey:
+    """A key of a tenant, without its secret."""
+
+    id: str
+    name: str
+    begins_with: str
+    scopes: list[KeyScope]
+    agent_id: str | None
+    for_one_person: bool
+    writes_as: WritesAs
+    memory_of: str | None
+    state: KeyState
+    successor_id: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True)
+class MadeKey(ManagedKey):
+    """A new key. Its `secret` is in no other answer."""
+
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """An address that is told of events of a tenant."""
+
+    id: str
+    name: str
+    url: str
+    events: list[EventName]
+    content: bool
+    enabled: bool
+    disabled_for: str | None
+    failures: int
+    version: int
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class MadeWebhook(Webhook):
+    """A webhook with a new `secret`, which is in no other answer."""
+
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class SentAgain:
+    count: int
+
+
+@dataclass(frozen=True)
+class WebhookDelivery:
+    """An event for one webhook, with what came of sending it."""
+
+    id: str
+    event: str
+    state: DeliveryState
+    attempts: int
+    status: int | None
+    failure: str | None
+    occurred_at: datetime
+    tried_at: datetime | None
+    ended_at: datetime | None

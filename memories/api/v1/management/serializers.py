@@ -1,0 +1,230 @@
+"""What management keys send and read: tenants with their settings, keys, webhooks. Secrets are in the answer that makes
+them, and in no other."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from memories import conf
+from memories.api.v1.fields import (
+    AgentId,
+    ChangesSerializer,
+    CleanText,
+    ExactText,
+    Flag,
+    JSONObject,
+    Moment,
+    OneOf,
+    OrNull,
+    OurId,
+    PageQuery,
+    Strict,
+    Whole,
+    Words,
+)
+from memories.curation.access.keys import LONGEST_NAME
+from memories.curation.tenants import webhooks
+from memories.curation.tenants.settings import version_of
+from memories.llm.addresses import LONGEST_ADDRESS
+from memories.models import APIKey, ContextLog, MemoryOf, Scope, Tenant, WebhookDelivery, WebhookEndpoint, WritesAs
+from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS
+from memories.text.signal_phrases import LONGEST, MOST_PHRASES
+
+LONGEST_TEXT = 4000
+# Seconds that a rotated key can go on for: 30 days.
+LONGEST_OVERLAP = 30 * 86_400
+DAY = 86_400
+EVENTS = sorted(webhooks.SUBSCRIBED)
+
+
+class TenantsQuery(PageQuery):
+    offboarded = serializers.BooleanField(
+        required=False, allow_null=True, help_text="true: only tenants that are off-boarded; false: only the others."
+    )
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}})
+class Phrases(serializers.DictField):
+    """Kind of signal → phrases."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        child = Words(child=ExactText(max_length=LONGEST), max_length=MOST_PHRASES)
+        super().__init__(child=child, **kwargs)
+
+
+def _text(longest: int, **kwargs: Any) -> ExactText:
+    return ExactText(required=False, allow_null=True, allow_blank=True, max_length=longest, **kwargs)
+
+
+class TenantSettingsSerializer(Strict):
+    """The settings of a tenant; null is the default."""
+
+    name = _text(200)
+    time_zone = _text(64, help_text="An IANA name, for end users without one of their own.")
+    language = OneOf(Tenant.ContextLanguage.values, required=False, allow_null=True, help_text="Of contexts.")
+    capture = Flag(required=False, allow_null=True, help_text="false: posted turns are answered 202 and not stored.")
+    serve = Flag(required=False, allow_null=True, help_text="false: contexts are empty.")
+    memory_of = OneOf(MemoryOf.values, required=False, allow_null=True, help_text="Whose memory sessions become.")
+    extraction_guidance = _text(LONGEST_TEXT, help_text="Instructions to the model on what to remember.")
+    trust_assistant = Flag(
+        required=False, allow_null=True, help_text="true: facts that only the assistant stated need no review."
+    )
+    signal_phrases = Phrases(
+        required=False, allow_null=True, help_text="Kind of signal → phrases instead of the hub's patterns."
+    )
+    context_log = OneOf(ContextLog.values, required=False, allow_null=True, help_text="What is kept of each context.")
+    file_seed = _text(LONGEST_TEXT, help_text="First text of memory files.")
+    dream_guide = _text(LONGEST_TEXT, help_text="Instructions to the model for dreams.")
+    dream_model = _text(100, help_text="Another model for dreams, at the same endpoint.")
+    person_namespaces = Words(
+        child=ExactText(max_length=LONGEST_PATTERN),
+        max_length=MOST_PATTERNS,
+        required=False,
+        allow_null=True,
+        help_text="Patterns that say which label of a namespace of the store is an end user's id.",
+    )
+    numbers = JSONObject(
+        required=False, allow_null=True, help_text="Name of a number of the rules → the tenant's own; null: the hub's."
+    )
+
+
+class TenantChangesSerializer(TenantSettingsSerializer, ChangesSerializer):
+    pass
+
+
+class TenantSerializer(serializers.Serializer[Tenant]):
+    id = serializers.UUIDField()
+    slug = serializers.CharField(help_text="The name that addresses have; it never changes.")
+    name = serializers.CharField()
+    time_zone = serializers.CharField()
+    language = serializers.ChoiceField(Tenant.ContextLanguage.values)
+    capture = serializers.BooleanField()
+    serve = serializers.BooleanField()
+    memory_of = serializers.ChoiceField(MemoryOf.values)
+    extraction_guidance = serializers.CharField()
+    trust_assistant = serializers.BooleanField()
+    signal_phrases = Phrases()
+    context_log = serializers.ChoiceField(ContextLog.values)
+    file_seed = serializers.CharField()
+    dream_guide = serializers.CharField()
+    dream_model = serializers.CharField()
+    person_namespaces = serializers.ListField(child=serializers.CharField())
+    numbers = serializers.SerializerMethodField(help_text="The tenant's own numbers; the others are the hub's.")
+    version = serializers.SerializerMethodField(help_text="Another one after each change; as in the ETag.")
+    created_at = serializers.DateTimeField()
+    offboarded_at = serializers.DateTimeField(allow_null=True, help_text="Since when it is off-boarded.")
+
+    @extend_schema_field({"type": "object", "additionalProperties": True})
+    def get_numbers(self, tenant: Tenant) -> dict[str, Any]:
+        return conf.own_numbers(tenant.numbers)
+
+    def get_version(self, tenant: Tenant) -> int:
+        return version_of(tenant)
+
+
+class NewKeySerializer(Strict):
+    id = OurId(required=False, help_text="A UUID of yours: with it the key is made once, however often this is sent.")
+    name = CleanText(max_length=LONGEST_NAME, help_text="What uses it.")
+    scopes = serializers.ListField(child=OneOf(Scope.values), min_length=1, max_length=len(Scope.values))
+    agent_id = AgentId(help_text="The only agent that it is for.")
+    writes_as = OneOf(WritesAs.values, required=False, allow_null=True, help_text="Whose words it writes.")
+    memory_of = OneOf(
+        MemoryOf.values, required=False, allow_null=True, help_text="Whose memory sessions become that it opens."
+    )
+    expires_at = Moment(required=False, allow_null=True, help_text="In 365 days unless given; null: never.")
+
+
+class RotationSerializer(Strict):
+    overlap_seconds = Whole(
+        min_value=0, max_value=LONGEST_OVERLAP, default=DAY, help_text="So long the old key works, too."
+    )
+
+
+class ManagedKeySerializer(serializers.Serializer[APIKey]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    begins_with = serializers.SerializerMethodField(help_text="The start of its secret, by which people know it.")
+    scopes = serializers.ListField(child=serializers.ChoiceField(Scope.values))
+    agent_id = OrNull(help_text="The only agent that it is for.")
+    for_one_person = serializers.SerializerMethodField(
+        help_text="Whether it is for one end user; which one, is theirs."
+    )
+    writes_as = serializers.ChoiceField(WritesAs.values)
+    memory_of = OrNull(help_text="Whose memory sessions become that it opens; null: as the tenant says.")
+    state = serializers.SerializerMethodField()
+    successor_id = serializers.UUIDField(allow_null=True, help_text="The key that it was rotated to.")
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    last_used_at = serializers.DateTimeField(allow_null=True, help_text="To the nearest five minutes.")
+
+    def get_begins_with(self, key: APIKey) -> str:
+        return f"mh_{key.prefix}"
+
+    def get_for_one_person(self, key: APIKey) -> bool:
+        return bool(key.user_id)
+
+    @extend_schema_field({"type": "string", "enum": ["active", "expired", "offboarded"]})
+    def get_state(self, key: APIKey) -> str:
+        if key.revoked_at:
+            # Keys that somebody revoked are not shown at all.
+            return "offboarded"
+        return "expired" if key.expires_at and key.expires_at <= timezone.now() else "active"
+
+
+class MadeKeySerializer(ManagedKeySerializer):
+    secret = serializers.SerializerMethodField(help_text="The key itself. It is shown in this answer alone.")
+
+    def get_secret(self, key: APIKey) -> str:
+        return str(self.context["secret"])
+
+
+class WebhookSettingsSerializer(Strict):
+    name = CleanText(max_length=100)
+    url = ExactText(max_length=LONGEST_ADDRESS, help_text="It begins with https:// and leads to the public internet.")
+    events = serializers.ListField(child=OneOf(EVENTS), min_length=1, max_length=len(EVENTS))
+    content = Flag(default=False, help_text="true: events have texts and the application's ids, too.")
+
+
+class WebhookSerializer(serializers.Serializer[WebhookEndpoint]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    url = serializers.CharField()
+    events = serializers.ListField(child=serializers.ChoiceField(EVENTS))
+    content = serializers.BooleanField()
+    enabled = serializers.SerializerMethodField()
+    disabled_for = OrNull(help_text="Why it is disabled: operator, failing, gone or off_boarded.")
+    failures = serializers.IntegerField(help_text="In a row.")
+    version = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+
+    def get_enabled(self, endpoint: WebhookEndpoint) -> bool:
+        return endpoint.disabled_at is None
+
+
+class MadeWebhookSerializer(WebhookSerializer):
+    secret = serializers.SerializerMethodField(help_text="What signs its events. It is shown in this answer alone.")
+
+    def get_secret(self, endpoint: WebhookEndpoint) -> str:
+        return str(self.context["secret"])
+
+
+class SendAgainSerializer(Strict):
+    delivery_id = OurId(required=False, allow_null=True, help_text="One delivery; without it all that failed.")
+
+
+class SentAgainSerializer(serializers.Serializer[Any]):
+    count = serializers.IntegerField(help_text="How many deliveries wait to be sent again.")
+
+
+class WebhookDeliverySerializer(serializers.Serializer[WebhookDelivery]):
+    id = serializers.UUIDField(help_text="The webhook-id.")
+    event = serializers.CharField()
+    state = serializers.ChoiceField(WebhookDelivery.State.values)
+    attempts = serializers.IntegerField()
+    status = serializers.IntegerField(allow_null=True, help_text="Of the last answer, if one came.")
+    failure = OrNull(help_text="Code of the last failure.")
+    occurred_at = serializers.DateTimeField()
+    tried_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)

@@ -1,0 +1,444 @@
+"""/management: tenants with their settings, their keys and their webhooks.
+
+The address names the tenant; a management key for one tenant finds no other. Nothing here shows a memory or a person.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q, QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.api.endpoints import ManagementEndpoint
+from memories.api.schema import etag, if_match, if_none_match, management
+from memories.api.v1.fields import PageQuery, page_of
+from memories.api.v1.management.serializers import (
+    MadeKeySerializer,
+    MadeWebhookSerializer,
+    ManagedKeySerializer,
+    NewKeySerializer,
+    RotationSerializer,
+    SendAgainSerializer,
+    SentAgainSerializer,
+    TenantChangesSerializer,
+    TenantSerializer,
+    TenantSettingsSerializer,
+    TenantsQuery,
+    WebhookDeliverySerializer,
+    WebhookSerializer,
+    WebhookSettingsSerializer,
+)
+from memories.curation.access.keys import DEFAULT_DAYS, Binding, create_api_key, revoke_api_key, rotate_api_key
+from memories.curation.tenants import webhooks
+from memories.curation.tenants.off_boarding import off_board_tenant, take_back_tenant
+from memories.curation.tenants.settings import change_tenant, put_tenant, version_of
+from memories.exceptions import Conflict, InvalidInput, KeyBound, NotFound
+from memories.models import APIKey, Tenant, WebhookDelivery, WebhookEndpoint
+
+
+@contextmanager
+def _pointing_into_body() -> Iterator[None]:
+    """Faults of the verbs name fields; those of a body are JSON pointers."""
+    try:
+        yield
+    except (InvalidInput, Conflict) as error:
+        faults = [replace(one, pointer=f"/{one.pointer}") for one in error.faults]
+        raise type(error)(error.detail, faults=faults) from None
+
+
+def _shown(tenant: Tenant, *, status: int = 200) -> Response:
+    return Response(TenantSerializer(tenant).data, status=status, headers={"ETag": f'"{version_of(tenant)}"'})
+
+
+class TenantsView(ManagementEndpoint):
+    @management(
+        "listTenants",
+        "List the tenants that the key manages, newest first",
+        parameters=[TenantsQuery],
+        answers={200: page_of(TenantSerializer)},
+    )
+    def get(self, request: Request) -> Response:
+        given = self.query(TenantsQuery)
+        tenants = self.tenants()
+        if given.get("offboarded") is not None:
+            tenants = tenants.filter(offboarded_at__isnull=not given["offboarded"])
+        return self.listed(tenants, TenantSerializer, given=given)
+
+
+class TenantView(ManagementEndpoint):
+    @management(
+        "getTenant",
+        "Get a tenant with its settings",
+        parameters=[etag(200)],
+        answers={200: TenantSerializer},
+        problems=(404,),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        return _shown(self.tenant)
+
+    @management(
+        "putTenant",
+        "Make a tenant, or give it these settings",
+        description=(
+            "What the body leaves out is the default. With `If-None-Match: *` a tenant that exists is refused with 412."
+        ),
+        request=TenantSettingsSerializer,
+        parameters=[if_match(), if_none_match(), etag(200, 201)],
+        answers={200: TenantSerializer, 201: TenantSerializer},
+        problems=(404, 409, 412),
+    )
+    def put(self, request: Request, slug: str) -> Response:
+        given = self.body(TenantSettingsSerializer)
+        if self.manager.key.tenant_id:
+            # Found, or it would make one.
+            _ = self.tenant
+        with _pointing_into_body():
+            tenant, was_made = put_tenant(
+                slug=_slug(slug),
+                settings=given,
+                expected_version=self.expected_version(),
+                only_new=(request.headers.get("If-None-Match") or "").strip() == "*",
+                actor=self.actor,
+                now=self.now,
+            )
+        return _shown(tenant, status=201 if was_made else 200)
+
+    @management(
+        "changeTenant",
+        "Change settings of a tenant",
+        description="null is the default. Of `numbers` those that are named change, null being the hub's own.",
+        request=TenantChangesSerializer,
+        parameters=[if_match(), etag(200)],
+        answers={200: TenantSerializer},
+        problems=(404, 409, 412),
+    )
+    def patch(self, request: Request, slug: str) -> Response:
+        changes = self.body(TenantChangesSerializer)
+        with _pointing_into_body():
+            tenant = change_tenant(
+                tenant_id=self.tenant.pk,
+                changes=changes,
+                expected_version=self.expected_version(),
+                actor=self.actor,
+                now=self.now,
+            )
+        return _shown(tenant)
+
+    @management(
+        "offBoardTenant",
+        "Off-board a tenant",
+        description=(
+            "Its keys no longer work, its webhooks are disabled, nothing is stored or served. Nothing is deleted: "
+            "`take-back` undoes it. One that is off-boarded stays so."
+        ),
+        answers={204: None},
+        problems=(404,),
+    )
+    def delete(self, request: Request, slug: str) -> Response:
+        if not self.tenant.offboarded_at:
+            # Somebody else may do it at this moment.
+            with suppress(Conflict):
+                off_board_tenant(tenant_id=self.tenant.pk, expected_keys=None, actor=self.actor, now=self.now)
+        return Response(status=204)
+
+
+class TakeBackView(ManagementEndpoint):
+    @management(
+        "takeBackTenant",
+        "Undo the off-boarding of a tenant",
+        description="Its keys, switches and webhooks are as before.",
+        parameters=[etag(200)],
+        answers={200: TenantSerializer},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        return _shown(take_back_tenant(tenant_id=self.tenant.pk, actor=self.actor, now=self.now))
+
+
+def _slug(text: str) -> str:
+    try:
+        Tenant._meta.get_field("slug").clean(text, None)
+    except ValidationError:
+        raise InvalidInput.at("slug", "A slug has 1 to 63 letters, digits, - and _.") from None
+    return text
+
+
+class _KeysEndpoint(ManagementEndpoint):
+    def keys(self) -> QuerySet[APIKey]:
+        """Those of the tenant, but for those that somebody revoked: they are gone."""
+        shown = Q(revoked_at=None) | Q(revoked_with_tenant=True)
+        return APIKey.objects.filter(shown, tenant=self.tenant)
+
+    def key(self, key_id: UUID) -> APIKey:
+        """Errors: NotFound."""
+        found = self.keys().select_related("tenant").filter(pk=key_id).first()
+        if found is None:
+            raise NotFound
+        return found
+
+    def check_gives(self, scopes: list[str]) -> None:
+        """Errors: KeyBound, if the management key may not give one of these scopes."""
+        gives = self.manager.key.gives
+        if not set(scopes) <= set(gives):
+            raise KeyBound(f"This management key may give these scopes: {', '.join(gives)}.")
+
+    def made(self, key: APIKey, secret: str) -> Response:
+        return Response(MadeKeySerializer(key, context={"secret": secret}).data, status=201)
+
+
+class TenantKeysView(_KeysEndpoint):
+    @management(
+        "listTenantKeys",
+        "List the keys of a tenant, newest first",
+        description="Without those that somebody revoked.",
+        parameters=[PageQuery],
+        answers={200: page_of(ManagedKeySerializer)},
+        problems=(404,),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        given = self.query(PageQuery)
+        return self.listed(self.keys(), ManagedKeySerializer, given=given)
+
+    @management(
+        "createTenantKey",
+        "Make a key of a tenant",
+        description=(
+            "The answer has its `secret`, once. With an `id` of yours a second request answers 409 and makes no second "
+            "key."
+        ),
+        request=NewKeySerializer,
+        answers={201: MadeKeySerializer},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        given = self.body(NewKeySerializer)
+        self.check_gives(given["scopes"])
+        expires_at = given.get("expires_at", self.now + timedelta(days=DEFAULT_DAYS))
+        if expires_at and expires_at <= self.now:
+            raise InvalidInput.at("/expires_at", "This moment is past. Give a later one, or null for never.")
+        with _pointing_into_body():
+            key, secret = create_api_key(
+                tenant=self.tenant,
+                name=given["name"],
+                scopes=list(dict.fromkeys(given["scopes"])),
+                expires_at=expires_at,
+                binding=Binding(
+                    agent_id=given.get("agent_id") or "",
+                    writes_as=given.get("writes_as") or "",
+                    memory_of=given.get("memory_of") or "",
+                ),
+                key_id=given.get("id"),
+                actor=self.actor,
+                now=self.now,
+            )
+        return self.made(key, secret)
+
+
+class TenantKeyView(_KeysEndpoint):
+    @management("getTenantKey", "Get a key of a tenant", answers={200: ManagedKeySerializer}, problems=(404,))
+    def get(self, request: Request, slug: str, key_id: UUID) -> Response:
+        return Response(ManagedKeySerializer(self.key(key_id)).data)
+
+    @management(
+        "revokeTenantKey",
+        "Revoke a key of a tenant",
+        description="It fails at once and is not found any more. This cannot be undone.",
+        answers={204: None},
+        problems=(404,),
+    )
+    def delete(self, request: Request, slug: str, key_id: UUID) -> Response:
+        revoke_api_key(key=self.key(key_id), actor=self.actor, now=self.now)
+        return Response(status=204)
+
+
+class KeyRotationView(_KeysEndpoint):
+    @management(
+        "rotateTenantKey",
+        "Rotate a key of a tenant",
+        description="The answer is a new key like it, with its `secret`, once. The old one works for a while.",
+        request=RotationSerializer,
+        answers={201: MadeKeySerializer},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, slug: str, key_id: UUID) -> Response:
+        given, key = self.body(RotationSerializer), self.key(key_id)
+        self.check_gives(key.scopes)
+        ends_at = self.now + timedelta(seconds=given["overlap_seconds"])
+        return self.made(*rotate_api_key(key=key, ends_at=ends_at, actor=self.actor, now=self.now))
+
+
+class _WebhookEndpoint(ManagementEndpoint):
+    def webhook(self, webhook_id: UUID) -> WebhookEndpoint:
+        """Errors: NotFound."""
+        found = WebhookEndpoint.objects.filter(tenant=self.tenant, pk=webhook_id).first()
+        if found is None:
+            raise NotFound
+        return found
+
+    def made(self, webhook: WebhookEndpoint, secret: str, *, status: int) -> Response:
+        shown = MadeWebhookSerializer(webhook, context={"secret": secret}).data
+        return Response(shown, status=status, headers={"ETag": f'"{webhook.version}"'})
+
+    def acting(self) -> dict[str, Any]:
+        return {"actor": self.actor, "now": self.now}
+
+
+class WebhooksView(_WebhookEndpoint):
+    @management(
+        "listWebhooks",
+        "List the webhooks of a tenant, newest first",
+        parameters=[PageQuery],
+        answers={200: page_of(WebhookSerializer)},
+        problems=(404,),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        given = self.query(PageQuery)
+        return self.listed(WebhookEndpoint.objects.filter(tenant=self.tenant), WebhookSerializer, given=given)
+
+    @management(
+        "addWebhook",
+        "Add a webhook to a tenant",
+        description="The answer has its `secret`, once. A second one with the same address answers 409.",
+        request=WebhookSettingsSerializer,
+        parameters=[etag(201)],
+        answers={201: MadeWebhookSerializer},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        settings = webhooks.WebhookSettings(**self.body(WebhookSettingsSerializer))
+        with _pointing_into_body():
+            made, secret = webhooks.add_webhook(tenant_id=self.tenant.pk, settings=settings, **self.acting())
+        return self.made(made, secret, status=201)
+
+
+class WebhookView(_WebhookEndpoint):
+    @management(
+        "getWebhook",
+        "Get a webhook of a tenant",
+        parameters=[etag(200)],
+        answers={200: WebhookSerializer},
+        problems=(404,),
+    )
+    def get(self, request: Request, slug: str, webhook_id: UUID) -> Response:
+        return self.versioned(self.webhook(webhook_id), WebhookSerializer)
+
+    @management(
+        "putWebhook",
+        "Change a webhook of a tenant",
+        description="What waits goes to the new address.",
+        request=WebhookSettingsSerializer,
+        parameters=[if_match(), etag(200)],
+        answers={200: WebhookSerializer},
+        problems=(404, 409, 412),
+    )
+    def put(self, request: Request, slug: str, webhook_id: UUID) -> Response:
+        settings = webhooks.WebhookSettings(**self.body(WebhookSettingsSerializer))
+        with _pointing_into_body():
+            changed = webhooks.change_webhook(
+                webhook_id=self.webhook(webhook_id).pk,
+                settings=settings,
+                expected_version=self.expected_version(),
+                **self.acting(),
+            )
+        return self.versioned(changed, WebhookSerializer)
+
+    @management(
+        "deleteWebhook",
+        "Delete a webhook of a tenant, with its deliveries",
+        answers={204: None},
+        problems=(404,),
+    )
+    def delete(self, request: Request, slug: str, webhook_id: UUID) -> Response:
+        webhooks.delete_webhook(webhook_id=self.webhook(webhook_id).pk, **self.acting())
+        return Response(status=204)
+
+
+class WebhookRotationView(_WebhookEndpoint):
+    @management(
+        "rotateWebhookSecret",
+        "Rotate the secret of a webhook",
+        description="The answer has the new `secret`, once. For a day the former one signs, too.",
+        parameters=[etag(200)],
+        answers={200: MadeWebhookSerializer},
+        problems=(404,),
+    )
+    def post(self, request: Request, slug: str, webhook_id: UUID) -> Response:
+        rotated, secret = webhooks.rotate_secret(webhook_id=self.webhook(webhook_id).pk, **self.acting())
+        return self.made(rotated, secret, status=200)
+
+
+class WebhookDisablingView(_WebhookEndpoint):
+    @management(
+        "disableWebhook",
+        "Disable a webhook",
+        description="It is told nothing until it is enabled, and what waits for it has failed.",
+        parameters=[etag(200)],
+        answers={200: WebhookSerializer},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, slug: str, webhook_id: UUID) -> Response:
+        disabled = webhooks.disable_webhook(webhook_id=self.webhook(webhook_id).pk, **self.acting())
+        return self.versioned(disabled, WebhookSerializer)
+
+
+class WebhookEnablingView(_WebhookEndpoint):
+    @management(
+        "enableWebhook",
+        "Enable a webhook",
+        description="It is told what happens from now on.",
+        parameters=[etag(200)],
+        answers={200: WebhookSerializer},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, slug: str, webhook_id: UUID) -> Response:
+        enabled = webhooks.enable_webhook(webhook_id=self.webhook(webhook_id).pk, **self.acting())
+        return self.versioned(enabled, WebhookSerializer)
+
+
+class WebhookTestView(_WebhookEndpoint):
+    @management(
+        "testWebhook",
+        "Send a webhook a test",
+        description="A worker sends it within seconds; the deliveries say what came of it.",
+        answers={204: None},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, slug: str, webhook_id: UUID) -> Response:
+        webhooks.send_test(webhook_id=self.webhook(webhook_id).pk, **self.acting())
+        return Response(status=204)
+
+
+class SendingAgainView(_WebhookEndpoint):
+    @management(
+        "sendWebhookAgain",
+        "Send a delivery again, or all that failed",
+        request=SendAgainSerializer,
+        answers={200: SentAgainSerializer},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, slug: str, webhook_id: UUID) -> Response:
+        given, webhook = self.body(SendAgainSerializer), self.webhook(webhook_id)
+        chosen = given.get("delivery_id")
+        count = webhooks.send_again(webhook_id=webhook.pk, delivery_id=chosen, **self.acting())
+        return Response({"count": count})
+
+
+class WebhookDeliveriesView(_WebhookEndpoint):
+    @management(
+        "listWebhookDeliveries",
+        "List the deliveries of a webhook, newest first",
+        description="Those of the last 14 days, without what they are about.",
+        parameters=[PageQuery],
+        answers={200: page_of(WebhookDeliverySerializer)},
+        problems=(404,),
+    )
+    def get(self, request: Request, slug: str, webhook_id: UUID) -> Response:
+        given, webhook = self.query(PageQuery), self.webhook(webhook_id)
+        rows = WebhookDelivery.objects.filter(endpoint=webhook)
+        return self.listed(rows, WebhookDeliverySerializer, given=given, ordering=("-occurred_at", "-id"))

@@ -1,0 +1,487 @@
+"""/management: kinds of keys, tenants, keys and webhooks of tenants, and what is never shown."""
+
+import json
+import logging
+import re
+import threading
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+from django.utils import timezone
+
+from memories import conf
+from memories.curation.access.keys import revoke_management_key
+from memories.curation.tenants import off_boarding, webhooks
+from memories.models import APIKey, AuditEvent, ManagementKey, Tenant, WebhookDelivery, WebhookEndpoint
+from tests import factories
+from tests.api.calls import Ids, send
+from tests.api.client import BASE, HubClient, follow, management_operations, operations
+from tests.test_docs_api import run_curl
+
+pytestmark = pytest.mark.django_db
+TENANTS = "/management/tenants"
+ACME = f"{TENANTS}/acme"
+URL = "http://127.0.0.1:9/in/path"
+HOOK = {"name": "CRM", "url": URL, "events": ["person.erased", "fact.created"], "content": False}
+KEY = {"name": "support-bot", "scopes": ["ingest", "read"]}
+# A body for each operation that takes one.
+BODIES: dict[str, dict[str, Any]] = {
+    "putTenant": {"name": "Acme"},
+    "changeTenant": {"name": "Acme"},
+    "createTenantKey": KEY,
+    "rotateTenantKey": {},
+    "addWebhook": HOOK,
+    "putWebhook": HOOK,
+    "sendWebhookAgain": {},
+}
+
+
+@pytest.fixture(autouse=True)
+def _loopback(settings: LazySettings) -> None:
+    settings.MEMORYHUB_PRIVATE_ENDPOINTS = ["127.0.0.1"]
+
+
+@pytest.fixture
+def acme() -> Tenant:
+    return factories.tenant(slug="acme")
+
+
+@pytest.fixture
+def manager() -> HubClient:
+    return HubClient(factories.management_key()[1])
+
+
+def call(client: HubClient, operation: str, **path: str) -> Any:
+    """The operation on the tenant acme, and on objects that are not there unless `path` names them."""
+    method, template = management_operations()[operation]
+    named = {"slug": "acme", "key_id": str(uuid.uuid4()), "webhook_id": str(uuid.uuid4()), **path}
+    return client.call(method, template.removeprefix(BASE).format(**named), BODIES.get(operation))
+
+
+def faults(answer: Any) -> dict[str, str]:
+    return {one["pointer"]: one["code"] for one in answer.json()["errors"]}
+
+
+# Kinds of keys
+
+
+def test_a_management_key_is_let_in_where_a_tenants_key_is_refused(acme: Tenant, manager: HubClient) -> None:
+    ordinary = HubClient(factories.api_key(acme)[1])
+    for operation in management_operations():
+        refused = call(ordinary, operation)
+        assert (refused.status_code, refused.json()["code"]) == (403, "no_management_key"), operation
+        assert "management keys" in refused.json()["detail"]
+    assert Tenant.objects.get().offboarded_at is None
+    assert not AuditEvent.objects.exclude(verb="create").exists()
+    for operation in management_operations():
+        assert call(manager, operation).status_code in (200, 201, 204, 404, 409), operation
+
+
+def test_elsewhere_it_is_refused_where_a_tenants_key_is_let_in(acme: Tenant, manager: HubClient) -> None:
+    for operation in operations():
+        refused = send(manager, operation, Ids())
+        assert (refused.status_code, refused.json()["code"]) == (403, "management_key"), operation
+    # All of them let a tenant's key in: tests/api/test_scopes.py.
+    assert send(HubClient(factories.api_key(acme)[1]), "listUsers", Ids()).status_code == 200
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired", "unknown", "cut", "none"])
+def test_a_key_that_does_not_work_is_refused(how: str) -> None:
+    now = timezone.now()
+    key, plaintext = factories.management_key(expires_at=now - timedelta(seconds=1) if how == "expired" else None)
+    client = HubClient(plaintext if how in ("revoked", "expired") else f"mhm_{'a' * 10}_{'b' * 43}")
+    if how == "revoked":
+        assert client.get(TENANTS).status_code == 200
+        for _ in range(2):
+            revoke_management_key(key=key, actor=factories.COMMAND, now=now)
+    if how == "cut":
+        client = HubClient(plaintext[:-1])
+    headers = {"Authorization": ""} if how == "none" else {}
+    refused = client.call("GET", TENANTS, headers=headers)
+    assert refused.status_code == 401
+    assert AuditEvent.objects.filter(verb="revoke").count() == (how == "revoked")
+
+
+def test_a_key_for_one_tenant_finds_no_other(acme: Tenant) -> None:
+    other = factories.tenant(slug="other")
+    theirs, hook = factories.api_key(other)[0], factories.webhook(other)
+    limited = HubClient(factories.management_key(acme)[1])
+    assert [one["slug"] for one in limited.get(TENANTS).json()["results"]] == ["acme"]
+    for operation, (_, template) in management_operations().items():
+        if "{slug}" in template:
+            named = {"slug": "other", "key_id": str(theirs.pk), "webhook_id": str(hook.pk)}
+            assert call(limited, operation, **named).status_code == 404, operation
+            # Of another tenant by its own one's address, also for a key of all tenants.
+            if "_id}" in template:
+                assert call(limited, operation, **{**named, "slug": "acme"}).status_code == 404, operation
+    assert limited.call("PUT", f"{TENANTS}/new", {}).status_code == 404
+    assert Tenant.objects.count() == 2
+    theirs.refresh_from_db()
+    other.refresh_from_db()
+    assert (theirs.revoked_at, other.offboarded_at, WebhookEndpoint.objects.count()) == (None, None, 1)
+    assert limited.call("PATCH", ACME, {"name": "Own"}).status_code == 200
+
+
+def test_its_use_and_its_name_are_kept_and_its_requests_are_counted(
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, plaintext = factories.management_key()
+    client = HubClient(plaintext)
+    assert client.call("PATCH", ACME, {"name": "A"}).status_code == 200
+    key.refresh_from_db()
+    assert key.last_used_at
+    assert bytes(key.digest) != plaintext.encode()
+    event = AuditEvent.objects.get(verb="update")
+    assert (event.actor_kind, event.actor_id, event.tenant_uuid) == ("key", str(key.pk), acme.pk)
+    monkeypatch.setattr("memories.api.throttles.MANAGEMENT", conf.Rate(requests=0, seconds=60))
+    refused = client.get(TENANTS)
+    assert refused.status_code == 429
+    assert refused.headers["Retry-After"]
+
+
+# Tenants
+
+
+def test_a_tenant_is_made_once_and_read_back_whole(manager: HubClient) -> None:
+    given = {
+        "name": "Acme", "time_zone": "Asia/Shanghai", "language": "zh-hans", "capture": True, "serve": False,
+        "memory_of": "agent", "extraction_guidance": "Remember sizes.", "trust_assistant": True,
+        "signal_phrases": {"goal": ["our target is … this year"]}, "context_log": "off", "file_seed": "# Notes\n",
+        "dream_guide": "Short.", "dream_model": "small", "person_namespaces": ["p.{user_id}"],
+        "numbers": {"debounce_seconds": 20, "half_lives": {"goal": None, "skill": 30}},
+    }  # fmt: skip
+    made = manager.call("PUT", ACME, given, headers={"If-None-Match": "*"})
+    assert made.status_code == 201
+    assert {name: made.json()[name] for name in given} == given
+    again = manager.call("PUT", ACME, given)
+    assert (again.status_code, again.json()) == (200, made.json())
+    assert manager.get(ACME).json() == made.json()
+    assert made.headers["ETag"] == manager.get(ACME).headers["ETag"] == f'"{made.json()["version"]}"'
+    # Nothing changed, so nothing was written.
+    assert list(AuditEvent.objects.filter(object_type="Tenant").values_list("verb", flat=True)) == ["add"]
+    refused = manager.call("PUT", ACME, given, headers={"If-None-Match": "*"})
+    assert (refused.status_code, refused.json()["code"]) == (412, "version_mismatch")
+    # What a PUT leaves out is the default.
+    emptied = manager.call("PUT", ACME, {"numbers": {"max_wait_seconds": 900}}).json()
+    assert (emptied["name"], emptied["serve"], emptied["memory_of"]) == ("", True, "person")
+    assert emptied["numbers"] == {"max_wait_seconds": 900}
+
+
+def test_changes_are_of_what_is_named_and_null_is_the_default(acme: Tenant, manager: HubClient) -> None:
+    manager.call("PATCH", ACME, {"name": "A", "numbers": {"debounce_seconds": 20, "capacity": 500}})
+    first = manager.get(ACME)
+    changed = manager.call("PATCH", ACME, {"name": None, "numbers": {"capacity": None}})
+    assert (changed.json()["name"], changed.json()["numbers"]) == ("", {"debounce_seconds": 20})
+    late = manager.call("PATCH", ACME, {"name": "B"}, headers={"If-Match": first.headers["ETag"]})
+    assert late.status_code == 412
+    assert manager.call("PATCH", ACME, {"name": "B"}, headers={"If-Match": changed.headers["ETag"]}).status_code == 200
+    assert manager.call("PATCH", ACME, {"numbers": None}).json()["numbers"] == {}
+    acme.refresh_from_db()
+    assert (acme.name, acme.numbers) == ("B", {})
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({"time_zone": "Mars/Base"}, "/time_zone"),
+        ({"person_namespaces": ["memories"]}, "/person_namespaces"),
+        ({"signal_phrases": {"no_kind": ["abc"]}}, "/signal_phrases"),
+        ({"signal_phrases": {"goal": ["x"]}}, "/signal_phrases"),
+        ({"numbers": {"no_number": 1}}, "/numbers/no_number"),
+        ({"numbers": {"debounce_seconds": "soon"}}, "/numbers/debounce_seconds"),
+        ({"numbers": {"half_lives": {"goal": -1}}}, "/numbers/half_lives/goal"),
+        ({"numbers": {"half_lives": 3}}, "/numbers/half_lives"),
+        ({"numbers": {"debounce_seconds": 300, "max_wait_seconds": 60}}, "/numbers/max_wait_seconds"),
+        ({"language": "fr"}, "/language"),
+        ({"name": "x" * 201}, "/name"),
+        ({"capture": "yes"}, "/capture"),
+        ({"slug": "new"}, "/slug"),
+    ],
+)
+def test_wrong_settings_name_their_place(acme: Tenant, manager: HubClient, body: dict[str, Any], place: str) -> None:
+    before = manager.get(ACME).json()
+    for method in ("PATCH", "PUT"):
+        refused = manager.call(method, ACME, body)
+        assert (refused.status_code, list(faults(refused))) == (400, [place])
+    assert manager.get(ACME).json() == before
+
+
+def test_a_tenant_is_off_boarded_and_taken_back(acme: Tenant, manager: HubClient) -> None:
+    _, plaintext = factories.api_key(acme)
+    key_id = manager.get(f"{ACME}/keys").json()["results"][0]["id"]
+    for _ in range(2):
+        assert manager.call("DELETE", ACME).status_code == 204
+    assert manager.get(ACME).json()["offboarded_at"]
+    assert manager.get(f"{ACME}/keys/{key_id}").json()["state"] == "offboarded"
+    assert HubClient(plaintext).get("/users").status_code == 401
+    assert [one["slug"] for one in manager.get(TENANTS, offboarded="true").json()["results"]] == ["acme"]
+    assert manager.get(TENANTS, offboarded="false").json()["results"] == []
+    for answer in (
+        manager.call("PATCH", ACME, {"capture": True}),
+        manager.call("PUT", ACME, {}),
+        manager.post(f"{ACME}/keys", KEY),
+        manager.post(f"{ACME}/webhooks", HOOK),
+    ):
+        assert answer.status_code == 409
+    assert manager.post(f"{ACME}/take-back").json()["offboarded_at"] is None
+    assert HubClient(plaintext).get("/users").status_code == 200
+    assert manager.post(f"{ACME}/take-back").status_code == 409
+    assert [*AuditEvent.objects.filter(object_type="Tenant").order_by("pk").values_list("verb", flat=True)] == [
+        "off_board", "take_back",
+    ]  # fmt: skip
+
+
+def test_lists_have_pages(manager: HubClient) -> None:
+    for _ in range(3):
+        factories.tenant()
+    first = manager.get(TENANTS, page_size=2).json()
+    rest = follow(manager, first["next"])
+    assert len({one["slug"] for one in first["results"] + rest["results"]}) == 3
+    assert manager.get(f"{TENANTS}/no-such-tenant").status_code == 404
+    assert manager.call("PUT", f"{TENANTS}/{'x' * 64}", {}).status_code == 400
+
+
+# Keys
+
+
+def test_a_key_is_made_shown_once_rotated_and_revoked(acme: Tenant, manager: HubClient) -> None:
+    mine = str(uuid.uuid4())
+    given = {**KEY, "id": mine, "agent_id": "Bot", "writes_as": "user", "memory_of": "agent", "expires_at": None}
+    made = manager.post(f"{ACME}/keys", given)
+    assert made.status_code == 201
+    assert made.headers["Cache-Control"] == "no-store"
+    key = made.json()
+    secret = key.pop("secret")
+    assert HubClient(secret).get("/users").status_code == 200
+    assert (key["id"], key["agent_id"], key["state"], key["expires_at"]) == (mine, "bot", "active", None)
+    read = manager.get(f"{ACME}/keys/{mine}").json()
+    assert {**read, "last_used_at": None} == key
+    assert manager.get(f"{ACME}/keys").json()["results"] == [read]
+    again = manager.post(f"{ACME}/keys", given)
+    assert (again.status_code, APIKey.objects.count()) == (409, 1)
+    rotated = manager.post(f"{ACME}/keys/{mine}/rotate", {"overlap_seconds": 0}).json()
+    assert HubClient(secret).get("/users").status_code == 401
+    assert HubClient(rotated["secret"]).get("/users").status_code == 200
+    assert manager.get(f"{ACME}/keys/{mine}").json()["successor_id"] == rotated["id"]
+    assert manager.post(f"{ACME}/keys/{mine}/rotate", {}).status_code == 409
+    for status in (204, 404):
+        assert manager.call("DELETE", f"{ACME}/keys/{rotated['id']}").status_code == status
+    assert HubClient(rotated["secret"]).get("/users").status_code == 401
+    assert manager.get(f"{ACME}/keys/{rotated['id']}").status_code == 404
+    assert [one["id"] for one in manager.get(f"{ACME}/keys").json()["results"]] == [mine]
+
+
+def test_it_gives_the_scopes_that_it_was_made_for_and_no_management_key(acme: Tenant) -> None:
+    client = HubClient(factories.management_key(gives=["ingest", "read"])[1])
+    assert client.post(f"{ACME}/keys", KEY).status_code == 201
+    refused = client.post(f"{ACME}/keys", {**KEY, "scopes": ["read", "privacy"]})
+    assert (refused.status_code, "ingest, read" in refused.json()["detail"]) == (403, True)
+    key, _ = factories.api_key(acme, scopes=["read", "privacy"])
+    assert client.post(f"{ACME}/keys/{key.pk}/rotate", {}).status_code == 403
+    assert faults(client.post(f"{ACME}/keys", {**KEY, "scopes": ["management"]})) == {"/scopes/0": "invalid_choice"}
+    assert ManagementKey.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({"name": " \u200b"}, "/name"),
+        ({"scopes": []}, "/scopes"),
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "/expires_at"),
+        ({"user_id": "u1"}, "/user_id"),
+        ({"agent_id": "a" * 256}, "/agent_id"),
+        ({"id": "7"}, "/id"),
+    ],
+)
+def test_a_wrong_key_names_its_place(acme: Tenant, manager: HubClient, body: dict[str, Any], place: str) -> None:
+    refused = manager.post(f"{ACME}/keys", {**KEY, **body})
+    assert (refused.status_code, list(faults(refused))) == (400, [place])
+    assert not APIKey.objects.exists()
+
+
+def test_whom_a_key_is_for_is_not_shown(acme: Tenant, manager: HubClient) -> None:
+    from memories.curation.access.keys import Binding
+
+    factories.api_key(acme, binding=Binding("anna@example.org"))
+    answer = manager.get(f"{ACME}/keys")
+    assert answer.json()["results"][0]["for_one_person"] is True
+    assert b"anna" not in answer.content
+
+
+# Webhooks
+
+
+def test_a_webhook_is_added_changed_and_deleted(acme: Tenant, manager: HubClient) -> None:
+    made = manager.post(f"{ACME}/webhooks", HOOK)
+    assert made.status_code == 201
+    hook = made.json()
+    secret = hook.pop("secret")
+    assert secret == conf.decrypted_webhook_secret(WebhookEndpoint.objects.get().secret)
+    path = f"{ACME}/webhooks/{hook['id']}"
+    assert {name: hook[name] for name in HOOK} == {**HOOK, "events": sorted(HOOK["events"])}
+    assert manager.get(path).json() == hook
+    assert manager.get(f"{ACME}/webhooks").json()["results"] == [hook]
+    twice = manager.post(f"{ACME}/webhooks", HOOK)
+    assert (twice.status_code, faults(twice)) == (409, {"/url": "taken"})
+    changed = manager.call("PUT", path, {**HOOK, "name": "New"}, headers={"If-Match": made.headers["ETag"]})
+    assert (changed.status_code, changed.json()["version"]) == (200, 2)
+    assert manager.call("PUT", path, HOOK, headers={"If-Match": made.headers["ETag"]}).status_code == 412
+    rotated = manager.post(f"{path}/rotate").json()
+    assert rotated["secret"] not in (secret, "")
+    assert manager.post(f"{path}/disable").json()["enabled"] is False
+    assert manager.post(f"{path}/test").status_code == 409
+    assert manager.post(f"{path}/enable").json()["enabled"] is True
+    assert manager.post(f"{path}/enable").status_code == 409
+    assert manager.post(f"{path}/test").status_code == 204
+    WebhookDelivery.objects.update(state="failed", ended_at=factories.NOW, data={"webhook_id": "x"})
+    [delivery] = manager.get(f"{path}/deliveries").json()["results"]
+    assert (delivery["event"], delivery["state"]) == ("test", "failed")
+    assert "data" not in delivery
+    assert manager.post(f"{path}/send-again", {"delivery_id": delivery["id"]}).json() == {"count": 1}
+    assert manager.post(f"{path}/send-again", {}).json() == {"count": 0}
+    assert manager.call("DELETE", path).status_code == 204
+    assert manager.get(path).status_code == 404
+    assert manager.get(f"{ACME}/webhooks").json()["results"] == []
+    events = AuditEvent.objects.filter(object_type="WebhookEndpoint").order_by("pk")
+    assert [*events.values_list("verb", flat=True)] == [
+        "create", "update", "rotate", "disable", "enable", "send_test", "send_again", "send_again", "delete",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "url", ["http://192.0.2.7/x", "https://127.0.0.2/x", "https://10.0.0.1/", "https://a:b@example.org/", "ftp://x"]
+)
+def test_an_address_that_no_webhook_may_have_is_refused(acme: Tenant, manager: HubClient, url: str) -> None:
+    hook = factories.webhook(acme)
+    for answer in (
+        manager.post(f"{ACME}/webhooks", {**HOOK, "url": url}),
+        manager.call("PUT", f"{ACME}/webhooks/{hook.pk}", {**HOOK, "url": url}),
+    ):
+        assert (answer.status_code, faults(answer)) == (400, {"/url": "invalid"})
+    assert [one.url for one in WebhookEndpoint.objects.all()] == [hook.url]
+
+
+# What is never kept
+
+
+def test_secrets_are_in_no_list_log_or_audit_event(
+    acme: Tenant, manager: HubClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    key = manager.post(f"{ACME}/keys", KEY).json()
+    hook = manager.post(f"{ACME}/webhooks", HOOK).json()
+    secrets = [key["secret"], hook["secret"], manager.plaintext]
+    # Somebody pastes one where a text belongs.
+    pasted = " and ".join([key["secret"], manager.plaintext])
+    manager.call("PATCH", ACME, {"name": pasted, "extraction_guidance": pasted, "file_seed": pasted})
+    other = manager.post(f"{ACME}/keys", {**KEY, "name": manager.plaintext}).json()
+    named = manager.call("PUT", f"{ACME}/webhooks/{hook['id']}", {**HOOK, "name": key["secret"]}).json()
+    assert other["name"] == named["name"] == "[redacted:memoryhub_key]"
+    said = json.dumps([
+        manager.get(path).json()
+        for path in (TENANTS, ACME, f"{ACME}/keys", f"{ACME}/keys/{key['id']}", f"{ACME}/webhooks")
+    ])  # fmt: skip
+    tables = [Tenant, APIKey, ManagementKey, WebhookEndpoint, AuditEvent]
+    kept = [str(row) for table in tables for row in table._default_manager.values()]
+    for secret in secrets:
+        assert secret not in said + caplog.text + "".join(kept)
+    assert key["id"] in said
+
+
+# The page
+
+TEXT = (Path(__file__).resolve().parents[3] / "docs/management.md").read_text(encoding="utf-8")
+
+
+def test_the_page_names_every_operation() -> None:
+    rows = re.findall(r"^\| (`.*?) \|", TEXT, flags=re.MULTILINE)
+    named = {
+        (method, path.replace("…", "/management/tenants/{slug}/webhooks"))
+        for row in rows
+        for method in re.findall(r"[A-Z]{3,}", row)
+        for path in re.findall(r"(?:…|/management)[^`]*", row)
+    }
+    operations_of_page = {
+        (method, re.sub(r"\{\w+_id\}", "{id}", path.removeprefix(BASE)))
+        for method, path in management_operations().values()
+    }
+    assert named == operations_of_page
+
+
+def test_the_lines_of_the_page_work_and_can_be_sent_again(manager: HubClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "check_address", lambda url: None)
+    lines = re.findall(r"^curl .*?(?=\n```)", TEXT, flags=re.MULTILINE | re.DOTALL)
+    assert [run_curl(manager, line, {}).status_code for line in lines] == [201, 201, 201, 200]
+    assert [run_curl(manager, line, {}).status_code for line in lines] == [200, 409, 409, 200]
+    assert (Tenant.objects.count(), APIKey.objects.count(), WebhookEndpoint.objects.count()) == (1, 1, 1)
+
+
+# Races
+
+
+def side_by_side(*acts: Callable[[], Any]) -> list[Any]:
+    """What these come to, begun together, each with a connection of its own."""
+    came: list[Any] = [None] * len(acts)
+    gate = threading.Barrier(len(acts))
+
+    def run(place: int) -> None:
+        try:
+            gate.wait(timeout=300)
+            came[place] = acts[place]()
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=[place]) for place in range(len(acts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return came
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_make_the_same_at_once() -> None:
+    _, plaintext = factories.management_key()
+
+    def twice(method: str, path: str, body: dict[str, Any], **headers: str) -> list[int]:
+        act = lambda: HubClient(plaintext).call(method, path, body, headers=headers).status_code  # noqa: E731
+        return sorted(side_by_side(act, act))
+
+    assert twice("PUT", ACME, {"name": "A"}) == [200, 201]
+    assert twice("PUT", f"{TENANTS}/other", {}, **{"If-None-Match": "*"}) == [201, 412]
+    assert twice("POST", f"{ACME}/keys", {**KEY, "id": str(uuid.uuid4())}) == [201, 409]
+    assert twice("POST", f"{ACME}/webhooks", HOOK) == [201, 409]
+    assert (Tenant.objects.count(), APIKey.objects.count(), WebhookEndpoint.objects.count()) == (2, 1, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_key_is_made_past_the_end_of_its_tenant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The off-boarding has counted its keys, and has not committed, when the key is asked for."""
+    acme = factories.tenant(slug="acme")
+    _, plaintext = factories.management_key()
+    counted, asked = threading.Event(), threading.Event()
+    disable = off_boarding.webhooks.off_board
+
+    def held(tenant: Tenant) -> int:
+        counted.set()
+        assert asked.wait(timeout=300)
+        return disable(tenant)
+
+    monkeypatch.setattr(off_boarding.webhooks, "off_board", held)
+
+    def make() -> Any:
+        assert counted.wait(timeout=300)
+        asked.set()
+        return HubClient(plaintext).post(f"{ACME}/keys", KEY).status_code
+
+    came = side_by_side(lambda: HubClient(plaintext).call("DELETE", ACME).status_code, make)
+    assert came == [204, 409]
+    acme.refresh_from_db()
+    assert acme.offboarded_at
+    assert not APIKey.objects.exists()
