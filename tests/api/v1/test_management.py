@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from memories import conf
 from memories.curation.access.keys import revoke_management_key
-from memories.curation.tenants import off_boarding, webhooks
+from memories.curation.tenants import webhooks
 from memories.models import APIKey, AuditEvent, ManagementKey, Tenant, WebhookDelivery, WebhookEndpoint
 from tests import factories
 from tests.api.calls import Ids, send
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 TENANTS = "/management/tenants"
 ACME = f"{TENANTS}/acme"
 URL = "http://127.0.0.1:9/in/path"
-HOOK = {"name": "CRM", "url": URL, "events": ["person.erased", "fact.created"], "content": False}
+HOOK: dict[str, Any] = {"name": "CRM", "url": URL, "events": ["person.erased", "fact.created"], "content": False}
 KEY = {"name": "support-bot", "scopes": ["ingest", "read"]}
 # A body for each operation that takes one.
 BODIES: dict[str, dict[str, Any]] = {
@@ -466,14 +466,14 @@ def test_no_key_is_made_past_the_end_of_its_tenant(monkeypatch: pytest.MonkeyPat
     acme = factories.tenant(slug="acme")
     _, plaintext = factories.management_key()
     counted, asked = threading.Event(), threading.Event()
-    disable = off_boarding.webhooks.off_board
+    disable = webhooks.off_board
 
     def held(tenant: Tenant) -> int:
         counted.set()
         assert asked.wait(timeout=300)
         return disable(tenant)
 
-    monkeypatch.setattr(off_boarding.webhooks, "off_board", held)
+    monkeypatch.setattr(webhooks, "off_board", held)
 
     def make() -> Any:
         assert counted.wait(timeout=300)
