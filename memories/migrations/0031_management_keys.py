@@ -12,7 +12,7 @@ from memories.models.access.roles import grant
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0029_pair_references'),
+        ('memories', '0030_backups'),
     ]
 
     operations = [
