@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -194,6 +195,8 @@ def _copied(kept: Path) -> BaseBackup:
             "size": made.size,
         }
         archive.write(made.note, json.dumps(note).encode())
+        # Whoever is told that it is there can go back to that moment.
+        time.sleep(max(0.0, (made.finished - datetime.now(UTC)).total_seconds()))
         return made
     finally:
         if not path.with_suffix(".json").exists():

@@ -71,7 +71,7 @@ class Life:
         self.environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", **own}
 
     def manage(self, *arguments: str, **how: Any) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "manage.py", *arguments, "--skip-checks"]
+        command = [sys.executable, "manage.py", *arguments]
         return subprocess.run(
             command, cwd=settings.BASE_DIR, env=self.environ, capture_output=True, text=True, check=False, **how
         )
@@ -100,14 +100,14 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life, stopped: Hu
 
     users = locks.open_lock(place.users_lock)
     assert locks.try_lock(users, shared=True)
-    refused = life.manage("restore", "--to", before["at"], "--replace")
+    refused = life.manage("restore", "--to", before["at"], "--replace", "--skip-checks")
     assert "is running: stop it first" in refused.stderr
     os.close(users)
-    refused = life.manage("restore", "--to", before["at"])
+    refused = life.manage("restore", "--to", before["at"], "--skip-checks")
     assert (refused.returncode, "Give --replace" in refused.stderr) == (1, True), refused.stderr
     assert recovery.asides(place) == []
 
-    done = life.manage("restore", "--to", before["at"], "--replace")
+    done = life.manage("restore", "--to", before["at"], "--replace", "--skip-checks")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "People erased again: 1." in done.stdout
     assert len(recovery.asides(place)) == 1
@@ -124,6 +124,6 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life, stopped: Hu
     }
 
     # From there it goes on, and the life that was given up is still to be had.
-    done = life.manage("restore", "--to", since["at"], "--replace")
+    done = life.manage("restore", "--to", since["at"], "--replace", "--skip-checks")
     assert done.returncode == 0, done.stdout + done.stderr
     assert life.tell("")["people"] == ["bo", "ed", "new"]
