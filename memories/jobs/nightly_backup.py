@@ -46,8 +46,8 @@ class NightlyBackup(Child):
     def look(self, *, now: float, leash: int) -> None:
         """Begin it when it is due, and say in the log when it failed. `now` is monotonic seconds."""
         if self.process is not None:
-            if self.process.poll() is not None:
-                self._end(self.process.returncode)
+            if (exit_code := self.process.poll()) is not None:
+                self._end(exit_code)
         elif settings.MEMORYHUB_BACKUP_NIGHTLY and now >= self._look_at:
             self._look_at = now + LOOK_SECONDS
             if self._is_due():

@@ -69,7 +69,7 @@ class Fork:
     Only for a process whose other threads hold no lock: the fork has none of them.
     """
 
-    def __init__(self, run: Callable[[], None], *, stdin: int, inherited: Sequence[int] = ()) -> None:
+    def __init__(self, run: Callable[[], object], *, stdin: int, inherited: Sequence[int] = ()) -> None:
         """The fork calls `run` and ends."""
         self.returncode: int | None = None
         # What waits in a buffer would be written twice.
@@ -102,7 +102,7 @@ class Fork:
             self.returncode = os.waitstatus_to_exitcode(status)
 
 
-def _be(run: Callable[[], None], stdin: int, kept: set[int], mask: set[signal.Signals]) -> NoReturn:
+def _be(run: Callable[[], object], stdin: int, kept: set[int], mask: set[int | signal.Signals]) -> NoReturn:
     """What a fork does. It never returns to the frames that it shares with its parent."""
     code = 1
     # What the parent would clean up at its end.
@@ -152,7 +152,7 @@ class Child:
         command: Sequence[str],
         *,
         inherited: Sequence[int] = (),
-        forked: Callable[[], None] | None = None,
+        forked: Callable[[], object] | None = None,
     ) -> None:
         """The program gets the descriptors `inherited` under the same numbers. With `forked`, which does the same as
         the program, it is a fork of this process at first. When that dies, a new program starts: it shares nothing
@@ -172,8 +172,8 @@ class Child:
             self._started_at = now
             self.process = self._start(leash)
             logger.info("%s started (process %d)", self.name, self.process.pid)
-        elif self.process is not None and self.process.poll() is not None:
-            self._note_death(now, self.process.returncode)
+        elif self.process is not None and (exit_code := self.process.poll()) is not None:
+            self._note_death(now, exit_code)
 
     def _start(self, leash: int) -> "subprocess.Popen[bytes] | Fork":
         forked, self._forked = self._forked, None

@@ -149,7 +149,7 @@ class TestForks:
         kept.touch()
         atexit.register(kept.unlink)
         try:
-            assert Fork(lambda: atexit.register(own.touch), stdin=0).wait() == 0  # type: ignore[arg-type, return-value]
+            assert Fork(lambda: atexit.register(own.touch), stdin=0).wait() == 0
         finally:
             atexit.unregister(kept.unlink)
         assert kept.exists()

@@ -46,7 +46,8 @@ class ReachMiddleware(_PagesOnly):
     """Where row level security is on, a page reaches the rows of the operator's tenants."""
 
     def process_request(self, request: HttpRequest) -> None:
-        if not (connection.told and request.path_info.startswith(ADMIN)):
+        # Of this hub's database backend.
+        if not (connection.told and request.path_info.startswith(ADMIN)):  # type: ignore[attr-defined]
             return
         if isinstance(request.user, Operator):
             reach.say(reach_of(request.user))

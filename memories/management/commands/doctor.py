@@ -144,6 +144,7 @@ def row_security() -> str:
     lacking = sorted(tables.keys() - set(enforced))
     if lacking:
         raise Wrong(f"no policies are enforced on {', '.join(lacking[:3])} …: run manage.py migrate.")
+    assert settings.RUNTIME_ROLE
     role: str = settings.RUNTIME_ROLE[0]
     passed = policies.ways_round(role)
     if passed:

@@ -72,6 +72,7 @@ class Command(BaseCommand):
 
         def prepare() -> None:
             follow_parent(grace=0.0)
+            answer: dict[str, Any]
             try:
                 seeded = self._prepare()
                 answer = {"seeded": asdict(seeded) if seeded else None}
