@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_q.tasks import async_task
 
 from memories import reminding
-from memories.db import reach
+from memories.db import tenancy
 from memories.dream import dreaming
 from memories.episodes import compaction
 from memories.extraction import consolidation
@@ -120,7 +120,7 @@ def replan_decay(tenant_id: str, reached: str = "") -> int:
     if tenant is None:
         return 0
     behind = uuid.UUID(reached) if reached else None
-    with reach.of_tenant(tenant.pk):
+    with tenancy.of_tenant(tenant.pk):
         last = decay.refresh(tenant=tenant, now=timezone.now(), reached=behind, seconds=SLICE_SECONDS)
     if last is None:
         return 1

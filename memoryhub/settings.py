@@ -145,7 +145,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "memories.api.counting.CountingMiddleware",
     "memories.api.request_ids.RequestIdMiddleware",
-    "memories.api.reaching.ReachMiddleware",
+    "memories.api.tenancy.TenancyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memories.admin.site.csp.PolicyMiddleware",
@@ -153,7 +153,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "memories.admin.site.middleware.AuthenticationMiddleware",
-    "memories.admin.site.middleware.ReachMiddleware",
+    "memories.admin.site.middleware.OperatorTenancyMiddleware",
     "memories.admin.site.middleware.LanguageMiddleware",
     "memories.admin.site.middleware.MessageMiddleware",
     # Inside the middleware that sets Content-Length.
@@ -202,10 +202,10 @@ if MEMORYHUB_ROW_SECURITY != "off":
             "MEMORYHUB_ROW_SECURITY needs two roles, as policies do not bind the owner of tables: set DATABASE_URL to "
             "the role of web and worker and MEMORYHUB_OWNER_URL to the owner, or unset it."
         )
-    # Processes that serve tell the server how far their statements reach (memories/db/reach.py).
+    # Processes that serve tell the server the tenancy of their statements (memories/db/tenancy.py).
     for database in (SERVING_DATABASE, SERVING_DIRECT_DATABASE):
         if database:
-            database["REACHES_AS"] = RUNTIME_ROLE[0]
+            database["TENANCY_ROLE"] = RUNTIME_ROLE[0]
 # For answers that are not pages: browsers run and frame nothing. memories/admin/site/csp.py has those of pages.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

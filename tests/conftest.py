@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from memories.db import reach
+from memories.db import tenancy
 from memories.models import EndUser
 from tests import factories
 from tests.database import runtime_role
@@ -187,7 +187,7 @@ def least_role(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Itera
 
     Behind row level security it reaches what the worker does, where nobody has said how far.
     """
-    monkeypatch.setattr(reach, "_of_process", reach.EVERYTHING)
+    monkeypatch.setattr(tenancy, "_of_process", tenancy.EVERYTHING)
     given = {name: connection.settings_dict[name] for name in ("USER", "PASSWORD")}
     user, password = runtime_role()
     connections.close_all()

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from memoryhub.database.reaching import Told
+from memoryhub.database.tenancy import SentTenancy
 
 T = TypeVar("T")
 PATIENCE = 30.0
@@ -45,13 +45,13 @@ def runtime_role() -> tuple[str, str]:
 
 @contextmanager
 def walled(role: str | None = None) -> Iterator[None]:
-    """This connection tells the server how far its statements reach, as those of web and worker with row security."""
-    before = connection.told  # type: ignore[attr-defined]  # of our backend
-    connection.told = Told(role or runtime_role()[0])  # type: ignore[attr-defined]
+    """This connection tells the server the tenancy of its statements, as those of web and worker with row security."""
+    before = connection.sent  # type: ignore[attr-defined]  # of our backend
+    connection.sent = SentTenancy(role or runtime_role()[0])  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        connection.told = before  # type: ignore[attr-defined]
+        connection.sent = before  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from memories.models import (
     ActorKind,
     Agent,
     APIKey,
+    Backup,
     CaseState,
     CaseType,
     DecayPass,
@@ -89,6 +90,10 @@ def management_key(owner: Tenant | None = None, **over: Any) -> tuple[Management
     """A management key of all tenants, or of one."""
     given = {"name": "terraform", "gives": Scope.values, "actor": COMMAND, "now": NOW, "expires_at": None, **over}
     return create_management_key(tenant=owner, **given)
+
+
+def backup(**over: Any) -> Backup:
+    return Backup.objects.create(**{"kind": "dump", "started_at": NOW, "finished_at": NOW, "size": 2_000_000, **over})
 
 
 def end_user(owner: Tenant | None = None, **over: Any) -> EndUser:

@@ -41,4 +41,4 @@ MEMORYHUB_EMBEDDINGS = "hashed"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # A test itself is the owner: it sees all rows, until what it calls says how far it reaches.
 if ROW_SECURITY != "off":
-    DATABASES["default"]["REACHES_AS"] = RUNTIME_ROLE[0]  # type: ignore[index]  # noqa: F405
+    DATABASES["default"]["TENANCY_ROLE"] = RUNTIME_ROLE[0]  # type: ignore[index]  # noqa: F405

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from memories.api.request_ids import request_id_of
 from memories.audit import Actor, kept_request_id
 from memories.curation.access.keys import authenticate_key, authenticate_management_key
-from memories.db import reach
+from memories.db import tenancy
 from memories.models import ActorKind, APIKey, ManagementKey, Tenant
 from memories.telemetry import log_fields
 
@@ -95,14 +95,14 @@ class KeyAuthentication(BaseAuthentication):
 
 
 def known_key(plaintext: str) -> APIKey | None:
-    """The usable key with this plaintext, or None. Statements of this request reach its tenant from now on."""
+    """The usable key with this plaintext, or None. Statements of this request see its tenant from now on."""
     if not plaintext:
         return None
     # Whose it is, is asked of all.
-    with reach.everything():
+    with tenancy.everything():
         key = authenticate_key(plaintext=plaintext, now=timezone.now())
     if key is not None:
-        reach.say(reach.of_one(key.tenant_id))
+        tenancy.set_current(tenancy.of_one(key.tenant_id))
     return key
 
 
@@ -115,14 +115,14 @@ class ManagementAuthentication(BaseAuthentication):
         plaintext = _plaintext_of(request)
         if plaintext is None:
             return None
-        with reach.everything():
+        with tenancy.everything():
             key = authenticate_management_key(plaintext=plaintext, now=timezone.now())
         if key is None:
             if known_key(plaintext):
                 raise PermissionDenied(NO_MANAGEMENT_KEY, code="no_management_key")
             raise AuthenticationFailed(_UNKNOWN)
         # ManagementEndpoint narrows it to the tenant of the address.
-        reach.say(reach.of_one(key.tenant_id) if key.tenant_id else reach.EVERYTHING)
+        tenancy.set_current(tenancy.of_one(key.tenant_id) if key.tenant_id else tenancy.EVERYTHING)
         actor = Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=kept_request_id(request_id_of(request)))
         return Manager(key=key, actor=actor), key
 
@@ -132,7 +132,7 @@ class ManagementAuthentication(BaseAuthentication):
 
 def is_management_key(plaintext: str) -> bool:
     """Whether a plaintext that is no tenant's key is a usable management key, to tell its holder so."""
-    with reach.everything():
+    with tenancy.everything():
         return authenticate_management_key(plaintext=plaintext, now=timezone.now()) is not None
 
 

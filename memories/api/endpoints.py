@@ -24,7 +24,7 @@ from memories.api.parsers import accept_chunked, parameters, refuse_parameters
 from memories.api.throttles import KeyThrottle, ManagementThrottle, rate_limit_headers
 from memories.audit import Actor
 from memories.curation.statements.voices import WriteTrust, voice_of
-from memories.db import reach
+from memories.db import tenancy
 from memories.exceptions import InvalidInput, NotFound
 from memories.models import Tenant
 from memories.telemetry import log_fields
@@ -224,7 +224,7 @@ class ManagementEndpoint(AnyEndpoint):
         found = self.tenants().filter(slug=self.kwargs["slug"]).first()
         if found is None:
             raise NotFound
-        reach.say(reach.of_one(found.pk))
+        tenancy.set_current(tenancy.of_one(found.pk))
         log_fields.note_tenant(found.slug)
         self.request._request.META[log_fields.ANSWERED_TENANT] = found.slug
         return found

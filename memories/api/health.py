@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from psycopg.errors import InsufficientPrivilege
 
 from memories import conf
-from memories.db import reach
+from memories.db import tenancy
 from memories.embedding import spaces
 from memories.exceptions import MemoryHubError
 from memories.llm import embeddings
@@ -47,7 +47,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     embedding: dict[str, Any] = {}
     note = ""
     try:
-        with reach.everything():
+        with tenancy.everything():
             checks = _checks()
         embedding = {} if checks["migrations"] else _embedding()
         note = note_of_roles()
@@ -83,7 +83,7 @@ def _vector() -> str:
 def lacking_migrations() -> str:
     try:
         # As the login itself, whose rights are looked at, too.
-        with reach.alone():
+        with tenancy.alone():
             _require_migrations()
     except MigrationsMissing as error:
         return error.detail
@@ -115,7 +115,7 @@ def note_of_roles() -> str:
     if settings.RUNTIME_ROLE:
         return ""
     # As the login itself.
-    with reach.alone(), connection.cursor() as cursor:
+    with tenancy.alone(), connection.cursor() as cursor:
         cursor.execute(_OWNS, [AuditEvent._meta.db_table])
         return OWNING if cursor.fetchone() else ""
 

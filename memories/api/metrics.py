@@ -26,7 +26,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from memories.api.counting import expect_operations
 from memories.api.health import HEARTBEAT
-from memories.db import reach
+from memories.db import tenancy
 from memories.models import (
     CaseState,
     CaseType,
@@ -75,7 +75,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Hub())
     registry.register(ProcessCounts())
-    with reach.everything():
+    with tenancy.everything():
         figures = generate_latest(registry)
     return HttpResponse(figures, content_type=CONTENT_TYPE_LATEST)
 

@@ -5,7 +5,7 @@ import threading
 
 from django.db import DatabaseError, InterfaceError, connection
 
-from memories.db import reach
+from memories.db import tenancy
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class BackgroundWriter(threading.Thread):
         """One write. In an outage of the database the next one tries again."""
         try:
             # It writes for all tenants whom the process has served.
-            with reach.everything():
+            with tenancy.everything():
                 self.write()
         except (DatabaseError, InterfaceError) as error:
             logger.warning("%s: waits for the database: %s", self.name, type(error).__name__)

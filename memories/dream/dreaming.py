@@ -23,7 +23,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.files import FileWriter
 from memories.curation.statements.voices import WriteTrust
-from memories.db import reach
+from memories.db import tenancy
 from memories.dream import applying, proposals, reflecting, unread
 from memories.dream.errors import DreamOpen, NoModelToDream, NothingToDream, NothingToReflect, Outdated
 from memories.dream.summaries import summary_of
@@ -140,7 +140,7 @@ def run(dream: Dream, *, now: datetime) -> None:
     work = claim(dream)
     if work is None:
         return
-    with reach.of_tenant(work.row.tenant_id):
+    with tenancy.of_tenant(work.row.tenant_id):
         if _may_ask(work, now=now):
             _dream(work, now=now)
         else:

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from memories import conf
-from memories.db import reach
+from memories.db import tenancy
 from memories.embedding import similarity
 from memories.episodes import creation, extractive
 from memories.episodes.creation import Draft
@@ -99,7 +99,7 @@ def compact(*, session_id: uuid.UUID, now: datetime) -> bool:
     if claim is None:
         return False
     attempt = CompactionAttempt(claim, now)
-    with reach.of_tenant(claim.session.tenant_id), _given_back_on_error(attempt):
+    with tenancy.of_tenant(claim.session.tenant_id), _given_back_on_error(attempt):
         work = gather(claim)
         if work.leaving:
             # Turns that leave the window are extracted at once (rules.md, 6.1), unless that is running or backs off.

@@ -16,7 +16,7 @@ from typing import Any
 from django.db import transaction
 
 from memories import conf, outbox
-from memories.db import reach
+from memories.db import tenancy
 from memories.exceptions import LeaseLost, ModelError, PersonRestricted
 from memories.extraction import gathering, rules_mode
 from memories.llm import client
@@ -121,7 +121,7 @@ def consolidate(*, session_id: uuid.UUID, now: datetime) -> ExtractionRun | None
     if claim is None:
         return None
     attempt = ExtractionAttempt(claim, now)
-    with reach.of_tenant(claim.session.tenant_id), _given_back_on_error(attempt):
+    with tenancy.of_tenant(claim.session.tenant_id), _given_back_on_error(attempt):
         batch = gathering.gather(claim=claim, now=now)
         if batch.turns:
             with _traced(claim, batch):

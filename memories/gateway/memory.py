@@ -20,7 +20,7 @@ from memories.capture import ingest, resent
 from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
 from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
-from memories.db import reach
+from memories.db import tenancy
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
 from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest
 from memories.models import ActorKind, Scope, Session
@@ -210,7 +210,7 @@ def _store(
     key = exchange.caller.key
     try:
         # In another call of a thread than the one that looked the key up.
-        with reach.of_tenant(key.tenant_id):
+        with tenancy.of_tenant(key.tenant_id):
             return ingest.store_lacking(
                 tenant=key.tenant,
                 conversation=Conversation(exchange.user_id, exchange.session_id, exchange.agent_id, messages),

@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from psycopg import sql
 
 from memories.db.lock_timeouts import retry_while_locked
-from memories.db.reach import Wall
+from memories.db.tenancy import Policies
 from memories.management import grants
 from memories.models import Tenant
 
@@ -29,11 +29,11 @@ LONGEST = 63
 _NAMED = "nullif(current_setting('memoryhub.tenants', true), '')"
 # One value of each statement, not of each row: PostgreSQL asks for it once, and indexes are used as without it.
 CONDITIONS = {
-    Wall.ONE: f"{{column}} = (SELECT {_NAMED}::uuid)",
-    Wall.SEVERAL: f"{{column}} = ANY ((SELECT {_NAMED}::uuid[])::uuid[])",
-    Wall.ALL: "true",
+    Policies.ONE: f"{{column}} = (SELECT {_NAMED}::uuid)",
+    Policies.SEVERAL: f"{{column}} = ANY ((SELECT {_NAMED}::uuid[])::uuid[])",
+    Policies.ALL: "true",
 }
-NAMES = {Wall.ONE: "of_one_tenant", Wall.SEVERAL: "of_several_tenants", Wall.ALL: "of_all_tenants"}
+NAMES = {Policies.ONE: "of_one_tenant", Policies.SEVERAL: "of_several_tenants", Policies.ALL: "of_all_tenants"}
 # Tables with a tenant, or of tenants, that have no policies → why.
 OPEN = {
     "memories_operator_tenants": "read to find out which tenants an operator sees",
@@ -60,9 +60,9 @@ class Guarded(NamedTuple):
     column: str
     nullable: bool
 
-    def condition(self, wall: Wall) -> str:
+    def condition(self, wall: Policies) -> str:
         found = CONDITIONS[wall].format(column=self.column)
-        return f"{self.column} IS NULL OR {found}" if self.nullable and wall is not Wall.ALL else found
+        return f"{self.column} IS NULL OR {found}" if self.nullable and wall is not Policies.ALL else found
 
 
 def guarded() -> Iterator[Guarded]:
@@ -79,9 +79,9 @@ def guarded() -> Iterator[Guarded]:
             yield Guarded(table, field.column, nullable=field.null)
 
 
-def roles_of(role: str) -> dict[Wall, str]:
+def roles_of(role: str) -> dict[Policies, str]:
     """The role behind each wall."""
-    return {wall: f"{role}{wall}" for wall in Wall}
+    return {wall: f"{role}{wall}" for wall in Policies}
 
 
 class Held(NamedTuple):
@@ -116,7 +116,7 @@ def give(role: str, *, enforced: bool) -> None:
     One table after the other, each locked for a moment. Errors: CommandError.
     """
     _check_server(role)
-    for wall in (Wall.SEVERAL, Wall.ALL):
+    for wall in (Policies.SEVERAL, Policies.ALL):
         _make_role(role, f"{role}{wall}")
     wanted = Held(enforced, {NAMES[wall]: holder for wall, holder in roles_of(role).items()})
     _change_all(wanted)
@@ -156,7 +156,7 @@ def _change(one: Guarded, before: Held, wanted: Held) -> None:
 
 def ways_round(role: str) -> list[str]:
     """Why policies would not bind this role, in words that follow its name; none is as it should be."""
-    others = [name for wall, name in roles_of(role).items() if wall is not Wall.ONE]
+    others = [name for wall, name in roles_of(role).items() if wall is not Policies.ONE]
     [found] = _ask(
         "SELECT r.rolsuper, r.rolbypassrls, "
         "EXISTS (SELECT FROM pg_class c WHERE c.relrowsecurity AND pg_has_role(r.oid, c.relowner, 'USAGE')), "

@@ -17,7 +17,17 @@ from django.db.models import F, Model, Q, QuerySet
 from memories.audit import Actor
 from memories.curation import turns
 from memories.exceptions import NotFound
-from memories.models import ActorKind, APIKey, EndUser, Operator, PrivacyCase, Tenant, Turn, WebhookEndpoint
+from memories.models import (
+    ActorKind,
+    APIKey,
+    EndUser,
+    ManagementKey,
+    Operator,
+    PrivacyCase,
+    Tenant,
+    Turn,
+    WebhookEndpoint,
+)
 from memories.models.privacy.cases import CLOSED
 from memories.privacy import ledger, replaying
 
@@ -29,6 +39,7 @@ class Withdrawals:
     """Rows by their ids, with the values that they have now."""
 
     keys: Values = field(default_factory=dict)
+    management_keys: Values = field(default_factory=dict)
     people: Values = field(default_factory=dict)
     tenants: Values = field(default_factory=dict)
     endpoints: Values = field(default_factory=dict)
@@ -47,7 +58,8 @@ def read(moment: datetime, entries: Iterable[ledger.LedgerEntry]) -> Withdrawals
     restricted = Q(restricted_at__isnull=False)
     operators = Operator.objects.prefetch_related("groups")
     return Withdrawals(
-        keys=_values(APIKey.objects.exclude(revoked_at=None, expires_at=None), "revoked_at", "expires_at"),
+        keys=_ends_of(APIKey),
+        management_keys=_ends_of(ManagementKey),
         people=_values(
             EndUser.objects.filter(off | restricted),
             "restricted_at",
@@ -70,7 +82,8 @@ def apply(found: Withdrawals, *, now: datetime) -> list[str]:
     """Withdraw it again. Returns a sentence for each kind of which there was something."""
     with transaction.atomic():
         counts = {
-            "API keys that are revoked or expire earlier": _keys(found.keys),
+            "API keys that are revoked or expire earlier": _end_keys(APIKey, found.keys),
+            "management keys that are revoked or expire earlier": _end_keys(ManagementKey, found.management_keys),
             "end users who are restricted or switched off": _people(found.people),
             "tenants that are switched off": _switch_off(Tenant, found.tenants),
             "webhooks that are disabled": _endpoints(found.endpoints),
@@ -98,9 +111,14 @@ def _changed(row: Model, wanted: dict[str, Any]) -> int:
     return int(bool(differing))
 
 
-def _keys(values: Values) -> int:
+def _ends_of(model: type[APIKey | ManagementKey]) -> Values:
+    rows = model._default_manager.exclude(revoked_at=None, expires_at=None)
+    return _values(rows, "revoked_at", "expires_at")
+
+
+def _end_keys(model: type[APIKey | ManagementKey], values: Values) -> int:
     count = 0
-    for key in APIKey.objects.filter(pk__in=list(values)):
+    for key in model._default_manager.filter(pk__in=list(values)):
         now = values[key.pk]
         ends = [moment for moment in (key.expires_at, now["expires_at"]) if moment]
         wanted = {"expires_at": min(ends, default=None), "revoked_at": now["revoked_at"] or key.revoked_at}

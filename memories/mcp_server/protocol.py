@@ -16,7 +16,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
-from memories.db import reach
+from memories.db import tenancy
 from memories.mcp_server.askers import MCPCaller
 from memories.mcp_server.calls import AgentCall, ToolResult, carry_out
 from memories.mcp_server.tools import DOCUMENT_OF, DOCUMENTS, INSTRUCTIONS, TEMPLATE, TOOL_OF, TOOLS, Tool
@@ -153,7 +153,7 @@ async def _done(
     def in_thread() -> ToolResult:
         # A thread keeps its connection; one that broke would fail for ever.
         close_old_connections()
-        with reach.of_tenant(asker.caller.key.tenant_id):
+        with tenancy.of_tenant(asker.caller.key.tenant_id):
             return carry_out(asker, scope, given, work)
 
     outcome: ToolResult = await run(in_thread)

@@ -23,6 +23,9 @@ class Migration(migrations.Migration):
                 ('size', models.BigIntegerField(default=0, help_text='Bytes.')),
             ],
             options={
+                'verbose_name': 'backup',
+                'verbose_name_plural': 'backups',
+                'default_permissions': ('view',),
                 'indexes': [models.Index(fields=['-started_at'], name='backup_newest_idx')],
             },
         ),

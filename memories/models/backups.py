@@ -3,6 +3,7 @@
 from typing import Self
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
 
@@ -17,8 +18,8 @@ class Backup(models.Model):
     """One attempt at a backup, written when it is over. No dump has these rows: a restored hub has made none since."""
 
     class Kind(models.TextChoices):
-        DUMP = "dump", "Dump in one file"
-        BASE = "base", "Base backup of the embedded server"
+        DUMP = "dump", _("Dump in one file")
+        BASE = "base", _("Base backup of the embedded server")
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     kind = models.CharField(max_length=4, choices=Kind.choices)
@@ -31,6 +32,9 @@ class Backup(models.Model):
     objects = BackupQuerySet.as_manager()
 
     class Meta:
+        default_permissions = ("view",)
+        verbose_name = _("backup")
+        verbose_name_plural = _("backups")
         indexes = [
             # Serves the last one.
             models.Index(fields=["-started_at"], name="backup_newest_idx"),

@@ -25,7 +25,7 @@ from django.db.models.functions import Coalesce, Now
 from psycopg import sql
 
 from memories import conf, outbox
-from memories.db import reach
+from memories.db import tenancy
 from memories.db.lock_timeouts import retry_while_locked
 from memories.models import CaseState, Dream, EndUser, Event, PrivacyCase, SessionQueue, Tombstone, WorkingMemory
 from memories.outbox import Happened
@@ -248,7 +248,7 @@ def vacuum(table: str) -> bool:
         return False
     statement = sql.SQL("VACUUM (ANALYZE, SKIP_LOCKED, TRUNCATE FALSE) {}").format(sql.Identifier(table))
     try:
-        with reach.alone(), connection.cursor() as cursor:
+        with tenancy.alone(), connection.cursor() as cursor:
             cursor.execute(statement)
     except DatabaseError as error:
         # Autovacuum does it later, and nothing waits for it.

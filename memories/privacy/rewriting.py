@@ -17,7 +17,7 @@ from django.db.models.functions import Greatest
 from django_q.tasks import async_task
 from psycopg.errors import LockNotAvailable
 
-from memories.db import reach
+from memories.db import tenancy
 from memories.db.sessions import own_session
 from memories.db.statement_timeouts import unbounded
 from memories.models import CaseState, CaseType, EndUser, Fact, PrivacyCase, TableRewrite
@@ -245,7 +245,7 @@ def _vacuum(table: str, *, milliseconds: int) -> str:
         cursor.execute("SELECT set_config('statement_timeout', %s, false)", [f"{milliseconds}ms"])
         for _attempt in range(TRIES):
             try:
-                with reach.alone():
+                with tenancy.alone():
                     cursor.execute(f"VACUUM (FULL) {connection.ops.quote_name(table)}")
             except OperationalError as error:
                 if not isinstance(error.__cause__, LockNotAvailable):

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import DatabaseError, InterfaceError
 
-from memories.db import reach
+from memories.db import tenancy
 from memories.db.sessions import own_session
 from memories.db.statement_timeouts import unbounded
 from memories.exceptions import LeaseLost, MemoryHubError
@@ -61,7 +61,7 @@ def run(work: ClaimedCase, *, now: datetime, until: float | None = None) -> bool
     try:
         with own_session(), unbounded(), leases.keep_alive(work):
             if work.case.type != CaseType.ERASURE:
-                with reach.of_tenant(work.case.tenant_id):
+                with tenancy.of_tenant(work.case.tenant_id):
                     exporting.make(work)
                 return True
             for _step in erasing.steps(work, now=now):

@@ -19,7 +19,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from memories.db import reach
+from memories.db import tenancy
 from memories.exceptions import ModelError, ModelMisconfigured, ModelRateLimited, ModelTimeout, ModelUnavailable
 from memories.llm import client
 from memories.models import EndpointState, LanguageModel, Session, SessionQueue, Tenant, WorkingMemory
@@ -169,7 +169,7 @@ def pause_after(failures: int) -> float:
     return min(LONGEST_PAUSE_SECONDS, 2.0 ** min(failures - FAILURES_TO_OPEN, 10))
 
 
-@reach.everything()
+@tenancy.everything()
 @transaction.atomic
 def close(owner: Owner = None) -> None:
     """The endpoint answered, whatever it said: everybody may call, once a wait that it stated is over.

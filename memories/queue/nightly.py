@@ -17,7 +17,7 @@ from django.db.models import F
 
 from memories import audit, conf
 from memories.audit import Actor
-from memories.db import reach
+from memories.db import tenancy
 from memories.exceptions import Conflict
 from memories.models import ActorKind, DecayPass, RetentionPass
 from memories.models.leases import LeasedQuerySet
@@ -109,7 +109,7 @@ def work_on(
         work = claim(row)
         if work is None:
             continue
-        with reach.of_tenant(work.row.tenant_id):
+        with tenancy.of_tenant(work.row.tenant_id):
             if not carry_on(work, until):
                 return True
     return False

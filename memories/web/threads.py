@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from django.db import close_old_connections, connections
 
-from memories.db import reach
+from memories.db import tenancy
 
 T = TypeVar("T")
 # After so long without work a thread closes its database connection if that is too old.
@@ -62,8 +62,8 @@ def _do(call: Callable[[], Any], future: "asyncio.Future[Any]", loop: asyncio.Ab
         return
     outcome, error = None, None
     try:
-        # What the call says of its reach ends with it: the next one is somebody else's.
-        with reach.nothing():
+        # The tenancy of a call ends with it: the next one is somebody else's.
+        with tenancy.nothing():
             outcome = call()
     except BaseException as raised:  # noqa: BLE001  (run() raises it again)
         error = raised

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from memories import conf
-from memories.db import reach
+from memories.db import tenancy
 from memories.exceptions import LeaseLost, ModelError, ModelMisconfigured
 from memories.llm.backends.transport import BoundedTransport, deadline
 from memories.models import Tenant, WebhookDelivery, WebhookEndpoint
@@ -70,7 +70,7 @@ def work_on(*, now: datetime, seconds: float, clock: Any) -> int:
         work = _claim_next()
         if work is None:
             break
-        with reach.of_tenant(work.row.tenant_id):
+        with tenancy.of_tenant(work.row.tenant_id):
             sent += send(work, now=now)
     return sent
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import Error
 from django.db.backends.postgresql import base
 
-from memoryhub.database.reaching import ReachingCursor, Told
+from memoryhub.database.tenancy import SentTenancy, TenancyCursor
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -25,25 +25,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.ops.compiler_module = "memoryhub.database.distributed"
 
     @cached_property
-    def told(self) -> Told | None:
-        """How far statements reach, as the server knows it. None: row level security is off."""
-        role = self.settings_dict.get("REACHES_AS")
-        return Told(role) if role else None
+    def sent(self) -> SentTenancy | None:
+        """The tenancy that the server knows. None: row level security is off."""
+        role = self.settings_dict.get("TENANCY_ROLE")
+        return SentTenancy(role) if role else None
 
     def create_cursor(self, name: str | None = None) -> Any:
-        told = self.told
-        if told is None:
+        sent = self.sent
+        if sent is None:
             return super().create_cursor(name)
-        lacking = told.lacking(self.connection)
+        lacking = sent.lacking(self.connection)
         if name and not (lacking and self.connection.autocommit):
             if lacking:
                 with self.create_cursor() as cursor:
                     cursor.execute("SELECT")
             return super().create_cursor(name)
         # Of a cursor on the server, outside a transaction, the server could not be told: its rows come all at once.
-        self.connection.cursor_factory = ReachingCursor
+        self.connection.cursor_factory = TenancyCursor
         cursor = super().create_cursor()
-        cursor.told = told
+        cursor.sent = sent
         return cursor
 
     @property
@@ -62,27 +62,27 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _savepoint_rollback(self, sid: str) -> None:
         super()._savepoint_rollback(sid)  # type: ignore[misc]  # the stubs lack it
-        if self.told:
-            self.told.doubt()
+        if self.sent:
+            self.sent.doubt()
 
     def _commit(self) -> None:
         super()._commit()  # type: ignore[misc]  # the stubs lack it
-        if self.told:
-            self.told.forget()
+        if self.sent:
+            self.sent.forget()
 
     def _rollback(self) -> None:
         super()._rollback()  # type: ignore[misc]  # the stubs lack it
-        if self.told:
-            self.told.forget()
+        if self.sent:
+            self.sent.forget()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        if self.told:
-            self.told.forget()
+        if self.sent:
+            self.sent.forget()
         return super().get_new_connection(conn_params)
 
     def _set_autocommit(self, autocommit: bool) -> None:
-        if self.told:
-            self.told.forget()
+        if self.sent:
+            self.sent.forget()
         super()._set_autocommit(autocommit)  # type: ignore[misc]  # the stubs lack it
         if autocommit or not self.transaction_timeout:
             return

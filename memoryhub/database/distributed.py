@@ -26,8 +26,8 @@ from django.db.models.sql.datastructures import BaseTable, Join
 from django.db.models.sql.query import Query
 from django.db.models.sql.where import AND, WhereNode
 
-from memories.db import reach
-from memories.db.reach import Wall
+from memories.db import tenancy
+from memories.db.tenancy import Policies
 from memoryhub.database.placement import COLUMN, distributed
 
 _tenant: ContextVar[Any] = ContextVar("tenant", default=None)
@@ -44,10 +44,10 @@ def of_tenant(tenant: Any) -> Iterator[None]:
         _tenant.reset(token)
 
 
-def _reached() -> uuid.UUID | None:
-    """The only tenant that the statements of a request or a task reach."""
-    current = reach.current()
-    is_one = current is not None and current.wall is Wall.ONE and current.tenants
+def _only_tenant() -> uuid.UUID | None:
+    """The only tenant of a request or a task."""
+    current = tenancy.current()
+    is_one = current is not None and current.policies is Policies.ONE and current.tenants
     return uuid.UUID(current.tenants) if current and is_one else None
 
 
@@ -140,7 +140,7 @@ class _Naming(compiler.SQLCompiler):
 
     def _known(self) -> Any:
         named = _named_by(self.query.where)
-        return named or _tenant.get() or _reached()
+        return named or _tenant.get() or _only_tenant()
 
     def _base(self) -> str:
         """The table that the statement is about."""

@@ -65,6 +65,7 @@ def records() -> dict[str, Any]:
         "diaryentry": factories.diary_entry(person),
         "dream": factories.dream(person),
         "memorygroup": factories.memory_group(person),
+        "backup": factories.backup(),
         "managementkey": factories.management_key()[0],
         "webhookendpoint": factories.webhook(person.tenant),
         "decaypass": factories.decay_pass(person.tenant), "operator": factories.operator(is_superuser=False),

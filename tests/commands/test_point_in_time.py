@@ -31,7 +31,7 @@ def state():
         "restricted": sorted(people.exclude(restricted_at=None).values_list("external_id", flat=True)),
         "facts": sorted(Fact.objects.filter(end_user__in=people, status="active").values_list("content", flat=True)),
         "turns": sorted(Turn.objects.filter(end_user__in=people).values_list("content", flat=True)),
-        "revoked": APIKey.objects.get(tenant__slug="pitr").revoked_at is not None,
+        "revoked": [key.objects.get(tenant__slug="pitr").revoked_at is not None for key in (APIKey, ManagementKey)],
         "active": Operator.objects.get(username="pitr").is_active,
     }
 """
@@ -45,6 +45,7 @@ for name in ("bo", "li", "ed"):
     add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=timezone.now())
     factories.session(person, [("user", f"{name} lives in Leiden."), ("user", f"{name} is shy.")])
 factories.api_key(tenant)
+call_command("create_management_key", name="terraform", tenant="pitr", stdout=sys.stderr)
 factories.operator(username="pitr")
 call_command("backup", "--base", stdout=sys.stderr)
 """
@@ -57,6 +58,7 @@ call_command("erase_user", tenant="pitr", user="li", stdout=sys.stderr)
 forget_fact(fact_id=Fact.objects.get(end_user__external_id="bo").pk, **by)
 redact_turn(turn_id=Turn.objects.get(content="bo is shy.").pk, **by)
 revoke_api_key(key=APIKey.objects.get(tenant__slug="pitr"), actor=factories.COMMAND, now=timezone.now())
+ManagementKey.objects.update(revoked_at=timezone.now())
 EndUser.objects.filter(external_id="ed").update(restricted_at=timezone.now())
 Operator.objects.filter(username="pitr").update(is_active=False)
 factories.end_user(Tenant.objects.get(slug="pitr"), external_id="new")
@@ -119,7 +121,7 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life, stopped: Hu
         "restricted": ["ed"],
         "facts": ["bo lives in Leiden.", "ed lives in Leiden."],
         "turns": ["", "bo lives in Leiden.", "ed is shy.", "ed lives in Leiden."],
-        "revoked": True,
+        "revoked": [True, True],
         "active": False,
     }
 

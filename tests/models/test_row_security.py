@@ -14,8 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.api.endpoints import Endpoint
-from memories.api.reaching import ReachMiddleware
-from memories.db import reach
+from memories.api.tenancy import TenancyMiddleware
+from memories.db import tenancy
 from memories.management import policies
 from memories.models import EndUser, Fact, Scope, Tenant
 from tests import factories
@@ -65,15 +65,15 @@ def test_a_planted_query_without_its_tenant_shows_only_the_tenants_rows(wall: No
                 plant(guarded, tenant)
     for guarded in tables:
         statement = f"SELECT {guarded.column} FROM {guarded.table}"
-        with reach.of_tenant(one):
+        with tenancy.of_tenant(one):
             assert set(rows(statement)) == {(one,)}, guarded
-        with reach.nothing():
+        with tenancy.nothing():
             assert rows(statement) == [], guarded
-        with reach.within(reach.of_several([one, other])):
+        with tenancy.within(tenancy.of_several([one, other])):
             assert set(rows(statement)) == {(one,), (other,)}, guarded
-        with reach.within(reach.of_several([])):
+        with tenancy.within(tenancy.of_several([])):
             assert rows(statement) == [], guarded
-        with reach.everything():
+        with tenancy.everything():
             assert {(one,), (other,)} <= set(rows(statement)), guarded
 
 
@@ -117,26 +117,26 @@ def some(kind: str) -> str:
 def test_the_orm_too_and_nothing_is_written_into_another_tenant(wall: None) -> None:
     fact, foreign = (factories.fact(factories.end_user()) for _ in range(2))
     assert Fact.objects.count() == 2
-    with reach.of_tenant(fact.tenant_id):
+    with tenancy.of_tenant(fact.tenant_id):
         assert list(Fact.objects.all()) == [fact]
         assert list(Tenant.objects.all()) == [fact.tenant]
         assert Fact.objects.update(importance=1) == 1
         assert not Fact.objects.filter(pk=foreign.pk).exists()
         with pytest.raises(ProgrammingError, match="row-level security"), transaction.atomic():
             EndUser.objects.create(tenant=foreign.tenant, external_id="planted", created_at=fact.created_at)
-    with reach.nothing():
+    with tenancy.nothing():
         assert not Fact.objects.exists()
 
 
 def test_what_is_said_of_a_block_is_undone_with_it(wall: None) -> None:
     fact, foreign = (factories.fact(factories.end_user()) for _ in range(2))
-    with reach.of_tenant(fact.tenant_id):
-        with pytest.raises(DataError), transaction.atomic(), reach.everything():
+    with tenancy.of_tenant(fact.tenant_id):
+        with pytest.raises(DataError), transaction.atomic(), tenancy.everything():
             rows("SELECT 1 / (2 - count(*)) FROM memories_fact")
         # The savepoint took back what the server had been told in it, and before it.
         assert list(Fact.objects.all()) == [fact]
         with transaction.atomic():
-            reach.say(reach.of_one(foreign.tenant_id))
+            tenancy.set_current(tenancy.of_one(foreign.tenant_id))
             assert list(Fact.objects.all()) == [foreign]
         assert list(Fact.objects.all().iterator()) == [foreign]
     assert Fact.objects.count() == 2, "the test itself is the owner"
@@ -178,20 +178,20 @@ def enforced(transactional_db: None) -> Iterator[None]:
 @pytest.fixture
 def web(enforced: None, least_role: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test works as the web server does."""
-    monkeypatch.setattr(reach, "_of_process", None)
+    monkeypatch.setattr(tenancy, "_of_process", None)
 
 
 def ask(view: type[Endpoint], plaintext: str = "") -> dict[str, Any]:
     request: HttpRequest = RequestFactory().get("/planted", headers={"Authorization": f"Bearer {plaintext}"})
     request.request_id = "planted"  # type: ignore[attr-defined]
-    answer: Any = ReachMiddleware(view.as_view())(request)
+    answer: Any = TenancyMiddleware(view.as_view())(request)
     assert answer.status_code == 200, answer.data
     return dict(answer.data)
 
 
 def test_requests_on_one_connection_of_the_server_see_their_tenants_alone(web: None) -> None:
     """In autocommit, as most requests are: first one tenant's, then the other's, then nobody's."""
-    with reach.everything(), transaction.atomic():
+    with tenancy.everything(), transaction.atomic():
         people = [factories.end_user() for _ in range(2)]
         facts = [factories.fact(person, f"Lives in {place}") for person, place in zip(people, "XY", strict=True)]
         keys = [factories.api_key(person.tenant)[1] for person in people]
@@ -211,11 +211,11 @@ def test_requests_on_one_connection_of_the_server_see_their_tenants_alone(web: N
     assert len(pids) == 1
     # Outside of any request nobody has said anything, either; and all is there.
     assert not Fact.objects.exists()
-    with reach.everything():
+    with tenancy.everything():
         assert Fact.objects.count() == 2
         # Prepared by now, as the other role.
         assert [Fact.objects.count() for _ in range(7)] == [2] * 7
-    with reach.of_tenant(people[0].tenant_id):
+    with tenancy.of_tenant(people[0].tenant_id):
         assert [Fact.objects.count() for _ in range(7)] == [1] * 7
         with pytest.raises(DataError):
             rows("SELECT 1 / 0")

@@ -10,8 +10,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Field, QuerySet
 from django.http import HttpRequest
 
-from memories.db import reach
-from memories.db.reach import Reach
+from memories.db import tenancy
+from memories.db.tenancy import Tenancy
 from memories.models import Operator, Tenant
 
 
@@ -37,13 +37,13 @@ def tenants_of(operator: Operator | AnonymousUser) -> QuerySet[Tenant]:
     return permitted(operator, Tenant.objects.order_by("slug"), "pk")
 
 
-def reach_of(operator: Operator) -> Reach:
-    """How far the statements of the operator's pages reach, whichever tenant is in view."""
+def tenancy_of(operator: Operator) -> Tenancy:
+    """The tenancy of the operator's pages, whichever tenant is in view."""
     if operator.all_tenants:
-        return reach.EVERYTHING
+        return tenancy.EVERYTHING
     # Of the pairs alone: tenants themselves are not shown yet.
     pairs = Operator.tenants.through.objects.filter(operator=operator)
-    return reach.of_several(pairs.values_list("tenant_id", flat=True))
+    return tenancy.of_several(pairs.values_list("tenant_id", flat=True))
 
 
 @contextmanager

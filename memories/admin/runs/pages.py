@@ -1,9 +1,10 @@
-"""Extraction runs: what each attempt read, stored and cost, and retrying a failed batch."""
+"""Extraction runs: what each attempt read, stored and cost, and retrying a failed batch. Backups that were made."""
 
 from datetime import datetime
 from typing import Any, ClassVar
 
 from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -13,11 +14,11 @@ from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.runs.waits import WaitingListPage, waits_of, when_taken
 from memories.admin.site.naming import called
-from memories.admin.site.page import VerbForm
+from memories.admin.site.page import RecordPage, VerbForm
 from memories.admin.site.wording import KINDS
 from memories.audit import Actor
 from memories.curation.retries import retry_extraction
-from memories.models import ExtractionRun, Fact
+from memories.models import Backup, ExtractionRun, Fact
 
 FACTS_SHOWN = 25
 RETRIABLE = (ExtractionRun.RunStatus.FAILED, ExtractionRun.RunStatus.PARKED)
@@ -80,3 +81,36 @@ class RunPage(WaitingListPage):
         if request.user.has_perm("memories.view_fact"):
             context["facts"] = Fact.objects.filter(extraction=record)[:FACTS_SHOWN]
         return context
+
+
+class BackupPage(RecordPage):
+    """Backups that were made or failed, for whoever sees to them. They are made on the server alone."""
+
+    page_template = "memories/backup.html"
+    tenant_path = None
+    list_display = ("started", "kind_shown", "state", "begun_by", "size_shown")
+    list_filter = ("kind", "failed")
+    ordering = ("-started_at", "-id")
+    started = moment_column(_("Started"), "started_at")
+    empty_title = _("No backup has been made yet")
+    empty_hint = _("Whoever runs the hub makes one on the server, or has it made each night: MEMORYHUB_BACKUP_NIGHTLY")
+
+    @column(_("Kind"), ordering="kind")
+    def kind_shown(self, backup: Backup) -> str:
+        return backup.get_kind_display()
+
+    @column(_("State"), label=KINDS, ordering="failed")
+    def state(self, backup: Backup) -> tuple[str, str]:
+        return ("failed", gettext("Failed")) if backup.failed else ("done", gettext("Done"))
+
+    @column(_("Started by"), ordering="nightly")
+    def begun_by(self, backup: Backup) -> str:
+        return gettext("The schedule") if backup.nightly else gettext("A command")
+
+    @column(_("Size"), ordering="size")
+    def size_shown(self, backup: Backup) -> str:
+        return filesizeformat(backup.size) if backup.size else "–"
+
+    def gather(self, request: HttpRequest, record: Backup) -> dict[str, Any]:
+        kind, label = self.state(record)
+        return {"backup": record, "state": kind, "state_shown": label, "begun_by": self.begun_by(record)}

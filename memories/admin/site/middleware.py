@@ -13,8 +13,8 @@ from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 
 from memories.admin.access import lifetime
-from memories.admin.access.tenant_scope import reach_of
-from memories.db import reach
+from memories.admin.access.tenant_scope import tenancy_of
+from memories.db import tenancy
 from memories.invisible import strip_invisible
 from memories.models import Operator
 
@@ -42,15 +42,15 @@ class AuthenticationMiddleware(_PagesOnly, auth.AuthenticationMiddleware):
             lifetime.check(request, now=timezone.now())
 
 
-class ReachMiddleware(_PagesOnly):
+class OperatorTenancyMiddleware(_PagesOnly):
     """Where row level security is on, a page reaches the rows of the operator's tenants."""
 
     def process_request(self, request: HttpRequest) -> None:
         # Of this hub's database backend.
-        if not (connection.told and request.path_info.startswith(ADMIN)):  # type: ignore[attr-defined]
+        if not (connection.sent and request.path_info.startswith(ADMIN)):  # type: ignore[attr-defined]
             return
         if isinstance(request.user, Operator):
-            reach.say(reach_of(request.user))
+            tenancy.set_current(tenancy_of(request.user))
 
 
 class LanguageMiddleware:

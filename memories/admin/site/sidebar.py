@@ -86,7 +86,13 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("Roles"), "groups", "group", app="auth"),
         ),
     ),
-    ("", (_list(_("Audit trail"), "history", "auditevent", others=["admin:audit_chains"]),)),
+    (
+        "",
+        (
+            _list(_("Audit trail"), "history", "auditevent", others=["admin:audit_chains"]),
+            _list(_("Backups"), "save", "backup"),
+        ),
+    ),
 )
 
 

@@ -42,7 +42,7 @@ from memories.admin.recall import playground, said
 from memories.admin.recall.logged import LoggedContextPage
 from memories.admin.review.pages import ReviewPage
 from memories.admin.runs import parked
-from memories.admin.runs.pages import RunPage
+from memories.admin.runs.pages import BackupPage, RunPage
 from memories.admin.runs.sessions import SessionPage
 from memories.admin.site import help_page, palette, sidebar
 from memories.admin.site.page import HubModelAdmin
@@ -73,6 +73,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.MemoryGroup, MemoryGroupPage),
     (models.StoreItem, StoreItemPage),
     (models.DecayPass, forgetting.DecayPassPage),
+    (models.Backup, BackupPage),
     (models.PrivacyCase, CasePage),
     (models.APIKey, KeyPage),
     (models.ManagementKey, ManagementKeyPage),

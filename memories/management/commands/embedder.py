@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from memories.db import reach, statement_timeouts
+from memories.db import statement_timeouts, tenancy
 from memories.jobs.embedder import Embedder
 from memories.jobs.supervision import follow_parent
 
@@ -27,5 +27,5 @@ class Command(BaseCommand):
         # Requests go first: vectors can wait a moment for a core.
         os.nice(NICENESS)
         statement_timeouts.as_a_worker()
-        reach.as_a_sweeper()
+        tenancy.as_a_sweeper()
         Embedder().run()

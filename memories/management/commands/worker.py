@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from memories.db import reach, statement_timeouts
+from memories.db import statement_timeouts, tenancy
 from memories.exceptions import EmbeddingError
 from memories.jobs.cluster import GRACE_SECONDS, keep_cluster
 from memories.jobs.nightly_backup import NightlyBackup
@@ -31,7 +31,7 @@ class Command(BaseCommand):
             follow_parent(grace=GRACE_SECONDS + 2)
         slots.sweep()
         statement_timeouts.as_a_worker()
-        reach.as_a_sweeper()
+        tenancy.as_a_sweeper()
         # Loaded before the pool and the embedder are forked, so that they share it. memories.tasks imports the rest.
         tokens.warm()
         client.warm()

@@ -47,6 +47,7 @@ EDIT = (
 ADMINISTER = (
     "memories.add_tenant", "memories.change_tenant", "memories.change_agent", "memories.change_languagemodel",
     "memories.change_webhookendpoint", "memories.view_managementkey", "memories.change_managementkey",
+    "memories.view_backup",
     "memories.view_operator", "memories.add_operator", "memories.change_operator",
     "auth.view_group", "auth.add_group", "auth.change_group",
     "memories.view_auditevent",

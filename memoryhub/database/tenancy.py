@@ -1,4 +1,4 @@
-"""Cursors that tell the server how far a statement reaches, on the way with the statement: no round trip more.
+"""Cursors that send the tenancy with the statement: no round trip more.
 
 The server forgets it at the end of the transaction, and a statement outside a transaction is one of its own. So nothing
 stays on a connection for whoever uses it next, be it through a pooler.
@@ -15,16 +15,16 @@ from psycopg.abc import Params, Query
 from psycopg.generators import fetch_many, send
 from psycopg.pq import ExecStatus, TransactionStatus
 
-from memories.db import reach
+from memories.db import tenancy
 
-_TELL = b"SELECT set_config('role', $1, true), set_config('memoryhub.tenants', $2, true)"
+_SET = b"SELECT set_config('role', $1, true), set_config('memoryhub.tenants', $2, true)"
 # What the server knows by the login: no role was taken, and no tenant named.
 _LOGIN = (b"none", b"")
 
 Values = tuple[bytes, bytes]
 
 
-class Told:
+class SentTenancy:
     """What the server was told in the open transaction of a connection."""
 
     def __init__(self, role: str) -> None:
@@ -48,22 +48,22 @@ class Told:
         wanted = self._wanted()
         return None if wanted == (_LOGIN if connection.autocommit else self._last) else wanted
 
-    def tell(self, values: Values, *, autocommit: bool) -> None:
+    def note(self, values: Values, *, autocommit: bool) -> None:
         if not autocommit:
             self._last = values
 
     def _wanted(self) -> Values:
-        wanted = reach.current()
+        wanted = tenancy.current()
         if wanted is None:
             return _LOGIN
-        return f"{self._role}{wanted.wall}".encode(), wanted.tenants.encode()
+        return f"{self._role}{wanted.policies}".encode(), wanted.tenants.encode()
 
 
 # Any: most of what it needs of psycopg's cursors has no stubs.
 _Plain: Any = base.ServerBindingCursor
 
 
-class ReachingCursor(_Plain):  # type: ignore[misc]
+class TenancyCursor(_Plain):  # type: ignore[misc]
     """Sends what the server lacks and the statement in one pipeline.
 
     psycopg has pipelines. To open one for each statement takes as long as the statement itself, so this does what they
@@ -71,17 +71,17 @@ class ReachingCursor(_Plain):  # type: ignore[misc]
     """
 
     # None: the backend's own statements, such as its check of a connection.
-    told: Told | None = None
+    sent: SentTenancy | None = None
 
     def _maybe_prepare_gen(self, pgq: Any, *, prepare: bool | None = None, binary: bool | None = None) -> Any:
-        told = self.told
-        lacking = told.lacking(self._conn) if told else None
-        if told is None or lacking is None or self._conn._pipeline:
+        sent = self.sent
+        lacking = sent.lacking(self._conn) if sent else None
+        if sent is None or lacking is None or self._conn._pipeline:
             yield from super()._maybe_prepare_gen(pgq, prepare=prepare, binary=binary)
             return
         prep, name = self._get_prepared(pgq, prepare)
         # Until the server has answered.
-        told.doubt()
+        sent.doubt()
         *before, results = yield from self._piped(lacking, pgq, prep, name, binary=binary)
         for result in (result for several in before for result in several):
             if result.status == ExecStatus.FATAL_ERROR:
@@ -90,7 +90,7 @@ class ReachingCursor(_Plain):  # type: ignore[misc]
         if key is not None:
             self._conn._prepared.validate(key, prep, name, results)
         self._check_results(results)
-        told.tell(lacking, autocommit=self._conn.autocommit)
+        sent.note(lacking, autocommit=self._conn.autocommit)
         self._set_results(results)
 
     def _piped(
@@ -100,7 +100,7 @@ class ReachingCursor(_Plain):  # type: ignore[misc]
         connection = self._pgconn
         connection.enter_pipeline_mode()
         try:
-            connection.send_query_params(_TELL, lacking)
+            connection.send_query_params(_SET, lacking)
             if prep is Prepare.NO:
                 self._execute_send(pgq, force_extended=True, binary=binary)
             else:
@@ -122,16 +122,16 @@ class ReachingCursor(_Plain):  # type: ignore[misc]
 
     def copy(self, statement: Query, params: Params | None = None, **named: Any) -> Any:
         """COPY cannot be in a pipeline. Errors: NotSupportedError outside a transaction."""
-        self._tell_before()
+        self._send_before()
         return super().copy(statement, params, **named)
 
     def executemany(self, query: Query, params_seq: Any, **named: Any) -> None:
         """psycopg has a pipeline of its own for them. Errors: as copy()."""
-        self._tell_before()
+        self._send_before()
         super().executemany(query, params_seq, **named)
 
-    def _tell_before(self) -> None:
-        if self.told is None or self.told.lacking(self._conn) is None:
+    def _send_before(self) -> None:
+        if self.sent is None or self.sent.lacking(self._conn) is None:
             return
         if self._conn.autocommit:
             raise errors.NotSupportedError(

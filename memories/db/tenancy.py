@@ -1,4 +1,4 @@
-"""How far a statement reaches: the tenants whose rows the database shows it, whatever its conditions say.
+"""Tenancy: the tenants whose rows the database shows a statement, whatever its conditions say.
 
 Whoever works for a key, a tenant or an operator says so around the work. Where row level security is on, the database
 backend (memoryhub/database/) tells the server so with each statement, for its transaction alone, and the policies
@@ -17,44 +17,44 @@ from typing import NamedTuple
 Block = _GeneratorContextManager[None]
 
 
-class Wall(StrEnum):
-    """Behind which policies a statement runs. The value ends the name of the role that they are for."""
+class Policies(StrEnum):
+    """Whose rows the policies show. The value ends the name of the role that they are for."""
 
     ONE = ""
     SEVERAL = "_several"
     ALL = "_all"
 
 
-class Reach(NamedTuple):
-    """A wall, and the tenants as its policies read them."""
+class Tenancy(NamedTuple):
+    """Which policies apply, and the tenants as they read them."""
 
-    wall: Wall
+    policies: Policies
     tenants: str = ""
 
 
-NOTHING, EVERYTHING = Reach(Wall.ONE), Reach(Wall.ALL)
+NOTHING, EVERYTHING = Tenancy(Policies.ONE), Tenancy(Policies.ALL)
 # The process's own, where nobody has said; None in a block is nobody, for a statement that goes alone.
-_UNSAID = Reach(Wall.ONE, "unsaid")
-_current: ContextVar[Reach | None] = ContextVar("reach", default=_UNSAID)
-_of_process: Reach | None = None
+_UNSAID = Tenancy(Policies.ONE, "unsaid")
+_current: ContextVar[Tenancy | None] = ContextVar("tenancy", default=_UNSAID)
+_of_process: Tenancy | None = None
 
 
-def current() -> Reach | None:
-    """How far statements reach here; None: nobody has said."""
+def current() -> Tenancy | None:
+    """The tenancy of statements here; None: nobody has said."""
     found = _current.get()
     return _of_process if found is _UNSAID else found
 
 
 def as_a_sweeper() -> None:
-    """This process and its children look for the work of all tenants: where nobody has said, they reach all."""
+    """This process and its children look for the work of all tenants: where nobody has said, they see all."""
     global _of_process  # noqa: PLW0603
     _of_process = EVERYTHING
 
 
 @contextmanager
-def within(reach: Reach | None) -> Iterator[None]:
-    """Statements of the block reach so far. What is said in the block by say() ends with it, too."""
-    token = _current.set(reach)
+def within(tenancy: Tenancy | None) -> Iterator[None]:
+    """Statements of the block have this tenancy. set_current() in the block ends with it, too."""
+    token = _current.set(tenancy)
     try:
         yield
     finally:
@@ -62,17 +62,17 @@ def within(reach: Reach | None) -> Iterator[None]:
 
 
 def nothing() -> Block:
-    """Statements of the block reach no rows of tenants, until say() says whose they are."""
+    """Statements of the block see no rows of tenants, until set_current() says whose they are."""
     return within(NOTHING)
 
 
 def of_tenant(tenant_id: uuid.UUID) -> Block:
-    """Statements of the block reach the rows of this tenant."""
+    """Statements of the block see the rows of this tenant."""
     return within(of_one(tenant_id))
 
 
 def everything() -> Block:
-    """Statements of the block reach all tenants: what looks for due work, counts, or finds out whose a key is."""
+    """Statements of the block see all tenants: what looks for due work, counts, or finds out whose a key is."""
     return within(EVERYTHING)
 
 
@@ -81,14 +81,14 @@ def alone() -> Block:
     return within(None)
 
 
-def say(reach: Reach) -> None:
+def set_current(tenancy: Tenancy) -> None:
     """From here to the end of the block around it, once it is known who asks."""
-    _current.set(reach)
+    _current.set(tenancy)
 
 
-def of_one(tenant_id: uuid.UUID) -> Reach:
-    return Reach(Wall.ONE, str(tenant_id))
+def of_one(tenant_id: uuid.UUID) -> Tenancy:
+    return Tenancy(Policies.ONE, str(tenant_id))
 
 
-def of_several(tenant_ids: Iterable[uuid.UUID]) -> Reach:
-    return Reach(Wall.SEVERAL, "{" + ",".join(sorted(map(str, tenant_ids))) + "}")
+def of_several(tenant_ids: Iterable[uuid.UUID]) -> Tenancy:
+    return Tenancy(Policies.SEVERAL, "{" + ",".join(sorted(map(str, tenant_ids))) + "}")
