@@ -181,6 +181,13 @@ def static_files_looked_up_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def tenancy_of_its_own() -> Iterator[None]:
+    """What a test authenticates outside a request does not bound the statements of the next test."""
+    with tenancy.within(tenancy._UNSAID):
+        yield
+
+
 @pytest.fixture
 def least_role(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The test works as web and worker do, in all of its threads: as the role that may read and write rows alone.

@@ -51,7 +51,7 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class Manager:
+class ManagementCaller:
     """The management key that calls."""
 
     key: ManagementKey
@@ -109,8 +109,8 @@ def known_key(plaintext: str) -> APIKey | None:
 class ManagementAuthentication(BaseAuthentication):
     """The key of a management call: one query per request."""
 
-    def authenticate(self, request: Request) -> tuple[Manager, ManagementKey] | None:
-        """The manager and the key; None without a header. Errors: AuthenticationFailed; PermissionDenied for a tenant's
+    def authenticate(self, request: Request) -> tuple[ManagementCaller, ManagementKey] | None:
+        """The caller and the key; None without a header. Errors: AuthenticationFailed; PermissionDenied for a tenant's
         key."""
         plaintext = _plaintext_of(request)
         if plaintext is None:
@@ -124,7 +124,7 @@ class ManagementAuthentication(BaseAuthentication):
         # ManagementEndpoint narrows it to the tenant of the address.
         tenancy.set_current(tenancy.of_one(key.tenant_id) if key.tenant_id else tenancy.EVERYTHING)
         actor = Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=kept_request_id(request_id_of(request)))
-        return Manager(key=key, actor=actor), key
+        return ManagementCaller(key=key, actor=actor), key
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="memory-hub"'
@@ -146,12 +146,12 @@ def _plaintext_of(request: Request) -> str | None:
     return plaintext.strip() if scheme.lower() == "bearer" else ""
 
 
-class IsManager(BasePermission):
+class HasManagementKey(BasePermission):
     """Lets management keys in. What a key for one tenant reaches, ManagementEndpoint decides."""
 
     def has_permission(self, request: Request, view: View) -> bool:
         user: object = request.user
-        return isinstance(user, Manager)
+        return isinstance(user, ManagementCaller)
 
 
 class HasScope(BasePermission):

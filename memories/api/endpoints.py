@@ -17,7 +17,7 @@ from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from memories.api import bound
-from memories.api.authentication import Caller, IsManager, ManagementAuthentication, Manager, caller_of
+from memories.api.authentication import Caller, HasManagementKey, ManagementAuthentication, ManagementCaller, caller_of
 from memories.api.errors import faults_of
 from memories.api.pagination import NEWEST_FIRST, CursorPages
 from memories.api.parsers import accept_chunked, parameters, refuse_parameters
@@ -193,7 +193,7 @@ class ManagementEndpoint(AnyEndpoint):
     it. A tenant that the key does not manage does not exist for it."""
 
     authentication_classes = (ManagementAuthentication,)
-    permission_classes = (IsManager,)
+    permission_classes = (HasManagementKey,)
     throttle_classes = (ManagementThrottle,)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
@@ -203,19 +203,19 @@ class ManagementEndpoint(AnyEndpoint):
         return response
 
     @cached_property
-    def manager(self) -> Manager:
+    def caller(self) -> ManagementCaller:
         user: object = self.request.user
-        if not isinstance(user, Manager):
-            raise TypeError("IsManager lets nobody in without a management key")
+        if not isinstance(user, ManagementCaller):
+            raise TypeError("HasManagementKey lets nobody in without a management key")
         return user
 
     @property
     def actor(self) -> Actor:
-        return self.manager.actor
+        return self.caller.actor
 
     def tenants(self) -> QuerySet[Tenant]:
         """Those that the key manages."""
-        own = self.manager.key.tenant_id
+        own = self.caller.key.tenant_id
         return Tenant.objects.filter(pk=own) if own else Tenant.objects.all()
 
     @cached_property
@@ -230,7 +230,7 @@ class ManagementEndpoint(AnyEndpoint):
         return found
 
     def cursors_of(self) -> UUID:
-        return self.manager.key.pk
+        return self.caller.key.pk
 
 
 def _checked_query(expected: type[Serializer[Any]], data: Any) -> dict[str, Any]:

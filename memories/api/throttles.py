@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from memories import conf
-from memories.api.authentication import Manager, caller_of
+from memories.api.authentication import ManagementCaller, caller_of
 from memories.conf import Rate
 from memories.curation.access.throttles import Allowance, count_request
 
@@ -82,7 +82,7 @@ class ManagementThrottle(BaseThrottle):
 
     def allow_request(self, request: Request, view: View) -> bool:
         user: object = request.user
-        if not isinstance(user, Manager):
+        if not isinstance(user, ManagementCaller):
             return True
         self._allowance = TALLY.count(user.key.pk, "management", MANAGEMENT)
         return self._allowance.allowed

@@ -16,6 +16,7 @@ from memories.models import (
     Agent,
     APIKey,
     AuditEvent,
+    Backup,
     DecayPass,
     DiaryEntry,
     Dream,
@@ -26,6 +27,7 @@ from memories.models import (
     GraphEntity,
     GraphTriple,
     LoggedContext,
+    ManagementKey,
     MemoryFile,
     MemoryGroup,
     Operator,
@@ -43,7 +45,7 @@ from tests.admin.pages import list_of, page_of, text_of
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
     PrivacyCase, Agent, LoggedContext, MemoryFile, Dream, StoreItem, DiaryEntry, GraphTriple,
-    MemoryGroup, WebhookEndpoint,
+    MemoryGroup, WebhookEndpoint, ManagementKey, Backup,
 ]  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def open_ones(person: EndUser) -> list[str]:
 def test_of_two_replacements_one_takes_place(person: EndUser) -> None:
     factories.triple(person, "Max", "works_at", "Acme")
     outcomes = at_once(4, lambda number: replace(person, f"Company {number}"))
-    assert sorted(type(one).__name__ for one in outcomes) == ["Conflict"] * 3 + ["StatedTriple"]
+    assert sorted(type(one).__name__ for one in outcomes) == ["Conflict"] * 3 + ["StatingResult"]
     assert len(open_ones(person)) == 1
     assert GraphTriple.objects.get(object__name="Acme").valid_to == AT
 

@@ -95,7 +95,7 @@ class TenantView(ManagementEndpoint):
     )
     def put(self, request: Request, slug: str) -> Response:
         given = self.body(TenantSettingsSerializer)
-        if self.manager.key.tenant_id:
+        if self.caller.key.tenant_id:
             # Found, or it would make one.
             _ = self.tenant
         with _pointing_into_body():
@@ -184,7 +184,7 @@ class _KeysEndpoint(ManagementEndpoint):
 
     def check_gives(self, scopes: list[str]) -> None:
         """Errors: KeyBound, if the management key may not give one of these scopes."""
-        gives = self.manager.key.gives
+        gives = self.caller.key.gives
         if not set(scopes) <= set(gives):
             raise KeyBound(f"This management key may give these scopes: {', '.join(gives)}.")
 
