@@ -32,7 +32,7 @@ roles.settle("create_api_key")
 with embedded_postgres.attached(embedded_postgres.home_from_environ(os.environ)):
     django.setup()
     for line in sys.stdin:
-        call_command("create_api_key", *json.loads(line))
+        call_command(*json.loads(line))
         sys.stdout.flush()
 """
 
@@ -69,6 +69,13 @@ class RunningHub:
         assert process.poll() is None, self._log.read_text("utf-8")
 
     def key(self, *options: str, tenant: str = "clients") -> str:
+        scopes = "ingest,read,write,privacy"
+        return self._made("create_api_key", "--tenant", tenant, "--scopes", scopes, *options)
+
+    def management_key(self) -> str:
+        return self._made("create_management_key", "--name", "tests")
+
+    def _made(self, *command: str) -> str:
         if self._keys is None:
             self._keys = subprocess.Popen(
                 [PYTHON, "-c", KEYS],
@@ -81,10 +88,10 @@ class RunningHub:
         asked, made = self._keys.stdin, self._keys.stdout
         assert asked
         assert made
-        asked.write(json.dumps(["--tenant", tenant, "--scopes", "ingest,read,write,privacy", *options]) + "\n")
+        asked.write(json.dumps(command) + "\n")
         asked.flush()
         found = made.readline().strip()
-        assert found.startswith("mh_"), "no key was made: see what stands on standard error"
+        assert found.startswith("mh"), "no key was made: see what stands on standard error"
         return found
 
     def end(self) -> None:

@@ -14,8 +14,10 @@ PAGES = [
     "docs/deerflow.md",
     "docs/langchain.md",
     "docs/langgraph.md",
+    "docs/management.md",
     "docs/openai-agents.md",
 ]
+MANAGEMENT = "docs/management.md"
 
 
 def examples(page: str) -> list[str]:
@@ -25,7 +27,8 @@ def examples(page: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_a_page_work(page: str, running: RunningHub, monkeypatch: pytest.MonkeyPatch) -> None:
     # Each page has people of its own.
-    monkeypatch.setenv("MEMORYHUB_KEY", running.key(tenant=re.sub(r"\W+", "-", page.lower())))
+    key = running.key(tenant=re.sub(r"\W+", "-", page.lower())) if page != MANAGEMENT else running.management_key()
+    monkeypatch.setenv("MEMORYHUB_KEY", key)
     monkeypatch.setenv("MEMORYHUB_URL", running.base_url)
     names: dict[str, Any] = {"__name__": "example"}
     # The reader's own, which no test has.
