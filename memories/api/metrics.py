@@ -73,7 +73,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         text = "Ask from this machine, past every proxy, or send MEMORYHUB_METRICS_TOKEN as a bearer token.\n"
         return HttpResponse(text, status=403, content_type="text/plain; charset=utf-8")
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Hub())
+    registry.register(HubFigures())
     registry.register(ProcessCounts())
     with tenancy.everything():
         figures = generate_latest(registry)
@@ -93,7 +93,7 @@ def _may_read(request: HttpRequest) -> bool:
         return False
 
 
-class Hub(Collector):
+class HubFigures(Collector):
     """All families; without a database memoryhub_database_up alone, at 0."""
 
     def collect(self) -> Iterator[Metric]:

@@ -47,7 +47,7 @@ class BaseBackup:
 
 
 @dataclass(frozen=True)
-class Way:
+class RecoveryPath:
     """How a moment is reached: the base backup, and the timeline on which the hub was then."""
 
     base: BaseBackup
@@ -113,7 +113,7 @@ def prune(kept: Path, *, now: datetime, days: int) -> int:
     return len(old)
 
 
-def covered(kept: Path, left: Sequence[archive.Segment] = ()) -> tuple[datetime, datetime] | None:
+def covered(kept: Path, left: Sequence[archive.WalSegment] = ()) -> tuple[datetime, datetime] | None:
     """The first and the last moment that can be restored; None: none. `left`: WAL that was not archived any more."""
     made, ends = listed(kept), [segment.until for segment in (*archive.segments(kept), *left)]
     if not (made and ends):
@@ -121,7 +121,7 @@ def covered(kept: Path, left: Sequence[archive.Segment] = ()) -> tuple[datetime,
     return made[0].finished, max(datetime.fromtimestamp(max(ends), UTC), made[0].finished)
 
 
-def way_to(moment: datetime, kept: Path, left: Sequence[archive.Segment] = ()) -> Way:
+def way_to(moment: datetime, kept: Path, left: Sequence[archive.WalSegment] = ()) -> RecoveryPath:
     """How to get to the moment. Errors: CommandError with what is covered."""
     whole = covered(kept, left)
     if whole is None:
@@ -143,7 +143,7 @@ def way_to(moment: datetime, kept: Path, left: Sequence[archive.Segment] = ()) -
         raise CommandError(
             f"No base backup of before {shown(moment)} leads there, because of a restore since. Give a later time."
         )
-    return Way(fitting[-1], lived.timeline)
+    return RecoveryPath(fitting[-1], lived.timeline)
 
 
 def shown(moment: datetime) -> str:

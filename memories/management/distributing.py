@@ -77,7 +77,7 @@ CREATE TRIGGER {name} AFTER DELETE ON {target} REFERENCING OLD TABLE AS gone FOR
 
 
 @dataclass(frozen=True)
-class _Reference:
+class _CatalogReference:
     """A foreign key as the catalogue has it."""
 
     name: str
@@ -139,9 +139,9 @@ def _require_cluster() -> None:
         raise CommandError("The tables are distributed already.")
 
 
-def _once_each(references: list[_Reference], placed: dict[str, Placement]) -> list[_Reference]:
+def _once_each(references: list[_CatalogReference], placed: dict[str, Placement]) -> list[_CatalogReference]:
     """Of several references of one column to another distributed table the one that also deletes, or the first."""
-    kept: dict[Any, _Reference] = {}
+    kept: dict[Any, _CatalogReference] = {}
     for reference in references:
         pair = {placed.get(reference.table), placed.get(reference.target)} == {Placement.DISTRIBUTED}
         columns = frozenset(reference.columns) - {COLUMN} if pair else reference.name
@@ -180,7 +180,7 @@ def _name_tenant_in_keys(table: str) -> None:
             _run(made)
 
 
-def _replace_triggers(tables: list[str], nulled: list[_Reference]) -> None:
+def _replace_triggers(tables: list[str], nulled: list[_CatalogReference]) -> None:
     found = _ask(
         "SELECT t.tgrelid::regclass::text, t.tgname, p.proname FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
         "WHERE NOT t.tgisinternal AND t.tgrelid::regclass::text = ANY (%s)",
@@ -198,7 +198,7 @@ def _replace_triggers(tables: list[str], nulled: list[_Reference]) -> None:
         _run(SET_NULL.format(name=each.name, table=each.table, target=each.target, column=column))
 
 
-def _references(tables: list[str]) -> list[_Reference]:
+def _references(tables: list[str]) -> list[_CatalogReference]:
     """All foreign keys from or to these tables."""
     rows = _ask(
         """
@@ -217,7 +217,7 @@ def _references(tables: list[str]) -> list[_Reference]:
         tables,
     )
     return [
-        _Reference(name, table, tuple(columns), target, tuple(target_columns), deletes, definition)
+        _CatalogReference(name, table, tuple(columns), target, tuple(target_columns), deletes, definition)
         for name, table, columns, target, target_columns, deletes, definition in rows
     ]
 

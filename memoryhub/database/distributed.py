@@ -96,7 +96,7 @@ def _columns(node: Any) -> Iterable[Col]:
                 yield from _columns(source)
 
 
-class _Naming(compiler.SQLCompiler):
+class _TenantCompiler(compiler.SQLCompiler):
     """What all statements share."""
 
     # How many CASE and COALESCE are around what is written.
@@ -177,7 +177,7 @@ class _Naming(compiler.SQLCompiler):
         return list(dict.fromkeys(row[0] for rows in found or () for row in rows))
 
 
-class SQLCompiler(_Naming):
+class SQLCompiler(_TenantCompiler):
     def execute_sql(self, result_type: Any = MULTI, *args: Any, **options: Any) -> Any:
         asked = self.query.select_for_update and self._base() in _distributed(self.query) and not self.query.combinator
         if not asked or self._known() is not None:
@@ -200,7 +200,7 @@ class SQLCompiler(_Naming):
         return [rows]
 
 
-class _Changing(_Naming):
+class _Changing(_TenantCompiler):
     """Statements that change rows: one for each tenant whose rows they are."""
 
     def execute_sql(self, *args: Any, **options: Any) -> Any:
@@ -246,7 +246,7 @@ class SQLDeleteCompiler(_Changing, compiler.SQLDeleteCompiler):
         return compiler.SQLDeleteCompiler._as_sql(self, _named(query))  # type: ignore[attr-defined]
 
 
-class SQLAggregateCompiler(_Naming, compiler.SQLAggregateCompiler):
+class SQLAggregateCompiler(_TenantCompiler, compiler.SQLAggregateCompiler):
     pass
 
 

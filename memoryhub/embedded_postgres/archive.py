@@ -123,7 +123,7 @@ def cluster_of(data: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Segment:
+class WalSegment:
     """A file of WAL: `position` counts segments along a timeline; nothing in it was written after `until`."""
 
     timeline: int
@@ -132,13 +132,13 @@ class Segment:
     path: Path
 
 
-def segments(kept: Path) -> list[Segment]:
+def segments(kept: Path) -> list[WalSegment]:
     """What the archive has, in order."""
     found = [segment for path in kept.glob("wal/*.gz") if (segment := _segment(path, _written_at(path)))]
     return sorted(found, key=lambda one: (one.until, one.position))
 
 
-def segments_left(data: Path) -> list[Segment]:
+def segments_left(data: Path) -> list[WalSegment]:
     """What a data folder has in its own WAL."""
     found = (_segment(path, path.stat().st_mtime) for path in (data / "pg_wal").glob("*"))
     return sorted((one for one in found if one), key=lambda one: (one.until, one.position))
@@ -223,9 +223,9 @@ def _quoted(word: object) -> str:
     return shlex.quote(str(word)).replace("%", "%%")
 
 
-def _segment(path: Path, until: float) -> Segment | None:
+def _segment(path: Path, until: float) -> WalSegment | None:
     found = SEGMENT.fullmatch(path.name.removesuffix(".gz"))
-    return Segment(int(found[1], 16), _position(found[2]), until, path) if found else None
+    return WalSegment(int(found[1], 16), _position(found[2]), until, path) if found else None
 
 
 def _position(name: str) -> int:

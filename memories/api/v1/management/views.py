@@ -273,7 +273,7 @@ class KeyRotationView(_KeysEndpoint):
         return self.made(*rotate_api_key(key=key, ends_at=ends_at, actor=self.actor, now=self.now))
 
 
-class _WebhookEndpoint(ManagementEndpoint):
+class _WebhookView(ManagementEndpoint):
     def webhook(self, webhook_id: UUID) -> WebhookEndpoint:
         """Errors: NotFound."""
         found = WebhookEndpoint.objects.filter(tenant=self.tenant, pk=webhook_id).first()
@@ -289,7 +289,7 @@ class _WebhookEndpoint(ManagementEndpoint):
         return {"actor": self.actor, "now": self.now}
 
 
-class WebhooksView(_WebhookEndpoint):
+class WebhooksView(_WebhookView):
     @management(
         "listWebhooks",
         "List the webhooks of a tenant, newest first",
@@ -317,7 +317,7 @@ class WebhooksView(_WebhookEndpoint):
         return self.made(made, secret, status=201)
 
 
-class WebhookView(_WebhookEndpoint):
+class WebhookView(_WebhookView):
     @management(
         "getWebhook",
         "Get a webhook of a tenant",
@@ -359,7 +359,7 @@ class WebhookView(_WebhookEndpoint):
         return Response(status=204)
 
 
-class WebhookRotationView(_WebhookEndpoint):
+class WebhookRotationView(_WebhookView):
     @management(
         "rotateWebhookSecret",
         "Rotate the secret of a webhook",
@@ -373,7 +373,7 @@ class WebhookRotationView(_WebhookEndpoint):
         return self.made(rotated, secret, status=200)
 
 
-class WebhookDisablingView(_WebhookEndpoint):
+class WebhookDisablingView(_WebhookView):
     @management(
         "disableWebhook",
         "Disable a webhook",
@@ -387,7 +387,7 @@ class WebhookDisablingView(_WebhookEndpoint):
         return self.versioned(disabled, WebhookSerializer)
 
 
-class WebhookEnablingView(_WebhookEndpoint):
+class WebhookEnablingView(_WebhookView):
     @management(
         "enableWebhook",
         "Enable a webhook",
@@ -401,7 +401,7 @@ class WebhookEnablingView(_WebhookEndpoint):
         return self.versioned(enabled, WebhookSerializer)
 
 
-class WebhookTestView(_WebhookEndpoint):
+class WebhookTestView(_WebhookView):
     @management(
         "testWebhook",
         "Send a webhook a test",
@@ -414,7 +414,7 @@ class WebhookTestView(_WebhookEndpoint):
         return Response(status=204)
 
 
-class SendingAgainView(_WebhookEndpoint):
+class SendingAgainView(_WebhookView):
     @management(
         "sendWebhookAgain",
         "Send a delivery again, or all that failed",
@@ -429,7 +429,7 @@ class SendingAgainView(_WebhookEndpoint):
         return Response({"count": count})
 
 
-class WebhookDeliveriesView(_WebhookEndpoint):
+class WebhookDeliveriesView(_WebhookView):
     @management(
         "listWebhookDeliveries",
         "List the deliveries of a webhook, newest first",
