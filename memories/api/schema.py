@@ -74,12 +74,12 @@ class ProblemSerializer(serializers.Serializer[Any]):
 class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     target_class = "memories.api.authentication.KeyAuthentication"
     name = ["key", "keyAlone"]
+    described = "An API key: `mh_<prefix>_<secret>`."
 
     def get_security_definition(self, auto_schema: Any) -> list[dict[str, str]]:
-        described = "An API key: `mh_<prefix>_<secret>`."
         return [
-            {"type": "http", "scheme": "bearer", "description": described},
-            {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": described},
+            {"type": "http", "scheme": "bearer", "description": self.described},
+            {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": self.described},
         ]
 
     def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[str]]]:
@@ -87,22 +87,10 @@ class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call
         return [{name: []} for name in self.name]
 
 
-class ManagementScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How a management key is sent."""
-
+class ManagementScheme(KeyScheme):  # type: ignore[no-untyped-call]
     target_class = "memories.api.authentication.ManagementAuthentication"
     name = ["managementKey", "managementKeyAlone"]
-
-    def get_security_definition(self, auto_schema: Any) -> list[dict[str, str]]:
-        described = "A management key: `mhm_<prefix>_<secret>`."
-        return [
-            {"type": "http", "scheme": "bearer", "description": described},
-            {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": described},
-        ]
-
-    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[str]]]:
-        """Either of the two."""
-        return [{name: []} for name in self.name]
+    described = "A management key: `mhm_<prefix>_<secret>`."
 
 
 def operation(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from django.utils.module_loading import import_string
 
 from memories import conf
-from memories.exceptions import EmbeddingAnswerInvalid, EmbeddingMisconfigured
+from memories.exceptions import EmbeddingAnswerInvalid, EmbeddingError, EmbeddingMisconfigured
 
 Kind = Literal["passage", "query"]
 Vectors = npt.NDArray[np.float32]
@@ -94,6 +94,17 @@ def needed() -> list[str]:
     one that texts are judged with. Statements are judged under their person's lock, where nobody is to wait for it."""
     configured = current_model()
     return [USE, configured] if configured.startswith(OPENAI_PREFIX) else [configured]
+
+
+def warm_needed() -> list[EmbeddingError]:
+    """Load the models of `needed()`. Returns why some could not be loaded, for who is to say so."""
+    errors = []
+    for model in needed():
+        try:
+            warm(model)
+        except EmbeddingError as error:
+            errors.append(error)
+    return errors
 
 
 def warm(model: str | None = None) -> None:

@@ -10,7 +10,6 @@ from django.core.servers.basehttp import get_internal_wsgi_application
 from django.urls import reverse
 
 from memories.context import log
-from memories.exceptions import EmbeddingError
 from memories.gateway.gateway import Gateway
 from memories.llm import embeddings, tokens
 from memories.mcp_server.mounted import MemoryServer
@@ -37,12 +36,9 @@ class HubServer(WebServer):
 
     def load(self) -> Any:
         tokens.warm()
-        for model in embeddings.needed():
-            try:
-                # 120 MB of weights that are only read: all processes share them.
-                embeddings.warm(model)
-            except EmbeddingError as error:
-                logger.warning("Searches go by words alone: %s", error.detail)
+        # 120 MB of weights that are only read: all processes share them.
+        for error in embeddings.warm_needed():
+            logger.warning("Searches go by words alone: %s", error.detail)
         # Otherwise the first request of each process would load the API and the admin, and fill the table of addresses.
         reverse("admin:index")
         application = get_internal_wsgi_application()

@@ -1,6 +1,7 @@
 """API keys: created, rotated, extended and revoked, never edited. A plaintext is shown once, in the response itself.
 Management keys: revoked."""
 
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar
@@ -145,9 +146,10 @@ class KeyForm(forms.Form):
 
 class RevokeForm(VerbForm):
     needs_fresh_password = True
+    revoke: ClassVar[Callable[..., None]] = staticmethod(revoke_api_key)
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        revoke_api_key(key=self.record, actor=actor, now=now)
+        self.revoke(key=self.record, actor=actor, now=now)
         done = gettext("%(key)s is revoked. Requests with it now get 401.")
         return done % {"key": self.record}
 
@@ -193,18 +195,32 @@ class PutOffForm(VerbForm):
         return gettext("The key now expires later.")
 
 
-class KeyPage(RecordPage):
-    page_template = "memories/key.html"
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {"revoke": RevokeForm, "rotate": RotateForm, "put_off": PutOffForm}
-    list_display = ("key", "tenant", "scopes_shown", "only_for", "voice", "state", "expires", "used", "created")
-    list_filter = ("tenant", "writes_as")
-    list_select_related = ("tenant", "successor")
+class _KeysPage(RecordPage):
+    """What the pages of both kinds of keys have."""
+
     search_fields = ("name", "prefix")
     search_help_text = _("Search by name or prefix")
     ordering = ("-created_at",)
     expires = moment_column(_("Expires"), "expires_at")
     used = moment_column(_("Last used"), "last_used_at")
     created = moment_column(_("Created"), "created_at")
+
+    @column(_("State"), label=KINDS)
+    def state(self, key: APIKey | ManagementKey) -> tuple[str, str]:
+        state = _shown_state(key, now=timezone.now())
+        return state, str(KEY_STATES[state])
+
+    def gather(self, request: HttpRequest, record: Any) -> dict[str, Any]:
+        state = _shown_state(record, now=timezone.now())
+        return {"key": record, "state": "active" if state == "expiring" else state, "state_shown": KEY_STATES[state]}
+
+
+class KeyPage(_KeysPage):
+    page_template = "memories/key.html"
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"revoke": RevokeForm, "rotate": RotateForm, "put_off": PutOffForm}
+    list_display = ("key", "tenant", "scopes_shown", "only_for", "voice", "state", "expires", "used", "created")
+    list_filter = ("tenant", "writes_as")
+    list_select_related = ("tenant", "successor")
     empty_title = _("No API keys yet")
     empty_hint = _("An application needs an API key to post turns and to read contexts.")
 
@@ -227,20 +243,12 @@ class KeyPage(RecordPage):
         label = key.get_writes_as_display()
         return cells.two_lines(label, gettext("Its agent speaks for the user")) if _is_trusting(key) else label
 
-    @column(_("State"), label=KINDS)
-    def state(self, key: APIKey) -> tuple[str, str]:
-        state = _shown_state(key, now=timezone.now())
-        return state, str(KEY_STATES[state])
-
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("memories.add_apikey")
 
     def gather(self, request: HttpRequest, record: APIKey) -> dict[str, Any]:
-        state = _shown_state(record, now=timezone.now())
         return {
-            "key": record,
-            "state": "active" if state == "expiring" else state,
-            "state_shown": KEY_STATES[state],
+            **super().gather(request, record),
             "may_rotate": may_give(request.user, record.scopes),
             "erased": record.user_id == NOBODY,
             "trusting": _is_trusting(record),
@@ -304,28 +312,17 @@ class KeyPage(RecordPage):
         return page
 
 
-class RevokeManagementForm(VerbForm):
-    needs_fresh_password = True
-
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        revoke_management_key(key=self.record, actor=actor, now=now)
-        done = gettext("%(key)s is revoked. Requests with it now get 401.")
-        return done % {"key": self.record}
+class RevokeManagementForm(RevokeForm):
+    revoke = staticmethod(revoke_management_key)
 
 
-class ManagementKeyPage(RecordPage):
+class ManagementKeyPage(_KeysPage):
     """Management keys: listed and revoked here, made on the server alone."""
 
     page_template = "memories/management_key.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"revoke": RevokeManagementForm}
     list_display = ("key", "manages", "gives_shown", "state", "expires", "used", "created")
     list_select_related = ("tenant",)
-    search_fields = ("name", "prefix")
-    search_help_text = _("Search by name or prefix")
-    ordering = ("-created_at",)
-    expires = moment_column(_("Expires"), "expires_at")
-    used = moment_column(_("Last used"), "last_used_at")
-    created = moment_column(_("Created"), "created_at")
     empty_title = _("No management keys yet")
     empty_hint = _("Whoever runs the hub makes one on the server: manage.py create_management_key --name terraform")
 
@@ -340,15 +337,6 @@ class ManagementKeyPage(RecordPage):
     @column(_("Gives scopes"))
     def gives_shown(self, key: ManagementKey) -> str:
         return ", ".join(key.gives)
-
-    @column(_("State"), label=KINDS)
-    def state(self, key: ManagementKey) -> tuple[str, str]:
-        state = _shown_state(key, now=timezone.now())
-        return state, str(KEY_STATES[state])
-
-    def gather(self, request: HttpRequest, record: ManagementKey) -> dict[str, Any]:
-        state = _shown_state(record, now=timezone.now())
-        return {"key": record, "state": "active" if state == "expiring" else state, "state_shown": KEY_STATES[state]}
 
 
 def may_give(operator: Operator | AnonymousUser, scopes: list[str]) -> bool:

@@ -6,7 +6,7 @@ import secrets
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -22,6 +22,7 @@ from memories.models import APIKey, EndUser, ManagementKey, Scope, Tenant, Write
 from memories.models.hand_written import columns_of, first, read, selected
 from memories.text.secrets.redaction import redact_text
 
+K = TypeVar("K", APIKey, ManagementKey)
 # What a key begins with: those of tenants, and management keys.
 OF_TENANT, OF_MANAGEMENT = "mh", "mhm"
 LONGEST_NAME = 100
@@ -157,11 +158,7 @@ def authenticate_management_key(*, plaintext: str, now: datetime) -> ManagementK
     if not prefix:
         return None
     usable = ManagementKey.objects.select_related("tenant").filter(_unexpired(now), prefix=prefix, revoked_at=None)
-    key = usable.first()
-    if key is None or not hmac.compare_digest(_digest(plaintext), bytes(key.digest)):
-        return None
-    _note_use(key, now=now)
-    return key
+    return _used(usable.first(), plaintext, now=now)
 
 
 def revoke_management_key(*, key: ManagementKey, actor: Actor, now: datetime) -> None:
@@ -174,11 +171,7 @@ def revoke_management_key(*, key: ManagementKey, actor: Actor, now: datetime) ->
 def authenticate_key(*, plaintext: str, now: datetime) -> APIKey | None:
     """The usable key with this plaintext, its tenant joined, or None; one query."""
     prefix = _prefix_of(plaintext, OF_TENANT)
-    key = _usable_key(prefix=prefix, now=now) if prefix else None
-    if key is None or not hmac.compare_digest(_digest(plaintext), bytes(key.digest)):
-        return None
-    _note_use(key, now=now)
-    return key
+    return _used(_usable_key(prefix=prefix, now=now) if prefix else None, plaintext, now=now)
 
 
 def rotate_api_key(*, key: APIKey, ends_at: datetime, actor: Actor, now: datetime) -> tuple[APIKey, str]:
@@ -250,10 +243,14 @@ def _prefix_of(plaintext: str, marker: str) -> str:
     return prefix if fits else ""
 
 
-def _note_use(key: APIKey | ManagementKey, *, now: datetime) -> None:
+def _used(key: K | None, plaintext: str, *, now: datetime) -> K | None:
+    """The key, with its use noted, if the plaintext is its own."""
+    if key is None or not hmac.compare_digest(_digest(plaintext), bytes(key.digest)):
+        return None
     if key.last_used_at is None or now - key.last_used_at >= LAST_USED_STEP:
         stale = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_STEP)
         type(key)._default_manager.filter(stale, pk=key.pk).update(last_used_at=now)
+    return key
 
 
 def _unexpired(now: datetime) -> Q:

@@ -22,7 +22,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories import conf
-from memories.exceptions import EmbeddingError
 from memories.jobs.supervision import DESCRIPTORS, Fork, Supervisor, ending, follow_parent, own_child
 from memories.llm import client, embeddings, tokens
 from memories.management import demo
@@ -119,10 +118,8 @@ def _load() -> None:
     """Load what the children need. They are forked from this process, and share it."""
     tokens.warm()
     client.warm()
-    for model in embeddings.needed():
-        # They say what is wrong.
-        with suppress(EmbeddingError):
-            embeddings.warm(model)
+    # They say what is wrong.
+    embeddings.warm_needed()
     for name in SHARED:
         import_module(name)
     # Loads the API and the admin, and fills the table of addresses.

@@ -2,14 +2,12 @@
 
 import gc
 from argparse import SUPPRESS
-from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from memories.db import statement_timeouts, tenancy
-from memories.exceptions import EmbeddingError
 from memories.jobs.cluster import GRACE_SECONDS, keep_cluster
 from memories.jobs.nightly_backup import NightlyBackup
 from memories.jobs.supervision import beside, follow_parent, own_child
@@ -37,9 +35,7 @@ class Command(BaseCommand):
         client.warm()
         # The pool embeds candidates, and judges them by the hub's own vectors. Without vectors it stores them, and the
         # embedder logs what is wrong.
-        for model in embeddings.needed():
-            with suppress(EmbeddingError):
-                embeddings.warm(model)
+        embeddings.warm_needed()
         import_module("memories.tasks")
         # What is loaded now stays. A collection that looked through it would make a copy of it in each process.
         gc.collect()
