@@ -92,6 +92,9 @@ lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 	$(COMPILE) --upgrade --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 	@# What makes the wheel, in the image.
 	printf '%s\n' 'hatchling>=1.27' 'hatch-vcs>=0.5' | $(COMPILE) --upgrade --output-file deploy/build.lock -
+	@# What the extra "traces" adds to the image.
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["traces"], sep="\n")' \
+		| $(COMPILE) --upgrade --constraint requirements.lock --constraint requirements-dev.lock --output-file deploy/traces.lock -
 	@# With the extras: an old pip takes a package with extras for one that is not pinned without them.
 	cd clients/python && $(subst --strip-extras,--no-strip-extras,$(subst $(BIN),../../$(BIN),$(COMPILE))) --upgrade --extra dev --output-file requirements.lock pyproject.toml
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from memories.telemetry.traces import ENDPOINTS
+
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -165,6 +167,26 @@ def test_the_image_carries_what_the_program_requires() -> None:
     assert "requests" not in wanted & locked
 
 
+def pins(name: str) -> dict[str, str]:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([a-z0-9-]+)(?:\[[^]]*\])?==(\S+)", text, re.MULTILINE))
+
+
+def test_the_image_carries_what_sends_traces_in_the_versions_of_the_rest() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    traces = pins("deploy/traces.lock")
+    assert {re.split("[>=<]", name)[0] for name in project["optional-dependencies"]["traces"]} <= set(traces)
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        others = pins(name)
+        assert {one: others[one] for one in traces if one in others} == {
+            one: traces[one] for one in traces if one in others
+        }
+    assert set(traces) <= set(pins("requirements-dev.lock"))
+    given = SERVICES["web"]["environment"]
+    assert {*ENDPOINTS, "OTEL_TRACES_EXPORTER", "OTEL_SERVICE_NAME"} <= set(given)
+    assert all(f"`{name}`" in SETTINGS for name in given if name.startswith("OTEL_"))
+
+
 @pytest.mark.parametrize(("service", "path"), [("web", "/healthz"), ("worker", "/readyz")])
 def test_probes_are_python_that_asks_the_right_page(service: str, path: str) -> None:
     *_, code = SERVICES[service]["healthcheck"]["test"]
@@ -183,6 +205,7 @@ def test_the_image_is_made_of_the_wheel() -> None:
     _, build, image = DOCKERFILE.split("\nFROM ")
     assert re.findall(r"^COPY (.+)", image, re.MULTILINE) == [
         "requirements.lock /srv/hub/",
+        "deploy/traces.lock /srv/hub/",
         "--from=wheel /wheels /srv/hub/wheels",
     ]
     for stage in (build, image):

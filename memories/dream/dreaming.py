@@ -51,6 +51,7 @@ from memories.models.memories.dreams import PERSON_CHANGED
 from memories.queue import circuit_breaker, leases, own_models, spending
 from memories.queue.leases import Lease
 from memories.queue.spending import Spent
+from memories.telemetry import traces
 
 TASK = "memories.tasks.dream"
 Kind, State, EditState = Dream.Kind, Dream.State, DreamEdit.State
@@ -229,7 +230,7 @@ def _next_episodes(kind: str, trigger: str, person: EndUser, agent_id: str, *, n
 
 
 def _dream(work: DreamLease, *, now: datetime) -> None:
-    """Gather, ask, commit."""
+    """Gather; then ask and commit."""
     dream, owner = work.row, work.config.tenant_id
     episodes = _next_episodes(dream.kind, dream.trigger, dream.end_user, dream.agent_id, now=now)
     if not episodes:
@@ -237,6 +238,13 @@ def _dream(work: DreamLease, *, now: datetime) -> None:
         circuit_breaker.release_probe(owner)
         _release(work, State.UNCHANGED)
         return
+    told = {"kind": dream.kind, "dream": str(dream.pk), "tenant": dream.tenant.slug}
+    with traces.span("dream", episodes=len(episodes), **told):
+        _ask_and_commit(work, episodes, now=now)
+
+
+def _ask_and_commit(work: DreamLease, episodes: Sequence[Episode], *, now: datetime) -> None:
+    dream, owner = work.row, work.config.tenant_id
     try:
         completion = _ask(work, episodes, now=now)
     except ModelError as error:
@@ -303,7 +311,7 @@ def _commit(
     """What came of it, what was read and the end of the dream together. Errors: LeaseLost."""
     answer = completion.answer
     try:
-        with transaction.atomic():
+        with traces.span("commit"), transaction.atomic():
             # The person before the dream, as every verb on dreams.
             if not hold(work.row.end_user):
                 raise PersonRestricted

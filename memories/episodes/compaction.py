@@ -21,7 +21,7 @@ from memories.episodes import creation, extractive
 from memories.episodes.creation import Draft
 from memories.episodes.supported_sentences import fit_running_summary
 from memories.exceptions import LeaseLost, ModelError, PersonRestricted
-from memories.extraction.turn_reader import fed_turns, paged
+from memories.extraction.turn_reader import fed_turns, paged, traced
 from memories.llm import client
 from memories.llm.prompts import session_summary
 from memories.llm.prompts.memory_update import TurnInput
@@ -33,6 +33,7 @@ from memories.queue.retry_policy import INTERNAL_ERROR, RetryDecision, retry_for
 from memories.queue.spending import Spent
 from memories.queue.window_queue import Compacted, WindowClaim
 from memories.reconcile.batches import bounded
+from memories.telemetry import traces
 from memories.telemetry.families import ATTEMPTS
 from memories.text import attribution
 from memories.text.injection import suspicion
@@ -59,6 +60,12 @@ class CompactionWork:
     leaving: Eviction | None
     left: tuple[TranscriptTurn, ...]
     segment: EpisodeRange | None
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """The first and the last turn that is summed up; (0, 0): none."""
+        read = [turn.number for turn in (*self.left, *(self.segment.turns if self.segment else ()))]
+        return min(read, default=0), max(read, default=0)
 
 
 @dataclass
@@ -106,15 +113,8 @@ def compact(*, session_id: uuid.UUID, now: datetime) -> bool:
             waiting = SessionQueue.objects.unclaimed().filter(pk=claim.session.pk, pending_user=True, attempts=0)
             waiting = waiting.filter(extracted_number__lt=work.leaving.last_number, due_at__gt=Now())
             waiting.update(due_at=Now(), woken_at=None)
-        try:
-            answers = _call_model(attempt, work)
-        except ModelError as error:
-            attempt.spend(error.prompt_tokens, error.completion_tokens)
-            down = circuit_breaker.record_failure(attempt, error)
-            _note_spent(attempt)
-            queue_rows.postpone(attempt.claim, retry_for(error, endpoint_down=down), now=attempt.now())
-        else:
-            _commit(attempt, work, answers)
+        with traced("compaction", claim.session, work.numbers, attempt=claim.row.attempts):
+            _carry_out(attempt, work)
     return attempt.is_committed
 
 
@@ -130,6 +130,18 @@ def gather(claim: WindowClaim) -> CompactionWork:
         # Only a single round can exceed a prompt. Its end is read by extraction and episodes alone.
         left, _ = bounded(unread, claim.rules.batch_tokens)
     return CompactionWork(gone, left, _segment(claim, gone))
+
+
+def _carry_out(attempt: CompactionAttempt, work: CompactionWork) -> None:
+    try:
+        answers = _call_model(attempt, work)
+    except ModelError as error:
+        attempt.spend(error.prompt_tokens, error.completion_tokens)
+        down = circuit_breaker.record_failure(attempt, error)
+        _note_spent(attempt)
+        queue_rows.postpone(attempt.claim, retry_for(error, endpoint_down=down), now=attempt.now())
+    else:
+        _commit(attempt, work, answers)
 
 
 def _segment(claim: WindowClaim, gone: Eviction | None) -> EpisodeRange | None:
@@ -227,7 +239,7 @@ def _commit(attempt: CompactionAttempt, work: CompactionWork, answers: ModelAnsw
         has_episode=answers.draft is not None,
         is_all=(not work.leaving or work.leaving.is_all) and (not segment or (is_made and segment.is_all)),
     )
-    with transaction.atomic():
+    with traces.span("commit"), transaction.atomic():
         row = window_queue.hold(claim)
         if segment and answers.draft:
             creation.store(

@@ -6,12 +6,11 @@ The commit is one short transaction that checks the lease.
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any
 
 from django.db import transaction
 
@@ -19,11 +18,12 @@ from memories import conf, outbox
 from memories.db import tenancy
 from memories.exceptions import LeaseLost, ModelError, PersonRestricted
 from memories.extraction import gathering, rules_mode
+from memories.extraction.turn_reader import traced
 from memories.llm import client
 from memories.llm.prices import cost_of
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
-from memories.models import Event, ExtractionRun, SessionQueue, Turn
+from memories.models import Event, ExtractionRun, SessionQueue
 from memories.outbox import Happened
 from memories.queue import circuit_breaker, queue_rows, session_queue
 from memories.queue.attempts import Attempt
@@ -124,23 +124,12 @@ def consolidate(*, session_id: uuid.UUID, now: datetime) -> ExtractionRun | None
     with tenancy.of_tenant(claim.session.tenant_id), _given_back_on_error(attempt):
         batch = gathering.gather(claim=claim, now=now)
         if batch.turns:
-            with _traced(claim, batch):
+            numbers = (batch.first_number, batch.last_number)
+            with traced("extraction", claim.session, numbers, turns=len(batch.turns), attempt=claim.row.attempts):
                 _extract(attempt, batch)
         else:
             _pass_over(attempt, batch)
     return attempt.run
-
-
-def _traced(claim: Claim, batch: TurnBatch) -> AbstractContextManager[Any]:
-    """The trace that the batch's first post began: turns of one post have one time."""
-    if not traces.is_on():
-        return nullcontext()
-    turns = Turn.objects.filter(session=claim.session, number__range=(batch.first_number, batch.last_number))
-    posts: dict[datetime, uuid.UUID] = {}
-    for at, pk in turns.order_by("number").values_list("created_at", "pk"):
-        posts.setdefault(at, pk)
-    told = {"session": str(claim.session.pk), "attempt": claim.row.attempts, "tenant": claim.session.tenant.slug}
-    return traces.work_on("extraction", list(posts.values()), turns=len(batch.turns), **told)
 
 
 def _end_lost_runs(session_id: uuid.UUID, *, is_ours: bool, now: datetime) -> None:

@@ -1,13 +1,20 @@
 """Reads a session's turns in order, page by page: there may be 10,000, and the reader stops at its bound."""
 
+import uuid
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from typing import Any
 
 from django.db.models import QuerySet
 
 from memories.models import Role, Session, Turn
+from memories.telemetry import traces
 from memories.text.transcript import TranscriptTurn, fed
 
 _PAGE = 200
+# Posts that a span links to: the SDK keeps no more.
+_MOST_POSTS = 128
 
 
 def fed_turns(session: Session, *, after: int, last: int) -> Iterator[TranscriptTurn]:
@@ -26,3 +33,20 @@ def paged(turns: QuerySet[Turn], *, after: int) -> Iterator[Turn]:
     while page := list(turns.filter(number__gt=after).order_by("number")[:_PAGE]):
         yield from page
         after = page[-1].number
+
+
+def traced(name: str, session: Session, numbers: tuple[int, int], **attributes: Any) -> AbstractContextManager[Any]:
+    """Work on the turns from the first to the last of `numbers`, in the trace that the first of their posts began.
+
+    Turns of one post have one time.
+    """
+    if not traces.is_on():
+        return nullcontext()
+    turns = Turn.objects.filter(session=session, number__range=numbers)
+    posts: dict[datetime, uuid.UUID] = {}
+    for at, pk in turns.order_by("number").values_list("created_at", "pk").iterator():
+        posts.setdefault(at, pk)
+        if len(posts) == _MOST_POSTS:
+            break
+    told = {"session": str(session.pk), "tenant": session.tenant.slug, **attributes}
+    return traces.work_on(name, list(posts.values()), **told)

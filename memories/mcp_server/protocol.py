@@ -18,10 +18,21 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from memories.db import tenancy
 from memories.mcp_server.askers import MCPCaller
-from memories.mcp_server.calls import AgentCall, ToolResult, carry_out
-from memories.mcp_server.tools import DOCUMENT_OF, DOCUMENTS, INSTRUCTIONS, TEMPLATE, TOOL_OF, TOOLS, Tool
-from memories.models import Scope
+from memories.mcp_server.calls import ToolResult, carry_out
+from memories.mcp_server.tools import (
+    DOCUMENT_OF,
+    DOCUMENTS,
+    INSTRUCTIONS,
+    TEMPLATE,
+    TOOL_OF,
+    TOOLS,
+    Document,
+    Template,
+    Tool,
+)
+from memories.telemetry import traces
 from memories.telemetry.families import MCP_CALLS
+from memories.telemetry.log_fields import TENANT
 
 NAME, VERSION = "memory-hub", "1"
 # Where the request's scope has who asks.
@@ -86,7 +97,7 @@ async def _call_tool(run: Run, ctx: Context, params: types.CallToolRequestParams
     tool = TOOL_OF.get(params.name)
     if tool is None:
         raise MCPError(types.INVALID_PARAMS, f"There is no such tool. There are: {', '.join(TOOL_OF)}.")
-    done = await _done(run, ctx, tool.scope, params.arguments or {}, tool.work)
+    done = await _done(run, ctx, tool, params.arguments or {})
     MCP_CALLS.count(tool.name, "error" if done.is_error else "ok")
     return types.CallToolResult(
         content=[types.TextContent(text=done.text)],
@@ -119,7 +130,7 @@ async def _read_resource(run: Run, ctx: Context, params: types.ReadResourceReque
     document = DOCUMENT_OF.get(uri)
     if document is None:
         raise MCPError(types.INVALID_PARAMS, f"There is no such resource. There are: {', '.join(DOCUMENT_OF)}.")
-    done = _or_error(await _done(run, ctx, document.scope, {}, document.work))
+    done = _or_error(await _done(run, ctx, document, {}))
     return types.ReadResourceResult(
         contents=[types.TextResourceContents(uri=uri, mime_type="text/plain", text=done.text)]
     )
@@ -137,7 +148,7 @@ async def _get_prompt(run: Run, ctx: Context, params: types.GetPromptRequestPara
     if params.name != TEMPLATE.name:
         raise MCPError(types.INVALID_PARAMS, f"There is no such prompt. There is: {TEMPLATE.name}.")
     given = params.arguments or {}
-    done = _or_error(await _done(run, ctx, TEMPLATE.scope, given, TEMPLATE.work))
+    done = _or_error(await _done(run, ctx, TEMPLATE, given))
     texts = [text for text in (done.text, given.get(TEMPLATE.argument, "")) if text.strip()]
     return types.GetPromptResult(
         description=TEMPLATE.description,
@@ -145,16 +156,20 @@ async def _get_prompt(run: Run, ctx: Context, params: types.GetPromptRequestPara
     )
 
 
-async def _done(
-    run: Run, ctx: Context, scope: Scope, given: Mapping[str, Any], work: Callable[[AgentCall], ToolResult]
-) -> ToolResult:
-    asker = _asker(ctx)
+async def _done(run: Run, ctx: Context, asked: Tool | Document | Template, given: Mapping[str, Any]) -> ToolResult:
+    asker, headers = _asker(ctx), ctx.request.headers if ctx.request else {}
 
     def in_thread() -> ToolResult:
         # A thread keeps its connection; one that broke would fail for ever.
         close_old_connections()
-        with tenancy.of_tenant(asker.caller.key.tenant_id):
-            return carry_out(asker, scope, given, work)
+        with tenancy.of_tenant(asker.caller.key.tenant_id), traces.request(headers) as span:
+            if span is not None:
+                span.update_name(f"mcp {asked.name}")
+                span.set_attribute(TENANT, asker.tenant.slug)
+            done = carry_out(asker, asked.scope, given, asked.work)
+            if span is not None:
+                span.set_attribute("result", "error" if done.is_error else "ok")
+            return done
 
     outcome: ToolResult = await run(in_thread)
     return outcome

@@ -91,6 +91,8 @@ def request(headers: Mapping[str, str]) -> Recorded:
 
 
 def work_on(name: str, posts: Sequence[uuid.UUID], attributes: Mapping[str, Any]) -> Recorded:
+    if not posts:
+        return Recorded(name, attributes, context=Context(), kind=SpanKind.CONSUMER)
     first, *others = map(_context_of, posts)
     around = set_span_in_context(NonRecordingSpan(first), Context())
     return Recorded(name, attributes, context=around, kind=SpanKind.CONSUMER, links=[Link(one) for one in others])

@@ -47,7 +47,8 @@ def request(headers: Mapping[str, str]) -> AbstractContextManager[Any]:
 
 
 def work_on(name: str, posts: Sequence[uuid.UUID], **attributes: Any) -> AbstractContextManager[Any]:
-    """Work in the trace of the first of these posts, with links to the others. A post is its first turn's id."""
+    """Work in the trace of the first of these posts, with links to the others. A post is its first turn's id. Without
+    posts it is a trace of its own."""
     return _tracer().work_on(name, posts, attributes) if is_on() else nullcontext()
 
 
@@ -63,5 +64,9 @@ def record_post(post: uuid.UUID, seconds: float, **attributes: Any) -> None:
         _tracer().record_post(post, seconds, attributes)
 
 
+@cache
 def _tracer() -> Any:
+    # Compose passes on what is unset as empty, and the SDK takes an empty endpoint for an address.
+    for name in [name for name, value in os.environ.items() if name.startswith("OTEL_") and not value.strip()]:
+        del os.environ[name]
     return import_module("memories.telemetry.tracer")

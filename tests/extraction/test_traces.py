@@ -1,42 +1,32 @@
 """Traces: a post and what a worker makes of it are one, errors and attributes tell of nobody, and off means off."""
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from memories.capture import flushing
+from memories.episodes import compaction
 from memories.exceptions import ModelTimeout
 from memories.extraction import consolidation
-from memories.models import Session
-from memories.telemetry import tracer, traces
+from memories.models import Dream, Session
+from memories.telemetry import traces
 from tests import factories
+from tests.dream.dreaming import dream, dreamer, episodes
 from tests.model import Model, candidate
+from tests.traced import exporter, named
+
+__all__ = ["exporter"]
 
 CLIENTS = "0af7651916cd43dd8448eb211c80319c"
 OFF = "from memories.telemetry import traces\nwith traces.span('x'): traces.record('y', 1.0)\n"
 UNLOADED = "import sys; sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
-
-
-@pytest.fixture
-def exporter(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
-    kept = InMemorySpanExporter()
-    provider = TracerProvider(id_generator=tracer.PostIds())
-    provider.add_span_processor(SimpleSpanProcessor(kept))
-    monkeypatch.setattr(tracer, "provider", lambda _: provider)
-    monkeypatch.setattr(traces, "is_on", lambda: True)
-    yield kept
-    provider.shutdown()
-
-
-def named(exporter: InMemorySpanExporter, name: str) -> list[ReadableSpan]:
-    return [span for span in exporter.get_finished_spans() if span.name == name]
 
 
 def context(span: ReadableSpan) -> Any:
@@ -46,7 +36,7 @@ def context(span: ReadableSpan) -> Any:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_post_and_its_extraction_are_one_trace(exporter: InMemorySpanExporter, model: Model) -> None:
-    person = factories.end_user(factories.tenant(slug="acme-traced"), external_id="somebody-in-person")
+    person = factories.end_user(factories.tenant(slug="acme-traced", episode_turns=2), external_id="somebody-in-person")
     _, plaintext = factories.api_key(person.tenant)
     headers = {"Authorization": f"Bearer {plaintext}", "traceparent": f"00-{CLIENTS}-b7ad6b7169203331-01"}
     for content in ("I live in Leiden.", "I work in Delft."):
@@ -75,6 +65,19 @@ def test_a_post_and_its_extraction_are_one_trace(exporter: InMemorySpanExporter,
         assert span.parent.span_id == context(extraction).span_id
     together = {context(span).trace_id for span in (first, extraction, commit, *calls)}
     assert together == {context(first).trace_id}
+    # What sums the session up is in it, too.
+    exporter.clear()
+    of = {"user_id": person.external_id, "session_id": session.external_id, "agent_id": session.agent_id}
+    flushing.end_session(tenant=person.tenant, **of)
+    assert compaction.compact(session_id=session.pk, now=timezone.now())
+    [compacted] = named(exporter, "compaction")
+    assert compacted.parent
+    assert compacted.parent.span_id == context(first).span_id
+    assert [link.context.span_id for link in compacted.links] == [context(second).span_id]
+    for name in ("model call", "commit"):
+        [part] = named(exporter, name)
+        assert part.parent
+        assert part.parent.span_id == context(compacted).span_id
     # Attributes are ids and counts.
     about = {"user_id": person.external_id, "query": "Leiden"}
     for path in ("context", "search"):
@@ -84,6 +87,24 @@ def test_a_post_and_its_extraction_are_one_trace(exporter: InMemorySpanExporter,
     told = str([dict(span.attributes or {}) for span in exporter.get_finished_spans()])
     assert "acme-traced" in told
     assert not [word for word in ("somebody", "Leiden", "Delft", plaintext, str(person.pk)) if word in told]
+
+
+@pytest.mark.django_db
+def test_a_dream_is_a_trace_of_ids_and_counts(exporter: InMemorySpanExporter, model: Model) -> None:
+    person = dreamer()
+    episodes(person, "Moved to Leiden", "Works in Delft")
+    row = dream(person)
+    assert row.state == Dream.State.UNCHANGED
+    [dreamt] = named(exporter, "dream")
+    assert dreamt.parent is None
+    tenant = person.tenant.slug
+    assert dict(dreamt.attributes or {}) == {
+        "kind": "files", "dream": str(row.pk), "episodes": 2, "tenant": tenant
+    }  # fmt: skip
+    for name in ("model call", "commit"):
+        [part] = named(exporter, name)
+        assert part.parent
+        assert part.parent.span_id == context(dreamt).span_id
 
 
 def test_of_an_error_its_type_is_told(exporter: InMemorySpanExporter) -> None:
@@ -100,6 +121,22 @@ def test_off_nothing_is_loaded() -> None:
     assert done.returncode == 0
     loaded = subprocess.run([sys.executable, "-c", OFF + "import opentelemetry.trace\n" + UNLOADED], check=False)
     assert loaded.returncode == 1
+
+
+def test_an_empty_variable_is_unset() -> None:
+    """The SDK would take it for an address, and compose passes on what nobody set."""
+    code = (
+        "from memories.telemetry import traces\n"
+        "exporter = traces._tracer().OTLPSpanExporter()\n"
+        "print(exporter._endpoint)"
+    )
+    given = {
+        **os.environ,
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318",
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "",
+    }
+    done = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "http://collector:4318/v1/traces"
 
 
 @pytest.mark.parametrize(
