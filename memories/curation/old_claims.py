@@ -148,41 +148,41 @@ def mend(
     row = _rows_of(kind, end_user).filter(pk=row_id).first()
     if row is None or kind not in (DROPPABLE if how == Mend.DROP else REPLACEABLE):
         raise NotFound
-    seen: dict[str, Any] = {"expected_version": expected_version, "actor": actor, "now": now}
+    given: dict[str, Any] = {"expected_version": expected_version, "actor": actor, "now": now}
     if kind == StillSaidIn.FILE:
-        _mend_file(row, text if how == Mend.REPLACE else None, seen)
+        _mend_file(row, text if how == Mend.REPLACE else None, given)
     elif how == Mend.DROP:
-        _drop(kind, row_id, seen)
+        _drop(kind, row_id, given)
     elif kind == StillSaidIn.EPISODE:
         words = {"summary": text, **_lists_of(row, claim)}
-        episodes.edit_episode(episode_id=row_id, tenant=None, changes=words, **seen)
+        episodes.edit_episode(episode_id=row_id, tenant=None, changes=words, **given)
     elif kind == StillSaidIn.SECTION:
         place = {"section": row.section, "agent_id": row.agent_id}
-        write_profile_section(end_user=end_user, summary=text, reason=REASON, **place, **seen)
+        write_profile_section(end_user=end_user, summary=text, reason=REASON, **place, **given)
     elif kind == StillSaidIn.SUMMARY:
-        rewrite_summary(session_id=row_id, summary=text, **seen)
+        rewrite_summary(session_id=row_id, summary=text, **given)
     else:
-        correct_fact(fact_id=row_id, tenant=None, content=text, reason=REASON, **seen)
+        correct_fact(fact_id=row_id, tenant=None, content=text, reason=REASON, **given)
 
 
-def _drop(kind: StillSaidIn, row_id: uuid.UUID, seen: dict[str, Any]) -> None:
+def _drop(kind: StillSaidIn, row_id: uuid.UUID, given: dict[str, Any]) -> None:
     if kind == StillSaidIn.EPISODE:
-        episodes.forget_episode(episode_id=row_id, tenant=None, **seen)
+        episodes.forget_episode(episode_id=row_id, tenant=None, **given)
     elif kind == StillSaidIn.PENDING:
-        reject_fact(fact_id=row_id, reason=REASON, **seen)
+        reject_fact(fact_id=row_id, reason=REASON, **given)
     elif kind == StillSaidIn.TRIPLE:
-        forget_triple(triple_id=row_id, reason=REASON, **seen)
+        forget_triple(triple_id=row_id, reason=REASON, **given)
     elif kind == StillSaidIn.DIARY:
         # An entry has one version.
-        delete_entry(entry_id=row_id, actor=seen["actor"], now=seen["now"])
+        delete_entry(entry_id=row_id, actor=given["actor"], now=given["now"])
     else:
-        forget_fact(fact_id=row_id, tenant=None, reason=REASON, **seen)
+        forget_fact(fact_id=row_id, tenant=None, reason=REASON, **given)
 
 
-def _mend_file(seen_file: MemoryFile, text: str | None, seen: dict[str, Any]) -> None:
+def _mend_file(shown: MemoryFile, text: str | None, given: dict[str, Any]) -> None:
     """Give the file the text, with the ends of lines that it has; without one delete it."""
-    writer = FileWriter(seen["actor"], seen["now"], reason=REASON)
-    with holding_file(seen_file, expected_version=seen["expected_version"]) as file:
+    writer = FileWriter(given["actor"], given["now"], reason=REASON)
+    with holding_file(shown, expected_version=given["expected_version"]) as file:
         place: dict[str, Any] = {"end_user": file.end_user, "agent_id": file.agent_id, "path": file.path}
         if file.trashed_at:
             raise NotFound

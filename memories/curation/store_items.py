@@ -11,8 +11,8 @@ from memories.exceptions import NotFound, PreconditionFailed
 from memories.models import StoreItem
 
 
-def delete_store_item(*, item_id: uuid.UUID, seen: datetime, actor: Actor, now: datetime) -> None:
-    """Delete the item for good; `seen` is when it was last written, as the operator saw it.
+def delete_store_item(*, item_id: uuid.UUID, expected: datetime, actor: Actor, now: datetime) -> None:
+    """Delete the item for good; `expected` is when it was last written, as the operator saw it.
 
     Errors: NotFound (somebody deleted it, or it expired), PreconditionFailed (written since).
     """
@@ -20,7 +20,7 @@ def delete_store_item(*, item_id: uuid.UUID, seen: datetime, actor: Actor, now: 
         item = StoreItem.objects.select_for_update(of=("self",)).select_related("tenant").filter(pk=item_id).first()
         if item is None:
             raise NotFound
-        if item.updated_at != seen:
+        if item.updated_at != expected:
             raise PreconditionFailed
         audit.record(actor=actor, verb="delete", target=item, object_id=item.pk, tenant=item.tenant, now=now)
         item.delete()

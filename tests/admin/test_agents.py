@@ -52,7 +52,7 @@ def test_the_list_counts_what_each_has_done(admin: Client, tenant: Tenant) -> No
 
 def save(client: Client, agent: Agent, **over: Any) -> Any:
     form = client.get(page_of(agent)).context["adminform"].form
-    given = {"extraction": "on", "recall": "on", "guidance": "", "seen": form.initial["seen"], **over}
+    given = {"extraction": "on", "recall": "on", "guidance": "", "expected": form.initial["expected"], **over}
     return client.post(page_of(agent), {name: value for name, value in given.items() if value != "off"})
 
 
@@ -68,9 +68,9 @@ def test_its_switches_and_guidance_are_saved_and_audited(admin: Client, tenant: 
 
 def test_a_form_that_somebody_else_overtook_is_shown_again(admin: Client, tenant: Tenant) -> None:
     agent = factories.agent(tenant)
-    seen = admin.get(page_of(agent)).context["adminform"].form.initial["seen"]
+    seen = admin.get(page_of(agent)).context["adminform"].form.initial["expected"]
     save(admin, agent, recall="off")
-    assert save(admin, agent, seen=seen, guidance="Mine").status_code == 200
+    assert save(admin, agent, expected=seen, guidance="Mine").status_code == 200
     agent.refresh_from_db()
     assert (agent.recall, agent.guidance) == (False, "")
 

@@ -40,7 +40,7 @@ def choose(client: Client, verb: str, facts: list[Fact], **over: Any) -> Any:
 def confirm(client: Client, verb: str, facts: list[Fact], **over: Any) -> Any:
     form = {
         "batch": str(uuid.uuid4()),
-        "seen": [f"{fact.pk}:{fact.version}" for fact in facts],
+        "expected": [f"{fact.pk}:{fact.version}" for fact in facts],
         "reason": "They asked",
         "last_day": "2999-01-01",
     }
@@ -58,7 +58,7 @@ class TestEach:
         page = text_of(choose(admin, verb, facts))
         assert "2 facts would change" in page
         assert "stays: in the trash already" in page
-        assert set(re.findall(r'name="seen" value="([^"]+)"', page)) == {f"{fact.pk}:1" for fact in facts}
+        assert set(re.findall(r'name="expected" value="([^"]+)"', page)) == {f"{fact.pk}:1" for fact in facts}
         assert set(Fact.objects.values_list("version", flat=True)) == {1}
 
     def test_is_done_and_undone_as_one(self, admin: Client, facts: list[Fact], verb: str) -> None:
@@ -109,7 +109,7 @@ class TestMany:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("over", [{"seen": ["nonsense"]}, {"seen": []}], ids=str)
+    @pytest.mark.parametrize("over", [{"expected": ["nonsense"]}, {"expected": []}], ids=str)
     def test_nothing_is_done(self, admin: Client, facts: list[Fact], over: dict[str, Any]) -> None:
         assert confirm(admin, "forget", facts, **over).status_code == 400
         assert done("forget") == 0

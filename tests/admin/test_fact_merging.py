@@ -38,7 +38,7 @@ def confirm(client: Client, facts: list[Fact], **over: Any) -> Any:
     form = {
         "confirmed": "1",
         "other": [str(fact.pk) for fact in facts[1:]],
-        "seen": [f"{fact.pk}:{fact.version}" for fact in facts],
+        "expected": [f"{fact.pk}:{fact.version}" for fact in facts],
         "survivor": str(facts[0].pk),
         "content": "Allergic to peanuts, badly",
         "reason": "The same",
@@ -119,7 +119,7 @@ class TestMerging:
         assert response.status_code == 409
         assert "You typed: Allergic to peanuts, badly" in text_of(response)
 
-    @pytest.mark.parametrize("over", [{"content": ""}, {"survivor": "nobody"}, {"seen": ["nonsense"]}], ids=str)
+    @pytest.mark.parametrize("over", [{"content": ""}, {"survivor": "nobody"}, {"expected": ["nonsense"]}], ids=str)
     def test_bad_input_changes_nothing(self, admin: Client, facts: list[Fact], over: dict[str, Any]) -> None:
         assert confirm(admin, facts, **over).status_code == 400
         assert not ChangeSet.objects.filter(verb="merge").exists()
@@ -189,7 +189,7 @@ class TestWhoMay:
         pair = [*facts[:2]]
         for other in (foreign, trashed, nobody):
             seen = [f"{one.pk}:{one.version}" for one in (*pair, other)]
-            assert confirm(client, pair, seen=seen).status_code == 404
+            assert confirm(client, pair, expected=seen).status_code == 404
         assert confirm(client, pair).status_code == 302
 
 

@@ -133,8 +133,8 @@ def test_it_is_revoked(admin: Client) -> None:
 
 
 def change(admin: Client, lin: Operator, **over: Any) -> None:
-    seen = re.findall(r'name="seen" value="(\w+)"', text_of(admin.get(page_of(lin))))[0]
-    form = {"username": "lin", "time_zone": "UTC", "is_active": "on", "seen": seen, "email": lin.email, **over}
+    seen = re.findall(r'name="expected" value="(\w+)"', text_of(admin.get(page_of(lin))))[0]
+    form = {"username": "lin", "time_zone": "UTC", "is_active": "on", "expected": seen, "email": lin.email, **over}
     assert admin.post(page_of(lin, "update"), {name: value for name, value in form.items() if value}).status_code == 302
 
 

@@ -33,12 +33,12 @@ def limited(*tenants: Tenant) -> Client:
 
 
 def seen(client: Client, operator: Operator) -> str:
-    return str(re.findall(r'name="seen" value="(\w+)"', text_of(client.get(page_of(operator))))[0])
+    return str(re.findall(r'name="expected" value="(\w+)"', text_of(client.get(page_of(operator))))[0])
 
 
 def change(client: Client, operator: Operator, **over: Any) -> Any:
     form = {"username": operator.username, "time_zone": "UTC", "is_active": "on", "all_tenants": "on", **over}
-    form.setdefault("seen", seen(client, operator))
+    form.setdefault("expected", seen(client, operator))
     return client.post(page_of(operator, "update"), {name: value for name, value in form.items() if value != ""})
 
 
@@ -99,12 +99,12 @@ def test_an_overtaken_change_is_shown_again_with_what_was_typed(admin: Client) -
     operator = factories.operator()
     before = seen(admin, operator)
     change(admin, operator, first_name="First")
-    late = change(admin, operator, first_name="Second", seen=before)
+    late = change(admin, operator, first_name="Second", expected=before)
     assert late.status_code == 412
     assert 'value="Second"' in text_of(late)
     assert Operator.objects.get(pk=operator.pk).first_name == "First"
-    fresh = re.findall(r'name="seen" value="(\w+)"', text_of(late))[0]
-    assert change(admin, operator, first_name="Second", seen=fresh).status_code == 302
+    fresh = re.findall(r'name="expected" value="(\w+)"', text_of(late))[0]
+    assert change(admin, operator, first_name="Second", expected=fresh).status_code == 302
 
 
 def test_a_new_password_is_audited_and_ends_their_sessions(admin: Client) -> None:
@@ -192,7 +192,7 @@ def test_a_group_is_added_and_changed(admin: Client) -> None:
     assert response["Location"] == page_of(group)
     assert [one.codename for one in group.permissions.all()] == ["view_fact"]
     assert "memories.view_fact" in text_of(admin.get(page_of(group)))
-    form = {"name": "Keys", "permissions": ["memories.view_apikey"], "seen": "memories.view_fact"}
+    form = {"name": "Keys", "permissions": ["memories.view_apikey"], "expected": "memories.view_fact"}
     assert admin.post(page_of(group, "update"), form).status_code == 302
     assert [one.codename for one in group.permissions.all()] == ["view_apikey"]
     assert admin.post(page_of(group, "update"), {**form, "name": "Late"}).status_code == 412
@@ -203,14 +203,14 @@ def test_what_has_no_box_stays_with_the_group(admin: Client) -> None:
     group = Group.objects.create(name="old")
     group.permissions.set(Permission.objects.filter(codename__in=("delete_fact", "view_fact")))
     assert "memories.delete_fact" not in re.findall(r'value="(memories\.\w+)"', text_of(admin.get(page_of(group))))
-    form = {"name": "old", "permissions": ["memories.view_tenant"], "seen": "memories.delete_fact memories.view_fact"}
+    form = {"name": "old", "permissions": ["memories.view_tenant"], "expected": "memories.delete_fact memories.view_fact"}
     assert admin.post(page_of(group, "update"), form).status_code == 302
     assert {one.codename for one in group.permissions.all()} == {"delete_fact", "view_tenant"}
 
 
 def test_a_role_keeps_its_name(admin: Client) -> None:
     group = Group.objects.get(name="auditor")
-    form = {"name": "other", "permissions": list(roles.ROLES["auditor"]), "seen": " ".join(roles.ROLES["auditor"])}
+    form = {"name": "other", "permissions": list(roles.ROLES["auditor"]), "expected": " ".join(roles.ROLES["auditor"])}
     assert admin.post(page_of(group, "update"), form).status_code == 302
     assert Group.objects.get(pk=group.pk).name == "auditor"
 

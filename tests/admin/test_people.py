@@ -227,16 +227,16 @@ def test_a_secret_in_the_name_is_cut_out_and_the_operator_told(admin: Client, pe
 
 def test_what_somebody_changed_meanwhile_is_not_overwritten(admin: Client, person: EndUser) -> None:
     page = text_of(admin.get(page_of(person)))
-    seen = re.findall(r'name="seen" value="(\w+)"', page)[0]
+    seen = re.findall(r'name="expected" value="(\w+)"', page)[0]
     update_person(end_user=person, changes={"language": "en"}, actor=factories.COMMAND, now=factories.NOW)
-    form = {"display_name": "Lin", "time_zone": "", "language": "", "capture": "on", "serve": "on", "seen": seen}
+    form = {"display_name": "Lin", "time_zone": "", "language": "", "capture": "on", "serve": "on", "expected": seen}
     refused = admin.post(page_of(person, "update"), form)
     assert refused.status_code == 412
     assert "Somebody else changed this in the meantime" in text_of(refused)
     person.refresh_from_db()
     assert (person.display_name, person.language) == ("华桂珍", "en")
     # What was typed is kept, and applies when it is sent again.
-    again = re.findall(r'name="seen" value="(\w+)"', text_of(refused))[0]
-    assert admin.post(page_of(person, "update"), form | {"seen": again}).status_code == 302
+    again = re.findall(r'name="expected" value="(\w+)"', text_of(refused))[0]
+    assert admin.post(page_of(person, "update"), form | {"expected": again}).status_code == 302
     person.refresh_from_db()
     assert (person.display_name, person.language) == ("Lin", "")

@@ -44,7 +44,7 @@ def confirm(client: Client, preview: Any, **said: Any) -> Any:
     """What the preview's form sends."""
     form = preview.context["form"]
     fields = {name: form[name].value() for name in ("batch", "verb")}
-    return client.post(BULK, {**fields, "seen": form.fields["seen"].prepare_value(form["seen"].value()), **said})
+    return client.post(BULK, {**fields, "expected": form.fields["expected"].prepare_value(form["expected"].value()), **said})
 
 
 def states(items: Sequence[ReviewItem]) -> list[str]:
@@ -171,7 +171,7 @@ def test_nothing_chosen_leads_back(admin: Client, items: list[ReviewItem]) -> No
 
 @pytest.mark.parametrize("seen", ["", "x", "\n", "{pk}", "{pk}:1 x:2", "{pk}:x"])
 def test_nonsense_is_refused(admin: Client, items: list[ReviewItem], seen: str) -> None:
-    given = {"batch": uuid.uuid4(), "verb": "approve", "seen": seen.format(pk=items[0].pk)}
+    given = {"batch": uuid.uuid4(), "verb": "approve", "expected": seen.format(pk=items[0].pk)}
     assert admin.post(BULK, given).status_code == 400
     assert not Batch.objects.exists()
 

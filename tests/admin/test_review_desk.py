@@ -72,7 +72,7 @@ def test_those_of_a_removal_and_of_a_suggestion(admin: Client, person: EndUser) 
 
 def test_an_item_is_taken_and_stays_on_the_right(admin: Client, administrator: Operator, person: EndUser) -> None:
     items = [suggested(person, f"Likes tea {number}") for number in range(3)]
-    taken = admin.post(queue_verb(items[1], "take"), {"seen": ""}, follow=True)
+    taken = admin.post(queue_verb(items[1], "take"), {"expected": ""}, follow=True)
     assert taken.context["chosen"] == items[1]
     assert "With you" in text_of(taken)
     assert ReviewItem.objects.get(pk=items[1].pk).taken_by == str(administrator.pk)
@@ -92,7 +92,7 @@ def test_another_sees_who_has_it_and_decides_nevertheless(admin: Client, person:
     assert "You can still decide it." in shown
     assert [row["item"] for row in admin.get(QUEUE, {"holder": "others"}).context["rows"]] == [item]
     # Somebody who saw it free is told.
-    assert admin.post(queue_verb(item, "take"), {"seen": ""}).status_code == 409
+    assert admin.post(queue_verb(item, "take"), {"expected": ""}).status_code == 409
     given = {"version": item.version, "fact_version": item.fact.version if item.fact else ""}
     admin.post(queue_verb(item, "approve"), given)
     assert ReviewItem.objects.get().state == "approved"
@@ -133,7 +133,7 @@ def test_a_role_that_only_reads_is_told_so(person: EndUser) -> None:
         assert 'data-key="a"' not in told
         assert "Keep the note" not in told
         assert "cannot decide it" not in text_of(decides.get(page))
-    assert reads.post(queue_verb(item, "take"), {"seen": ""}).status_code == 403
+    assert reads.post(queue_verb(item, "take"), {"expected": ""}).status_code == 403
 
 
 class TestDecisions:

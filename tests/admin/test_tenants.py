@@ -249,14 +249,14 @@ def test_djangos_log_holds_no_content(admin: Client) -> None:
 
 def test_what_somebody_saved_meanwhile_is_not_overwritten(admin: Client) -> None:
     tenant = factories.tenant(slug="acme-prod", name="Acme")
-    seen = re.findall(r'name="seen" value="(\w+)"', text_of(admin.get(page_of(tenant))))[0]
-    assert admin.post(page_of(tenant), form(name="Acme 2", seen=seen)).status_code == 302
-    refused = admin.post(page_of(tenant), form(name="Acme 3", seen=seen))
+    seen = re.findall(r'name="expected" value="(\w+)"', text_of(admin.get(page_of(tenant))))[0]
+    assert admin.post(page_of(tenant), form(name="Acme 2", expected=seen)).status_code == 302
+    refused = admin.post(page_of(tenant), form(name="Acme 3", expected=seen))
     assert "Somebody else changed this in the meantime" in text_of(refused)
     tenant.refresh_from_db()
     assert tenant.name == "Acme 2"
-    again = re.findall(r'name="seen" value="(\w+)"', text_of(refused))[0]
-    assert admin.post(page_of(tenant), form(name="Acme 3", seen=again)).status_code == 302
+    again = re.findall(r'name="expected" value="(\w+)"', text_of(refused))[0]
+    assert admin.post(page_of(tenant), form(name="Acme 3", expected=again)).status_code == 302
     tenant.refresh_from_db()
     assert tenant.name == "Acme 3"
 

@@ -87,11 +87,11 @@ def _batches(person: EndUser) -> dict[str, Any]:
     """The batches of facts and of review items: their addresses name both alike."""
     given: dict[str, Any] = {"actor": _staff(), "now": factories.NOW, "reason": ""}
     fact = factories.fact(person, "Likes coffee")
-    pinned = pin_facts(batch_id=new_id(), seen={fact.pk: fact.version}, **given)
+    pinned = pin_facts(batch_id=new_id(), expected={fact.pk: fact.version}, **given)
     waits = factories.fact(person, "Likes milk", status="pending")
     item = factories.review_item(waits)
     approved = approve_items(
-        batch_id=new_id(), seen={item.pk: ExpectedVersions(item.version, {waits.pk: waits.version})}, **given
+        batch_id=new_id(), expected={item.pk: ExpectedVersions(item.version, {waits.pk: waits.version})}, **given
     )
     return {"fact batch": pinned.pk, "reviewitem batch": approved.pk}
 

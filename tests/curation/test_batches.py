@@ -50,7 +50,7 @@ def items(db: None) -> list[ReviewItem]:
 def approve(item: ReviewItem, actor: Actor) -> ReviewItem:
     assert item.fact
     seen = ExpectedVersions(item.version, {item.fact.pk: item.fact.version})
-    return approve_item(item_id=item.pk, actor=actor, now=LATER, seen=seen)
+    return approve_item(item_id=item.pk, actor=actor, now=LATER, expected=seen)
 
 
 def steps(items: Sequence[ReviewItem], actor: Actor) -> list[BatchStep]:

@@ -43,7 +43,7 @@ def seen(facts: list[Fact]) -> dict[uuid.UUID, int]:
 def do(verb: str, facts: list[Fact], staff: Actor, **over: Any) -> Batch:
     more: dict[str, Any] = MORE.get(verb, {})
     act: Any = getattr(batches, f"{verb}_facts")
-    given = {"batch_id": new_id(), "seen": seen(facts), "actor": staff, "now": LATER, **more, **over}
+    given = {"batch_id": new_id(), "expected": seen(facts), "actor": staff, "now": LATER, **more, **over}
     batch: Batch = act(**given)
     return batch
 
@@ -77,7 +77,7 @@ class TestEach:
     def test_leaves_what_somebody_changed_meanwhile(self, facts: list[Fact], staff: Actor, verb: str) -> None:
         looked_at = seen(facts)
         lock_fact(fact_id=facts[0].pk, actor=staff, now=LATER)
-        batch = do(verb, facts, staff, seen=looked_at)
+        batch = do(verb, facts, staff, expected=looked_at)
         assert (batch.counts["done"], batch.counts["refused"]) == (3, 1)
         assert not Fact.objects.filter(pk=facts[0].pk, **DONE[verb]).exists()
 
@@ -94,7 +94,7 @@ class TestEach:
 
     def test_sent_twice_it_is_done_once(self, facts: list[Fact], staff: Actor, verb: str) -> None:
         batch = do(verb, facts, staff)
-        again = do(verb, facts, staff, batch_id=batch.pk, seen=seen(facts))
+        again = do(verb, facts, staff, batch_id=batch.pk, expected=seen(facts))
         assert again.counts == batch.counts
         assert set(Fact.objects.values_list("version", flat=True)) == {2}
 

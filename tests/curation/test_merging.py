@@ -551,9 +551,9 @@ class TestWhoMay:
         seen = ours.generation, theirs.generation
         merge(ours, factories.end_user(ours.tenant))
         with pytest.raises(PreconditionFailed):
-            merge(ours, theirs, seen=seen)
+            merge(ours, theirs, expected=seen)
         fresh = EndUser.objects.get(pk=ours.pk)
-        assert merge(ours, theirs, seen=(fresh.generation, theirs.generation))
+        assert merge(ours, theirs, expected=(fresh.generation, theirs.generation))
 
 
 class TestPreview:

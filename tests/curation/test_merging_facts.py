@@ -71,7 +71,7 @@ def facts(person: EndUser) -> list[Fact]:
 
 def merge(facts: Sequence[Fact], content: str = SAID, **over: Any) -> ChangeSet:
     seen = {fact.pk: fact.version for fact in facts}
-    given = {"survivor": facts[0].pk, "seen": seen, "content": content, "actor": STAFF, "now": LATER, **over}
+    given = {"survivor": facts[0].pk, "expected": seen, "content": content, "actor": STAFF, "now": LATER, **over}
     return merge_facts(**given).change_sets.filter(verb="merge")[0]
 
 
@@ -341,7 +341,7 @@ class TestSplit:
         seen = {fact.pk: now_of(fact).version for fact in facts[:2]}
         seen[facts[stale].pk] -= 1
         with pytest.raises(PreconditionFailed):
-            split(facts[1], seen=seen)
+            split(facts[1], expected=seen)
 
     def test_not_once_its_key_is_taken(self, person: EndUser, facts: list[Fact]) -> None:
         Fact.objects.filter(pk=facts[1].pk).update(key="reaction", value="mild")

@@ -168,9 +168,9 @@ def test_a_change_that_somebody_overtook_is_refused() -> None:
     update(admin, lin, email="first@example.com")
     late: dict[str, Any] = {"operator_id": lin.pk, "draft": replace(draft_of(lin), email="second@example.com")}
     with pytest.raises(PreconditionFailed):
-        update_operator(**late, seen=seen, actor=Actor.operator(admin), now=NOW)
+        update_operator(**late, expected=seen, actor=Actor.operator(admin), now=NOW)
     again = state_of(draft_of(Operator.objects.get(pk=lin.pk)))
-    update_operator(**late, seen=again, actor=Actor.operator(admin), now=NOW)
+    update_operator(**late, expected=again, actor=Actor.operator(admin), now=NOW)
     assert Operator.objects.get(pk=lin.pk).email == "second@example.com"
 
 
@@ -233,7 +233,7 @@ def test_a_group_is_not_made_or_changed_beyond_ones_own() -> None:
     with pytest.raises(NotFound):
         save(admin, group_id=10**6)
     with pytest.raises(PreconditionFailed):
-        save(admin, group_id=group("auditor"), name="auditor", seen=[])
+        save(admin, group_id=group("auditor"), name="auditor", expected=[])
     with pytest.raises(Conflict, match="At least one operator must keep"):
         save(admin, group_id=group("administrator"), name="administrator", permissions=[])
 

@@ -54,8 +54,8 @@ class TestWhatIsPublicAlready:
         other = factories.fact(person, "Lunch is at noon", scope="public")
         seen = {public.pk: 2, other.pk: 1}
         with pytest.raises(ConfirmationNeeded):
-            merge_facts(survivor=public.pk, seen=seen, content=ORDER, actor=STAFF, now=NOW)
-        merge_facts(survivor=public.pk, seen=seen, content="Lunch at noon", actor=STAFF, now=NOW)
+            merge_facts(survivor=public.pk, expected=seen, content=ORDER, actor=STAFF, now=NOW)
+        merge_facts(survivor=public.pk, expected=seen, content="Lunch at noon", actor=STAFF, now=NOW)
         assert Fact.objects.get(status="active").content == "Lunch at noon"
 
     def test_an_earlier_version(self, person: EndUser) -> None:

@@ -187,7 +187,7 @@ def test_over_a_change_that_stands_nothing_is_taken_back(fact: Fact, verb: str) 
 
 def test_not_when_one_of_its_facts_was_deleted(person: EndUser, fact: Fact) -> None:
     other = factories.fact(person, "Has a house in Leiden")
-    merge_facts(survivor=fact.pk, seen={fact.pk: 1, other.pk: 1}, content="Lives in Leiden, in a house", **BY_STAFF)
+    merge_facts(survivor=fact.pk, expected={fact.pk: 1, other.pk: 1}, content="Lives in Leiden, in a house", **BY_STAFF)
     delete_fact(fact_id=other.pk, tenant=None, **BY_STAFF)
     with pytest.raises(Conflict, match="changed since"):
         take_back()

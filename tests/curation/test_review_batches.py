@@ -40,7 +40,7 @@ def mixed() -> dict[str, ReviewItem]:
 
 
 def decide(verb: str, items: list[ReviewItem], actor: Actor) -> Batch:
-    given = {"batch_id": uuid.uuid4(), "seen": seen(items), "actor": actor, "now": LATER, "reason": "By phone"}
+    given = {"batch_id": uuid.uuid4(), "expected": seen(items), "actor": actor, "now": LATER, "reason": "By phone"}
     return {"approve": approve_items, "reject": reject_items}[verb](**given)  # type: ignore[arg-type]
 
 
@@ -81,6 +81,6 @@ def test_what_was_not_seen_is_not_decided(actor: Actor) -> None:
     items = list(mixed().values())
     looked_at = seen(items)
     looked_at[items[0].pk] = ExpectedVersions(1, {})
-    given = {"seen": looked_at, "actor": actor, "now": LATER}
+    given = {"expected": looked_at, "actor": actor, "now": LATER}
     batch = approve_items(batch_id=uuid.uuid4(), **given)  # type: ignore[arg-type]
     assert (batch.counts["refused"], fresh(items[0]).state) == (1, "open")

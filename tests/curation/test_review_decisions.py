@@ -407,8 +407,8 @@ class TestWhatWasSeen:
         if stale == "other fact":
             facts = {item.fact.pk: 1}
         with pytest.raises(PreconditionFailed):
-            decide(item, Choice.APPROVE, seen=ExpectedVersions(1 + (stale == "item"), facts))
-        decide(item, Choice.APPROVE, seen=ExpectedVersions(1, {item.fact.pk: 1, item.known.pk: 1}))
+            decide(item, Choice.APPROVE, expected=ExpectedVersions(1 + (stale == "item"), facts))
+        decide(item, Choice.APPROVE, expected=ExpectedVersions(1, {item.fact.pk: 1, item.known.pk: 1}))
 
     @pytest.mark.parametrize(("kind", "which", "status"), [
         ("less sure", "fact", "active"), ("less sure", "fact", "archived"), ("duplicate", "fact", "trashed"),

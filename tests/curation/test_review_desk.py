@@ -49,7 +49,7 @@ def test_of_two_who_take_it_the_second_is_told(item: ReviewItem) -> None:
     with pytest.raises(Conflict):
         take_item(item_id=item.pk, **BEN)
     assert holder(item) == "7"
-    take_item(item_id=item.pk, seen="7", **BEN)
+    take_item(item_id=item.pk, expected="7", **BEN)
     assert holder(item) == "8"
     with pytest.raises(Conflict):
         give_back_item(item_id=item.pk, **ANNA)

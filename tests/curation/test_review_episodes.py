@@ -97,8 +97,8 @@ class TestEachDecision:
             ExpectedVersions(1, {uuid.uuid4(): 1}),
         ):
             with pytest.raises(PreconditionFailed):
-                decide(item, choice, seen=seen)
-        decide(item, choice, seen=ExpectedVersions(1, {item.episode_id: 1}))
+                decide(item, choice, expected=seen)
+        decide(item, choice, expected=ExpectedVersions(1, {item.episode_id: 1}))
 
     def test_of_an_episode_forgotten_meanwhile_is_refused(self, item: ReviewItem, choice: Choice) -> None:
         forget_episode(episode_id=episode_of(item).pk, tenant=None, actor=BEN, now=NOW)
@@ -127,7 +127,7 @@ class TestEachDecision:
         pk = episode_of(item).pk
         given = {"episode_id": pk, "tenant": None, "now": NOW, "actor": Actor(kind=ActorKind.KEY, id="k")}
         with held(lambda: edit_episode(changes={"importance": 0.9}, **given)):  # type: ignore[arg-type]
-            waiting = blocked(lambda: decide(item, choice, seen=ExpectedVersions(1, {pk: 1})))
+            waiting = blocked(lambda: decide(item, choice, expected=ExpectedVersions(1, {pk: 1})))
         with pytest.raises(PreconditionFailed):
             waiting.result(PATIENCE)
         assert fresh(item).state == "open"

@@ -60,8 +60,8 @@ def extraction_changes(item: ReviewItem, which: str, **fields: Any) -> Fact:
 
 
 def test_the_second_of_two_operators_is_told_of_the_first(item: ReviewItem) -> None:
-    with held(lambda: approve(item, seen=seen(item))):
-        second = blocked(lambda: reject(item, seen=seen(item)))
+    with held(lambda: approve(item, expected=seen(item))):
+        second = blocked(lambda: reject(item, expected=seen(item)))
     with pytest.raises(Conflict, match="decided this in the meantime: approved"):
         second.result(PATIENCE)
     assert (fresh(item).decided_by, statuses(item)) == ("7", ("active", "superseded"))
@@ -86,11 +86,11 @@ def test_a_decision_is_undone_once(item: ReviewItem) -> None:
 def test_what_an_extraction_reinforced_meanwhile_is_to_be_seen_first(item: ReviewItem, which: str) -> None:
     shown = seen(item)
     with held(lambda: extraction_changes(item, which, mentions=2)):
-        waiting = blocked(lambda: approve(item, seen=shown))
+        waiting = blocked(lambda: approve(item, expected=shown))
     with pytest.raises(PreconditionFailed):
         waiting.result(PATIENCE)
     assert statuses(item) == ("pending", "active")
-    approve(item, seen=seen(item))
+    approve(item, expected=seen(item))
     assert statuses(item) == ("active", "superseded")
 
 
@@ -99,10 +99,10 @@ def test_what_an_extraction_superseded_meanwhile_is_to_be_seen_first(item: Revie
     newer = factories.fact(item.end_user, "Lives in Utrecht", key="home_city", value="Utrecht")
     closed = {"status": "superseded", "valid_to": NOW, "superseded_by": newer}
     with held(lambda: extraction_changes(item, "known", **closed)):
-        waiting = blocked(lambda: approve(item, seen=shown))
+        waiting = blocked(lambda: approve(item, expected=shown))
     with pytest.raises(PreconditionFailed):
         waiting.result(PATIENCE)
-    approve(item, seen=seen(item))
+    approve(item, expected=seen(item))
     newer.refresh_from_db()
     assert (statuses(item)[0], newer.status) == ("active", "superseded")
 

@@ -197,7 +197,7 @@ class Canary:
         factories.evidence(one, turn, self.mark("FactEvidence.quote"))
         merge_facts(
             survivor=one.pk,
-            seen={one.pk: one.version, two.pk: two.version},
+            expected={one.pk: one.version, two.pk: two.version},
             content=self.mark("what the survivor says"),
             actor=self.staff,
             now=timezone.now(),

@@ -103,7 +103,7 @@ class Curating(World):
             pair = Fact.objects.filter(end_user=somebody.row, status="active").order_by("pk")[nth : nth + 2]
             seen = {fact.pk: fact.version for fact in pair}
             if len(seen) == 2:
-                self.do(merge_facts, survivor=next(iter(seen)), seen=seen, content=said, **given)
+                self.do(merge_facts, survivor=next(iter(seen)), expected=seen, content=said, **given)
         elif act == "split":
             fact = self.pick_fact(who, nth, status="superseded")
             if fact:

@@ -125,15 +125,15 @@ class OperatorForm(VerbForm, AccessForm):
     needs_fresh_password = True
     calls = staticmethod(update_operator)
     done = gettext_lazy("Saved. It takes effect when the operator opens the next page.")
-    seen = forms.CharField(widget=forms.HiddenInput)
+    expected = forms.CharField(widget=forms.HiddenInput)
     record: Operator
 
     def values_of(self, record: Operator) -> dict[str, Any]:
         draft = draft_of(record)
-        return {**vars(draft), "seen": state_of(draft)}
+        return {**vars(draft), "expected": state_of(draft)}
 
     def arguments(self) -> dict[str, Any]:
-        return {"operator_id": self.record.pk, "draft": self.draft(), "seen": self.cleaned_data["seen"]}
+        return {"operator_id": self.record.pk, "draft": self.draft(), "expected": self.cleaned_data["expected"]}
 
 
 class NewPasswordForm(VerbForm):
@@ -247,7 +247,7 @@ class GroupForm(VerbForm):
     needs_fresh_password = True
     name = LineField(label=gettext_lazy("Name"), max_length=150)
     permissions = PermissionsField(label=gettext_lazy("Permissions of its members"))
-    seen = forms.CharField(widget=forms.HiddenInput, required=False)
+    expected = forms.CharField(widget=forms.HiddenInput, required=False)
     record: Group
 
     def __init__(self, data: Any = None, *, record: Group) -> None:
@@ -257,7 +257,7 @@ class GroupForm(VerbForm):
 
     def values_of(self, record: Group) -> dict[str, Any]:
         held = held_by(record)
-        return {"name": record.name, "permissions": held, "seen": " ".join(held)}
+        return {"name": record.name, "permissions": held, "expected": " ".join(held)}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         data, offered = self.cleaned_data, set(PermissionsField.offered())
@@ -267,7 +267,7 @@ class GroupForm(VerbForm):
             group_id=self.record.pk,
             name=data["name"],
             permissions={*data["permissions"], *kept},
-            seen=data["seen"].split() if self.record.pk else None,
+            expected=data["expected"].split() if self.record.pk else None,
             actor=actor,
             now=now,
         )

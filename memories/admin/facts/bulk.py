@@ -66,13 +66,13 @@ class BulkFactsForm(BulkForm):
             raise forms.ValidationError(gettext("This day has passed. Choose a later day."), code="past")
         return end
 
-    def carry_out(self, seen: RowVersions, *, actor: Actor, now: datetime) -> Batch:
+    def carry_out(self, expected: RowVersions, *, actor: Actor, now: datetime) -> Batch:
         data = self.cleaned_data
         given: dict[str, Any] = {"batch_id": data["batch"], "reason": data["reason"]}
         if self.verb_name == "expire":
             given["expires_at"] = data["last_day"]
-        versions = {pk: row[pk] for pk, row in seen.items()}
-        return VERBS[self.verb_name](**given, seen=versions, actor=actor, now=now)
+        versions = {pk: row[pk] for pk, row in expected.items()}
+        return VERBS[self.verb_name](**given, expected=versions, actor=actor, now=now)
 
 
 class FactBulkViews(BulkViews):

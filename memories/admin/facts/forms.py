@@ -240,10 +240,10 @@ class SplitForm(FactForm):
 
     def arguments(self) -> dict[str, Any]:
         data = self.cleaned_data
-        seen = {self.record.pk: data["version"]}
+        expected = {self.record.pk: data["version"]}
         if self.record.superseded_by_id:
-            seen[self.record.superseded_by_id] = data["survivor_version"]
-        return {"fact_id": self.record.pk, "seen": seen, "rest": data["rest"], "reason": data["reason"]}
+            expected[self.record.superseded_by_id] = data["survivor_version"]
+        return {"fact_id": self.record.pk, "expected": expected, "rest": data["rest"], "reason": data["reason"]}
 
 
 class UndoMergeForm(VerbForm):

@@ -40,13 +40,13 @@ class MergeCandidate:
 
 
 class MergeFactsForm(forms.Form):
-    seen = VersionsField()
+    expected = VersionsField()
     survivor = forms.ChoiceField(label=_("Fact to keep"), widget=UnfoldAdminRadioSelectWidget)
     content = TextField(label=_("Text from now on"), max_length=LONGEST_TEXT, rows=3)
     reason = ReasonField(*reasons.MERGE)
 
     def __init__(self, data: Any = None, *, facts: list[Fact]) -> None:
-        initial = {"seen": [[fact] for fact in facts], "survivor": str(facts[0].pk), "content": facts[0].content}
+        initial = {"expected": [[fact] for fact in facts], "survivor": str(facts[0].pk), "content": facts[0].content}
         super().__init__(data, initial=initial, auto_id="merge_%s")
         self.fields["survivor"].choices = [(str(fact.pk), fact.content) for fact in facts]  # type: ignore[attr-defined]
 
@@ -105,9 +105,9 @@ class FactMergingViews(RecordPage):
         survivor, content = uuid.UUID(form.cleaned_data["survivor"]), form.cleaned_data["content"]
         given: dict[str, Any] = {"survivor": survivor, "content": content, "reason": form.cleaned_data["reason"]}
         try:
-            seen = {pk: version for row in form.cleaned_data["seen"] for pk, version in row.items()}
-            self._check_visible(request, list(seen))
-            kept = merge_facts(seen=seen, **given, actor=actor_of(request), now=timezone.now())
+            expected = {pk: version for row in form.cleaned_data["expected"] for pk, version in row.items()}
+            self._check_visible(request, list(expected))
+            kept = merge_facts(expected=expected, **given, actor=actor_of(request), now=timezone.now())
         except MemoryHubError as error:
             form.add_error(None, message_of(error))
             return self._preview_merge(request, form, preview, status=error.status)

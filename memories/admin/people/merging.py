@@ -122,7 +122,7 @@ class MergePeopleForm(forms.Form):
         self.initial = self._hidden(survivor, merged)
         show_again(self)
 
-    def seen(self) -> tuple[int, int]:
+    def expected(self) -> tuple[int, int]:
         ours, theirs = self.cleaned_data["generations"].split("-")
         return int(ours), int(theirs)
 
@@ -221,7 +221,7 @@ class PersonMergingViews(PersonAddingViews):
             done = merge_people(
                 survivor=survivor.pk,
                 merged=merged.pk,
-                seen=form.seen(),
+                expected=form.expected(),
                 reason=form.cleaned_data["reason"],
                 actor=actor_of(request),
                 now=timezone.now(),

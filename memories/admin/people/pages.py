@@ -67,18 +67,18 @@ class PersonForm(RecordFields, VerbForm):
         label=gettext_lazy("Serve memory"),
         help_text=gettext_lazy("Off: contexts are empty."),
     )
-    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+    expected = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def values_of(self, record: EndUser) -> dict[str, Any]:
-        columns = self.base_fields.keys() - {"seen"}
-        return {**{name: getattr(record, name) for name in columns}, "seen": state_of_person(record)}
+        columns = self.base_fields.keys() - {"expected"}
+        return {**{name: getattr(record, name) for name in columns}, "expected": state_of_person(record)}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        seen = self.cleaned_data.pop("seen") or None
+        expected = self.cleaned_data.pop("expected") or None
         changes = {name: value for name, value in self.cleaned_data.items() if value != getattr(self.record, name)}
         if not changes:
             return _("Nothing was changed.")
-        person = update_person(end_user=self.record, changes=changes, seen=seen, actor=actor, now=now)
+        person = update_person(end_user=self.record, changes=changes, expected=expected, actor=actor, now=now)
         cut = any(value != getattr(person, name) for name, value in changes.items())
         done = _("%(person)s is saved.") % {"person": called(person)}
         return f"{done}{CUT_OUT if cut else ''}"
@@ -92,7 +92,7 @@ class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphView
         "reflect": ReflectNowForm,
         **ProfileViews.verbs,
     }
-    list_display = ("person", "tenant", "facts_active", "sessions_held", "seen")
+    list_display = ("person", "tenant", "facts_active", "sessions_held", "last_seen")
     list_filter = ("tenant",)
     list_select_related = ("tenant",)
     search_fields = ("external_id", "display_name")
@@ -122,7 +122,7 @@ class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphView
         return int(person.sessions_count)
 
     @column(gettext_lazy("Last seen"), ordering="last_seen_at")
-    def seen(self, person: EndUser) -> SafeString | str:
+    def last_seen(self, person: EndUser) -> SafeString | str:
         return cells.moment(person.last_seen_at)
 
     def gather(self, request: HttpRequest, record: EndUser) -> dict[str, Any]:

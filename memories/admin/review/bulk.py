@@ -46,12 +46,12 @@ class BulkItemsForm(BulkForm):
         self.fields["verb"].initial = verb
         self.fields["reason"] = ReasonField(*REASONS[verb], help_text=FOR_COLLEAGUES)
 
-    def carry_out(self, seen: RowVersions, *, actor: Actor, now: datetime) -> Batch:
+    def carry_out(self, expected: RowVersions, *, actor: Actor, now: datetime) -> Batch:
         versions = {
-            pk: ExpectedVersions(row[pk], {one: row[one] for one in row if one != pk}) for pk, row in seen.items()
+            pk: ExpectedVersions(row[pk], {one: row[one] for one in row if one != pk}) for pk, row in expected.items()
         }
         data = self.cleaned_data
-        return VERBS[self.verb_name](batch_id=data["batch"], seen=versions, reason=data["reason"], actor=actor, now=now)
+        return VERBS[self.verb_name](batch_id=data["batch"], expected=versions, reason=data["reason"], actor=actor, now=now)
 
 
 class ReviewBulkViews(BulkViews):
@@ -68,7 +68,7 @@ class ReviewBulkViews(BulkViews):
         verb = request.POST.get("verb", "")
         if request.method != "POST" or verb not in VERBS:
             return HttpResponseRedirect(reverse("admin:memories_reviewitem_queue"))
-        if "seen" in request.POST:
+        if "expected" in request.POST:
             return self.confirm(request, verb)
         if items := self._chosen(request):
             return self.preview(request, verb, items)

@@ -40,8 +40,8 @@ class ItemForm(VersionForm):
 
     def arguments(self) -> dict[str, Any]:
         memories = _memories(self.record).items()
-        seen = {memory.pk: self.cleaned_data[f"{name}_version"] for name, memory in memories}
-        return {"item_id": self.record.pk, "seen": ExpectedVersions(self.cleaned_data["version"], seen)}
+        expected = {memory.pk: self.cleaned_data[f"{name}_version"] for name, memory in memories}
+        return {"item_id": self.record.pk, "expected": ExpectedVersions(self.cleaned_data["version"], expected)}
 
 
 def _memories(item: ReviewItem) -> dict[str, Fact | Episode]:
@@ -146,17 +146,17 @@ class UndoForm(VersionForm):
 
 
 class TakeForm(VerbForm):
-    """The operator has the item from now on; `seen` is who had it when they looked."""
+    """The operator has the item from now on; `expected` is who had it when they looked."""
 
     calls, done = staticmethod(take_item), gettext_lazy("It is with you. Others can still decide it.")
-    seen = forms.CharField(required=False, max_length=36, widget=forms.HiddenInput)
+    expected = forms.CharField(required=False, max_length=36, widget=forms.HiddenInput)
     record: ReviewItem
 
     def values_of(self, record: ReviewItem) -> dict[str, Any]:
-        return {"seen": record.taken_by}
+        return {"expected": record.taken_by}
 
     def arguments(self) -> dict[str, Any]:
-        return {"item_id": self.record.pk, "seen": self.cleaned_data["seen"]}
+        return {"item_id": self.record.pk, "expected": self.cleaned_data["expected"]}
 
 
 class GiveBackForm(VerbForm):

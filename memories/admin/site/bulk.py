@@ -35,16 +35,16 @@ class BulkForm(forms.Form):
 
     # Made up here: a form that is sent twice is one batch.
     batch = forms.UUIDField(initial=new_id, widget=forms.HiddenInput)
-    seen = VersionsField()
+    expected = VersionsField()
     typed = forms.IntegerField(
         label=gettext_lazy("How many are these?"),
         widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "inputmode": "numeric"}),
     )
 
     def __init__(self, data: Any = None, *, verb: str, rows: Sequence[Sequence[Model]] = ()) -> None:
-        super().__init__(data, initial={"seen": rows}, auto_id="bulk_%s")
+        super().__init__(data, initial={"expected": rows}, auto_id="bulk_%s")
         self.verb_name = verb
-        self.count = len(rows) if data is None else len(data.getlist("seen"))
+        self.count = len(rows) if data is None else len(data.getlist("expected"))
         if self.count <= TYPED_ABOVE:
             del self.fields["typed"]
         else:
@@ -57,7 +57,7 @@ class BulkForm(forms.Form):
             raise forms.ValidationError(_("The number does not match. Nothing changed."), code="typed")
         return typed
 
-    def carry_out(self, seen: RowVersions, *, actor: Actor, now: datetime) -> Batch:
+    def carry_out(self, expected: RowVersions, *, actor: Actor, now: datetime) -> Batch:
         """Call the verb. Errors: InvalidInput, Conflict."""
         raise NotImplementedError
 
@@ -77,11 +77,11 @@ class BulkViews(RecordPage):
         self, request: HttpRequest, verb: str, rows: Sequence[Any], *, tried: BulkForm | None = None, status: int = 200
     ) -> HttpResponse:
         """What the verb would do. `tried` is a rejected confirmation: its input is kept, its rows are those of now."""
-        seen = [self.records_of(row) for row in rows]
+        expected = [self.records_of(row) for row in rows]
         if tried:
-            tried.initial["seen"] = seen
+            tried.initial["expected"] = expected
             show_again(tried)
-        form = tried or self.bulk_form(verb=verb, rows=seen)
+        form = tried or self.bulk_form(verb=verb, rows=expected)
         shown = {"title": self.bulk_title, "opts": self.opts, "verb": verb, "form": form, **self.effects(verb, rows)}
         return render_page(request, self.bulk_template, status=status, **shown)
 
@@ -97,13 +97,13 @@ class BulkViews(RecordPage):
         """Carry out the confirmed verb. If something is wrong, the preview is shown again."""
         form, status = self.bulk_form(request.POST, verb=verb), 400
         is_valid = form.is_valid()
-        seen = {next(iter(row)): row for row in form.cleaned_data.get("seen", ())}
-        rows = list(self.get_queryset(request).filter(pk__in=list(seen)[: MOST + 1]))
+        expected = {next(iter(row)): row for row in form.cleaned_data.get("expected", ())}
+        rows = list(self.get_queryset(request).filter(pk__in=list(expected)[: MOST + 1]))
         if is_valid:
             if form.count > TYPED_ABOVE and (challenge := fresh.required(request)):
                 return challenge
             try:
-                visible = {row.pk: seen[row.pk] for row in rows}
+                visible = {row.pk: expected[row.pk] for row in rows}
                 batch = form.carry_out(visible, actor=actor_of(request), now=timezone.now())
             except MemoryHubError as error:
                 form.add_error(None, error.detail)

@@ -25,19 +25,19 @@ class DeleteItemForm(VerbForm):
     calls = staticmethod(delete_store_item)
     done = _("%(storeitem)s is deleted.")
     # When it was last written, as the operator saw it. If somebody has written it since, the page is shown again.
-    seen = forms.CharField(widget=forms.HiddenInput)
+    expected = forms.CharField(widget=forms.HiddenInput)
 
     def values_of(self, record: StoreItem) -> dict[str, Any]:
-        return {"seen": record.updated_at.isoformat()}
+        return {"expected": record.updated_at.isoformat()}
 
     def clean_seen(self) -> datetime:
-        seen = parse_datetime(self.cleaned_data["seen"])
-        if seen is None or seen.tzinfo is None:
+        expected = parse_datetime(self.cleaned_data["expected"])
+        if expected is None or expected.tzinfo is None:
             raise forms.ValidationError(_("Open the page of the item again."))
-        return seen
+        return expected
 
     def arguments(self) -> dict[str, Any]:
-        return {"item_id": self.record.pk, "seen": self.cleaned_data["seen"]}
+        return {"item_id": self.record.pk, "expected": self.cleaned_data["expected"]}
 
     def leads_to(self) -> str:
         return reverse("admin:memories_storeitem_changelist")

@@ -25,14 +25,14 @@ from memories.curation.tenants.agents import change_agent
 from memories.models import Agent
 
 # Fields of the form that somebody else may have changed meanwhile.
-SEEN = ("extraction", "recall", "guidance")
+EXPECTED = ("extraction", "recall", "guidance")
 # Parameter of the list: the days that its figures cover.
 DAYS = "days"
 DAYS_AT_FIRST = 30
 
 
 class AgentForm(forms.ModelForm[Agent]):
-    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+    expected = forms.CharField(required=False, widget=forms.HiddenInput)
 
     class Meta:
         model = Agent
@@ -40,15 +40,15 @@ class AgentForm(forms.ModelForm[Agent]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.initial["seen"] = mark_of(self.instance, SEEN)
+        self.initial["expected"] = mark_of(self.instance, EXPECTED)
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data
         # The lock lasts until the end of the request: nobody can change the row between this check and the save.
         current = Agent.objects.select_for_update().filter(pk=self.instance.pk).first()
-        if data.get("seen") and current and mark_of(current, SEEN) != data["seen"]:
+        if data.get("expected") and current and mark_of(current, EXPECTED) != data["expected"]:
             self.add_error(None, LOOK_AGAIN)
-            self.initial["seen"] = mark_of(current, SEEN)
+            self.initial["expected"] = mark_of(current, EXPECTED)
             show_again(self)
         return data
 
@@ -92,7 +92,7 @@ class AgentPage(HubModelAdmin):
     search_help_text = _("Search by the agent's id")
     ordering = ("agent_id", "tenant")
     readonly_fields = ("agent_id", "tenant")
-    fieldsets = ((None, {"fields": ("agent_id", "tenant", ("extraction", "recall"), "guidance", "seen")}),)
+    fieldsets = ((None, {"fields": ("agent_id", "tenant", ("extraction", "recall"), "guidance", "expected")}),)
     seen_first = moment_column(_("First seen"), "created_at")
     empty_title = _("No agents yet")
     empty_hint = _("An agent is listed when an application first posts turns with its agent_id.")
@@ -142,7 +142,7 @@ class AgentPage(HubModelAdmin):
         return super().render_change_form(request, context, *args, **more)  # type: ignore[no-any-return]
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:
-        changes = {name: form.cleaned_data[name] for name in SEEN}
+        changes = {name: form.cleaned_data[name] for name in EXPECTED}
         saved = change_agent(agent=obj, changes=changes, actor=actor_of(request), now=timezone.now())
         if form.cleaned_data["guidance"] != saved.guidance:
             messages.warning(request, CUT_OUT.strip())

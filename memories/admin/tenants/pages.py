@@ -62,8 +62,8 @@ class TenantForm(forms.ModelForm[Tenant]):
         own = conf.own_numbers(self.instance.numbers)
         self.fields.update(number_fields(conf.hub_rules(), own))
         self.initial.update(values_of(own))
-        self.fields["seen"] = forms.CharField(required=False, widget=forms.HiddenInput)
-        self.initial["seen"] = mark_of(self.instance, SETTINGS)
+        self.fields["expected"] = forms.CharField(required=False, widget=forms.HiddenInput)
+        self.initial["expected"] = mark_of(self.instance, SETTINGS)
 
     def clean_time_zone(self) -> str:
         name: str = self.cleaned_data["time_zone"]
@@ -87,9 +87,9 @@ class TenantForm(forms.ModelForm[Tenant]):
         data = super().clean() or self.cleaned_data
         # The lock lasts until the end of the request: nobody can change the row between this check and the save.
         current = Tenant.objects.select_for_update().filter(pk=self.instance.pk).first()
-        if data.get("seen") and current and mark_of(current, SETTINGS) != data["seen"]:
+        if data.get("expected") and current and mark_of(current, SETTINGS) != data["expected"]:
             self.add_error(None, LOOK_AGAIN)
-            self.initial["seen"] = mark_of(current, SETTINGS)
+            self.initial["expected"] = mark_of(current, SETTINGS)
             show_again(self)
         self.instance.numbers = numbers_of(data)
         for name, why in conf.contradictions(conf.rules(self.instance)):

@@ -76,9 +76,9 @@ def add_operator(*, draft: OperatorDraft, password: str | None, actor: Actor, no
 
 
 def update_operator(
-    *, operator_id: uuid.UUID, draft: OperatorDraft, actor: Actor, now: datetime, seen: str | None = None
+    *, operator_id: uuid.UUID, draft: OperatorDraft, actor: Actor, now: datetime, expected: str | None = None
 ) -> Operator:
-    """Give an operator this record; `seen` is the mark of the one that the draft was made from.
+    """Give an operator this record; `expected` is the mark of the one that the draft was made from.
 
     Errors: NotFound; PreconditionFailed when somebody changed it since; Conflict when it needs more powers than the
     actor has, the name is taken, or nobody would be left who can change operators; PermissionDenied.
@@ -86,7 +86,7 @@ def update_operator(
     with transaction.atomic():
         operator = locked(operator_id)
         previous = draft_of(operator)
-        if seen is not None and seen != state_of(previous):
+        if expected is not None and expected != state_of(previous):
             raise PreconditionFailed
         mine = powers_of_actor(actor, needs=CHANGE_OPERATOR)
         check_covers(mine, powers_of(operator), _wanted(operator, draft))
@@ -145,9 +145,9 @@ def save_group(
     permissions: Collection[str],
     actor: Actor,
     now: datetime,
-    seen: Collection[str] | None = None,
+    expected: Collection[str] | None = None,
 ) -> Group:
-    """Make a group (`group_id` None) or give it this name and exactly these permissions; `seen`: those it had.
+    """Make a group (`group_id` None) or give it this name and exactly these permissions; `expected`: those it had.
 
     Errors: as update_operator().
     """
@@ -158,7 +158,7 @@ def save_group(
         if group is None:
             raise NotFound
         held = labels(group.permissions.all()) if group_id else frozenset()
-        if seen is not None and set(seen) != held:
+        if expected is not None and set(expected) != held:
             raise PreconditionFailed
         check_covers(mine, powers_of_group(held), powers_of_group(permissions))
         if Group.objects.filter(name=name).exclude(pk=group.pk).exists():

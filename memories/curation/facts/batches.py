@@ -16,31 +16,31 @@ FactVersions = Mapping[uuid.UUID, int]
 Verb = Callable[..., Fact | None]
 
 
-def forget_facts(*, batch_id: uuid.UUID, seen: FactVersions, actor: Actor, now: datetime, reason: str) -> Batch:
+def forget_facts(*, batch_id: uuid.UUID, expected: FactVersions, actor: Actor, now: datetime, reason: str) -> Batch:
     """Forget the facts with these ids, each at the version that the operator saw. Errors: as batches.carry_out()."""
     act = partial(forget_fact, tenant=None, actor=actor, now=now, reason=reason)
-    return carry_out(batch_id=batch_id, verb="forget", steps=_steps(act, seen), actor=actor, now=now)
+    return carry_out(batch_id=batch_id, verb="forget", steps=_steps(act, expected), actor=actor, now=now)
 
 
-def pin_facts(*, batch_id: uuid.UUID, seen: FactVersions, actor: Actor, now: datetime, reason: str = "") -> Batch:
+def pin_facts(*, batch_id: uuid.UUID, expected: FactVersions, actor: Actor, now: datetime, reason: str = "") -> Batch:
     """Pin the facts with these ids. Errors: as batches.carry_out()."""
     act = partial(pin_fact, actor=actor, now=now, reason=reason)
-    return carry_out(batch_id=batch_id, verb="pin", steps=_steps(act, seen), actor=actor, now=now)
+    return carry_out(batch_id=batch_id, verb="pin", steps=_steps(act, expected), actor=actor, now=now)
 
 
-def promote_facts(*, batch_id: uuid.UUID, seen: FactVersions, actor: Actor, now: datetime, reason: str = "") -> Batch:
+def promote_facts(*, batch_id: uuid.UUID, expected: FactVersions, actor: Actor, now: datetime, reason: str = "") -> Batch:
     """Make agents' facts with these ids their people's own. Errors: as batches.carry_out()."""
     act = partial(promote_fact, actor=actor, now=now, reason=reason)
-    return carry_out(batch_id=batch_id, verb="promote", steps=_steps(act, seen), actor=actor, now=now)
+    return carry_out(batch_id=batch_id, verb="promote", steps=_steps(act, expected), actor=actor, now=now)
 
 
 def expire_facts(
-    *, batch_id: uuid.UUID, seen: FactVersions, expires_at: datetime, actor: Actor, now: datetime, reason: str = ""
+    *, batch_id: uuid.UUID, expected: FactVersions, expires_at: datetime, actor: Actor, now: datetime, reason: str = ""
 ) -> Batch:
     """Let the facts with these ids expire at this moment. Errors: as batches.carry_out()."""
     act = partial(expire_fact, expires_at=expires_at, actor=actor, now=now, reason=reason)
-    return carry_out(batch_id=batch_id, verb="expire", steps=_steps(act, seen), actor=actor, now=now)
+    return carry_out(batch_id=batch_id, verb="expire", steps=_steps(act, expected), actor=actor, now=now)
 
 
-def _steps(act: Verb, seen: FactVersions) -> list[BatchStep]:
-    return [BatchStep(pk, partial(act, fact_id=pk, expected_version=version)) for pk, version in seen.items()]
+def _steps(act: Verb, expected: FactVersions) -> list[BatchStep]:
+    return [BatchStep(pk, partial(act, fact_id=pk, expected_version=version)) for pk, version in expected.items()]

@@ -42,7 +42,7 @@ def preview_fact_merge(*, survivor: uuid.UUID, others: Sequence[uuid.UUID]) -> F
 def merge_facts(
     *,
     survivor: uuid.UUID,
-    seen: Mapping[uuid.UUID, int],
+    expected: Mapping[uuid.UUID, int],
     content: str,
     actor: Actor,
     now: datetime,
@@ -50,7 +50,7 @@ def merge_facts(
 ) -> Fact:
     """Let the survivor supersede the others, with `content` as an operator's word and the evidence of all; returns it.
 
-    `seen` are the versions of all of them, the survivor's too, as the operator saw them. All must be active facts of
+    `expected` are the versions of all of them, the survivor's too, as the operator saw them. All must be active facts of
     one person that the same agents and people are served. Errors: NotFound, PreconditionFailed, Conflict, InvalidInput,
     DuplicateFact (another live fact has this text).
     """
@@ -60,9 +60,9 @@ def merge_facts(
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         lock_person(Fact.objects.filter(pk=survivor).values_list("end_user", flat=True).first())
-        others = [pk for pk in seen if pk != survivor]
+        others = [pk for pk in expected if pk != survivor]
         kept, absorbed = _split_off(lock_facts([survivor, *others]), survivor, others)
-        if any(fact.version != seen.get(fact.pk) for fact in (kept, *absorbed)):
+        if any(fact.version != expected.get(fact.pk) for fact in (kept, *absorbed)):
             raise PreconditionFailed
         _check_mergeable(kept, absorbed)
         # First, so that the survivor may take the very text of one of them.

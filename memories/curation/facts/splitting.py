@@ -32,13 +32,13 @@ def split_fact(
     rest: str,
     actor: Actor,
     now: datetime,
-    seen: Mapping[uuid.UUID, int] | None = None,
+    expected: Mapping[uuid.UUID, int] | None = None,
     reason: str = "",
 ) -> Fact:
     """Make the fact active again as it was. The one that it was merged into gets the text `rest`, as an
     operator's word, and loses the evidence that it has from this one.
 
-    `seen` are the versions of both as the operator saw them. With an empty `rest`, or when it is not live any more, the
+    `expected` are the versions of both as the operator saw them. With an empty `rest`, or when it is not live any more, the
     other one keeps its text.
 
     Errors: NotFound; PreconditionFailed; Conflict when it was not merged, or its key is taken; DuplicateFact.
@@ -46,7 +46,7 @@ def split_fact(
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         fact, survivor = _locked(fact_id)
-        if seen and dict(seen) != {fact.pk: fact.version, survivor.pk: survivor.version}:
+        if expected and dict(expected) != {fact.pk: fact.version, survivor.pk: survivor.version}:
             raise PreconditionFailed
         _take_out_of(survivor, fact, redact_text(rest)[0].strip(), changes)
         with changes.changing(fact, "split"):

@@ -37,9 +37,9 @@ def state_of_person(person: EndUser) -> str:
 
 
 def update_person(
-    *, end_user: EndUser, changes: dict[str, Any], actor: Actor, now: datetime, seen: str | None = None
+    *, end_user: EndUser, changes: dict[str, Any], actor: Actor, now: datetime, expected: str | None = None
 ) -> EndUser:
-    """Set named fields of a person's record, never the ids, without secrets; `seen` is the mark of what the caller saw.
+    """Set named fields of a person's record, never the ids, without secrets; `expected` is the mark of what the caller saw.
 
     Errors: NotFound (erased meanwhile), PersonRestricted for a key, PersonMerged, PreconditionFailed (somebody changed
     it since), OperatorWord for a key that switches on what an operator switched off.
@@ -54,7 +54,7 @@ def update_person(
             raise PersonMerged
         if person.restricted_at and not actor.is_operator:
             raise PersonRestricted
-        if seen is not None and seen != state_of_person(person):
+        if expected is not None and expected != state_of_person(person):
             raise PreconditionFailed
         changes = changes | _switched(person, changes, actor)
         for name, value in changes.items():

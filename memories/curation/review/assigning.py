@@ -12,20 +12,20 @@ from memories.exceptions import Conflict, NotFound
 from memories.models import ReviewItem
 
 
-def take_item(*, item_id: uuid.UUID, actor: Actor, now: datetime, seen: str = "") -> ReviewItem:
-    """The operator has the open item from now on; `seen`: the id of who had it when they looked, "" for nobody.
+def take_item(*, item_id: uuid.UUID, actor: Actor, now: datetime, expected: str = "") -> ReviewItem:
+    """The operator has the open item from now on; `expected`: the id of who had it when they looked, "" for nobody.
 
     Errors: NotFound; Conflict when it is decided, or somebody else took it meanwhile.
     """
-    return _assign(item_id, actor.id, "take_on", actor=actor, now=now, seen=seen)
+    return _assign(item_id, actor.id, "take_on", actor=actor, now=now, expected=expected)
 
 
 def give_back_item(*, item_id: uuid.UUID, actor: Actor, now: datetime) -> ReviewItem:
     """Nobody has the open item any more. Errors: NotFound; Conflict when it is not the operator's."""
-    return _assign(item_id, "", "give_back", actor=actor, now=now, seen=actor.id)
+    return _assign(item_id, "", "give_back", actor=actor, now=now, expected=actor.id)
 
 
-def _assign(item_id: uuid.UUID, to: str, verb: str, *, actor: Actor, now: datetime, seen: str) -> ReviewItem:
+def _assign(item_id: uuid.UUID, to: str, verb: str, *, actor: Actor, now: datetime, expected: str) -> ReviewItem:
     with transaction.atomic():
         item = ReviewItem.objects.select_for_update(of=("self",), no_key=True).filter(pk=item_id).first()
         if item is None:
@@ -36,7 +36,7 @@ def _assign(item_id: uuid.UUID, to: str, verb: str, *, actor: Actor, now: dateti
         if item.taken_by == to:
             # Sent twice.
             return item
-        if item.taken_by != seen:
+        if item.taken_by != expected:
             raise Conflict(_("Somebody else has taken it in the meantime."))
         item.taken_by, item.taken_at = to, now if to else None
         # The version stays: whoever looks at the item may decide it as before.

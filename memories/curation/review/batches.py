@@ -13,20 +13,20 @@ from memories.models import Batch, ReviewItem
 
 
 def approve_items(
-    *, batch_id: uuid.UUID, seen: Mapping[uuid.UUID, ExpectedVersions], actor: Actor, now: datetime, reason: str = ""
+    *, batch_id: uuid.UUID, expected: Mapping[uuid.UUID, ExpectedVersions], actor: Actor, now: datetime, reason: str = ""
 ) -> Batch:
-    """Approve the items with these ids, each as it was `seen`. Errors: as batches.carry_out()."""
+    """Approve the items with these ids, each as it was `expected`. Errors: as batches.carry_out()."""
     act = partial(approve_item, actor=actor, now=now, reason=reason)
-    return carry_out(batch_id=batch_id, verb=Choice.APPROVE, steps=_steps(act, seen), actor=actor, now=now)
+    return carry_out(batch_id=batch_id, verb=Choice.APPROVE, steps=_steps(act, expected), actor=actor, now=now)
 
 
 def reject_items(
-    *, batch_id: uuid.UUID, seen: Mapping[uuid.UUID, ExpectedVersions], actor: Actor, now: datetime, reason: str
+    *, batch_id: uuid.UUID, expected: Mapping[uuid.UUID, ExpectedVersions], actor: Actor, now: datetime, reason: str
 ) -> Batch:
-    """Reject the items with these ids, each as it was `seen`. Errors: as batches.carry_out()."""
+    """Reject the items with these ids, each as it was `expected`. Errors: as batches.carry_out()."""
     act = partial(reject_item, actor=actor, now=now, reason=reason)
-    return carry_out(batch_id=batch_id, verb=Choice.REJECT, steps=_steps(act, seen), actor=actor, now=now)
+    return carry_out(batch_id=batch_id, verb=Choice.REJECT, steps=_steps(act, expected), actor=actor, now=now)
 
 
-def _steps(act: Callable[..., ReviewItem], seen: Mapping[uuid.UUID, ExpectedVersions]) -> list[BatchStep]:
-    return [BatchStep(pk, partial(act, item_id=pk, seen=versions)) for pk, versions in seen.items()]
+def _steps(act: Callable[..., ReviewItem], expected: Mapping[uuid.UUID, ExpectedVersions]) -> list[BatchStep]:
+    return [BatchStep(pk, partial(act, item_id=pk, expected=versions)) for pk, versions in expected.items()]

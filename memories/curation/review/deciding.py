@@ -62,13 +62,13 @@ def choices_of(item: ReviewItem) -> tuple[Choice, ...]:
 
 @contextmanager
 def deciding(
-    item_id: uuid.UUID, choice: Choice, *, actor: Actor, now: datetime, reason: str, seen: ExpectedVersions | None
+    item_id: uuid.UUID, choice: Choice, *, actor: Actor, now: datetime, reason: str, expected: ExpectedVersions | None
 ) -> Iterator[tuple[ReviewItem, Changes]]:
     """Lock and check the item, let the block write, close the item, settle what else this answers, record it."""
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         item, _ = locked_item(item_id)
-        _check(item, choice, seen)
+        _check(item, choice, expected)
         yield item, changes
         item_states.close(item, STATE_OF[choice], changes)
         item_states.settle(changes)
@@ -106,12 +106,12 @@ def _is_current(item: ReviewItem) -> bool:
     return item.known is None or item.known.status == Status.ACTIVE
 
 
-def _check(item: ReviewItem, choice: Choice, seen: ExpectedVersions | None) -> None:
+def _check(item: ReviewItem, choice: Choice, expected: ExpectedVersions | None) -> None:
     if item.state != ReviewItem.State.OPEN:
         message = _("Somebody has decided this in the meantime: %(state)s.")
         raise Conflict(message % {"state": item.get_state_display().lower()})
     current = {memory.pk: memory.version for memory in (item.fact, item.known, item.episode) if memory}
-    if seen and (seen.item != item.version or dict(seen.facts) != current):
+    if expected and (expected.item != item.version or dict(expected.facts) != current):
         raise PreconditionFailed
     if not _is_current(item):
         raise Conflict(_("The memory in question has changed in the meantime. There is nothing left to decide."))

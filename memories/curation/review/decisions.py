@@ -25,16 +25,16 @@ Kind = ReviewItem.Kind
 
 
 def approve_item(
-    *, item_id: uuid.UUID, actor: Actor, now: datetime, seen: ExpectedVersions | None = None, reason: str = ""
+    *, item_id: uuid.UUID, actor: Actor, now: datetime, expected: ExpectedVersions | None = None, reason: str = ""
 ) -> ReviewItem:
     """Accept the proposal: a suggestion becomes active and supersedes what it contradicts, also an operator's word, but
     an agent's supersedes nothing of the person's own, and one that was said before what it contradicts is kept as what
     held until then; a fact that was proposed to be out of date is archived, and one that an agent
     asks to forget is forgotten; a proposed section is written; a poor episode is served.
 
-    Errors: NotFound, Conflict (decided meanwhile), PreconditionFailed (changed since `seen`).
+    Errors: NotFound, Conflict (decided meanwhile), PreconditionFailed (changed since `expected`).
     """
-    with deciding(item_id, Choice.APPROVE, actor=actor, now=now, reason=reason, seen=seen) as (item, changes):
+    with deciding(item_id, Choice.APPROVE, actor=actor, now=now, reason=reason, expected=expected) as (item, changes):
         if item.proposed_section:
             _decide_section(item.proposed_section, changes)
         elif item.episode:
@@ -56,14 +56,14 @@ def approve_item(
 
 
 def reject_item(
-    *, item_id: uuid.UUID, actor: Actor, now: datetime, reason: str, seen: ExpectedVersions | None = None
+    *, item_id: uuid.UUID, actor: Actor, now: datetime, reason: str, expected: ExpectedVersions | None = None
 ) -> ReviewItem:
     """Turn the proposal down: a suggestion is rejected and refused for good; a possible duplicate is archived in favour
     of the existing fact, and not refused; a poor episode goes to the trash; otherwise all stays as it is.
 
     Errors: as approve_item().
     """
-    with deciding(item_id, Choice.REJECT, actor=actor, now=now, reason=reason, seen=seen) as (item, changes):
+    with deciding(item_id, Choice.REJECT, actor=actor, now=now, reason=reason, expected=expected) as (item, changes):
         if item.episode:
             with next_version(item.episode, "reject", changes):
                 item.episode.status, item.episode.trashed_at = EpisodeStatus.TRASHED, now
@@ -83,7 +83,7 @@ def approve_edited(
     changes: dict[str, Any],
     actor: Actor,
     now: datetime,
-    seen: ExpectedVersions | None = None,
+    expected: ExpectedVersions | None = None,
     reason: str = "",
 ) -> ReviewItem:
     """Accept the proposal with the named fields as the operator writes them, as an operator's word: `content` and
@@ -91,7 +91,7 @@ def approve_edited(
 
     Errors: as approve_item(), InvalidInput, DuplicateFact (another live fact says the same).
     """
-    with deciding(item_id, Choice.EDIT, actor=actor, now=now, reason=reason, seen=seen) as (item, made):
+    with deciding(item_id, Choice.EDIT, actor=actor, now=now, reason=reason, expected=expected) as (item, made):
         if item.episode:
             _serve(item.episode, made, episode_without_secrets(changes))
         elif item.proposed_section:
@@ -102,10 +102,10 @@ def approve_edited(
 
 
 def keep_both(
-    *, item_id: uuid.UUID, actor: Actor, now: datetime, seen: ExpectedVersions | None = None, reason: str = ""
+    *, item_id: uuid.UUID, actor: Actor, now: datetime, expected: ExpectedVersions | None = None, reason: str = ""
 ) -> ReviewItem:
     """Serve both facts; those of a conflict are related as contradicting. Errors: as approve_item()."""
-    with deciding(item_id, Choice.KEEP_BOTH, actor=actor, now=now, reason=reason, seen=seen) as (item, changes):
+    with deciding(item_id, Choice.KEEP_BOTH, actor=actor, now=now, reason=reason, expected=expected) as (item, changes):
         fact, known = _pair(item)
         if fact.status == Status.PENDING:
             approve(fact, changes, "keep_both")
@@ -123,14 +123,14 @@ def merge_items(
     now: datetime,
     reason: str,
     category: str | None = None,
-    seen: ExpectedVersions | None = None,
+    expected: ExpectedVersions | None = None,
 ) -> ReviewItem:
     """Keep one of the two, with `content` as an operator's word and the evidence of both; it supersedes the other.
 
     Errors: as approve_item(), InvalidInput, DuplicateFact (a third live fact says the same).
     """
     content = redact_text(content)[0].strip()
-    with deciding(item_id, Choice.MERGE, actor=actor, now=now, reason=reason, seen=seen) as (item, changes):
+    with deciding(item_id, Choice.MERGE, actor=actor, now=now, reason=reason, expected=expected) as (item, changes):
         fact, known = _pair(item)
         if not content or survivor not in (fact.pk, known.pk):
             fault = _("One of the two must stay, with a text.")

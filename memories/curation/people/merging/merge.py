@@ -85,29 +85,29 @@ def merge_people(
     merged: uuid.UUID,
     actor: Actor,
     now: datetime,
-    seen: tuple[int, int] | None = None,
+    expected: tuple[int, int] | None = None,
     reason: str = "",
 ) -> Changes:
     """Give the survivor what is remembered of `merged`; the id of `merged` leads to the survivor from then on.
 
     A text that both have stays once, two facts about one key become a review item, and of two texts of a section one is
     proposed; a session whose id the survivor has as well gets another one. What is being extracted, embedded or
-    compacted of either is discarded and begun anew. `seen` are both generations as the preview had them.
+    compacted of either is discarded and begun anew. `expected` are both generations as the preview had them.
 
     Errors: NotFound, Conflict, PersonRestricted, PersonMerged, PreconditionFailed (merged or parted meanwhile),
     PeopleBusy (somebody writes to them at this moment).
     """
     changes = Changes(actor=actor, now=now, reason=reason)
-    return retry_when_locked(lambda: _merge(survivor, merged, changes, seen))
+    return retry_when_locked(lambda: _merge(survivor, merged, changes, expected))
 
 
-def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: Changes, seen: tuple[int, int] | None) -> Changes:
+def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: Changes, expected: tuple[int, int] | None) -> Changes:
     # Its own: an attempt whose transaction was rolled back leaves no trace in the next.
     changes = Changes(actor=decided.actor, now=decided.now, reason=decided.reason, id=decided.id)
     pair = lock(survivor, merged)
     if any(person.merged_into_id for person in pair.people):
         raise PersonMerged(_("One of the two has already been merged. Open the person they were merged into."))
-    if seen is not None and seen != tuple(person.generation for person in pair.people):
+    if expected is not None and expected != tuple(person.generation for person in pair.people):
         raise PreconditionFailed
     # Compared before they are one person's.
     keys, refused = facts.same_keys(*pair.people), facts.ruled_out(*pair.people)
