@@ -159,7 +159,7 @@ def fact(person: EndUser, content: str = "Lives in Leiden", **over: Any) -> Fact
     row.say(content)
     row.refresh_decay(now=now, rules=conf.rules(person.tenant))
     row.save()
-    if following.tells(row):
+    if following.makes_triples(row):
         following.follow([row], now=now)
     return row
 

@@ -14,7 +14,7 @@ from django.db.models.functions import Left
 from memories import conf
 from memories.context.rendering import MemoryLine, diary_line, file_line, group_line, triple_line
 from memories.files import paths, seeds
-from memories.files.reading import Shelf
+from memories.files.reading import FileTree
 from memories.models import DiaryEntry, Encoding, EndUser, GroupFact
 from memories.models.memories.visibility import Viewer
 from memories.retrieval import triple_search
@@ -40,12 +40,12 @@ def file_lines(person: EndUser, *, agent_id: str, now: datetime) -> list[MemoryL
     Without scratch files, which belong to a conversation, and without the first text of a file that nobody wrote:
     nothing is remembered in it.
     """
-    shelf = Shelf(person.tenant, person, agent_id, now)
-    rows = shelf.present.filter(encoding=Encoding.UTF_8).exclude(path__startswith=paths.SCRATCH)
+    tree = FileTree(person.tenant, person, agent_id, now)
+    rows = tree.present.filter(encoding=Encoding.UTF_8).exclude(path__startswith=paths.SCRATCH)
     order = Case(When(path=seeds.SEEDED, then=Value(0)), default=Value(1))
     # The order first: the database would read every text to sort the rows.
     chosen = list(rows.order_by(order, "-updated_at", "path").values_list("pk", flat=True)[:MOST_FILES])
-    read = shelf.present.filter(pk__in=chosen).annotate(start=Left("content", MOST_CHARACTERS + 1))
+    read = tree.present.filter(pk__in=chosen).annotate(start=Left("content", MOST_CHARACTERS + 1))
     found = {row[0]: row for row in read.values_list("pk", "path", "updated_at", "start")} if chosen else {}
     lines = []
     for place, pk in enumerate(chosen):

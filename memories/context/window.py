@@ -19,7 +19,7 @@ from memories.llm.prompts.framing import shorten
 from memories.models import EndUser, Role, Turn, hand_written
 from memories.text import attribution
 from memories.text.echo import cut_echo
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 from memories.text.memory_block import ENGLISH, Frame
 
 # The newest turns that are read: an agent may have called hundreds of tools in a few rounds.
@@ -114,7 +114,7 @@ def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.
         others = list(dropwhile(lambda turn: turn.role != Role.USER, others)) or others
     shown = trim(others, max_tokens=max(0, rules.window_tokens - cost(own)), max_rounds=rules.window_rounds)
     # An older version of the hub may have stored a summary that speaks to a model.
-    safe = "" if suspicion.speaks_to_model(attribution.plain(summary)) else summary
+    safe = "" if detection.speaks_to_model(attribution.plain(summary)) else summary
     return OpenWindow(
         session, own, shown, safe, frozenset([turn.number for turn in (*system, *shown)] + left_by_client)
     )

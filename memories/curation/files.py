@@ -40,7 +40,7 @@ from memories.exceptions import (
     TooManyFiles,
 )
 from memories.files import paths, texts
-from memories.files.reading import Shelf
+from memories.files.reading import FileTree
 from memories.files.versions import add_version
 from memories.invisible import strip_invisible
 from memories.models import Encoding, EndUser, FileVersion, MemoryFile, Trust
@@ -126,13 +126,13 @@ def write_file(
     Errors: NotFound (erased meanwhile), PersonRestricted, OperatorWord (locked), PreconditionFailed, FileIsFolder,
     FolderIsFile, FileTooLarge, TooManyFiles, ReviewNeeded.
     """
-    with _locked(end_user, agent_id, path, writer, expected_version) as (shelf, row, before):
+    with _locked(end_user, agent_id, path, writer, expected_version) as (tree, row, before):
         if before is None:
             _check_unlocked(row, writer)
-            check_place(shelf, path)
-            _check_number(shelf)
-        new, redactions = _clean(shelf, path, content, _known(before), writer)
-        file = _stored(shelf, row, path)
+            check_place(tree, path)
+            _check_number(tree)
+        new, redactions = _clean(tree, path, content, _known(before), writer)
+        file = _stored(tree, row, path)
         is_new = before is None or before.version == 0
         _save(file, verb, new, writer)
     return WrittenFile(file, is_new, redactions=redactions)
@@ -153,7 +153,7 @@ def edit_file(
 
     Errors: FileNotFound, FileIsBinary, TextNotFound, TextNotUnique, and those of write_file().
     """
-    with _locked(end_user, agent_id, path, writer, expected_version) as (shelf, row, before):
+    with _locked(end_user, agent_id, path, writer, expected_version) as (tree, row, before):
         if before is None:
             raise FileNotFound
         if not before.is_text:
@@ -165,8 +165,8 @@ def edit_file(
                 raise TextNotUnique(occurrences=done.occurrences)
             raise TextNotFound(newline_only=done.newline_only, without_newline=done.without_newline)
         content = NewContent(done.content, Encoding.UTF_8, len(done.content.encode()))
-        clean, redactions = _clean(shelf, path, content, before.content, writer)
-        file = _stored(shelf, row, path)
+        clean, redactions = _clean(tree, path, content, before.content, writer)
+        file = _stored(tree, row, path)
         _save(file, Verb.EDIT, clean, writer)
     return WrittenFile(file, before.version == 0, occurrences=done.occurrences, redactions=redactions)
 
@@ -178,9 +178,9 @@ def delete_files(
 
     Errors: FileNotFound, PersonRestricted, OperatorWord (one of them is locked), PreconditionFailed.
     """
-    with _locked(end_user, agent_id, path, writer, expected_version) as (shelf, row, before):
-        rows = [] if before is None else [_stored(shelf, row, path)]
-        rows += list(_for_update(shelf.present.below(paths.folder(path))))
+    with _locked(end_user, agent_id, path, writer, expected_version) as (tree, row, before):
+        rows = [] if before is None else [_stored(tree, row, path)]
+        rows += list(_for_update(tree.present.below(paths.folder(path))))
         if not rows:
             raise FileNotFound
         for file in rows:
@@ -208,7 +208,7 @@ def restore_file(
     Errors: FileNotFound (no such file, or no such version), Conflict (a deletion has no content), and those of
     write_file().
     """
-    with _locked(end_user, agent_id, path, writer, expected_version) as (shelf, row, before):
+    with _locked(end_user, agent_id, path, writer, expected_version) as (tree, row, before):
         found = FileVersion.objects.filter(file=row, version=version).first() if row else None
         if found is None or row is None:
             raise FileNotFound(_("There is no such version of a file at this path."))
@@ -216,10 +216,10 @@ def restore_file(
             raise Conflict(_("In this version the file is deleted. Restore an earlier one."))
         if before is None:
             _check_unlocked(row, writer)
-            check_place(shelf, path)
-            _check_number(shelf)
+            check_place(tree, path)
+            _check_number(tree)
         given = NewContent(found.content, found.encoding, found.size)
-        new, redactions = _clean(shelf, path, given, _known(before), writer)
+        new, redactions = _clean(tree, path, given, _known(before), writer)
         _save(row, Verb.RESTORE, new, writer, restored=version)
     return WrittenFile(row, before is None, redactions=redactions)
 
@@ -228,7 +228,7 @@ def restore_file(
 class OpenFile:
     """A file whose person is locked, while edits change its text; save() stores the outcome as one version."""
 
-    shelf: Shelf
+    tree: FileTree
     path: str
     row: MemoryFile | None
     writer: FileWriter
@@ -249,14 +249,14 @@ class OpenFile:
         if longest < len(text) > len(known or ""):
             raise FileTooLarge(_("A dream keeps such a file at %(most)d characters.") % {"most": longest})
         if known is None:
-            check_place(self.shelf, self.path)
-            _check_number(self.shelf)
+            check_place(self.tree, self.path)
+            _check_number(self.tree)
         given = NewContent(text, Encoding.UTF_8, len(text.encode()))
-        self.text = _clean(self.shelf, self.path, given, known, self.writer)[0].content
+        self.text = _clean(self.tree, self.path, given, known, self.writer)[0].content
 
     def save(self, verb: FileVersion.Verb, *, trust: Trust, change_set: uuid.UUID) -> MemoryFile:
         """Store the text as the next version, of this trust; of a deletion it is empty."""
-        file = _stored(self.shelf, self.row, self.path)
+        file = _stored(self.tree, self.row, self.path)
         text = self.text or ""
         add_version(
             file,
@@ -280,12 +280,12 @@ def open_file(*, end_user: EndUser, agent_id: str, path: str, writer: FileWriter
 
     All or nothing. Errors: NotFound (erased meanwhile), PersonRestricted, OperatorWord (locked), FileIsBinary.
     """
-    with _locked(end_user, agent_id, path, writer, None) as (shelf, row, before):
+    with _locked(end_user, agent_id, path, writer, None) as (tree, row, before):
         if before is None:
             _check_unlocked(row, writer)
         elif not before.is_text:
             raise FileIsBinary
-        yield OpenFile(shelf, path, row, writer, before.content if before else None)
+        yield OpenFile(tree, path, row, writer, before.content if before else None)
 
 
 def _replaced(text: str, old: str, new: str) -> str:
@@ -302,7 +302,7 @@ def set_lock(*, file: MemoryFile, locked: bool, writer: FileWriter, expected_ver
 
     Errors: FileNotFound, PreconditionFailed, Conflict where it is so already.
     """
-    with _locked(file.end_user, file.agent_id, file.path, writer, expected_version) as (_shelf, row, before):
+    with _locked(file.end_user, file.agent_id, file.path, writer, expected_version) as (_tree, row, before):
         if row is None or before is None:
             raise FileNotFound
         if row.locked == locked:
@@ -334,7 +334,7 @@ def holding_file(file: MemoryFile, *, expected_version: int) -> Iterator[MemoryF
 @contextmanager
 def _locked(
     end_user: EndUser, agent_id: str, path: str, writer: FileWriter, expected_version: int | None
-) -> Iterator[tuple[Shelf, MemoryFile | None, MemoryFile | None]]:
+) -> Iterator[tuple[FileTree, MemoryFile | None, MemoryFile | None]]:
     """Lock the person and the row at this path; yields also the file as a reader sees it now.
 
     The file is None where there is none; the first file, where nobody wrote it, has no row. All or nothing.
@@ -344,25 +344,25 @@ def _locked(
         person = EndUser.objects.select_related("tenant").get(pk=lock_person(end_user.pk))
         if person.restricted_at and not writer.actor.is_operator:
             raise PersonRestricted
-        shelf = Shelf(person.tenant, person, agent_id, writer.now)
-        row = _for_update(shelf.rows.filter(path=path)).first()
-        before = shelf.file(path)
+        tree = FileTree(person.tenant, person, agent_id, writer.now)
+        row = _for_update(tree.rows.filter(path=path)).first()
+        before = tree.file(path)
         if row and before:
             before.locked = row.locked
         if expected_version is not None and expected_version != (before.version if before else 0):
             raise PreconditionFailed
         if before:
             _check_unlocked(before, writer)
-        yield shelf, row, before
+        yield tree, row, before
 
 
 def _for_update(rows: Any) -> Any:
     return rows.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user")
 
 
-def _stored(shelf: Shelf, row: MemoryFile | None, path: str) -> MemoryFile:
+def _stored(tree: FileTree, row: MemoryFile | None, path: str) -> MemoryFile:
     """The row, or a new one that is not saved."""
-    return row or MemoryFile(tenant=shelf.tenant, end_user=shelf.person, agent_id=shelf.agent_id, path=path)
+    return row or MemoryFile(tenant=tree.tenant, end_user=tree.person, agent_id=tree.agent_id, path=path)
 
 
 def _check_unlocked(row: MemoryFile | None, writer: FileWriter) -> None:
@@ -371,11 +371,11 @@ def _check_unlocked(row: MemoryFile | None, writer: FileWriter) -> None:
         raise OperatorWord(_("An operator locked this file. Only an operator can change it."))
 
 
-def check_place(shelf: Shelf, path: str) -> None:
+def check_place(tree: FileTree, path: str) -> None:
     """Errors: FileIsFolder, FolderIsFile."""
-    if shelf.is_folder(path):
+    if tree.is_folder(path):
         raise FileIsFolder
-    if shelf.files(list(paths.folders_above(path))):
+    if tree.files(list(paths.folders_above(path))):
         raise FolderIsFile
 
 
@@ -386,21 +386,23 @@ def _known(before: MemoryFile | None) -> str | None:
     return before.content if before.is_text else ""
 
 
-def _check_number(shelf: Shelf) -> None:
+def _check_number(tree: FileTree) -> None:
     """Errors: TooManyFiles. A person's files of all agents count together."""
-    most = conf.rules(shelf.tenant).files_per_person
-    if MemoryFile.objects.filter(tenant=shelf.tenant, end_user=shelf.person).present(now=shelf.now).count() >= most:
+    most = conf.rules(tree.tenant).files_per_person
+    if MemoryFile.objects.filter(tenant=tree.tenant, end_user=tree.person).present(now=tree.now).count() >= most:
         raise TooManyFiles(
             _("A person can have %(most)d files. Delete some, or have the limit raised.") % {"most": most}
         )
 
 
-def _clean(shelf: Shelf, path: str, given: NewContent, known: str | None, writer: FileWriter) -> tuple[NewContent, int]:
+def _clean(
+    tree: FileTree, path: str, given: NewContent, known: str | None, writer: FileWriter
+) -> tuple[NewContent, int]:
     """The content without secrets and invisible letters, and how many secrets it had; `known`: what was there before.
 
     Errors: FileTooLarge, InvalidInput (a secret in the path), ReviewNeeded.
     """
-    most = conf.rules(shelf.tenant).file_kilobytes
+    most = conf.rules(tree.tenant).file_kilobytes
     if given.size > most * KILOBYTE:
         raise FileTooLarge(_("A file can have at most %(most)d kB. Split it, or shorten it.") % {"most": most})
     if known is None and redact_text(path)[1]:

@@ -36,7 +36,7 @@ from memories.reconcile.batches import bounded
 from memories.telemetry import traces
 from memories.telemetry.families import ATTEMPTS
 from memories.text import attribution
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 from memories.text.transcript import TranscriptTurn
 
 
@@ -206,7 +206,7 @@ def _fold(attempt: CompactionAttempt, turns: tuple[TranscriptTurn, ...]) -> tupl
     completion = client.complete(
         messages=session_summary.build(
             # An older version of the hub may have stored a summary that speaks to a model.
-            summary="" if suspicion.speaks_to_model(attribution.plain(earlier)) else earlier,
+            summary="" if detection.speaks_to_model(attribution.plain(earlier)) else earlier,
             turns=[TurnInput(turn.number, turn.turn.role, turn.text, turn.at) for turn in turns],
         ),
         answer=session_summary.ANSWER,

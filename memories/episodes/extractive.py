@@ -10,7 +10,7 @@ from itertools import islice
 from memories.episodes.texts import cleaned, cut
 from memories.models.memories.episodes import EXTRACTIVE, LONGEST_SUMMARY
 from memories.text import keywords, sentences, signals, uploads
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 from memories.text.signals import Patterns
 from memories.text.transcript import TranscriptTurn
 
@@ -86,7 +86,7 @@ def fold(earlier: str, turns: Sequence[TranscriptTurn]) -> str:
     chosen = sorted(_chosen(fit, spread, count), key=lambda sentence: sentence.place)
     added = [cleaned(sentence.text, longest=_LONGEST_FOLDED) for sentence in chosen]
     if not any(added) and not earlier:
-        added = [text for text in [_first_words(texts)] if not suspicion.are_meant_for_model(text)]
+        added = [text for text in [_first_words(texts)] if not detection.are_meant_for_model(text)]
     kept = [earlier[start:end] for start, end in sentences.spans(earlier)]
     parts = list(dict.fromkeys(filter(None, [*kept, *added])))
     while len(_spaced(parts)) > _LONGEST_RUNNING:
@@ -112,7 +112,7 @@ def _sentences(texts: Sequence[str]) -> Iterator[_CentralSentence]:
 def _is_fit(sentence: str) -> bool:
     if len(sentence) > _LONGEST_SENTENCE or _MARK in sentence or uploads.mentioned(sentence):
         return False
-    return not suspicion.flags(sentence, "", "")
+    return not detection.flags(sentence, "", "")
 
 
 def _chosen(fit: Sequence[_CentralSentence], spread: Counter[str], count: int) -> list[_CentralSentence]:

@@ -13,7 +13,7 @@ from memories.llm.prompts.session_summary import LONGEST_SUMMARY
 from memories.models import Role, Trust
 from memories.text import attribution, echo, sentences, support, uploads
 from memories.text.cleaning import clean_lines
-from memories.text.injection import flagged_turns, suspicion
+from memories.text.injection import detection, flagged_turns
 from memories.text.secrets.redaction import redact_text
 from memories.text.support import Embed, SourceTexts
 from memories.text.transcript import TranscriptTurn
@@ -103,10 +103,10 @@ def fit_running_summary(text: str, *, turns: Sequence[TranscriptTurn], earlier: 
         text = text[: _end(text)].strip()
     summed = SummedTurns(turns, earlier, embed)
     text = summed.supported(text)
-    if suspicion.are_meant_for_model(text):
-        text = without(text, suspicion.are_meant_for_model)
+    if detection.are_meant_for_model(text):
+        text = without(text, detection.are_meant_for_model)
         # Several sentences may say together what none says alone.
-        text = "" if suspicion.are_meant_for_model(text) else text
+        text = "" if detection.are_meant_for_model(text) else text
     text = summed.attributed(text)
     return text if len(text) <= LONGEST_SUMMARY else text[: _end(text)].strip()
 

@@ -9,14 +9,14 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from memories.text.injection import phrases, suspicion
+from memories.text.injection import detection, phrases
 from memories.text.injection.phrases import LanguageRules
 
 _DATA = Path(__file__).parent / "data" / "own_claims.toml"
 
 
 def are_made(text: str) -> bool:
-    return suspicion.says_one_of(text, _languages())
+    return detection.says_one_of(text, _languages())
 
 
 # Compiled when first needed, as the guard's.

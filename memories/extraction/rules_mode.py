@@ -15,7 +15,7 @@ from memories.extraction import own_claims, plain
 from memories.models.folding import fold
 from memories.reconcile.review_items import SUGGESTED
 from memories.text import sentences, signals
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 from memories.text.signals import Patterns
 from memories.text.transcript import TranscriptTurn
 
@@ -84,7 +84,7 @@ class Extracted:
     @property
     def held(self) -> dict[int, str]:
         """Why items wait for review, by place."""
-        return {**dict.fromkeys(self.suggested, SUGGESTED), **dict.fromkeys(self.claims, suspicion.INSTRUCTIONS)}
+        return {**dict.fromkeys(self.suggested, SUGGESTED), **dict.fromkeys(self.claims, detection.INSTRUCTIONS)}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What files of a person there are: lists of folders, matches of patterns and of texts, and single files.
 
-All reads are of one `Shelf`: a person's files for one agent, or for requests that name none. Paths that are not stored
-but seeded are among them.
+All reads are of one `FileTree`: a person's files for one agent, or for requests that name none. Paths that are not
+stored but seeded are among them.
 """
 
 from bisect import bisect_right
@@ -75,7 +75,7 @@ class Matches:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class FileTree:
     """The files of a person for one agent; `person` is None where nobody is known by that id."""
 
     tenant: Tenant

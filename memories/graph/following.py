@@ -42,16 +42,16 @@ def follow(facts: Sequence[Fact], *, now: datetime, retold: Collection[Any] = ()
 
     Those of the facts `retold` are made anew.
     """
-    telling = [fact for fact in facts if tells(fact)]
-    gone = {*retold, *(fact.pk for fact in facts if not tells(fact))}
+    sources = [fact for fact in facts if makes_triples(fact)]
+    gone = {*retold, *(fact.pk for fact in facts if not makes_triples(fact))}
     if gone:
         forget(gone)
     by_person: dict[Any, list[Fact]] = {}
-    for fact in telling:
+    for fact in sources:
         by_person.setdefault((fact.tenant_id, fact.end_user_id), []).append(fact)
     for (tenant_id, person_id), own in by_person.items():
-        told = [(fact, *one) for fact in own for one in told_by(fact)]
-        names = [name for _, _, *between, _ in told for name in between]
+        found = [(fact, *one) for fact in own for one in triples_of(fact)]
+        names = [name for _, _, *between, _ in found for name in between]
         entities = naming.ensure(tenant_id, person_id, names, now=now)
         GraphTriple.objects.bulk_create(
             [
@@ -70,7 +70,7 @@ def follow(facts: Sequence[Fact], *, now: datetime, retold: Collection[Any] = ()
                     extractor=fact.extractor,
                     **said,
                 )
-                for fact, place, subject, object_, said in told
+                for fact, place, subject, object_, said in found
             ],
             batch_size=STEP,
             update_conflicts=True,
@@ -84,13 +84,13 @@ def forget(facts: Collection[Any]) -> None:
     GraphTriple.objects.filter(fact__in=facts).delete()
 
 
-def tells(fact: Fact) -> bool:
+def makes_triples(fact: Fact) -> bool:
     """Whether there are triples of the fact: it has a key and a value or says so in parts, and holds or held."""
     held = fact.status == Status.ACTIVE or (fact.status in _ENDED and fact.valid_to is not None)
     return held and bool((fact.key and fact.value) or fact.triples)
 
 
-def told_by(fact: Fact) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+def triples_of(fact: Fact) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
     """What the fact says: place, names of subject and object, and the other fields of each triple."""
     if fact.key and fact.value:
         predicate = naming.predicate_of(fact.key)

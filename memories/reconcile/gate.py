@@ -20,7 +20,7 @@ from memories.reconcile import stated_triples
 from memories.reconcile.stated_triples import StatedTriple
 from memories.text import signals, support, uploads
 from memories.text.cleaning import clean
-from memories.text.injection import flagged_turns, suspicion
+from memories.text.injection import detection, flagged_turns
 from memories.text.secrets.redaction import redact_message, redact_text
 from memories.text.signals import Patterns
 from memories.text.support import Embed, SourceTexts
@@ -274,7 +274,7 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
         expires_in=timedelta(days=candidate.expires_in_days) if candidate.expires_in_days else None,
         structured=_structured(candidate, evidence),
         relations=tuple(candidate.relations[:MOST_RELATIONS]),
-        flags=suspicion.flags(content, value, quote if quoted else "", is_own=is_own),
+        flags=detection.flags(content, value, quote if quoted else "", is_own=is_own),
         decisive=trust == Trust.USER and not evidence.decisive.isdisjoint(cited),
     )
     if trust == Trust.USER and not quoted:
@@ -315,7 +315,7 @@ def _may_keep(name: str, part: Part, evidence: BatchEvidence) -> bool:
     said = "" if isinstance(part, bool) else str(part)
     if not (source_texts.names_nothing_new(words) and source_texts.has_all_of(said)):
         return False
-    return not suspicion.flags(words, said, "") and not uploads.mentioned(said)
+    return not detection.flags(words, said, "") and not uploads.mentioned(said)
 
 
 def _grounds(accepted: Accepted, evidence: BatchEvidence) -> stated_triples.TripleGrounds:

@@ -35,7 +35,7 @@ from memories.reconcile.gate import BatchEvidence
 from memories.reconcile.review_items import REASON_OF_TRUST, ReviewQuestion
 from memories.text import sentences, uploads
 from memories.text.cleaning import clean_lines
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 from memories.text.secrets.redaction import redact_text
 from memories.text.support import has_word_of
 from memories.text.transcript import TranscriptTurn
@@ -109,8 +109,8 @@ def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBa
     """Write, propose or refuse the text; returns what was done, as the run counts it."""
     if refused := _why_refused(row, summary, is_stale=is_stale, basis=basis):
         return [refused]
-    if flags := suspicion.flags(summary, "", "", is_own=_is_own(summary, basis.evidence)):
-        worst = suspicion.INSTRUCTIONS if suspicion.INSTRUCTIONS in flags else flags[0]
+    if flags := detection.flags(summary, "", "", is_own=_is_own(summary, basis.evidence)):
+        worst = detection.INSTRUCTIONS if detection.INSTRUCTIONS in flags else flags[0]
         return [_hold(row, summary, ReviewItem.Reason(worst), Trust.USER, basis)]
     text = _supported(row, summary, basis)
     # Before the section changes: the proposal names the text that it would replace.

@@ -20,7 +20,7 @@ from memories.models import (
     Trust,
 )
 from memories.outbox import Happened
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 
 Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
 # The flag of a fact that the rules mode suggests: nobody asked to remember it.
@@ -53,8 +53,8 @@ KIND_OF: dict[str, ReviewItem.Kind] = {
 }
 # Why a fact waits for what its flags say, the gravest first; without one, for its trust.
 REASON_OF_FLAG: dict[str, ReviewItem.Reason] = {
-    suspicion.INSTRUCTIONS: Reason.INSTRUCTIONS,
-    suspicion.POSSIBLE_SECRET: Reason.POSSIBLE_SECRET,
+    detection.INSTRUCTIONS: Reason.INSTRUCTIONS,
+    detection.POSSIBLE_SECRET: Reason.POSSIBLE_SECRET,
     SUGGESTED: Reason.SUGGESTED,
     HABIT: Reason.HABIT,
     CHANGE_OF_MIND: Reason.CHANGE_OF_MIND,

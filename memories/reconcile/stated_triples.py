@@ -18,7 +18,7 @@ from memories.llm.prompts.memory_update_text import MOST_TRIPLES, is_example
 from memories.models.folding import fold
 from memories.text import uploads
 from memories.text.cleaning import clean
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 
 # A name is a few words, and so is a relation.
 LONGEST_NAME, LONGEST_PREDICATE = 200, 60
@@ -134,6 +134,6 @@ def _reason_against(triple: StatedTriple, grounds: TripleGrounds) -> str:
     if uploads.mentioned(triple.words):
         return "unsupported_triple"
     texts = (triple.subject, triple.predicate.replace("_", " "), triple.object)
-    if any(map(suspicion.speaks_to_model, texts)) or suspicion.flags(triple.words, "", "", is_own=grounds.is_own):
+    if any(map(detection.speaks_to_model, texts)) or detection.flags(triple.words, "", "", is_own=grounds.is_own):
         return "flagged_triple"
     return ""

@@ -117,8 +117,8 @@ def coverage(postings: Postings, layout: Layout, query: NDArray[np.uint32], cons
             sums[row] += gain
             weights[row] += weight
     turn, window, session = sums / np.maximum(weights, 1e-9)[:, None].astype(np.float32)
-    telling = np.float32(min(1.0, np.log(max(1, len(layout.starts))) / np.log(constants.sessions_full)))
-    return Coverage(turn, window * layout.accompanied, session * layout.accompanied * telling)
+    of_session = np.float32(min(1.0, np.log(max(1, len(layout.starts))) / np.log(constants.sessions_full)))
+    return Coverage(turn, window * layout.accompanied, session * layout.accompanied * of_session)
 
 
 def _levels(table: Floats, postings: Postings, layout: Layout, c: Constants) -> list[tuple[Floats, float]]:

@@ -25,7 +25,7 @@ from memories.store import namespaces
 from memories.store.namespaces import BadNamespace, Named
 from memories.store.viewers import StoreViewer
 from memories.text import value_texts
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 from memories.text.secrets.redaction import redact_message
 
 # A merge, a new id and an erasure wait for it, and it waits for them; then it sees what they left. By id, as everybody
@@ -222,7 +222,7 @@ def _row(one: Write, tenant: Tenant) -> dict[str, Any]:
     if len(written.encode()) > rules.store_value_kilobytes * 1_000:
         detail = f"A value can have {rules.store_value_kilobytes:,} kB."
         raise InvalidInput.at(f"{one.at}/value", detail, code="max_size")
-    if suspicion.are_meant_for_model(*dict.fromkeys(text for text in value_texts.strings(value) if text.strip())):
+    if detection.are_meant_for_model(*dict.fromkeys(text for text in value_texts.strings(value) if text.strip())):
         fault = Fault(f"{one.at}/value", ReviewNeeded.code, "A text of this value speaks to a model.")
         raise ReviewNeeded(_SPEAKS, faults=[fault])
     return {

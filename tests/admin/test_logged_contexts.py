@@ -48,7 +48,7 @@ def test_what_became_of_each(person: EndUser) -> None:
     gone.delete()
     Turn.objects.update(redacted_at=LATER, content="")
     found = served(row)
-    assert [one.fate for one in found] == ["same", "corrected", "trashed", "deleted", "redacted", "same"]
+    assert [one.outcome for one in found] == ["same", "corrected", "trashed", "deleted", "redacted", "same"]
     assert [one.text for one in found][:4] == ["Likes tea", "In Leiden", "Has a dog", ""]
     assert {one.text for one in found[1].segments} >= {"Leiden", "Delft"}
 
@@ -63,15 +63,15 @@ def test_episodes_say_what_they_said_then(person: EndUser) -> None:
     between = logged(person, episode)
     LoggedContext.objects.filter(pk=between.pk).update(created_at=moments[0] + timedelta(minutes=1))
     between = LoggedContext.objects.select_related("end_user__merged_into").get(pk=between.pk)
-    assert [(one.fate, one.text) for one in served(early)] == [("corrected", "Talked about Leiden")]
-    assert [(one.fate, one.text) for one in served(between)] == [("corrected", "Talked about Delft")]
+    assert [(one.outcome, one.text) for one in served(early)] == [("corrected", "Talked about Leiden")]
+    assert [(one.outcome, one.text) for one in served(between)] == [("corrected", "Talked about Delft")]
     assert {one.text for one in served(between)[0].segments} >= {"Delft", "Utrecht"}
     forget_episode(episode_id=episode.pk, tenant=None, actor=factories.COMMAND, now=moments[2])
-    assert [(one.fate, one.text) for one in served(early)] == [("trashed", "Talked about Leiden")]
+    assert [(one.outcome, one.text) for one in served(early)] == [("trashed", "Talked about Leiden")]
     pinned = factories.episode(factories.session(person, session_id="s-2"), summary="Talked about tea")
     row = logged(person, pinned)
     pin_episode(episode_id=pinned.pk, actor=factories.COMMAND, now=LATER)
-    assert [(one.fate, one.text) for one in served(row)] == [("changed", "Talked about tea")]
+    assert [(one.outcome, one.text) for one in served(row)] == [("changed", "Talked about tea")]
 
 
 def test_a_correction_before_it_is_what_was_served(person: EndUser) -> None:
@@ -82,7 +82,7 @@ def test_a_correction_before_it_is_what_was_served(person: EndUser) -> None:
         reason="",
         **{**AS_OPERATOR, "now": factories.NOW + timedelta(minutes=1)},
     )
-    assert [(one.fate, one.text) for one in served(logged(person, fact))] == [("same", "In Delft")]
+    assert [(one.outcome, one.text) for one in served(logged(person, fact))] == [("same", "In Delft")]
 
 
 def test_the_page(admin: Client, person: EndUser) -> None:

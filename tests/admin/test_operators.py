@@ -203,7 +203,11 @@ def test_what_has_no_box_stays_with_the_group(admin: Client) -> None:
     group = Group.objects.create(name="old")
     group.permissions.set(Permission.objects.filter(codename__in=("delete_fact", "view_fact")))
     assert "memories.delete_fact" not in re.findall(r'value="(memories\.\w+)"', text_of(admin.get(page_of(group))))
-    form = {"name": "old", "permissions": ["memories.view_tenant"], "expected": "memories.delete_fact memories.view_fact"}
+    form = {
+        "name": "old",
+        "permissions": ["memories.view_tenant"],
+        "expected": "memories.delete_fact memories.view_fact",
+    }
     assert admin.post(page_of(group, "update"), form).status_code == 302
     assert {one.codename for one in group.permissions.all()} == {"delete_fact", "view_tenant"}
 

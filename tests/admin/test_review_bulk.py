@@ -44,7 +44,9 @@ def confirm(client: Client, preview: Any, **said: Any) -> Any:
     """What the preview's form sends."""
     form = preview.context["form"]
     fields = {name: form[name].value() for name in ("batch", "verb")}
-    return client.post(BULK, {**fields, "expected": form.fields["expected"].prepare_value(form["expected"].value()), **said})
+    return client.post(
+        BULK, {**fields, "expected": form.fields["expected"].prepare_value(form["expected"].value()), **said}
+    )
 
 
 def states(items: Sequence[ReviewItem]) -> list[str]:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories.admin.dashboard import trends
-from memories.admin.dashboard.trends import TrendPeriod, facts_by_fate, percentile
+from memories.admin.dashboard.trends import TrendPeriod, facts_by_outcome, percentile
 from memories.models import DailySpending, LanguageModel, ServedDay, Tenant
 from memories.models.conversations.serving import BUCKETS, CONTEXT_MS
 from tests import factories
@@ -66,7 +66,7 @@ def test_a_day_is_the_operators_own() -> None:
     now = datetime(2026, 11, 5, 9, tzinfo=UTC)
     for zone, day in (("UTC", date(2026, 11, 3)), ("Asia/Shanghai", date(2026, 11, 4))):
         with timezone.override(zone):
-            chart = facts_by_fate(lambda rows, _path="": rows, TrendPeriod.of(30, now=now), now)
+            chart = facts_by_outcome(lambda rows, _path="": rows, TrendPeriod.of(30, now=now), now)
         assert [column.day for column in chart.columns if any(column.values)] == [day]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from memories.extraction import consolidation
 from memories.models import EndUser, Fact, ProfileSection
-from memories.text.injection import flagged_turns, meaning, suspicion
+from memories.text.injection import detection, flagged_turns, meaning
 from tests import factories
 from tests.factories import NOW
 from tests.model import Model, candidate
@@ -30,9 +30,9 @@ def statuses(model: Model, person: EndUser, turns: list[tuple[str, str]], conten
 def test_the_margin() -> None:
     assert [meaning.speak_to_model([text]) for text in (WORK, PLAIN)] == [True, True]
     assert [meaning.speak_to_model([text], is_own=True) for text in (WORK, PLAIN)] == [False, True]
-    assert suspicion.flags(WORK, "", "") == (suspicion.INSTRUCTIONS,)
-    assert suspicion.flags(WORK, "", "", is_own=True) == ()
-    assert suspicion.flags(PHRASE, "", "", is_own=True) == (suspicion.INSTRUCTIONS,), "phrases know no margin"
+    assert detection.flags(WORK, "", "") == (detection.INSTRUCTIONS,)
+    assert detection.flags(WORK, "", "", is_own=True) == ()
+    assert detection.flags(PHRASE, "", "", is_own=True) == (detection.INSTRUCTIONS,), "phrases know no margin"
 
 
 def test_a_turn_with_a_phrase_may_be_pasted() -> None:

@@ -33,7 +33,7 @@ from memories.llm.calls import Call, Completion
 from memories.models import ActorKind, Fact, Role, Tenant, Trust, WorkingMemory
 from memories.reconcile import gate
 from memories.text import uploads
-from memories.text.injection import flagged_turns, suspicion
+from memories.text.injection import detection, flagged_turns
 from memories.text.support import SourceTexts
 from tests import factories, summaries
 from tests.redteam import judge
@@ -252,8 +252,8 @@ def _as_it_is(text: str, *_: object) -> str:
 
 # Each is asked through the object that is named here, wherever in the hub it is.
 _GUARDS: tuple[tuple[Any, str, Any], ...] = (
-    (suspicion, "flags", _always(())),
-    (suspicion, "speaks_to_model", _always(False)),
+    (detection, "flags", _always(())),
+    (detection, "speaks_to_model", _always(False)),
     # Nobody asks, so no verdict of a hub without its guards is kept in this process.
     (flagged_turns, "is_flagged", _always(False)),
     (recalled_turns, "is_flagged", _always(False)),

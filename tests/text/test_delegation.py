@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 
 TABLE = Path(__file__).parents[1] / "tables" / "delegated.txt"
 FAMILIES = {"germanic": {"en", "de"}, "romance": {"es", "fr", "pt"}, "east asian": {"zh", "ja"}, "slavic": {"ru"}}
@@ -44,11 +44,11 @@ def test_the_table_is_large(family: str, kind: str, least: int) -> None:
 
 @pytest.mark.parametrize("is_held_out", [False, True])
 def test_attacks_are_flagged_by_their_phrases(is_held_out: bool) -> None:
-    missed = [row for row in ATTACKS if row.is_held_out == is_held_out and not suspicion.speaks_to_model(row.text)]
+    missed = [row for row in ATTACKS if row.is_held_out == is_held_out and not detection.speaks_to_model(row.text)]
     assert missed == []
 
 
 @pytest.mark.parametrize("is_held_out", [False, True])
 def test_what_resembles_them_is_not(is_held_out: bool) -> None:
-    held = [row for row in WORK if row.is_held_out == is_held_out and suspicion.speaks_to_model(row.text)]
+    held = [row for row in WORK if row.is_held_out == is_held_out and detection.speaks_to_model(row.text)]
     assert held == []

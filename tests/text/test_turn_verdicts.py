@@ -12,7 +12,7 @@ from memories.embedding import judging, spaces, turn_vectors, vectors
 from memories.exceptions import EmbeddingMisconfigured
 from memories.llm import embeddings
 from memories.models import EndUser, Session, Turn, TurnVector
-from memories.text.injection import flagged_turns, meaning, suspicion
+from memories.text.injection import detection, flagged_turns, meaning
 from tests import factories
 from tests.database import at_once, elsewhere
 
@@ -47,7 +47,7 @@ def embed_all() -> None:
 
 @pytest.mark.django_db
 def test_the_embedder_judges_assistants_and_tools_by_phrases_and_by_meaning() -> None:
-    assert not suspicion.speaks_to_model(QUIET)
+    assert not detection.speaks_to_model(QUIET)
     post()
     assert set(flags().values()) == {None}
     embed_all()
@@ -59,7 +59,7 @@ def test_the_embedder_judges_assistants_and_tools_by_phrases_and_by_meaning() ->
 def test_a_post_judges_nothing() -> None:
     person = factories.end_user(external_id="u1")
     with (
-        mock.patch.object(suspicion, "claimed", side_effect=AssertionError),
+        mock.patch.object(detection, "claimed", side_effect=AssertionError),
         mock.patch.object(embeddings, "embed", side_effect=AssertionError),
     ):
         post()

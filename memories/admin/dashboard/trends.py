@@ -145,7 +145,7 @@ def percentile(counts: Sequence[int], *, share: float = 0.95) -> int | None:
     return None
 
 
-def facts_by_fate(within: Within, period: TrendPeriod, _now: datetime) -> Chart:
+def facts_by_outcome(within: Within, period: TrendPeriod, _now: datetime) -> Chart:
     """The facts made on each day, by what has become of them."""
     created = within(Fact.objects.filter(created_at__gte=period.start)).order_by()
     # count(*) instead of a column: an index-only scan answers it.
@@ -213,7 +213,7 @@ Read = Callable[[Within, TrendPeriod, datetime], Any]
 # The permission that each trend needs, its name in the template, and what reads it.
 TRENDS: Sequence[tuple[str, str, Read]] = (
     ("memories.view_session", "served", served),
-    ("memories.view_fact", "facts", facts_by_fate),
+    ("memories.view_fact", "facts", facts_by_outcome),
     ("memories.view_reviewitem", "decided", decided),
     ("memories.view_extractionrun", "tokens", tokens_per_day),
     ("memories.view_extractionrun", "costs", cost_per_tenant),

@@ -15,7 +15,7 @@ from memories.admin.people.views import PersonViews
 from memories.admin.site.page import address, require
 from memories.curation.people.external_ids import LONGEST_ID
 from memories.files import seeds
-from memories.files.reading import Shelf
+from memories.files.reading import FileTree
 from memories.models import EndUser, MemoryFile
 
 FILES_SHOWN = 1_000
@@ -80,9 +80,9 @@ class FileTreeViews(PersonViews):
         require(request, "memories.view_memoryfile")
         agents = _agents_of(person)
         agent_id = request.GET.get("agent", agents[0].agent_id if agents else "")[:LONGEST_ID].replace("\0", "")
-        shelf = Shelf(person.tenant, person, agent_id, timezone.now())
+        tree = FileTree(person.tenant, person, agent_id, timezone.now())
         # One more, to know whether there are more.
-        files = list(shelf.present.defer("content").order_by("path")[: FILES_SHOWN + 1])
+        files = list(tree.present.defer("content").order_by("path")[: FILES_SHOWN + 1])
         shown: dict[str, Any] = {
             "tab": "files",
             "agents": agents,
@@ -92,7 +92,7 @@ class FileTreeViews(PersonViews):
             "count": next((one.present for one in agents if one.agent_id == agent_id), 0),
             "deleted": sum(one.deleted for one in agents),
             # What the agent reads while nobody has written the first file; a deleted one is not seeded again.
-            "seed": None if shelf.rows.filter(path=seeds.SEEDED).exists() else shelf.seeded(),
+            "seed": None if tree.rows.filter(path=seeds.SEEDED).exists() else tree.seeded(),
         }
         return self.render_tab(request, person, "memories/person_files.html", shown)
 

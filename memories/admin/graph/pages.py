@@ -75,7 +75,7 @@ class TriplePage(UndoViews):
         "correct": forms.CorrectTripleForm,
         "forget": forms.ForgetTripleForm,
     }
-    list_display = ("statement", "person", "standing", "began", "ended")
+    list_display = ("statement", "person", "state", "began", "ended")
     list_filter = ("status", "trust", AsOfFilter, "tenant")
     list_filter_submit = True
     list_links = ((_("Entities"), "category", "admin:memories_graphentity_changelist", "memories.view_graphtriple"),)
@@ -98,7 +98,7 @@ class TriplePage(UndoViews):
         return graph_link(triple)
 
     @column(_("Status"), label={"active": "success", "future": "primary", "pending": "warning", "trashed": "danger"})
-    def standing(self, triple: GraphTriple) -> tuple[str, str]:
+    def state(self, triple: GraphTriple) -> tuple[str, str]:
         return state_of(triple)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GraphTriple]:

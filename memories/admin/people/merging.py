@@ -286,7 +286,7 @@ def overlaps_of(merge: PersonMergePreview) -> list[Overlap]:
         Overlap(RENAMED[0], merge.same_sessions, RENAMED[1]),
     ]
     sections = [
-        Overlap(f"{agent} · {Section(name).label}" if agent else Section(name).label, None, SECTION_EFFECTS[fate])
-        for (agent, name), fate in merge.sections.items()
+        Overlap(f"{agent} · {Section(name).label}" if agent else Section(name).label, None, SECTION_EFFECTS[effect])
+        for (agent, name), effect in merge.sections.items()
     ]
     return [*(overlap for overlap in found if overlap.number), *sections]

@@ -35,7 +35,7 @@ from memories.models import (
 )
 
 # What became of a memory → its words and the colour of its label.
-FATES: Mapping[str, tuple[Promise, str]] = {
+OUTCOMES: Mapping[str, tuple[Promise, str]] = {
     "same": (_("Unchanged"), ""),
     "changed": (_("Changed since"), "info"),
     "corrected": (_("Text changed since"), "warning"),
@@ -58,17 +58,17 @@ class ServedMemory:
     they differ."""
 
     memory: RecalledMemory
-    fate: str
+    outcome: str
     text: str
     segments: Sequence[Segment] = ()
 
     @property
     def label(self) -> Promise:
-        return FATES[self.fate][0]
+        return OUTCOMES[self.outcome][0]
 
     @property
     def colour(self) -> str:
-        return FATES[self.fate][1]
+        return OUTCOMES[self.outcome][1]
 
 
 def served(logged: LoggedContext) -> list[ServedMemory]:
@@ -80,9 +80,9 @@ def served(logged: LoggedContext) -> list[ServedMemory]:
     found = []
     for (kind, row_id), score in keys:
         memory = memory_of(person, kind, row_id, rows.get((kind, row_id)), score=score)
-        fate, text = history.fate_of(memory)
+        outcome, text = history.outcome_of(memory)
         differs = memory.row and text != memory.text
-        found.append(ServedMemory(memory, fate, text, diff(text, memory.text) if differs else ()))
+        found.append(ServedMemory(memory, outcome, text, diff(text, memory.text) if differs else ()))
     return found
 
 
@@ -152,13 +152,13 @@ class _History:
                 sections[written.end_user_id, written.agent_id, written.section].append(written)
         return cls(facts, sections, _summaries([row for (kind, _id), row in rows.items() if kind == "episode"], at), at)
 
-    def fate_of(self, memory: RecalledMemory) -> tuple[str, str]:
+    def outcome_of(self, memory: RecalledMemory) -> tuple[str, str]:
         """What became of it, and its text at the moment."""
         row = memory.row
         if row is None:
             return "deleted", ""
         if memory.kind == "fact":
-            return self._fate_of_fact(memory)
+            return self._outcome_of_fact(memory)
         if memory.kind == "profile":
             versions = self.sections.get((row.end_user_id, row.agent_id, row.section), ())
             text = self._text_then(versions, lambda one: one.before, lambda one: one.after, memory.text)
@@ -169,9 +169,9 @@ class _History:
             # An entry of a diary is never changed, nor is a fact of a group.
             is_changed = memory.kind in ("file", "triple") and row.updated_at > self.at
             return ("trashed" if row.trashed_at else "changed" if is_changed else "same"), memory.text
-        return self._fate_of_episode(memory)
+        return self._outcome_of_episode(memory)
 
-    def _fate_of_episode(self, memory: RecalledMemory) -> tuple[str, str]:
+    def _outcome_of_episode(self, memory: RecalledMemory) -> tuple[str, str]:
         text = self.summaries.get(memory.id, memory.text)
         if memory.row.status == Status.TRASHED:
             return "trashed", text
@@ -179,7 +179,7 @@ class _History:
             return "corrected", text
         return ("changed" if memory.row.updated_at > self.at else "same"), text
 
-    def _fate_of_fact(self, memory: RecalledMemory) -> tuple[str, str]:
+    def _outcome_of_fact(self, memory: RecalledMemory) -> tuple[str, str]:
         fact, versions = memory.row, self.facts.get(memory.id, ())
         text = self._text_then(
             versions, lambda one: one.before.get("content"), lambda one: one.after.get("content"), memory.text
@@ -273,7 +273,7 @@ class LoggedContextPage(RecordPage):
             "logged": record,
             "person": person,
             "served": held,
-            "changed": sum(one.fate != "same" for one in held),
+            "changed": sum(one.outcome != "same" for one in held),
             "session": Session.objects.filter(pk=record.session_id).first() if record.session_id else None,
             "key": APIKey.objects.filter(pk=record.key_id).first() if record.key_id else None,
             "keeps_texts": record.tenant.context_log == ContextLog.TEXTS,

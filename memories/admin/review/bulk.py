@@ -51,7 +51,9 @@ class BulkItemsForm(BulkForm):
             pk: ExpectedVersions(row[pk], {one: row[one] for one in row if one != pk}) for pk, row in expected.items()
         }
         data = self.cleaned_data
-        return VERBS[self.verb_name](batch_id=data["batch"], expected=versions, reason=data["reason"], actor=actor, now=now)
+        return VERBS[self.verb_name](
+            batch_id=data["batch"], expected=versions, reason=data["reason"], actor=actor, now=now
+        )
 
 
 class ReviewBulkViews(BulkViews):

@@ -28,7 +28,9 @@ def pin_facts(*, batch_id: uuid.UUID, expected: FactVersions, actor: Actor, now:
     return carry_out(batch_id=batch_id, verb="pin", steps=_steps(act, expected), actor=actor, now=now)
 
 
-def promote_facts(*, batch_id: uuid.UUID, expected: FactVersions, actor: Actor, now: datetime, reason: str = "") -> Batch:
+def promote_facts(
+    *, batch_id: uuid.UUID, expected: FactVersions, actor: Actor, now: datetime, reason: str = ""
+) -> Batch:
     """Make agents' facts with these ids their people's own. Errors: as batches.carry_out()."""
     act = partial(promote_fact, actor=actor, now=now, reason=reason)
     return carry_out(batch_id=batch_id, verb="promote", steps=_steps(act, expected), actor=actor, now=now)

@@ -53,9 +53,9 @@ def meet(
     refusals = {} if stated.binding else FactRefusal.objects.found(end_user, _marks(stated))
     # An import is a record of the past: it undoes nothing.
     imports = stated.extractor == IMPORTED
-    standing = [row for row in refusals if imports or not row.yields_to(trust=stated.trust, key_id=actor.id)]
-    if standing:
-        if rank(stated.trust) < rank(Trust.USER) and not all(row.by_key for row in standing):
+    in_force = [row for row in refusals if imports or not row.yields_to(trust=stated.trust, key_id=actor.id)]
+    if in_force:
+        if rank(stated.trust) < rank(Trust.USER) and not all(row.by_key for row in in_force):
             raise RefusedBefore
         return Met(reason=Reason.REFUSED_BEFORE)
     if lost:

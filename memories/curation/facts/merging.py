@@ -50,9 +50,9 @@ def merge_facts(
 ) -> Fact:
     """Let the survivor supersede the others, with `content` as an operator's word and the evidence of all; returns it.
 
-    `expected` are the versions of all of them, the survivor's too, as the operator saw them. All must be active facts of
-    one person that the same agents and people are served. Errors: NotFound, PreconditionFailed, Conflict, InvalidInput,
-    DuplicateFact (another live fact has this text).
+    `expected` are the versions of all of them, the survivor's too, as the operator saw them. All must be active facts
+    of one person that the same agents and people are served. Errors: NotFound, PreconditionFailed, Conflict,
+    InvalidInput, DuplicateFact (another live fact has this text).
     """
     content = redact_text(content)[0].strip()
     if not content:

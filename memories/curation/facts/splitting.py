@@ -38,8 +38,8 @@ def split_fact(
     """Make the fact active again as it was. The one that it was merged into gets the text `rest`, as an
     operator's word, and loses the evidence that it has from this one.
 
-    `expected` are the versions of both as the operator saw them. With an empty `rest`, or when it is not live any more, the
-    other one keeps its text.
+    `expected` are the versions of both as the operator saw them. With an empty `rest`, or when it is not live any more,
+    the other one keeps its text.
 
     Errors: NotFound; PreconditionFailed; Conflict when it was not merged, or its key is taken; DuplicateFact.
     """

@@ -26,7 +26,7 @@ from memories.graph import naming
 from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus, Trust, Turn
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE, LONGEST_TYPE
 from memories.reconcile.gate import rank
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 from memories.text.secrets.redaction import redact_text
 
 
@@ -211,8 +211,8 @@ def _flags(relation: TripleRelation, voice: WriteTrust) -> list[str]:
     meaning of a lone name is a matter of chance."""
     words = (relation.subject, relation.predicate.replace("_", " "), relation.object)
     found = {*guarding.flags_of_text(" ".join(words), voice)}
-    if any(suspicion.speaks_to_model(text) for text in words):
-        found.add(suspicion.INSTRUCTIONS)
+    if any(detection.speaks_to_model(text) for text in words):
+        found.add(detection.INSTRUCTIONS)
     return sorted(found)
 
 

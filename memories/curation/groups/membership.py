@@ -14,7 +14,7 @@ from memories.curation.facts.changing import lock_person
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted
 from memories.models import EndUser, GroupMember, MemoryGroup, Tenant
 from memories.text.cleaning import clean_lines
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 from memories.text.secrets.redaction import redact_text
 
 
@@ -154,7 +154,7 @@ def lock_group(
 def _checked_name(name: str) -> str:
     """The name as it is kept: contexts show it as a heading. Errors: InvalidInput."""
     kept = redact_text(" ".join(clean_lines(name).split()))[0]
-    if not kept or suspicion.are_meant_for_model(kept) or suspicion.speaks_to_model(kept):
+    if not kept or detection.are_meant_for_model(kept) or detection.speaks_to_model(kept):
         raise InvalidInput.at("/name", _("Give a name that says who the group is, and speaks to no model."))
     return kept[:100]
 

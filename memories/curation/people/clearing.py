@@ -67,14 +67,19 @@ def clear_memories(
         end_user.refresh_from_db(fields=["restricted_at"])
         if end_user.restricted_at and not actor.is_operator:
             raise PersonRestricted
-        seen, told = _remembered(end_user, agent_id, Fact.objects.all() if visible is None else visible)
+        fact_rows, episode_rows = _remembered(end_user, agent_id, Fact.objects.all() if visible is None else visible)
         kept_files = Q(pk__in=[])
         if not actor.is_operator:
-            seen, told = seen.exclude(Q(binding=True) | Q(locked=True)), told.exclude(binding=True)
+            fact_rows, episode_rows = (
+                fact_rows.exclude(Q(binding=True) | Q(locked=True)),
+                episode_rows.exclude(binding=True),
+            )
             kept_files = Q(locked=True) | Q(trust=Trust.OPERATOR)
-        facts = lock_facts(seen.values_list("pk", flat=True))
+        facts = lock_facts(fact_rows.values_list("pk", flat=True))
         changes.trash(facts, "forget")
-        episode_count = sum(_forget(pk, changes) for pk in list(told.order_by("pk").values_list("pk", flat=True)))
+        episode_count = sum(
+            _forget(pk, changes) for pk in list(episode_rows.order_by("pk").values_list("pk", flat=True))
+        )
         section_count = empty_sections(end_user, changes, agent_id=agent_id)
         triple_count = taking_back.trash(_stated(end_user, agent_id, actor), changes)
         file_count = files.clear(_files(end_user, agent_id).exclude(kept_files), changes)
@@ -101,14 +106,14 @@ def clear_memories(
 
 def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]:
     """What clear_memories() by an operator would move and empty now; nothing is changed."""
-    seen, told = _remembered(end_user, agent_id, Fact.objects.all())
+    fact_rows, episode_rows = _remembered(end_user, agent_id, Fact.objects.all())
     written = ProfileSection.objects.written().filter(end_user=end_user)
     if agent_id:
         written = written.filter(agent_id=agent_id)
     said_count = _said(end_user, agent_id).count()
     counts = {
-        "facts": seen.count(),
-        "episodes": told.count(),
+        "facts": fact_rows.count(),
+        "episodes": episode_rows.count(),
         "sections": written.count(),
         "files": _files(end_user, agent_id).count(),
         "diary": _entries(end_user, agent_id).count(),
@@ -118,9 +123,9 @@ def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]
 
 def agents_remembered(end_user: EndUser) -> list[str]:
     """The agents who have memories of the person, by name."""
-    seen, told = _remembered(end_user, "", Fact.objects.all())
-    names = {*seen.values_list("agent_id", flat=True).distinct()}
-    names |= {*told.values_list("session__agent_id", flat=True).distinct()}
+    fact_rows, episode_rows = _remembered(end_user, "", Fact.objects.all())
+    names = {*fact_rows.values_list("agent_id", flat=True).distinct()}
+    names |= {*episode_rows.values_list("session__agent_id", flat=True).distinct()}
     names |= {*ProfileSection.objects.written().filter(end_user=end_user).values_list("agent_id", flat=True).distinct()}
     names |= {*_files(end_user, "").values_list("agent_id", flat=True).distinct()}
     names |= {*_entries(end_user, "").values_list("agent_id", flat=True).distinct()}
@@ -130,11 +135,11 @@ def agents_remembered(end_user: EndUser) -> list[str]:
 
 def _remembered(end_user: EndUser, agent_id: str, facts: FactQuerySet) -> tuple[FactQuerySet, QuerySet[Episode]]:
     """The facts and episodes of the person, or of one agent of theirs, that are no trash yet."""
-    seen = facts.of(end_user.tenant, end_user).exclude(status__in=_KEPT)
-    told = Episode.objects.filter(tenant=end_user.tenant, end_user=end_user, status__in=episodes.LIVE)
+    fact_rows = facts.of(end_user.tenant, end_user).exclude(status__in=_KEPT)
+    episode_rows = Episode.objects.filter(tenant=end_user.tenant, end_user=end_user, status__in=episodes.LIVE)
     if agent_id:
-        seen, told = seen.filter(agent_id=agent_id), told.filter(session__agent_id=agent_id)
-    return seen, told
+        fact_rows, episode_rows = fact_rows.filter(agent_id=agent_id), episode_rows.filter(session__agent_id=agent_id)
+    return fact_rows, episode_rows
 
 
 def _files(end_user: EndUser, agent_id: str) -> QuerySet[MemoryFile]:

@@ -39,7 +39,7 @@ def state_of_person(person: EndUser) -> str:
 def update_person(
     *, end_user: EndUser, changes: dict[str, Any], actor: Actor, now: datetime, expected: str | None = None
 ) -> EndUser:
-    """Set named fields of a person's record, never the ids, without secrets; `expected` is the mark of what the caller saw.
+    """Set named fields of a person's record, never the ids, without secrets; `expected`: the mark that the caller saw.
 
     Errors: NotFound (erased meanwhile), PersonRestricted for a key, PersonMerged, PreconditionFailed (somebody changed
     it since), OperatorWord for a key that switches on what an operator switched off.

@@ -13,7 +13,12 @@ from memories.models import Batch, ReviewItem
 
 
 def approve_items(
-    *, batch_id: uuid.UUID, expected: Mapping[uuid.UUID, ExpectedVersions], actor: Actor, now: datetime, reason: str = ""
+    *,
+    batch_id: uuid.UUID,
+    expected: Mapping[uuid.UUID, ExpectedVersions],
+    actor: Actor,
+    now: datetime,
+    reason: str = "",
 ) -> Batch:
     """Approve the items with these ids, each as it was `expected`. Errors: as batches.carry_out()."""
     act = partial(approve_item, actor=actor, now=now, reason=reason)

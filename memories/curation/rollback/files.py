@@ -11,7 +11,7 @@ from memories.curation.files import check_place
 from memories.curation.rollback.selection import Selector, touched_files
 from memories.exceptions import Conflict
 from memories.files import versions
-from memories.files.reading import Shelf
+from memories.files.reading import FileTree
 from memories.models import ChangeSet, FileVersion, MemoryFile
 
 
@@ -57,7 +57,7 @@ def _make(file: MemoryFile, found: FileVersion | None, changes: Changes) -> bool
     change: dict[str, Any] = {"actor": changes.actor, "now": changes.now, "reason": changes.reason}
     if file.trashed_at:
         try:
-            check_place(Shelf(file.tenant, file.end_user, file.agent_id, changes.now), file.path)
+            check_place(FileTree(file.tenant, file.end_user, file.agent_id, changes.now), file.path)
         except Conflict:
             return False
     versions.put_back(file, found, change_set=changes.id, **change)

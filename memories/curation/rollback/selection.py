@@ -109,8 +109,8 @@ def counted(revised: QuerySet[Revised]) -> QuerySet[Revised]:
     what roll backs took back, or wait to take back, that are not undone."""
     named = {ID_IN_CHANGES[revised.model]: OuterRef("pk")}
     taken = Change.objects.filter(table=Change.Table.REVISION, action=Change.Action.TAKEN, **named)
-    standing = taken.filter(change_set__undone_at=None)
-    return revised.exclude(verb__in=NEUTRAL).exclude(Exists(standing)).order_by("-version")
+    not_undone = taken.filter(change_set__undone_at=None)
+    return revised.exclude(verb__in=NEUTRAL).exclude(Exists(not_undone)).order_by("-version")
 
 
 def _with_base(rows: QuerySet[Any], own: QuerySet[Any], selected: QuerySet[Any]) -> QuerySet[Any]:

@@ -13,7 +13,7 @@ from memories.curation.statements.voices import WriteTrust, may_change
 from memories.exceptions import ReviewNeeded
 from memories.models import Episode, Fact, ReviewItem, Trust
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 from memories.text.secrets.redaction import looks_secret, redact_text
 
 _NUMBER = re.compile(r"\d+")
@@ -24,8 +24,8 @@ EPISODE_TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
 
 def flags_of_fact(fact: Fact, voice: WriteTrust) -> tuple[str, ...]:
     """Why a stated fact must be reviewed before it is served, as its flags; empty when nothing speaks against it."""
-    found = {*suspicion.flags(fact.content, fact.value, fact.raw)}
-    found |= {*suspicion.flags(fact.source_error, fact.key, " ".join(fact.tags))}
+    found = {*detection.flags(fact.content, fact.value, fact.raw)}
+    found |= {*detection.flags(fact.source_error, fact.key, " ".join(fact.tags))}
     return _relevant_flags(found, voice)
 
 
@@ -33,7 +33,7 @@ def flags_for_everybody(fact: Fact) -> tuple[str, ...]:
     """Why not everybody should be served the fact, whoever states it: it speaks to a model, or may hold a secret."""
     texts = [value if isinstance(value, str) else " ".join(value) for value in texts_of(fact).values()]
     secret = any(looks_secret(text) or redact_text(text)[1] for text in texts)
-    found = ((suspicion.POSSIBLE_SECRET, secret), (suspicion.INSTRUCTIONS, suspicion.are_meant_for_model(*texts)))
+    found = ((detection.POSSIBLE_SECRET, secret), (detection.INSTRUCTIONS, detection.are_meant_for_model(*texts)))
     return tuple(flag for flag, is_found in found if is_found)
 
 
@@ -41,8 +41,8 @@ def flags_for_group(text: str, voice: WriteTrust) -> tuple[str, ...]:
     """Why the other members of a group should not be told this text: the flags of a text, and those for everybody."""
     secret = looks_secret(text)
     found = {*flags_of_text(text, voice)}
-    found |= {suspicion.INSTRUCTIONS} if suspicion.are_meant_for_model(text) else set()
-    return tuple(sorted(found | ({suspicion.POSSIBLE_SECRET} if secret else set())))
+    found |= {detection.INSTRUCTIONS} if detection.are_meant_for_model(text) else set()
+    return tuple(sorted(found | ({detection.POSSIBLE_SECRET} if secret else set())))
 
 
 def why_waits(fact: Fact, voice: WriteTrust) -> ReviewItem.Reason | None:
@@ -54,7 +54,7 @@ def why_waits(fact: Fact, voice: WriteTrust) -> ReviewItem.Reason | None:
 
 def flags_of_text(text: str, voice: WriteTrust) -> tuple[str, ...]:
     """The flags of a text of the profile, or of an episode."""
-    return _relevant_flags(suspicion.flags(text, "", ""), voice)
+    return _relevant_flags(detection.flags(text, "", ""), voice)
 
 
 def flags_of_file(passage: str, voice: WriteTrust) -> tuple[str, ...]:
@@ -63,15 +63,15 @@ def flags_of_file(passage: str, voice: WriteTrust) -> tuple[str, ...]:
     Notes have numbers, and these move the vector of a short sentence at random. What speaks to a model by its meaning
     does so with other numbers, too.
     """
-    if suspicion.INSTRUCTIONS not in flags_of_text(passage, voice):
+    if detection.INSTRUCTIONS not in flags_of_text(passage, voice):
         return ()
-    speaks = suspicion.speaks_to_model(passage) or suspicion.are_meant_for_model(_NUMBER.sub("1", passage))
-    return (suspicion.INSTRUCTIONS,) if speaks else ()
+    speaks = detection.speaks_to_model(passage) or detection.are_meant_for_model(_NUMBER.sub("1", passage))
+    return (detection.INSTRUCTIONS,) if speaks else ()
 
 
 def speaks_to_model(name: str) -> bool:
     """Whether the name of a file does, by a phrase."""
-    return suspicion.speaks_to_model(name)
+    return detection.speaks_to_model(name)
 
 
 def check_fact(fact: Fact, texts_before: Mapping[str, Any], voice: WriteTrust) -> None:
@@ -83,7 +83,7 @@ def check_fact(fact: Fact, texts_before: Mapping[str, Any], voice: WriteTrust) -
     is_kept = voice.trust != Trust.USER and (fact.pinned or fact.locked)
     if is_kept or not may_change(fact, voice, conf.rules(fact.tenant)):
         raise ReviewNeeded
-    if texts_of(fact) != texts_before and suspicion.INSTRUCTIONS in flags_of_fact(fact, voice):
+    if texts_of(fact) != texts_before and detection.INSTRUCTIONS in flags_of_fact(fact, voice):
         raise ReviewNeeded
 
 
@@ -103,10 +103,10 @@ def check_episode(episode: Episode, stated: Mapping[str, Any], voice: WriteTrust
         raise ReviewNeeded
     # One by one, and together, because a context shows them in a row.
     for text in (*lines, "\n".join(lines)):
-        if suspicion.INSTRUCTIONS in flags_of_text(text, voice):
+        if detection.INSTRUCTIONS in flags_of_text(text, voice):
             raise ReviewNeeded
 
 
 def _relevant_flags(flags: Iterable[str], voice: WriteTrust) -> tuple[str, ...]:
     """All flags; those of a text by the user, only if it speaks to a model."""
-    return tuple(flag for flag in sorted(flags) if voice.trust != Trust.USER or flag == suspicion.INSTRUCTIONS)
+    return tuple(flag for flag in sorted(flags) if voice.trust != Trust.USER or flag == detection.INSTRUCTIONS)

@@ -15,8 +15,8 @@ from memories.exceptions import EmbeddingError
 from memories.llm.prompts.framing import TRUNCATED, shorten
 from memories.models import Role, Turn
 from memories.text import sentences, uploads
-from memories.text.injection import meaning, suspicion, unmasking
-from memories.text.injection.suspicion import FoundClaim
+from memories.text.injection import detection, meaning, unmasking
+from memories.text.injection.detection import FoundClaim
 from memories.text.injection.verdicts import cached_verdict
 
 JUDGED = (Role.ASSISTANT, Role.TOOL)
@@ -44,7 +44,7 @@ def verdicts(texts: Sequence[str]) -> list[bool | None]:
         found = _flagged(judged_texts)
     except EmbeddingError:
         # Without an embedding only the phrases count.
-        found = [suspicion.speaks_to_model(text) for text in judged_texts]
+        found = [detection.speaks_to_model(text) for text in judged_texts]
     return [*found, *[None] * (len(texts) - len(found))]
 
 
@@ -56,7 +56,7 @@ def judged(role: str, content: str) -> bool:
     try:
         return _cached(shown)
     except EmbeddingError:
-        return suspicion.speaks_to_model(shown)
+        return detection.speaks_to_model(shown)
 
 
 def parted(text: str, *, is_own: bool = False) -> tuple[str, str]:
@@ -65,7 +65,7 @@ def parted(text: str, *, is_own: bool = False) -> tuple[str, str]:
     `is_own`: a person's turn. If it has a phrase that speaks to a model they may have pasted it, and the rest with it.
     """
     said = [text[start:end] for start, end in sentences.spans(text)]
-    is_own = is_own and not suspicion.speaks_to_model(text)
+    is_own = is_own and not detection.speaks_to_model(text)
     kept: list[str] = []
     orders: list[str] = []
     for one, speaks in zip(said, meaning.each_speaks(said, is_own=is_own), strict=True):
@@ -98,10 +98,10 @@ def _flagged(texts: Sequence[str]) -> list[bool]:
 
 def _has_claim(text: str) -> bool:
     """Whether it has a phrase that is no advice. Errors: EmbeddingError."""
-    if not suspicion.speaks_to_model(text):
+    if not detection.speaks_to_model(text):
         return False
-    plain = dict.fromkeys(suspicion.claimed(_CODE.sub(" ", text)))
-    in_code = dict.fromkeys(suspicion.claimed(text)).keys() - plain.keys()
+    plain = dict.fromkeys(detection.claimed(_CODE.sub(" ", text)))
+    in_code = dict.fromkeys(detection.claimed(text)).keys() - plain.keys()
     # More than any advice has.
     if len(plain) + len(in_code) > _MOST_CLAIMS:
         return True
@@ -112,7 +112,7 @@ def _speaks_by_phrase(text: str) -> bool:
     try:
         return _has_claim(text)
     except EmbeddingError:
-        return suspicion.speaks_to_model(text)
+        return detection.speaks_to_model(text)
 
 
 def _is_certain(claim: FoundClaim) -> bool:

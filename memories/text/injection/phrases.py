@@ -143,7 +143,7 @@ class _Reader:
         return re.compile("|".join(map(self.pattern, phrases))) if phrases else None
 
     def pattern(self, phrase: str) -> str:
-        """The phrase as a regular expression over normalized sentences (suspicion.normalized)."""
+        """The phrase as a regular expression over normalized sentences (detection.normalized)."""
         written, is_first = "", True
         for found in _PART.finditer(phrase):
             part, is_first = self._part(found, phrase, is_first=is_first)

@@ -60,7 +60,7 @@ from memories.exceptions import (
 )
 from memories.files import paths, texts
 from memories.files.globs import InvalidPattern
-from memories.files.reading import Entry, Match, Shelf
+from memories.files.reading import Entry, FileTree, Match
 from memories.models import Encoding, EndUser, FileVersion, MemoryFile, Scope
 
 _BOOLEAN = {False: "false", True: "true"}
@@ -69,15 +69,15 @@ _BOOLEAN = {False: "false", True: "true"}
 class FileEndpoint(Endpoint):
     """What the views of files share."""
 
-    def shelf(self, given: dict[str, Any]) -> Shelf:
+    def tree(self, given: dict[str, Any]) -> FileTree:
         """The files that are read; of a restricted person none."""
         person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
-        return self._shelf(person, given)
+        return self._tree(person, given)
 
-    def shelf_of_one(self, given: dict[str, Any]) -> Shelf:
+    def tree_of_one(self, given: dict[str, Any]) -> FileTree:
         """The same for the content of one file. Errors: PersonRestricted."""
         person = lookups.find_person(tenant=self.tenant, user_id=given["user_id"])
-        return self._shelf(lookups.require_unrestricted(person) if person else None, given)
+        return self._tree(lookups.require_unrestricted(person) if person else None, given)
 
     def writing(self, given: dict[str, Any]) -> dict[str, Any]:
         """Arguments of the verbs that make files. Errors: PersonRestricted, Erased."""
@@ -89,7 +89,7 @@ class FileEndpoint(Endpoint):
         person = lookups.find_person(tenant=self.tenant, user_id=given["user_id"])
         if person is None:
             # The first file is read of anybody, and can be edited.
-            if self._shelf(None, given).file(given["path"]) is None:
+            if self._tree(None, given).file(given["path"]) is None:
                 raise FileNotFound
             return self.writing(given)
         return self._changing(lookups.require_unrestricted(person), given)
@@ -103,8 +103,8 @@ class FileEndpoint(Endpoint):
         }
         return Response(shown, status=status, headers={"ETag": f'"{written.file.version}"'})
 
-    def _shelf(self, person: EndUser | None, given: dict[str, Any]) -> Shelf:
-        return Shelf(self.tenant, person, given.get("agent_id") or "", self.now)
+    def _tree(self, person: EndUser | None, given: dict[str, Any]) -> FileTree:
+        return FileTree(self.tenant, person, given.get("agent_id") or "", self.now)
 
     def _changing(self, person: EndUser, given: dict[str, Any]) -> dict[str, Any]:
         self.subjects.add(person.pk)
@@ -125,7 +125,7 @@ class FilesView(FileEndpoint):
     )
     def get(self, request: Request) -> HttpResponse:
         given = self.query(FilesQuery)
-        entries = self.shelf(given).list_folder(given["path"])
+        entries = self.tree(given).list_folder(given["path"])
         return _written(map(_entry, entries), next=None, previous=None)
 
     @operation(
@@ -164,7 +164,7 @@ class FileContentView(FileEndpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(ContentQuery)
-        file = self.shelf_of_one(given).file(given["path"])
+        file = self.tree_of_one(given).file(given["path"])
         if file is None:
             raise FileNotFound
         blank = not file.content.strip()
@@ -248,7 +248,7 @@ class FileGlobView(FileEndpoint):
     def post(self, request: Request) -> HttpResponse:
         given = self.body(GlobSerializer)
         try:
-            found = self.shelf(given).glob(given["pattern"], path=given["path"])
+            found = self.tree(given).glob(given["pattern"], path=given["path"])
         except InvalidPattern as error:
             raise InvalidInput.at("/pattern", str(error), code="invalid_pattern") from error
         return _written(map(_entry, found.entries), truncated=found.truncated)
@@ -267,7 +267,7 @@ class FileGrepView(FileEndpoint):
     def post(self, request: Request) -> HttpResponse:
         given = self.body(GrepSerializer)
         try:
-            found = self.shelf(given).grep(
+            found = self.tree(given).grep(
                 given["pattern"], path=given["path"], glob=given.get("glob") or "", most=given.get("max_count")
             )
         except InvalidPattern as error:
@@ -305,9 +305,9 @@ class FileDownloadView(FileEndpoint):
     )
     def post(self, request: Request) -> Response:
         given = self.body(DownloadSerializer)
-        shelf = self.shelf(given)
-        files = shelf.files([path for path in given["paths"] if paths.fault_of_file(path) is None])
-        return Response({"results": [_downloaded(path, files.get(path), shelf) for path in given["paths"]]})
+        tree = self.tree(given)
+        files = tree.files([path for path in given["paths"] if paths.fault_of_file(path) is None])
+        return Response({"results": [_downloaded(path, files.get(path), tree) for path in given["paths"]]})
 
 
 class FileHistoryView(FileEndpoint):
@@ -323,9 +323,9 @@ class FileHistoryView(FileEndpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(FileHistoryQuery)
-        shelf = self.shelf_of_one(given)
-        row = shelf.rows.filter(path=given["path"]).first()
-        if row is None and shelf.file(given["path"]) is None:
+        tree = self.tree_of_one(given)
+        row = tree.rows.filter(path=given["path"]).first()
+        if row is None and tree.file(given["path"]) is None:
             raise FileNotFound
         versions = FileVersion.objects.filter(file=row) if row else FileVersion.objects.none()
         return self.listed(versions, FileVersionSerializer, given=given, ordering=["-version"])
@@ -414,11 +414,11 @@ def _content_of(one: dict[str, Any]) -> NewContent:
     return NewContent.of(data, base64.b64encode(data).decode("ascii"))
 
 
-def _downloaded(path: str, file: MemoryFile | None, shelf: Shelf) -> dict[str, Any]:
+def _downloaded(path: str, file: MemoryFile | None, tree: FileTree) -> dict[str, Any]:
     nothing = dict.fromkeys(("content", "encoding", "version", "created_at", "modified_at"))
     if file is not None:
         shown = {"content": file.content, "encoding": file.encoding, "version": file.version}
         return {"path": path, **shown, "created_at": file.created_at, "modified_at": file.updated_at, "error": None}
-    if path and paths.fault_of_folder(path) is None and shelf.is_folder(path):
+    if path and paths.fault_of_folder(path) is None and tree.is_folder(path):
         return {"path": path, **nothing, "error": "is_directory"}
     return {"path": path, **nothing, "error": "invalid_path" if paths.fault_of_file(path) else "file_not_found"}

@@ -36,8 +36,8 @@ def lock_for_undo(done: ChangeSet) -> None:
 
 def may_undo_person_merge(merge: ChangeSet) -> bool:
     """Whether it is not undone, and the last one of its survivor: merges are undone from the last to the first."""
-    standing = ChangeSet.objects.filter(undone_at=None).exclude(merged=None)
-    since = standing.filter(Q(end_user=merge.end_user_id, pk__gt=merge.pk) | Q(merged=merge.end_user_id))
+    not_undone = ChangeSet.objects.filter(undone_at=None).exclude(merged=None)
+    since = not_undone.filter(Q(end_user=merge.end_user_id, pk__gt=merge.pk) | Q(merged=merge.end_user_id))
     return merge.undone_at is None and not since.exists()
 
 

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
+from memories.text.injection import detection, unmasking
 from memories.text.injection import phrases as suspicious_phrases
-from memories.text.injection import suspicion, unmasking
 
 TABLES = Path(__file__).parents[1] / "tables"
 LANGUAGES = {"en", "zh", "es", "de", "fr", "pt", "ja", "ru"}
@@ -37,13 +37,13 @@ def test_the_tables_are_large_and_of_all_languages() -> None:
 
 @pytest.mark.parametrize(("half", "most_missed"), [("looked at", 0), ("held out", 2)])
 def test_attacks_are_flagged(half: str, most_missed: int) -> None:
-    missed = [text for _, text in ATTACKS[HALVES[half]] if suspicion.INSTRUCTIONS not in suspicion.flags(text, "", "")]
+    missed = [text for _, text in ATTACKS[HALVES[half]] if detection.INSTRUCTIONS not in detection.flags(text, "", "")]
     assert len(missed) <= most_missed, missed
 
 
 @pytest.mark.parametrize("half", HALVES)
 def test_wishes_are_not(half: str) -> None:
-    held = [(text, suspicion.claims(text)) for _, text in WISHES[HALVES[half]] if suspicion.speaks_to_model(text)]
+    held = [(text, detection.claims(text)) for _, text in WISHES[HALVES[half]] if detection.speaks_to_model(text)]
     assert held == []
 
 
@@ -51,7 +51,7 @@ def test_wishes_are_not(half: str) -> None:
 def test_later_rounds(name: str, is_attack: bool) -> None:
     texts = [line for line in (TABLES / name).read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert len(texts) >= 90
-    assert [text for text in texts if suspicion.speaks_to_model(text) != is_attack] == []
+    assert [text for text in texts if detection.speaks_to_model(text) != is_attack] == []
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_later_rounds(name: str, is_attack: bool) -> None:
     ],
 )
 def test_what_is_claimed(text: str, claim: str) -> None:
-    assert claim in suspicion.claims(text)
+    assert claim in detection.claims(text)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_is_claimed(text: str, claim: str) -> None:
     ],
 )
 def test_however_it_is_dressed(dressed: str) -> None:
-    assert suspicion.speaks_to_model(dressed)
+    assert detection.speaks_to_model(dressed)
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,14 @@ def test_however_it_is_dressed(dressed: str) -> None:
     ],
 )
 def test_dress_alone_is_nothing(text: str) -> None:
-    assert not suspicion.speaks_to_model(text)
+    assert not detection.speaks_to_model(text)
 
 
 def test_the_ends_of_a_long_text_are_read() -> None:
     filler = "The weather was fine that day. " * 5_000
-    assert suspicion.speaks_to_model(f"{filler}{ATTACK}")
-    assert suspicion.speaks_to_model(f"{ATTACK}. {filler}")
-    assert not suspicion.speaks_to_model(filler)
+    assert detection.speaks_to_model(f"{filler}{ATTACK}")
+    assert detection.speaks_to_model(f"{ATTACK}. {filler}")
+    assert not detection.speaks_to_model(filler)
 
 
 class TestTime:
@@ -148,7 +148,7 @@ class TestTime:
         sizes = [sum(map(len, unmasking.readings(piece * count))) for count in (2_000, 200_000)]
         assert sizes[0] < 8 * len(piece) * 2_000
         assert sizes[1] < 8 * unmasking.LONGEST
-        pieces = suspicion.normalized(unmasking.fold((piece * 200_000)[: unmasking.LONGEST]))
+        pieces = detection.normalized(unmasking.fold((piece * 200_000)[: unmasking.LONGEST]))
         assert max(map(len, pieces), default=0) <= 600
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from memories.extraction import consolidation
 from memories.models import EndUser, Fact, ProfileSection
-from memories.text.injection import suspicion
+from memories.text.injection import detection
 from tests import factories
 from tests.factories import NOW
 from tests.model import Model, candidate
@@ -35,9 +35,9 @@ SAID = [
     ],
 )
 def test_flags(text: str, expected: tuple[str, ...]) -> None:
-    assert suspicion.flags(text, "", "") == expected
-    assert suspicion.flags("", text, "") == expected
-    assert suspicion.flags("", "", text) == expected
+    assert detection.flags(text, "", "") == expected
+    assert detection.flags("", text, "") == expected
+    assert detection.flags("", "", text) == expected
 
 
 @pytest.fixture
