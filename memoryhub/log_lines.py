@@ -1,10 +1,12 @@
 """Lines of the hub's log, as text or as JSON. Of errors they have place and type, never the message.
 
 The message of an error may quote a person. PostgreSQL quotes the values of a duplicate key, and parsers their input.
+Tokens of one-time links are masked.
 """
 
 import json
 import logging
+import re
 import traceback
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -15,6 +17,21 @@ from memories.telemetry import log_fields
 
 Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 LEFT_OUT = "(its message is left out)"
+_LINK = re.compile(r"(/exports/)[^/\s?\"']+")
+
+
+def masked(text: str) -> str:
+    """The text without the token of a one-time link."""
+    return _LINK.sub(r"\1…", text)
+
+
+class Masked(logging.Filter):
+    """Masks Django's lines about failed requests, which quote their paths."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(masked(one) if isinstance(one, str) else one for one in record.args)
+        return True
 
 
 class DiscreetFormatter(logging.Formatter):

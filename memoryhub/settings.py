@@ -389,7 +389,7 @@ LOGGING = {
             "style": "{",
         },
     },
-    "filters": {"masked": {"()": "memories.api.masks.Masked"}},
+    "filters": {"masked": {"()": "memoryhub.log_lines.Masked"}},
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": MEMORYHUB_LOG_FORMAT, "filters": ["masked"]}
     },

@@ -13,11 +13,11 @@ from django.utils.module_loading import import_string
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
-from memories.api.masks import masked
 from memories.telemetry.log_fields import ANSWERED_ID, ANSWERED_TENANT
 from memories.web.connection import ConnectionLimits
 from memories.web.front import Beside
 from memories.web.worker import LoopWorker
+from memoryhub.log_lines import masked
 
 # Requests wait for the database most of the time: hence threads. A second process uses a second core.
 # 4 × 8 threads hold at most 32 of the server's 100 connections.

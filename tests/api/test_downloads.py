@@ -9,11 +9,11 @@ from django.conf import settings
 from django.test import Client
 from django.utils import timezone
 
-from memories.api.masks import Masked, masked
 from memories.audit import Actor
 from memories.models import ActorKind, PrivacyExport
 from memories.privacy.exports import downloads
 from memories.web.server import QuietLogger
+from memoryhub.log_lines import Masked, masked
 from tests import factories
 
 pytestmark = pytest.mark.django_db
