@@ -1,8 +1,11 @@
 """Registration with Django: the app itself, and the admin with our own site."""
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.contrib.admin.apps import AdminConfig
 from django.utils.translation import gettext_lazy as _
+
+from memories.db import tenancy
 
 
 class MemoriesConfig(AppConfig):
@@ -12,6 +15,9 @@ class MemoriesConfig(AppConfig):
 
     def ready(self) -> None:
         from memories import checks  # noqa: F401, PLC0415  (registers the system checks)
+
+        if settings.COMMANDS_SERVE:
+            tenancy.as_a_sweeper()
 
 
 class HubAdminConfig(AdminConfig):

@@ -196,16 +196,17 @@ RUNTIME_ROLE = (
 )
 # Off, or policies of the database show each request its tenant's rows alone. "prepared": they are there and wait.
 MEMORYHUB_ROW_SECURITY = env.choice("MEMORYHUB_ROW_SECURITY", "off", ("off", "prepared", "on"))
+# Where the owner is not named this is a host of web and worker: its commands have their role, too.
+COMMANDS_SERVE = MEMORYHUB_ROW_SECURITY != "off" and RUNTIME_ROLE is None and not roles.serves()
 if MEMORYHUB_ROW_SECURITY != "off":
-    if RUNTIME_ROLE is None:
+    if not RUNTIME.get("user"):
         raise ImproperlyConfigured(
-            "MEMORYHUB_ROW_SECURITY needs two roles, as policies do not bind the owner of tables: set DATABASE_URL to "
-            "the role of web and worker and MEMORYHUB_OWNER_URL to the owner, or unset it."
+            "MEMORYHUB_ROW_SECURITY needs the name of the role of web and worker in DATABASE_URL, or unset it."
         )
-    # Processes that serve tell the server the tenancy of their statements (memories/db/tenancy.py).
-    for database in (SERVING_DATABASE, SERVING_DIRECT_DATABASE):
-        if database:
-            database["TENANCY_ROLE"] = RUNTIME_ROLE[0]
+    # Who has that role tells the server the tenancy of its statements (memories/db/tenancy.py).
+    told = [SERVING_DATABASE, SERVING_DIRECT_DATABASE, DATABASES["default"] if COMMANDS_SERVE else None]
+    for database in filter(None, told):
+        database["TENANCY_ROLE"] = RUNTIME["user"]
 # For answers that are not pages: browsers run and frame nothing. memories/admin/site/csp.py has those of pages.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

@@ -189,18 +189,20 @@ def tenancy_of_its_own() -> Iterator[None]:
 
 
 @pytest.fixture
-def least_role(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def least_role(transactional_db: None) -> Iterator[None]:
     """The test works as web and worker do, in all of its threads: as the role that may read and write rows alone.
 
     Behind row level security it reaches what the worker does, where nobody has said how far.
     """
-    monkeypatch.setattr(tenancy, "_of_process", tenancy.EVERYTHING)
     given = {name: connection.settings_dict[name] for name in ("USER", "PASSWORD")}
     user, password = runtime_role()
     connections.close_all()
     # Of all threads: the one dictionary of the alias.
     connection.settings_dict.update(USER=user, PASSWORD=password)
-    yield
+    with pytest.MonkeyPatch.context() as patched:
+        # Ends before the tables are emptied, by their owner.
+        patched.setattr(tenancy, "_of_process", tenancy.EVERYTHING)
+        yield
     connections.close_all()
     connection.settings_dict.update(given)
 

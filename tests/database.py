@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from memories.management import policies
 from memoryhub.database.tenancy import SentTenancy
 
 T = TypeVar("T")
@@ -46,12 +47,43 @@ def runtime_role() -> tuple[str, str]:
 @contextmanager
 def walled(role: str | None = None) -> Iterator[None]:
     """This connection tells the server the tenancy of its statements, as those of web and worker with row security."""
+    with _sending(SentTenancy(role or runtime_role()[0])):
+        yield
+
+
+@contextmanager
+def unwalled() -> Iterator[None]:
+    """This connection tells the server no tenancy."""
+    with _sending(None):
+        yield
+
+
+@contextmanager
+def _sending(sent: SentTenancy | None) -> Iterator[None]:
     before = connection.sent  # type: ignore[attr-defined]  # of our backend
-    connection.sent = SentTenancy(role or runtime_role()[0])  # type: ignore[attr-defined]
+    connection.sent = sent  # type: ignore[attr-defined]
     try:
         yield
     finally:
         connection.sent = before  # type: ignore[attr-defined]
+
+
+@contextmanager
+def enforced() -> Iterator[None]:
+    """The test's database is behind policies, for everybody but the owner, in a test with transactions of its own."""
+    role, _ = runtime_role()
+    before = policies.held()["memories_fact"].is_enforced
+    policies.give(role, enforced=True)
+    # Of connections that other threads make.
+    said = connection.settings_dict.get("TENANCY_ROLE", "")
+    connection.settings_dict["TENANCY_ROLE"] = role
+    try:
+        with walled():
+            yield
+    finally:
+        connection.settings_dict["TENANCY_ROLE"] = said
+        if not before:
+            policies.lift()
 
 
 @contextmanager

@@ -1,5 +1,7 @@
-"""The real stages, from a posted turn to the proof of its erasure, as the role that web and worker have."""
+"""The real stages, from a posted turn to the proof of its erasure, as the role that web and worker have: with row level
+security and without it."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -34,11 +36,24 @@ from memories.privacy.trail import sealing
 from memories.retrieval import recalls
 from tests import factories
 from tests.api.client import HubClient
+from tests.database import enforced
 from tests.factories import COMMAND
 from tests.faults.workers import wait_until
 from tests.model import Model, candidate
+from tests.settings import ROW_SECURITY
 
-pytestmark = pytest.mark.usefixtures("least_role")
+pytestmark = pytest.mark.usefixtures("wall", "least_role")
+
+
+@pytest.fixture(params=["on"] if ROW_SECURITY == "on" else ["off", "on"])
+def wall(request: pytest.FixtureRequest, transactional_db: None) -> Iterator[str]:
+    """Whether policies show the test's statements nothing but what they are said to be for."""
+    mode: str = request.param
+    if mode == "off":
+        yield mode
+        return
+    with enforced():
+        yield mode
 
 
 @pytest.fixture(autouse=True)
@@ -79,10 +94,13 @@ def hub() -> HubClient:
     return HubClient(factories.api_key(factories.tenant(keep_audit_days=90, keep_turns_days=30))[1])
 
 
-def test_it_is_the_least_role_that_is_tested() -> None:
+def test_it_is_the_least_role_that_is_tested(wall: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT current_user, current_setting('is_superuser')")
-        assert cursor.fetchone() == ("memoryhub_runtime", "off")
+        cursor.execute(
+            "SELECT session_user, current_user, current_setting('is_superuser'), row_security_active('memories_turn')"
+        )
+        role = "memoryhub_runtime"
+        assert cursor.fetchone() == (role, role if wall == "off" else f"{role}_all", "off", wall == "on")
 
 
 def test_a_conversation_is_remembered_recalled_and_told(model: Model, hub: HubClient) -> None:

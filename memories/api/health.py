@@ -17,7 +17,7 @@ from memories.db import tenancy
 from memories.embedding import spaces
 from memories.exceptions import MemoryHubError
 from memories.llm import embeddings
-from memories.models import AuditEvent, WorkerHeartbeat, WorkerKind
+from memories.models import AuditEvent, Tenant, WorkerHeartbeat, WorkerKind
 from memories.queue import backlog
 
 HEARTBEAT = timedelta(seconds=15)
@@ -28,6 +28,14 @@ OWNING = (
     "migrate."
 )
 RIGHTLESS = "The role of DATABASE_URL has no rights on the tables: run manage.py migrate with MEMORYHUB_OWNER_URL."
+UNSAID = (
+    "Policies show the role of DATABASE_URL nothing, as MEMORYHUB_ROW_SECURITY is off here: set it to on and start "
+    "again, or run manage.py migrate with off and MEMORYHUB_OWNER_URL."
+)
+_POLICIES = """
+    SELECT coalesce(row_security_active(to_regclass(%s)::oid), false),
+        (SELECT count(*) FROM pg_roles r WHERE r.rolname = ANY(%s) AND pg_has_role(r.oid, 'SET'))
+"""
 _OWNS = "SELECT 1 FROM pg_class WHERE oid = to_regclass(%s) AND pg_has_role(relowner, 'MEMBER')"
 
 
@@ -49,7 +57,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     try:
         with tenancy.everything():
             checks = _checks()
-        embedding = {} if checks["migrations"] else _embedding()
+        embedding = _embedding() if checks.get("migrations") == "" else {}
         note = note_of_roles()
     except (OperationalError, InterfaceError):
         checks = {"database": "The database cannot be reached."}
@@ -67,11 +75,27 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 def _checks() -> dict[str, str]:
     """Name of each check → why it fails, or "". The later checks need the tables."""
+    if reason := _row_security():
+        # Nothing else can be asked.
+        return {"database": "", "row security": reason}
     checks = {"database": "", "vector": _vector(), "migrations": lacking_migrations()}
     if not checks["migrations"]:
         checks |= {"worker": _worker(WorkerKind.CLUSTER), "queue": _queue()}
         checks["embedding"] = _worker(WorkerKind.EMBEDDER)
     return checks
+
+
+def _row_security() -> str:
+    """Why the policies show this process nothing, whoever asks, or ""."""
+    # Of this hub's database backend. None: this process says nothing.
+    sent = connection.sent  # type: ignore[attr-defined]
+    others = sent.others if sent else []
+    with tenancy.alone(), connection.cursor() as cursor:
+        cursor.execute(_POLICIES, [Tenant._meta.db_table, others])
+        is_bound, takes = cursor.fetchone()
+    if takes < len(others):
+        return tenancy.ROLES_LACKING
+    return UNSAID if is_bound and not sent else ""
 
 
 def _vector() -> str:

@@ -13,6 +13,10 @@ from contextvars import ContextVar
 from enum import StrEnum
 from typing import NamedTuple
 
+ROLES_LACKING = (
+    "Row level security is on, and the role of DATABASE_URL cannot take the roles of the policies: run manage.py "
+    "migrate with MEMORYHUB_OWNER_URL and the same MEMORYHUB_ROW_SECURITY."
+)
 # Of a block of statements, or of a function that it decorates.
 Block = _GeneratorContextManager[None]
 

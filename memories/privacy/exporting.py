@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone, translation
 
+from memories.db import tenancy
 from memories.exceptions import LeaseLost
 from memories.models import CaseState, CaseType, EndUser, ExportState, PrivacyCase, PrivacyExport
 from memories.privacy.case_leases import ClaimedCase, fail, finish
@@ -66,7 +67,9 @@ def _make(work: ClaimedCase, person: EndUser) -> bool:
 def _snapshot() -> Iterator[datetime]:
     """All reads of the block see one moment; yields it, by the database's clock."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        # The first statement, or it fails: it has no tenancy, which would be another one before it.
+        with tenancy.alone():
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT CURRENT_TIMESTAMP")
         yield cursor.fetchall()[0][0]
 

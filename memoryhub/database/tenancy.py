@@ -16,6 +16,7 @@ from psycopg.generators import fetch_many, send
 from psycopg.pq import ExecStatus, TransactionStatus
 
 from memories.db import tenancy
+from memories.db.tenancy import Policies
 
 _SET = b"SELECT set_config('role', $1, true), set_config('memoryhub.tenants', $2, true)"
 # What the server knows by the login: no role was taken, and no tenant named.
@@ -29,7 +30,12 @@ class SentTenancy:
 
     def __init__(self, role: str) -> None:
         self._role = role
+        # What the login must be able to take.
+        self.others = [self.role_of(wall) for wall in Policies if wall is not Policies.ONE]
         self.forget()
+
+    def role_of(self, policies: Policies) -> str:
+        return f"{self._role}{policies}"
 
     def forget(self) -> None:
         """A transaction begins, or has ended."""
@@ -56,7 +62,7 @@ class SentTenancy:
         wanted = tenancy.current()
         if wanted is None:
             return _LOGIN
-        return f"{self._role}{wanted.policies}".encode(), wanted.tenants.encode()
+        return self.role_of(wanted.policies).encode(), wanted.tenants.encode()
 
 
 # Any: most of what it needs of psycopg's cursors has no stubs.
@@ -82,10 +88,14 @@ class TenancyCursor(_Plain):  # type: ignore[misc]
         prep, name = self._get_prepared(pgq, prepare)
         # Until the server has answered.
         sent.doubt()
-        *before, results = yield from self._piped(lacking, pgq, prep, name, binary=binary)
-        for result in (result for several in before for result in several):
-            if result.status == ExecStatus.FATAL_ERROR:
-                raise errors.error_from_result(result, encoding=self._encoding)
+        told, *preparation, results = yield from self._piped(lacking, pgq, prep, name, binary=binary)
+        try:
+            self._require(told)
+        except (errors.InvalidParameterValue, errors.InsufficientPrivilege) as error:
+            # Nothing that the statement could help, and a migration mends it: as if the database were away.
+            raise errors.OperationalError(tenancy.ROLES_LACKING) from error
+        for several in preparation:
+            self._require(several)
         key = self._conn._prepared.maybe_add_to_cache(pgq, prep, name)
         if key is not None:
             self._conn._prepared.validate(key, prep, name, results)
@@ -119,6 +129,11 @@ class TenancyCursor(_Plain):  # type: ignore[misc]
             # A connection that broke cannot, and is not used again.
             with suppress(errors.OperationalError):
                 connection.exit_pipeline_mode()
+
+    def _require(self, results: list[Any]) -> None:
+        for result in results:
+            if result.status == ExecStatus.FATAL_ERROR:
+                raise errors.error_from_result(result, encoding=self._encoding)
 
     def copy(self, statement: Query, params: Params | None = None, **named: Any) -> Any:
         """COPY cannot be in a pipeline. Errors: NotSupportedError outside a transaction."""

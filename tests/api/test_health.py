@@ -12,10 +12,12 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from memories.api import health
-from memories.management import grants
+from memories.db import tenancy
+from memories.management import grants, policies
 from memories.models import EmbeddingSpace, SessionQueue, WorkerHeartbeat, WorkerKind
 from tests import factories
-from tests.database import runtime_role
+from tests.api.client import HubClient
+from tests.database import runtime_role, unwalled, walled
 
 
 @pytest.fixture(autouse=True)
@@ -121,18 +123,18 @@ def test_a_database_that_is_gone_is_503(monkeypatch: pytest.MonkeyPatch) -> None
     def fail() -> str:
         raise OperationalError("no route to 10.0.0.7")
 
-    monkeypatch.setattr(health, "_vector", fail)
+    monkeypatch.setattr(health, "_row_security", fail)
     status, document = ready()
     assert (status, document["checks"]) == (503, {"database": "The database cannot be reached."})
     assert "10.0.0.7" not in str(document)
 
 
 @pytest.mark.usefixtures("worker")
-def test_costs_seven_queries_once_the_migrations_are_known(
+def test_costs_eight_queries_once_the_migrations_are_known(
     with_model: None, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     ready()
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         ready()
 
 
@@ -152,9 +154,35 @@ class TestRoles:
 
     def test_the_least_role_is_not(self) -> None:
         with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL ROLE memoryhub_runtime")
+            cursor.execute("SET LOCAL SESSION AUTHORIZATION memoryhub_runtime")
         status, told = ready()
         assert (status, told["reasons"], told.get("note")) == (200, [], None)
+
+
+@pytest.mark.usefixtures("worker")
+class TestRowSecurity:
+    """What the web server says of policies that would show it nothing."""
+
+    def test_roles_that_are_missing_are_named_and_nothing_else_fails_worse(self) -> None:
+        _, key = factories.api_key(factories.tenant())
+        policies.give(runtime_role()[0], enforced=True)
+        with walled():
+            assert ready()[0] == 200
+        with walled("nobody_there"):
+            status, told = ready()
+            assert (status, told["reasons"]) == (503, [tenancy.ROLES_LACKING])
+            assert told["checks"] == {"database": "ok", "row security": tenancy.ROLES_LACKING}
+            answer = HubClient(key).get("/facts?user_id=anna")
+        assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+
+    def test_a_server_that_says_nothing_is_shown_nothing(self) -> None:
+        policies.give(runtime_role()[0], enforced=True)
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL SESSION AUTHORIZATION memoryhub_runtime")
+        with unwalled():
+            assert ready()[1]["reasons"] == [health.UNSAID]
+        with walled():
+            assert ready()[0] == 200
 
 
 @pytest.mark.django_db(transaction=True)

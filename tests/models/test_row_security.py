@@ -1,11 +1,16 @@
 """The second wall: what a statement forgets to ask, the database does not show."""
 
+import os
 import re
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
 from django.db import DataError, ProgrammingError, connection, transaction
 from django.http import HttpRequest
 from django.test import RequestFactory
@@ -18,8 +23,9 @@ from memories.api.tenancy import TenancyMiddleware
 from memories.db import tenancy
 from memories.management import policies
 from memories.models import EndUser, Fact, Scope, Tenant
+from memoryhub import roles
 from tests import factories
-from tests.database import runtime_role, walled
+from tests.database import enforced, runtime_role, walled
 
 pytestmark = pytest.mark.django_db
 
@@ -165,20 +171,17 @@ RAW = "SELECT count(*), pg_backend_pid() FROM memories_fact"
 
 
 @pytest.fixture
-def enforced(transactional_db: None) -> Iterator[None]:
-    """The test's database is behind policies, for everybody but the owner."""
-    before = policies.held()["memories_fact"].is_enforced
-    policies.give(runtime_role()[0], enforced=True)
-    with walled():
+def everywhere(transactional_db: None) -> Iterator[None]:
+    with enforced():
         yield
-    if not before:
-        policies.lift()
 
 
 @pytest.fixture
-def web(enforced: None, least_role: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def web(everywhere: None, least_role: None) -> Iterator[None]:
     """The test works as the web server does."""
-    monkeypatch.setattr(tenancy, "_of_process", None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tenancy, "_of_process", None)
+        yield
 
 
 def ask(view: type[Endpoint], plaintext: str = "") -> dict[str, Any]:
@@ -223,7 +226,32 @@ def test_requests_on_one_connection_of_the_server_see_their_tenants_alone(web: N
     assert rows("SELECT current_user::text, current_setting('memoryhub.tenants', true)") == [(runtime_role()[0], "")]
 
 
-def test_the_role_cannot_pass_the_wall_and_the_check_would_see_it(enforced: None) -> None:
+def test_a_host_that_does_not_know_the_owner_is_bounded_by_its_own_role(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in containers: the owner is told to the migration alone. Commands there see all, by the role for that."""
+    script = "from memoryhub import settings; print(settings.DATABASES['default']['TENANCY_ROLE'])"
+    given = {name: value for name, value in os.environ.items() if not name.startswith("MEMORYHUB_")}
+    own = {"DATABASE_URL": "postgresql://web@server/hub", "MEMORYHUB_ROW_SECURITY": "on"}
+    for mark in ({}, {roles._MARK: "yes"}):
+        environ = given | own | mark | {"MEMORYHUB_HOME": str(settings.HOME)}
+        ended = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
+        assert ended.stdout.split() == ["web"]
+    monkeypatch.setattr(tenancy, "_of_process", None)
+    apps.get_app_config("memories").ready()
+    assert tenancy.current() is None
+    settings.COMMANDS_SERVE = True
+    apps.get_app_config("memories").ready()
+    assert tenancy.current() == tenancy.EVERYTHING
+
+
+def test_policies_need_an_owner_beside_the_role(settings: Any) -> None:
+    settings.MEMORYHUB_ROW_SECURITY, settings.RUNTIME_ROLE = "on", None
+    with pytest.raises(CommandError, match="needs two roles"):
+        call_command("migrate", verbosity=0)
+
+
+def test_the_role_cannot_pass_the_wall_and_the_check_would_see_it(everywhere: None) -> None:
     role, _ = runtime_role()
     assert policies.ways_round(role) == []
     with transaction.atomic():

@@ -15,6 +15,11 @@ class Command(migrate.Command):
     help = "Update the tables, then the rights of web and worker where they have a role of their own."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if settings.MEMORYHUB_ROW_SECURITY != "off" and not settings.RUNTIME_ROLE:
+            raise CommandError(
+                "MEMORYHUB_ROW_SECURITY needs two roles, as policies do not bind the owner of tables: set DATABASE_URL "
+                "to the role of web and worker and MEMORYHUB_OWNER_URL to the owner, or unset it."
+            )
         _require_whole_sets(options["database"])
         super().handle(*args, **options)
         if settings.RUNTIME_ROLE and not options["plan"] and options["database"] == DEFAULT_DB_ALIAS:
