@@ -164,8 +164,8 @@ class TestRowSecurity:
     """What the web server says of policies that would show it nothing."""
 
     def test_roles_that_are_missing_are_named_and_nothing_else_fails_worse(self) -> None:
-        _, key = factories.api_key(factories.tenant())
         policies.give(runtime_role()[0], enforced=True)
+        _, key = factories.api_key(factories.tenant())
         with walled():
             assert ready()[0] == 200
         with walled("nobody_there"):

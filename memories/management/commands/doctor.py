@@ -144,7 +144,7 @@ def row_security() -> str:
     lacking = sorted(tables.keys() - set(enforced))
     if lacking:
         raise Wrong(f"no policies are enforced on {', '.join(lacking[:3])} …: run manage.py migrate.")
-    role = settings.RUNTIME["user"]
+    role, _ = settings.RUNTIME_ROLE or (settings.RUNTIME["user"], "")
     passed = policies.ways_round(role)
     if passed:
         raise Wrong(f"policies do not bind {role}: it {', and '.join(passed)}.")
