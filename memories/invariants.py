@@ -1,5 +1,6 @@
 """What must be true of the stored data at every moment. Each invariant is a query that finds the rows that break it."""
 
+import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -9,13 +10,16 @@ from django.db import connection
 from django.db.models import Count, Exists, F, OuterRef, QuerySet
 
 from memories import conf
+from memories.db import tenancy
 from memories.models import EndUser, Episode, ExtractionRun, Fact, Role, StoreItem, Tenant, Turn, WorkingMemory
 from memories.models.folding import text_digest
 from memories.store import namespaces
 from memories.text.transcript import fed
+from memoryhub.database.placement import COLUMN, Placement, placements
 
 SHOWN_IDS = 20
 
+_TABLE = re.compile(r"\bmemories_\w+")
 _DISARMED = """
     SELECT q.session_id FROM memories_sessionqueue q
     WHERE q.due_at IS NULL AND q.parked_at IS NULL AND EXISTS (
@@ -72,10 +76,36 @@ def check() -> list[Broken]:
 
 
 def _check(invariant: Invariant) -> Broken | None:
-    found = iter(_selected(invariant.find) if isinstance(invariant.find, str) else invariant.find())
+    if connection.settings_dict["DISTRIBUTED"]:
+        found = iter(_everywhere(invariant))
+    else:
+        found = iter(_selected(invariant.find) if isinstance(invariant.find, str) else invariant.find())
     ids = tuple(islice(found, SHOWN_IDS))
     count = len(ids) + sum(1 for _ in found)
     return Broken(invariant.name, invariant.says, count, ids) if count else None
+
+
+def _everywhere(invariant: Invariant) -> Iterable[uuid.UUID]:
+    """On several nodes of one tenant after the other: a node has no rows of another node to join."""
+    found: dict[uuid.UUID, None] = {}
+    for tenant_id in list(Tenant.objects.order_by("pk").values_list("pk", flat=True)):
+        with tenancy.of_tenant(tenant_id):
+            query = invariant.find
+            broken = _selected(_of_tenant(query, tenant_id)) if isinstance(query, str) else query()
+            found |= dict.fromkeys(broken)
+    return found
+
+
+def _of_tenant(sql: str, tenant_id: uuid.UUID) -> str:
+    """The query of this tenant's rows alone: each table's name stands for those in it."""
+    parts = []
+    for table in sorted(set(_TABLE.findall(sql))):
+        if placements()[table] is Placement.DISTRIBUTED:
+            parts.append(f"{table} AS NOT MATERIALIZED (SELECT * FROM public.{table} WHERE {COLUMN} = '{tenant_id}')")  # noqa: S608
+        elif placements()[table] is Placement.LOCAL:
+            # Of the coordinator; the trail and its seals.
+            parts.append(f"{table} AS MATERIALIZED (SELECT * FROM public.{table} WHERE tenant_uuid = '{tenant_id}')")  # noqa: S608
+    return f"WITH {', '.join(parts)} {sql}"
 
 
 def _selected(sql: str) -> Iterator[uuid.UUID]:

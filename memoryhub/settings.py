@@ -188,6 +188,11 @@ OWNER, RUNTIME, DIRECT = _roles()
 SERVING_DATABASE = _database(RUNTIME, is_pooled=DIRECT is not None)
 SERVING_DIRECT_DATABASE = _database(DIRECT) if DIRECT else None
 DATABASES = {"default": SERVING_DATABASE if roles.serves() else _database(OWNER)}
+if DATABASES["default"]["DISTRIBUTED"] and (MEMORYHUB_BACKUP_NIGHTLY or MEMORYHUB_REWRITE_WINDOW):
+    raise ImproperlyConfigured(
+        "MEMORYHUB_BACKUP_NIGHTLY and MEMORYHUB_REWRITE_WINDOW see one server alone: unset them, and back up all nodes "
+        "(docs/distributed.md)."
+    )
 # What needs a session of its own goes past the pooler (memories/db/sessions.py). None: there is none on the way.
 DIRECT_DATABASE = SERVING_DIRECT_DATABASE if roles.serves() else None
 # Name and password of the role that migrations create for web and worker. None: no such role.

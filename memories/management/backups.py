@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 
 from memories.db import tenancy
 from memories.db.tenancy import Policies
-from memories.management import merged_migrations
+from memories.management import distributing, merged_migrations
 from memories.models import Backup, Operator, Tenant
 from memoryhub import embedded_postgres
 
@@ -54,8 +54,9 @@ END $$;
 def write(path: Path) -> int:
     """Write a backup of one snapshot to `path`: complete or not at all, mode 0600. Returns its size in bytes.
 
-    Errors: CommandError when the folder or the database refuses.
+    Errors: CommandError when the folder or the database refuses, or the rows are on several nodes.
     """
+    distributing.require_one_server("A dump would have no rows of tenants.")
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -77,8 +78,10 @@ def write(path: Path) -> int:
 def read(path: Path) -> None:
     """Replace all that the database holds by the backup, or change nothing when it fails.
 
-    Errors: CommandError when the file is no backup, is of a newer or too old a hub, or the database refuses.
+    Errors: CommandError when the file is no backup, is of a newer or too old a hub, the database refuses, or its rows
+    are on several nodes.
     """
+    distributing.require_one_server("Nothing was restored: a backup goes into one server.")
     if not path.is_file():
         raise CommandError(f"There is no file {path}.")
     _require_whole(path)

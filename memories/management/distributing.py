@@ -126,16 +126,34 @@ def distribute() -> dict[Placement, int]:
     for table in distributed:
         beside = "default" if table == distributed[0] else distributed[0]
         _run(f"SELECT create_distributed_table('{table}', '{COLUMN}', colocate_with => '{beside}')")
+    _remove_copied(list(moved))
     for reference in kept:
         if statement := reference.added(placed):
             _run(statement)
     return {kind: sum(other is kind for other in placed.values()) for kind in Placement}
 
 
+def _remove_copied(tables: list[str]) -> None:
+    """Citus leaves the rows on the coordinator's disk, too, where nothing deletes them. No key refers to any."""
+    for (table,) in _ask("SELECT t FROM unnest(%s::text[]) t WHERE pg_relation_size(t::regclass) > 0", tables):
+        _run(f"SELECT truncate_local_data_after_distributing_table('{table}')")
+
+
+def require_one_server(what: str) -> None:
+    """Refuse what would see the coordinator alone. Errors: CommandError."""
+    if connection.settings_dict["DISTRIBUTED"] or _is_distributed():
+        raise CommandError(f"{what} The tables are distributed over several nodes: see docs/distributed.md.")
+
+
+def _is_distributed() -> bool:
+    has_citus = _ask("SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL") == [(True,)]
+    return has_citus and bool(_ask("SELECT 1 FROM pg_dist_partition LIMIT 1"))
+
+
 def _require_cluster() -> None:
     if not _ask("SELECT 1 FROM pg_extension WHERE extname = 'citus'"):
         raise CommandError("The database has no extension citus: make the cluster first (docs/distributed.md).")
-    if _ask("SELECT 1 FROM pg_dist_partition LIMIT 1"):
+    if _is_distributed():
         raise CommandError("The tables are distributed already.")
 
 

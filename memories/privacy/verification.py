@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_noop
 
 from memories.context import context
@@ -111,8 +112,10 @@ def verify(case: PrivacyCase) -> Findings:
     if terms is None:
         return Findings(hits={"needles": 1})
     search = _TraceSearch(terms, case)
-    search.read_tables()
-    search.read_views()
+    with tables.servers() as servers:
+        for server in servers:
+            search.read_tables(server)
+            search.read_views(server)
     search.read_files()
     search.hits.update(_answers(terms, case.tenant, case.started_at or case.created_at))
     return search.findings()
@@ -133,8 +136,8 @@ class _TraceSearch:
         self.common: set[str] = set()
         self.undecided: list[TraceFinding] = []
 
-    def read_tables(self) -> None:
-        found, closed = tables.tables()
+    def read_tables(self, server: BaseDatabaseWrapper) -> None:
+        found, closed = tables.tables_on(server)
         self.read.skipped |= closed
         for table in found:
             self._read_table(table)
@@ -143,13 +146,10 @@ class _TraceSearch:
                 judged = verdict(pattern, owner, refers=column == "allowed_users")
                 self._count([TraceFinding(table.place(column), pattern, judged, owner)])
 
-    def read_views(self) -> None:
-        for name, columns, query in _VIEWS:
-            self._read_table(
-                SearchedTable("", name, tuple(Column(column, "", column) for column in columns), query=query)
-            )
-        shown = tuple(Column(column, "", column) for column in _SHOWN)
-        self._read_table(SearchedTable("", STATISTICS, shown, query=_STATISTICS))
+    def read_views(self, server: BaseDatabaseWrapper) -> None:
+        for name, columns, query in (*_VIEWS, (STATISTICS, _SHOWN, _STATISTICS)):
+            shown = tuple(Column(column, "", column) for column in columns)
+            self._read_table(SearchedTable("", name, shown, query=query, server=server))
 
     def _read_table(self, table: SearchedTable) -> None:
         self.read.tables += not table.query
@@ -159,7 +159,7 @@ class _TraceSearch:
             for line, wanted in self._lines_with_patterns(block, table.label):
                 row = table.row(line)
                 found = self.judge.look(table, row, [self.patterns[one] for one in wanted])
-                self._count(self._in_samples(found, row) if table.name == STATISTICS else found)
+                self._count(self._in_samples(found, row, table.server) if table.name == STATISTICS else found)
 
     def _lines_with_patterns(self, block: bytes, place: str) -> Iterator[tuple[bytes, set[int]]]:
         """The lines that may hold a trace, each with its patterns."""
@@ -173,9 +173,11 @@ class _TraceSearch:
             end = block.find(b"\n", start)
             yield block[start : end if end >= 0 else len(block)], wanted
 
-    def _in_samples(self, found: Iterable[TraceFinding], row: Row) -> Iterator[TraceFinding]:
+    def _in_samples(
+        self, found: Iterable[TraceFinding], row: Row, server: BaseDatabaseWrapper
+    ) -> Iterator[TraceFinding]:
         """The planner's samples of a column: the column decides, and whether others have the value."""
-        table = SearchedTable(row["schemaname"].decode(), row["tablename"].decode(), ())
+        table = tables.named(row["schemaname"].decode(), row["tablename"].decode(), server)
         place = table.place(row["attname"].decode())
         for one in found:
             also = one.pattern.kind is TraceKind.NAME and one.pattern.value in self.judge.also_named

@@ -1,12 +1,15 @@
 """Where tables lie on a cluster, and the SQL for one: on one server it does the same as Django's."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 
+from memories import invariants
 from memories.management.distributing import FUNCTIONS, OUTDATED_TRIGGER
 from memories.models import EndUser, Fact, Session, SessionQueue
 from memoryhub.database.distributed import of_tenant
@@ -33,6 +36,14 @@ def named() -> Iterator[None]:
 
 
 MODULE = "memoryhub.database.distributed"
+
+
+@pytest.fixture
+def several(named: None) -> Iterator[None]:
+    """As `named`, and the hub takes its tables for distributed."""
+    connection.settings_dict["DISTRIBUTED"] = True
+    yield
+    connection.settings_dict["DISTRIBUTED"] = False
 
 
 def test_each_table_of_a_tenant_is_distributed() -> None:
@@ -105,3 +116,21 @@ def test_joins_and_subqueries_stay_within_a_tenant(named: None) -> None:
     assert list(Session.objects.filter(end_user__in=with_facts)) == [said]
     with of_tenant(factories.tenant(slug="t2").pk):
         assert list(Session.objects.filter(end_user__in=with_facts)) == []
+
+
+def test_invariants_are_checked_of_one_tenant_after_the_other(several: None) -> None:
+    first, second = (factories.session(factories.end_user(factories.tenant(slug=slug))) for slug in ("t1", "t2"))
+    assert invariants.check() == []
+    Session.objects.filter(pk=second.pk).update(turn_count=9)
+    Session.objects.filter(pk=first.pk).update(turn_count=9)
+    found = {broken.name: set(broken.ids) for broken in invariants.check()}
+    assert found["turn_numbers"] == {first.pk, second.pk}
+
+
+def test_one_servers_commands_are_refused(several: None, tmp_path: Path) -> None:
+    for command in (["backup", "--to", str(tmp_path / "b")], ["restore", "--from", __file__, "--replace"]):
+        with pytest.raises(CommandError, match="several nodes"):
+            call_command(*command)
+    with pytest.raises(CommandError, match="several nodes"):
+        call_command("rewrite_tables", "--now")
+    assert list(tmp_path.iterdir()) == []

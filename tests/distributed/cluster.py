@@ -20,6 +20,7 @@ from memoryhub.embedded_postgres.programs import client_program
 from tests.ports import free_port
 
 USER, DATABASE = "memoryhub", "memoryhub"
+COORDINATOR = "coordinator"
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "shared_preload_libraries": "citus",
@@ -43,6 +44,8 @@ SETTINGS = {
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
 }
+# A statement that comes from the coordinator has its values in its text.
+OF_WORKERS = {"track_activities": "off"}
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
 
@@ -117,7 +120,7 @@ def running(programs: Path, folder: Path, *, workers: int, holds: bool = False, 
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         nodes = []
         for place in range(workers + 1):
-            node = Node("coordinator" if place == 0 else f"worker{place}", free_port())
+            node = Node(COORDINATOR if place == 0 else f"worker{place}", free_port())
             stack.enter_context(_serving(programs, folder / node.name, node, fast=fast))
             nodes.append(node)
         cluster = Cluster(nodes, holds)
@@ -161,7 +164,12 @@ def _serving(programs: Path, folder: Path, node: Node, *, fast: bool) -> Iterato
         "--no-sync",
     )
     run(programs / "postgres", "--single", "-D", data, "postgres", stdin=f"CREATE DATABASE {DATABASE};\n")
-    settings = SETTINGS | (FAST if fast else {}) | {"port": str(node.port), "unix_socket_directories": str(folder)}
+    settings = (
+        SETTINGS
+        | (OF_WORKERS if node.name != "coordinator" else {})
+        | (FAST if fast else {})
+        | {"port": str(node.port), "unix_socket_directories": str(folder)}
+    )
     with (data / "postgresql.conf").open("a") as file:
         file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
     run(programs / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "start")

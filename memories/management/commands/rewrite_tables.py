@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from memories.management import distributing
 from memories.privacy import rewriting
 from memories.privacy.rewriting import RewriteHours
 
@@ -40,6 +41,7 @@ class Command(BaseCommand):
         when.add_argument("--now", action="store_true", help="At once, for up to a day.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        distributing.require_one_server("The coordinator does not see who still reads on the nodes.")
         now = timezone.now()
         result = rewriting.rewrite(until=now + A_DAY if options["now"] else _end_of(options["window"], now))
         for table in result.done:

@@ -5,28 +5,33 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from django.db import connection
+from django.apps import apps
+from django.db import connection, models
 
 from memories.models import EndUser
 from memories.privacy.searching.tables import Row, SearchedTable
+from memoryhub.database.placement import COLUMN, Placement, placements
 
 PEOPLE = EndUser._meta.db_table
+# Of keys of two columns the one beside the tenant; on a cluster all between distributed tables are such.
 _KEYS = """
-SELECT c.relname, a.attname, f.relname, b.attname
-FROM pg_constraint k
-JOIN pg_class c ON c.oid = k.conrelid JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
-JOIN pg_class f ON f.oid = k.confrelid JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1]
-WHERE k.contype = 'f' AND array_length(k.conkey, 1) = 1
+SELECT c.relname, a.attname, f.relname, b.attname, bool_and(cardinality(k.conkey) = 2)
+FROM pg_constraint k CROSS JOIN unnest(k.conkey, k.confkey) AS pair (own, other)
+JOIN pg_class c ON c.oid = k.conrelid JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = pair.own
+JOIN pg_class f ON f.oid = k.confrelid JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = pair.other
+WHERE k.contype = 'f' AND (cardinality(k.conkey) = 1 OR (cardinality(k.conkey) = 2 AND a.attname <> 'tenant_id'))
+GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
 """
 
 
 class ForeignKey(NamedTuple):
-    """`table.column` refers to `target.key`."""
+    """`table.column` refers to `target.key`; `paired`: only beside the tenant."""
 
     table: str
     column: str
     target: str
     key: str
+    paired: bool = False
 
 
 Path = tuple[ForeignKey, ...]
@@ -39,6 +44,8 @@ class Ownership:
         with connection.cursor() as cursor:
             cursor.execute(_KEYS)
             self.keys = [ForeignKey(*row) for row in cursor.fetchall()]
+        if connection.settings_dict["DISTRIBUTED"]:
+            self.keys += _not_enforced()
         self._owners: dict[tuple[Path, bytes], set[uuid.UUID]] = {}
 
     @cached_property
@@ -83,6 +90,8 @@ class Ownership:
             for number, key in enumerate(path[1:-1], start=1):
                 before, here = f"t{number - 1}.{_quoted(key.column)}", f"t{number}.{_quoted(key.key)}"
                 tables += f" JOIN {_quoted(key.target)} t{number} ON {here} = {before}"
+                if key.paired:
+                    tables += f" AND t{number}.{COLUMN} = t{number - 1}.{COLUMN}"
             statement = f"SELECT {last} FROM {tables} WHERE t0.{_quoted(path[0].key)}::text = %s"  # noqa: S608
             with connection.cursor() as cursor:
                 cursor.execute(statement, [value.decode()])
@@ -98,9 +107,21 @@ class Ownership:
         *between, last = min(self.paths[table.name], key=len)
         condition = f"{_quoted(last.column)} = ANY(%s)"
         for key in reversed(between):
-            within = f"SELECT {_quoted(key.key)} FROM {_quoted(key.target)} WHERE {condition}"  # noqa: S608
-            condition = f"{_quoted(key.column)} IN ({within})"
+            tenant = f"{COLUMN}, " if key.paired else ""
+            within = f"SELECT {tenant}{_quoted(key.key)} FROM {_quoted(key.target)} WHERE {condition}"  # noqa: S608
+            condition = f"({tenant}{_quoted(key.column)}) IN ({within})"
         return condition
+
+
+def _not_enforced() -> Iterator[ForeignKey]:
+    """References that a cluster cannot have as keys: from tables on the coordinator to rows on the nodes."""
+    for model in apps.get_models(include_auto_created=True):
+        table = model._meta.db_table
+        for field in model._meta.concrete_fields if placements()[table] is Placement.LOCAL else ():
+            if isinstance(field, models.ForeignKey):
+                target = field.remote_field.model._meta.db_table
+                if placements()[target] is Placement.DISTRIBUTED:
+                    yield ForeignKey(table, field.column, target, str(field.target_field.column))
 
 
 def _quoted(name: str) -> str:

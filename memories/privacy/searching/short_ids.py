@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from django.db import connection
-
 from memories.privacy.searching.search_terms import SearchTerms
-from memories.privacy.searching.tables import Column, Row, SearchedTable
+from memories.privacy.searching.tables import Column, Row, SearchedTable, reading
 from memories.privacy.searching.verdicts import TermPattern, TraceKind, holds, is_plain
 
 _OWNER_KEY = "(user|users|user_id|user_ids|person_id|end_user_id|subject_id|allowed_users)"
@@ -32,7 +30,7 @@ def rows_naming(table: SearchedTable, terms: SearchTerms) -> Iterator[Naming]:
     chosen = ", ".join(f"({column.sql})::text" for column in table.columns)
     where = " OR ".join(sql for sql, _value in conditions)
     statement = f"SELECT {chosen} FROM ONLY {table.quoted} WHERE {where}"  # noqa: S608
-    with connection.cursor() as cursor:
+    with reading(table.server) as cursor:
         cursor.execute(statement, [value for _sql, value in conditions])
         for values in cursor.fetchall():
             found = zip(table.columns, values, strict=True)

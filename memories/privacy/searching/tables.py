@@ -1,13 +1,19 @@
-"""All tables of the database's catalogue, also those that nobody registered, and their rows."""
+"""All tables of the database's catalogue, also those that nobody registered, and their rows.
+
+On a cluster (docs/distributed.md) the catalogue of each node is read, and the rows where they lie: what a move left
+behind on a node is in no table of the coordinator.
+"""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
 from django.apps import apps
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_noop
 
 # A slice is a statement with its own snapshot: no vacuum waits for a whole table.
@@ -21,6 +27,10 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'm') AND n.nspname <> ALL(%s) AND n.nspname !~ '^pg_(toast|temp_)'
 ORDER BY 1, 2
 """
+# On a node these are names for the parts on all nodes.
+_WHOLE = "SELECT logicalrelid::oid::bigint FROM pg_dist_partition"
+_WORKERS = "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid <> 0 AND noderole = 'primary' ORDER BY nodeid"
+_PART = re.compile(r"(.+)_[0-9]+")
 # Numbers, times and choices hold nobody's words: they are read only as primary and foreign keys.
 _COLUMNS = """
 SELECT a.attrelid::bigint, a.attname, t.typname, t.typsend::regproc::text, EXISTS (
@@ -48,13 +58,18 @@ class Column:
 
 @dataclass(frozen=True)
 class SearchedTable:
-    """A table or, with `query`, a view or function of the system; `label` is the first part of the names of places."""
+    """A table or, with `query`, a view or function of the system; `label` is the first part of the names of places.
+
+    On a cluster `part` is what of it lies on the node of `server`.
+    """
 
     schema: str
     name: str
     columns: tuple[Column, ...]
     pages: int = 0
     query: str = ""
+    part: str = ""
+    server: BaseDatabaseWrapper = field(default_factory=lambda: connections[connection.alias], compare=False)
 
     @cached_property
     def label(self) -> str:
@@ -64,7 +79,7 @@ class SearchedTable:
     @property
     def quoted(self) -> str:
         quote = connection.ops.quote_name
-        return f"{quote(self.schema)}.{quote(self.name)}"
+        return f"{quote(self.schema)}.{quote(self.part or self.name)}"
 
     def place(self, column: str) -> str:
         """`memories.Turn.content`; `public.table.column` when there is no model."""
@@ -80,17 +95,44 @@ class SearchedTable:
 
 def tables() -> tuple[list[SearchedTable], dict[str, str]]:
     """All tables with columns that can hold words or ids; and table → reason for those that may not be read."""
-    columns = _columns()
-    found: list[SearchedTable] = []
-    closed: dict[str, str] = {}
     with connection.cursor() as cursor:
-        cursor.execute(_TABLES, [list(SYSTEM)])
-        for schema, name, oid, readable, pages in cursor.fetchall():
-            if not readable:
-                closed[f"{schema}.{name}"] = gettext_noop("no right to read it")
-            elif oid in columns:
-                found.append(SearchedTable(schema, name, tuple(columns[oid]), pages))
-    return found, closed
+        return _tables(cursor, connections[connection.alias])
+
+
+@contextmanager
+def servers() -> Iterator[list[BaseDatabaseWrapper]]:
+    """A connection to each server that has rows: the hub's own, and on a cluster those of the other nodes."""
+    own = connections[connection.alias]
+    workers: list[BaseDatabaseWrapper] = []
+    if own.settings_dict["DISTRIBUTED"]:
+        with connection.cursor() as cursor:
+            cursor.execute(_WORKERS)
+            workers = [_connected(own, host, port) for host, port in cursor.fetchall()]
+    try:
+        yield [own, *workers]
+    finally:
+        for worker in workers:
+            worker.close()
+            del connections[worker.alias]
+
+
+def tables_on(server: BaseDatabaseWrapper) -> tuple[list[SearchedTable], dict[str, str]]:
+    """As `tables`, of what lies on this server."""
+    if not server.settings_dict["DISTRIBUTED"]:
+        return tables()
+    with reading(server) as cursor:
+        cursor.execute(_WHOLE)
+        whole = {oid for (oid,) in cursor.fetchall()}
+        return _tables(cursor, server, whole)
+
+
+@contextmanager
+def reading(server: BaseDatabaseWrapper) -> Iterator[Any]:
+    """A cursor for one transaction. On a cluster it sees the parts of tables, too."""
+    with transaction.atomic(using=server.alias), server.cursor() as cursor:
+        if server.settings_dict["DISTRIBUTED"]:
+            cursor.execute("SET LOCAL citus.override_table_visibility = off")
+        yield cursor
 
 
 def blocks(table: SearchedTable) -> Iterator[bytes]:
@@ -98,7 +140,7 @@ def blocks(table: SearchedTable) -> Iterator[bytes]:
     for statement in _slices(table):
         lines: list[bytes] = []
         size = 0
-        with transaction.atomic(), connection.cursor() as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT") as copy:
+        with reading(table.server) as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT") as copy:
             for line in copy:
                 lines.append(bytes(line))
                 size += len(line)
@@ -122,15 +164,48 @@ def _slices(table: SearchedTable) -> Iterator[str]:
         yield f"{statement} WHERE ctid >= '({first},0)'{until}"
 
 
-def _columns() -> dict[int, list[Column]]:
+def _connected(own: BaseDatabaseWrapper, host: str, port: int) -> BaseDatabaseWrapper:
+    """A connection to another node, as the role and with the options that the hub has on the coordinator."""
+    copied = own.copy(f"{own.alias} at {host}:{port}")
+    copied.settings_dict |= {"HOST": host, "PORT": port}
+    connections[copied.alias] = copied
+    return copied
+
+
+def _tables(
+    cursor: Any, server: BaseDatabaseWrapper, whole: Container[int] = ()
+) -> tuple[list[SearchedTable], dict[str, str]]:
+    """Without those in `whole`, whose parts are among the others."""
+    columns = _columns(cursor)
+    found: list[SearchedTable] = []
+    closed: dict[str, str] = {}
+    cursor.execute(_TABLES, [list(SYSTEM)])
+    for schema, name, oid, readable, pages in cursor.fetchall():
+        if oid in whole:
+            continue
+        if not readable:
+            closed[f"{schema}.{name}"] = gettext_noop("no right to read it")
+        elif oid in columns:
+            found.append(replace(named(schema, name, server), columns=tuple(columns[oid]), pages=pages))
+    return found, closed
+
+
+def named(schema: str, name: str, server: BaseDatabaseWrapper) -> SearchedTable:
+    """What the server's catalogue names so: a table, or a part of one."""
+    part = _PART.fullmatch(name) if server.settings_dict["DISTRIBUTED"] and schema == "public" else None
+    if part and part[1] in _models():
+        return SearchedTable(schema, part[1], (), part=name, server=server)
+    return SearchedTable(schema, name, (), server=server)
+
+
+def _columns(cursor: Any) -> dict[int, list[Column]]:
     found: dict[int, list[Column]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(_COLUMNS)
-        for oid, name, kind, send, primary in cursor.fetchall():
-            quoted = connection.ops.quote_name(name)
-            # A vector as its digest: the text of a thousand numbers takes long to write and to read.
-            sql = f"encode(sha256({send}({quoted})), 'hex')" if kind in VECTORS else quoted
-            found.setdefault(oid, []).append(Column(name, kind, sql, primary))
+    cursor.execute(_COLUMNS)
+    for oid, name, kind, send, primary in cursor.fetchall():
+        quoted = connection.ops.quote_name(name)
+        # A vector as its digest: the text of a thousand numbers takes long to write and to read.
+        sql = f"encode(sha256({send}({quoted})), 'hex')" if kind in VECTORS else quoted
+        found.setdefault(oid, []).append(Column(name, kind, sql, primary))
     return found
 
 
