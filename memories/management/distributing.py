@@ -1,14 +1,18 @@
 """The tables of a migrated database are placed on the nodes of a Citus cluster (docs/distributed.md).
 
+`manage.py migrate` does it for new tables of a later version, and for new references.
+
 Django's models keep `id` as their primary key and single columns as references. In the database each key and unique
 index of a distributed table names its tenant, and so does each reference.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.apps import apps
 from django.core.management import CommandError
-from django.db import connection, transaction
+from django.db import connection, models, transaction
 
 from memoryhub.database.placement import COLUMN, Placement, placements
 
@@ -70,6 +74,11 @@ BEGIN
 END
 """,  # noqa: S608  (as above)
 }
+# Distributed and reference tables; of local ones Citus keeps some in its catalogue, too.
+_PLACED = """
+    SELECT logicalrelid::regclass::text FROM pg_dist_partition WHERE partmethod = 'h' OR repmodel = 't' ORDER BY 1
+"""
+DISTRIBUTED = Placement.DISTRIBUTED
 SET_NULL = """
 CREATE TRIGGER {name} AFTER DELETE ON {target} REFERENCING OLD TABLE AS gone FOR EACH STATEMENT
     EXECUTE FUNCTION memories_set_null('{table}', '{column}')
@@ -107,30 +116,61 @@ class _CatalogReference:
 
 @transaction.atomic
 def distribute() -> dict[Placement, int]:
-    """Place all tables; how many there are of each kind. Errors: CommandError."""
-    _require_cluster()
-    placed = placements()
-    moved = {table: kind for table, kind in placed.items() if kind is not Placement.LOCAL}
+    """Place the tables that are not placed yet; how many there are of each kind. Errors: CommandError."""
+    if not _has_citus():
+        raise CommandError("The database has no extension citus: make the cluster first (docs/distributed.md).")
+    existing = set(connection.introspection.table_names())
+    # An older state has not all tables of the models.
+    placed = {table: kind for table, kind in placements().items() if table in existing}
+    already = {table for (table,) in _ask(_PLACED)}
+    moved = {table: placed[table] for table in placed.keys() - already if placed[table] is not Placement.LOCAL}
     references = _references(list(moved))
     kept = _once_each(references, placed)
     # One connection per node: in several, one would wait for what another has changed.
     _run("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
     for reference in references:
         _run(f"ALTER TABLE {reference.table} DROP CONSTRAINT {reference.name}")
-    distributed = sorted(table for table, kind in placed.items() if kind is Placement.DISTRIBUTED)
+    _place(moved, already, [reference for reference in kept if reference.deletes == "n"])
+    _add(kept, placed)
+    if already:
+        _add(_of_models(placed), placed)
+    return {kind: sum(other is kind for other in placed.values()) for kind in Placement}
+
+
+def _place(moved: dict[str, Placement], already: set[str], nulled: list[_CatalogReference]) -> None:
+    distributed = sorted(table for table, kind in moved.items() if kind is Placement.DISTRIBUTED)
     for table in distributed:
         _name_tenant_in_keys(table)
-    _replace_triggers(distributed, [reference for reference in kept if reference.deletes == "n"])
-    for table in sorted(table for table, kind in moved.items() if kind is Placement.REFERENCE):
+    _replace_triggers(distributed, nulled)
+    for table in sorted(moved.keys() - distributed):
         _run(f"SELECT create_reference_table('{table}')")
+    others = [table for table, kind in placements().items() if table in already and kind is DISTRIBUTED]
+    beside = min(others, default="default")
     for table in distributed:
-        beside = "default" if table == distributed[0] else distributed[0]
         _run(f"SELECT create_distributed_table('{table}', '{COLUMN}', colocate_with => '{beside}')")
+        beside = table
     _remove_copied(list(moved))
-    for reference in kept:
+
+
+def _add(references: Iterable[_CatalogReference], placed: dict[str, Placement]) -> None:
+    for reference in references:
         if statement := reference.added(placed):
             _run(statement)
-    return {kind: sum(other is kind for other in placed.values()) for kind in Placement}
+
+
+def _of_models(placed: dict[str, Placement]) -> Iterator[_CatalogReference]:
+    """References of models that the database lacks: `migrate` left them out (memoryhub/database/schema.py)."""
+    distributed = [table for table, kind in placed.items() if kind is DISTRIBUTED]
+    there = {(one.table, column) for one in _references(distributed) for column in one.columns}
+    for model in apps.get_models(include_auto_created=True):
+        table = model._meta.db_table
+        fields = [field for field in model._meta.concrete_fields if isinstance(field, models.ForeignKey)]
+        for field in fields if table in distributed else ():
+            if field.db_constraint and (table, field.column) not in there:  # type: ignore[attr-defined]  # a stub
+                target, key = field.remote_field.model._meta.db_table, str(field.target_field.column)
+                definition = f"FOREIGN KEY ({field.column}) REFERENCES {target} ({key}) DEFERRABLE INITIALLY DEFERRED"
+                name, column = f"{table}_{field.column}_fk", str(field.column)
+                yield _CatalogReference(name, table, (column,), target, (key,), "a", definition)
 
 
 def _remove_copied(tables: list[str]) -> None:
@@ -141,20 +181,16 @@ def _remove_copied(tables: list[str]) -> None:
 
 def require_one_server(what: str) -> None:
     """Refuse what would see the coordinator alone. Errors: CommandError."""
-    if connection.settings_dict["DISTRIBUTED"] or _is_distributed():
+    if connection.settings_dict["DISTRIBUTED"] or is_distributed():
         raise CommandError(f"{what} The tables are distributed over several nodes: see docs/distributed.md.")
 
 
-def _is_distributed() -> bool:
-    has_citus = _ask("SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL") == [(True,)]
-    return has_citus and bool(_ask("SELECT 1 FROM pg_dist_partition LIMIT 1"))
+def is_distributed() -> bool:
+    return _has_citus() and bool(_ask(_PLACED))
 
 
-def _require_cluster() -> None:
-    if not _ask("SELECT 1 FROM pg_extension WHERE extname = 'citus'"):
-        raise CommandError("The database has no extension citus: make the cluster first (docs/distributed.md).")
-    if _is_distributed():
-        raise CommandError("The tables are distributed already.")
+def _has_citus() -> bool:
+    return bool(_ask("SELECT 1 FROM pg_extension WHERE extname = 'citus'"))
 
 
 def _once_each(references: list[_CatalogReference], placed: dict[str, Placement]) -> list[_CatalogReference]:

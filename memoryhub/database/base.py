@@ -7,6 +7,7 @@ from typing import Any
 from django.db import Error
 from django.db.backends.postgresql import base
 
+from memoryhub.database.schema import SchemaEditor
 from memoryhub.database.tenancy import SentTenancy, TenancyCursor
 
 
@@ -23,6 +24,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().__init__(*args, **options)
         if self.settings_dict.get("DISTRIBUTED"):
             self.ops.compiler_module = "memoryhub.database.distributed"
+            self.SchemaEditorClass = SchemaEditor
 
     @cached_property
     def sent(self) -> SentTenancy | None:

@@ -2,6 +2,7 @@
 
 The main job goes through web and worker: turns, extraction by rules, context, search, a correction, an erasure. Then
 agents post without a pause while their tenant moves from node to node, and each accepted turn must be there afterwards.
+Operations of a later version's migrations run, and tests of the API.
 Then posts and contexts are counted with 1, 2 and 3 nodes: on one machine that shows what it costs, not growth.
 """
 
@@ -17,9 +18,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.distributed import backups
 from tests.distributed.cluster import Cluster, build, running
 from tests.ports import free_port
 
@@ -33,6 +36,9 @@ SCOPES = "ingest,read,write,privacy"
 TESTS = ("tests/api/v1", "tests/api/test_isolation.py", "tests/api/test_idempotency.py")
 
 
+PARTS = ("job", "move", "later", "tests", "restore", "throughput")
+# Turns that are posted before the point to which all nodes go back.
+AT_LEAST = 5
 # Of the findings of a verification.
 READ = ("tables", "rows", "bytes", "hits", "mentions")
 
@@ -60,21 +66,25 @@ class Hub:
 
     def manage(self, *arguments: str) -> str:
         """What the command prints. Errors: SystemExit."""
+        return self.run("manage.py", *arguments)
+
+    def run(self, *arguments: str) -> str:
+        """What this Python program prints. Errors: SystemExit."""
         done = self._run(*arguments)
         if done.returncode:
-            raise SystemExit(f"manage.py {' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
+            raise SystemExit(f"{' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
     def refused(self, *arguments: str) -> str:
         """Why the command does not do it. Errors: SystemExit when it does."""
-        done = self._run(*arguments)
+        done = self._run("manage.py", *arguments)
         if not done.returncode:
             raise SystemExit(f"manage.py {' '.join(arguments)} did not fail:\n{done.stdout}")
         return done.stderr.strip()
 
     def _run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "manage.py", *arguments],
+            [sys.executable, *arguments],
             cwd=PROJECT,
             env=self._environ,
             capture_output=True,
@@ -123,7 +133,7 @@ def wait_until(condition: Callable[[], Any]) -> Any:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not (found := condition()):
         if time.monotonic() > deadline:
-            raise SystemExit(f"Waited {PATIENCE_SECONDS:.0f} s in vain: {condition.__qualname__}")
+            raise SystemExit(f"Waited {PATIENCE_SECONDS:.0f} s in vain: {condition}")
         time.sleep(0.2)
     return found
 
@@ -188,6 +198,12 @@ def erase(hub: Hub, key: str) -> None:
     check("it read all nodes", read["tables"] > 200 and not read["hits"], {name: read[name] for name in READ})
 
 
+def migrate_later(hub: Hub) -> None:
+    """What the next versions' migrations do works on distributed tables."""
+    shown = hub.run("-m", "tests.distributed.later")
+    check("a new table lies with its tenants' rows", "1 row of the person" in shown, "\n" + shown)
+
+
 class Agent(threading.Thread):
     """Posts one turn after the other, and keeps what was accepted."""
 
@@ -195,19 +211,27 @@ class Agent(threading.Thread):
         super().__init__(daemon=True)
         self.accepted: list[str] = []
         self.failures: list[str] = []
-        self.ended = threading.Event()
+        # Seconds that each of them took, with what was sent again.
+        self.waits: list[float] = []
+        self._ended = threading.Event()
         self._hub, self._key, self._name = hub, key, name
 
     def run(self) -> None:
         number = 0
-        while not self.ended.is_set():
+        while not self._ended.is_set():
             number += 1
             external_id = f"{self._name}-{number}"
             message = {"role": "user", "content": f"Turn {external_id}", "external_id": external_id}
             body = {"user_id": self._name, "session_id": f"s-{self._name}", "messages": [message]}
+            begun = time.monotonic()
             # As clients do: what got no answer is sent again.
             while not self._post(body, external_id):
                 time.sleep(0.1)
+            self.waits.append(time.monotonic() - begun)
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join(PATIENCE_SECONDS)
 
     def _post(self, body: Any, external_id: str) -> bool:
         try:
@@ -237,6 +261,8 @@ def move(hub: Hub, key: str, tenant: str, rounds: int) -> None:
             [tenant_id, "block_writes"],
         )
         for _ in range(rounds):
+            # What the last move left on a node is in the way of the next.
+            wait_until(partial(_is_clean, connection))
             begun = time.monotonic()
             shard, source = _place(connection, tenant_id)
             target = next(node for node in hub.cluster.nodes[1:] if node.port != source)
@@ -250,15 +276,20 @@ def move(hub: Hub, key: str, tenant: str, rounds: int) -> None:
                 f"after {time.monotonic() - begun:.1f} s",
             )
         for agent in agents:
-            agent.ended.set()
-        for agent in agents:
-            agent.join(PATIENCE_SECONDS)
+            agent.end()
         rows = connection.execute("SELECT external_id FROM memories_turn WHERE tenant_id = %s", [tenant_id]).fetchall()
     there = {name for (name,) in rows}
     said = {name for agent in agents for name in agent.accepted}
     failed = [failure for agent in agents for failure in agent.failures]
     check(f"all of {len(said)} accepted turns are there, each once", said <= there and len(rows) == len(there))
+    waits = sorted(wait for agent in agents for wait in agent.waits)
     sys.stdout.write(f"     {len(failed)} posts failed meanwhile and were sent again: {sorted(set(failed))}\n")
+    sys.stdout.write(f"     a post took {waits[len(waits) // 2]:.2f} s at the median, {waits[-1]:.1f} s at most\n")
+
+
+def _is_clean(connection: Any) -> bool:
+    connection.execute("CALL citus_cleanup_orphaned_resources()")
+    return bool(connection.execute("SELECT count(*) FROM pg_dist_cleanup").fetchone() == (0,))
 
 
 def _place(connection: Any, tenant_id: Any) -> tuple[int, int]:
@@ -312,46 +343,86 @@ def run_tests(cluster: Cluster, paths: list[str]) -> int:
     ).returncode
 
 
+def on_two_workers(programs: Path, folder: Path, options: argparse.Namespace) -> None:
+    """What is shown with a coordinator and two workers. Errors: SystemExit."""
+    wanted = set(options.only)
+    with running(programs, folder / "cluster", workers=2) as cluster:
+        if wanted & {"job", "move", "later"}:
+            hub = prepared(cluster, folder)
+            key, other = hub.key("first"), hub.key("second")
+            with hub.serving("web", "worker"):
+                if wanted & {"job", "later"}:
+                    main_job(hub, key)
+                if "move" in wanted:
+                    move(hub, other, "second", options.rounds)
+        if "later" in wanted:
+            migrate_later(hub)
+        if "tests" in wanted and run_tests(cluster, options.tests):
+            raise SystemExit(1)
+
+
+def restore(programs: Path, folder: Path) -> None:
+    """All nodes go back to one point: what was accepted before it is there, and nothing of after it."""
+    kept = folder / "kept"
+    with running(programs, folder / "before", workers=2) as cluster:
+        hub = prepared(cluster, folder)
+        key = hub.key("first")
+        with hub.serving("web"), backups.archived(programs, cluster, kept):
+            agent = Agent(hub, key, "before")
+            agent.start()
+            wait_until(lambda: len(agent.accepted) > AT_LEAST)
+            backups.note_point(cluster, kept, wait_until)
+            agent.end()
+            later = Agent(hub, key, "after")
+            later.start()
+            wait_until(lambda: later.accepted)
+            later.end()
+    with backups.restored(programs, cluster, kept, wait_until), hub.serving("web"):
+        with cluster.nodes[0].connect() as connection:
+            rows = connection.execute("SELECT external_id FROM memories_turn ORDER BY number").fetchall()
+        there = [name for (name,) in rows]
+        check("turns of before the point are there", len(there) >= AT_LEAST, len(there))
+        check("nothing is between them or after it", there == agent.accepted[: len(there)], len(agent.accepted))
+        check("check_memory finds nothing wrong", sound := hub.manage("check_memory").strip(), sound)
+        again = Agent(hub, key, "again")
+        again.start()
+        check("posts are taken again", wait_until(lambda: again.accepted))
+        again.end()
+
+
+def on_one_to_three(programs: Path, folder: Path) -> None:
+    """How much a hub does with so many nodes that hold rows."""
+    for workers in (0, 1, 2):
+        home = folder / f"hub{workers}"
+        home.mkdir(mode=0o711)
+        with running(programs, folder / f"cluster{workers}", workers=workers, holds=True, fast=False) as cluster:
+            hub = prepared(cluster, home)
+            keys = [hub.key(f"tenant-{place}") for place in range(CLIENTS)]
+            with hub.serving("web"):
+                posts, contexts = throughput(hub, keys)
+            sys.stdout.write(f"     {workers + 1} nodes: {posts:.0f} posts/s, {contexts:.0f} contexts/s\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make distributed", description=__doc__)
     parser.add_argument("--citus", type=Path, required=True, help="The source tree of Citus 14.")
     parser.add_argument("--build", type=Path, help="Where it is built, and kept; a temporary folder without it.")
-    parser.add_argument("--only", choices=("job", "move", "throughput", "tests"), nargs="*", default=[])
+    parser.add_argument("--only", choices=PARTS, nargs="*", default=list(PARTS))
     parser.add_argument("--rounds", type=int, default=4, help="How often the tenant moves.")
     parser.add_argument("--tests", nargs="*", default=list(TESTS), help="The tests that are run on the cluster.")
     options = parser.parse_args()
     # The nodes end with us, however we end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    wanted = options.only or ["job", "move", "tests", "throughput"]
     with tempfile.TemporaryDirectory(prefix="mh-citus-") as temporary:
-        Path(temporary).chmod(0o711)
-        programs = build(options.citus.absolute(), (options.build or Path(temporary) / "server").absolute())
-        if {"job", "move", "tests"} & set(wanted):
-            folder = Path(temporary) / "hub"
-            folder.mkdir(mode=0o711)
-            with running(programs, Path(temporary) / "cluster", workers=2) as cluster:
-                if {"job", "move"} & set(wanted):
-                    hub = prepared(cluster, folder)
-                    key, other = hub.key("first"), hub.key("second")
-                    with hub.serving("web", "worker"):
-                        if "job" in wanted:
-                            main_job(hub, key)
-                        if "move" in wanted:
-                            move(hub, other, "second", options.rounds)
-                if "tests" in wanted and run_tests(cluster, options.tests):
-                    raise SystemExit(1)
-        if "throughput" in wanted:
-            for workers in (0, 1, 2):
-                folder = Path(temporary) / f"hub{workers}"
-                folder.mkdir(mode=0o711)
-                with running(
-                    programs, Path(temporary) / f"cluster{workers}", workers=workers, holds=True, fast=False
-                ) as cluster:
-                    hub = prepared(cluster, folder)
-                    keys = [hub.key(f"tenant-{place}") for place in range(CLIENTS)]
-                    with hub.serving("web"):
-                        posts, contexts = throughput(hub, keys)
-                    sys.stdout.write(f"     {workers + 1} nodes: {posts:.0f} posts/s, {contexts:.0f} contexts/s\n")
+        folder = Path(temporary)
+        folder.chmod(0o711)
+        programs = build(options.citus.absolute(), (options.build or folder / "server").absolute())
+        if set(options.only) - {"restore", "throughput"}:
+            on_two_workers(programs, folder, options)
+        if "restore" in options.only:
+            restore(programs, folder)
+        if "throughput" in options.only:
+            on_one_to_three(programs, folder)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -130,28 +131,8 @@ def running(programs: Path, folder: Path, *, workers: int, holds: bool = False, 
 
 @contextmanager
 def _serving(programs: Path, folder: Path, node: Node, *, fast: bool) -> Iterator[None]:
-    account = unprivileged() if os.geteuid() == 0 else None
-    dropped = as_account(account)
-    folder.mkdir(parents=True)
     data = folder / "data"
-    data.mkdir(mode=0o700)
-    for path in (folder, data):
-        if account:
-            account.give(path)
-    environ = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
-
-    def run(*command: str | Path, stdin: str = "") -> None:
-        subprocess.run(
-            [str(part) for part in command],
-            input=stdin,
-            text=True,
-            check=True,
-            capture_output=True,
-            cwd="/",
-            env=environ,
-            **dropped,
-        )
-
+    made(folder, data)
     run(
         programs / "initdb",
         f"--pgdata={data}",
@@ -164,19 +145,48 @@ def _serving(programs: Path, folder: Path, node: Node, *, fast: bool) -> Iterato
         "--no-sync",
     )
     run(programs / "postgres", "--single", "-D", data, "postgres", stdin=f"CREATE DATABASE {DATABASE};\n")
-    settings = (
-        SETTINGS
-        | (OF_WORKERS if node.name != "coordinator" else {})
-        | (FAST if fast else {})
-        | {"port": str(node.port), "unix_socket_directories": str(folder)}
-    )
+    settings = SETTINGS | {"port": str(node.port), "unix_socket_directories": str(folder)}
+    settings |= FAST if fast else {}
+    settings |= OF_WORKERS if node.name != COORDINATOR else {}
+    with started(programs, data, settings):
+        yield
+
+
+@contextmanager
+def started(programs: Path, data: Path, settings: dict[str, str]) -> Iterator[None]:
+    """The server of these data, with these settings beside its own."""
     with (data / "postgresql.conf").open("a") as file:
         file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
-    run(programs / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "start")
+    run(programs / "pg_ctl", "-D", data, "-w", "-l", data.parent / "log", "start")
     try:
         yield
     finally:
         run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+
+
+def made(*folders: Path) -> None:
+    """Folders of the account that runs servers."""
+    account = unprivileged() if os.geteuid() == 0 else None
+    for folder in folders:
+        folder.mkdir(mode=0o700, parents=True)
+        if account:
+            account.give(folder)
+
+
+def run(*command: str | Path, stdin: str = "") -> None:
+    """Run a program of the server as its account. Errors: CalledProcessError."""
+    subprocess.run(**_arguments(*command), input=stdin, text=True, check=True, capture_output=True)
+
+
+def begun(*command: str | Path) -> "subprocess.Popen[bytes]":
+    """As `run`, and it goes on."""
+    return subprocess.Popen(**_arguments(*command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _arguments(*command: str | Path) -> dict[str, Any]:
+    dropped = as_account(unprivileged() if os.geteuid() == 0 else None)
+    environ = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+    return {"args": [str(part) for part in command], "cwd": "/", "env": environ, **dropped}
 
 
 def _join(cluster: Cluster, name: str) -> None:

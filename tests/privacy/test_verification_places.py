@@ -16,7 +16,7 @@ from memories import conf
 from memories.audit import record
 from memories.models import EndpointState, EndUser, Fact, PrivacyCase, Turn
 from memories.privacy import verification
-from memories.privacy.searching import search_terms, verdicts
+from memories.privacy.searching import search_terms, tables, verdicts
 from tests import factories
 from tests.database import elsewhere
 from tests.factories import COMMAND, NOW
@@ -162,7 +162,8 @@ def test_statements_of_others_are_read(person: EndUser) -> None:
 def _views(case: PrivacyCase) -> dict[str, int]:
     """On a connection that does not see what the test has not committed."""
     search = verification._TraceSearch(search_terms.opened(case) or search_terms.SearchTerms(), case)
-    search.read_views()
+    with tables.servers() as [server]:
+        search.read_views(server)
     return dict(search.hits)
 
 

@@ -1,4 +1,4 @@
-"""`manage.py migrate`: Django's command, then the rights of the role of web and worker."""
+"""`manage.py migrate`: Django's command, places for new tables on a cluster, and rights of web and worker."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.core.management.commands import migrate
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.recorder import MigrationRecorder
 
-from memories.management import grants, merged_migrations, policies
+from memories.management import distributing, grants, merged_migrations, policies
 
 
 class Command(migrate.Command):
@@ -22,7 +22,10 @@ class Command(migrate.Command):
             )
         _require_whole_sets(options["database"])
         super().handle(*args, **options)
-        if settings.RUNTIME_ROLE and not options["plan"] and options["database"] == DEFAULT_DB_ALIAS:
+        is_default = options["database"] == DEFAULT_DB_ALIAS and not options["plan"]
+        if is_default and connections[DEFAULT_DB_ALIAS].settings_dict["DISTRIBUTED"] and distributing.is_distributed():
+            distributing.distribute()
+        if settings.RUNTIME_ROLE and is_default:
             role, password = settings.RUNTIME_ROLE
             grants.give(role, password)
             if settings.MEMORYHUB_ROW_SECURITY == "off":
