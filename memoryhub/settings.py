@@ -381,6 +381,7 @@ MEMORYHUB_THROTTLES = {
     "ingest": env.rate("MEMORYHUB_THROTTLE_INGEST"),
     "read": env.rate("MEMORYHUB_THROTTLE_READ"),
     "write": env.rate("MEMORYHUB_THROTTLE_WRITE"),
+    "management": env.rate("MEMORYHUB_THROTTLE_MANAGEMENT"),
 }
 
 MEMORYHUB_LOG_FORMAT = env.choice("MEMORYHUB_LOG_FORMAT", "text", ("text", "json"))

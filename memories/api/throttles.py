@@ -16,7 +16,7 @@ from memories.curation.access.throttles import Allowance, count_request
 
 # Per key, scope and process, where no setting names a limit. No process can answer more.
 GENEROUS = Rate(requests=60_000, seconds=60)
-# Of a management key, per process.
+# Of a management key, per process, where no setting names a limit.
 MANAGEMENT = Rate(requests=600, seconds=60)
 
 
@@ -45,6 +45,8 @@ class Tally:
 
 
 TALLY = Tally()
+# Of another limit: windows of another length would end those of the other.
+MANAGEMENT_TALLY = Tally()
 
 
 def count(key_id: uuid.UUID, scope: str) -> Allowance:
@@ -84,7 +86,8 @@ class ManagementThrottle(BaseThrottle):
         user: object = request.user
         if not isinstance(user, ManagementCaller):
             return True
-        self._allowance = TALLY.count(user.key.pk, "management", MANAGEMENT)
+        rate = conf.throttle("management") or MANAGEMENT
+        self._allowance = MANAGEMENT_TALLY.count(user.key.pk, "management", rate)
         return self._allowance.allowed
 
     def wait(self) -> float | None:

@@ -28,7 +28,15 @@ from memories.admin.site.fields import LineField
 from memories.admin.site.naming import called
 from memories.admin.site.page import VerbForm, attempt, render_page, require, url_of
 from memories.audit import Actor
-from memories.curation.tenants.language_models import ModelSettings, save_language_model
+from memories.curation.tenants.language_models import (
+    LONGEST_KEY,
+    LONGEST_MODEL,
+    MOST_COST,
+    MOST_PRICE,
+    MOST_TOKENS,
+    ModelSettings,
+    save_language_model,
+)
 from memories.exceptions import InvalidInput, MemoryHubError, ModelError, ModelTimeout
 from memories.llm import client
 from memories.llm.addresses import LONGEST_ADDRESS
@@ -37,7 +45,6 @@ from memories.queue import own_models, spending
 from memories.queue.spending import Day
 
 CHANGE = "memories.change_languagemodel"
-MOST_PRICE, MOST_COST, MOST_TOKENS = 10_000, 1_000_000, 1_000_000_000_000
 # A tested endpoint answers within this time or does not.
 TEST_SECONDS = 10
 _testing = Lock()
@@ -63,7 +70,7 @@ class LanguageModelForm(VerbForm):
     model = LineField(
         label=gettext_lazy("Model"),
         required=False,
-        max_length=100,
+        max_length=LONGEST_MODEL,
         help_text=gettext_lazy("The model's name at the endpoint. Empty: the hub's model."),
     )
     base_url = LineField(
@@ -78,7 +85,7 @@ class LanguageModelForm(VerbForm):
     api_key = forms.CharField(
         label=gettext_lazy("API key of the endpoint"),
         required=False,
-        max_length=500,
+        max_length=LONGEST_KEY,
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
         help_text=gettext_lazy("Stored encrypted and never shown. Leave empty to keep the stored key."),
     )

@@ -16,8 +16,12 @@ from memories.text.secrets.redaction import redact_text
 _SWITCHES = ("extraction", "recall")
 
 
-def change_agent(*, agent: Agent, changes: dict[str, Any], actor: Actor, now: datetime) -> Agent:
+def change_agent(
+    *, agent: Agent, changes: dict[str, Any], actor: Actor, now: datetime, by: ActorKind | None = None
+) -> Agent:
     """Set switches and guidance, without secrets; other guidance is a new version of its tenant's.
+
+    `by` says whose word it is, if not that of the actor's kind: a management key's is an operator's.
 
     Errors: NotFound (an erasure removed it meanwhile), OperatorWord for a key that switches on what an operator
     switched off, or that writes over an operator's guidance.
@@ -30,7 +34,7 @@ def change_agent(*, agent: Agent, changes: dict[str, Any], actor: Actor, now: da
         if current is None:
             raise NotFound
         changed = {name: value for name, value in changes.items() if getattr(current, name) != value}
-        for name, value in (changed | _who_set(current, changed, actor)).items():
+        for name, value in (changed | _who_set(current, changed, by or actor.kind)).items():
             setattr(current, name, value)
         current.save()
         if "guidance" in changed:
@@ -49,23 +53,23 @@ def change_agent(*, agent: Agent, changes: dict[str, Any], actor: Actor, now: da
     return current
 
 
-def _who_set(agent: Agent, changed: dict[str, Any], actor: Actor) -> dict[str, str]:
+def _who_set(agent: Agent, changed: dict[str, Any], by: str) -> dict[str, str]:
     """The fields that say who set what these changes set. Errors: OperatorWord."""
     who = {}
-    is_key = actor.kind == ActorKind.KEY
+    is_key = by == ActorKind.KEY
     for name in _SWITCHES:
         if name not in changed:
             continue
-        by = f"{name}_off_by"
-        if changed[name] and is_key and getattr(agent, by) != ActorKind.KEY:
+        field = f"{name}_off_by"
+        if changed[name] and is_key and getattr(agent, field) != ActorKind.KEY:
             raise OperatorWord(_("An operator switched this off. Only an operator can switch it on."))
-        who[by] = "" if changed[name] else actor.kind
+        who[field] = "" if changed[name] else by
     if "guidance" in changed:
         # Also where an operator emptied it.
         is_set = agent.guidance_by or agent.guidance
         if is_key and is_set and agent.guidance_by != ActorKind.KEY:
             raise OperatorWord(_("An operator wrote this guidance. Only an operator can change it."))
-        who["guidance_by"] = actor.kind
+        who["guidance_by"] = by
     return who
 
 

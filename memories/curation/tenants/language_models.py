@@ -1,7 +1,7 @@
 """A tenant's own language model: which one, where, with which key, at what price, and how much of it a day may use."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -14,6 +14,10 @@ from memories.exceptions import InvalidInput, NotFound, PreconditionFailed
 from memories.llm.addresses import AddressRefused, check_address
 from memories.models import LanguageModel, Tenant
 from memories.queue import circuit_breaker, spending
+from memories.text.secrets.redaction import redact_text
+
+LONGEST_MODEL, LONGEST_KEY = 100, 500
+MOST_PRICE, MOST_COST, MOST_TOKENS = 10_000, 1_000_000, 1_000_000_000_000
 
 
 @dataclass(frozen=True)
@@ -41,31 +45,34 @@ _CAPS = frozenset({"daily_tokens", "daily_cost", "prompt_price", "completion_pri
 
 
 def save_language_model(
-    *, tenant_id: uuid.UUID, settings: ModelSettings, expected_version: int, actor: Actor, now: datetime
+    *, tenant_id: uuid.UUID, settings: ModelSettings, expected_version: int | None, actor: Actor, now: datetime
 ) -> LanguageModel:
     """Store what the tenant has of its own. What waited for another endpoint or for a cap is then due.
+
+    `expected_version`: that which the caller saw, 0 for none; None: whichever it is.
 
     A changed address needs its key anew: otherwise whoever may enter an address could have the key sent to a server of
     their own. The name in an address is resolved before the transaction.
 
     Errors: InvalidInput with the field; NotFound; PreconditionFailed when somebody changed it meanwhile.
     """
+    settings = replace(settings, model=redact_text(settings.model)[0][:LONGEST_MODEL])
     _check(settings)
     with transaction.atomic():
         tenant = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant_id).first()
         if tenant is None:
             raise NotFound
         row = LanguageModel.objects.select_for_update().filter(pk=tenant_id).first()
-        if (row.version if row else 0) != expected_version:
-            raise PreconditionFailed
         before = row or LanguageModel(tenant=tenant, version=0)
-        after = LanguageModel(tenant=tenant, version=expected_version + 1, updated_at=now)
+        if expected_version not in (None, before.version):
+            raise PreconditionFailed
+        after = LanguageModel(tenant=tenant, version=before.version + 1, updated_at=now)
         for name in _FIELDS:
             setattr(after, name, getattr(settings, name))
         after.api_key = _key_of(settings, before)
         changed = [name for name in _FIELDS if getattr(after, name) != getattr(before, name)]
-        if row and not changed:
-            return row
+        if not changed:
+            return before
         _check_cost_cap(after)
         after.save(force_insert=row is None, force_update=row is not None)
         if _OF_THE_CALL.intersection(changed):
@@ -120,13 +127,18 @@ def _key_of(settings: ModelSettings, before: LanguageModel) -> str:
     """The key to store, encrypted."""
     if not settings.base_url:
         return ""
+    is_same_place = before.base_url == settings.base_url
+    if is_same_place and before.api_key and settings.api_key == conf.decrypted_model_key(before.api_key):
+        # Encrypted anew it would look like another one.
+        return before.api_key
     if settings.api_key is not None:
         return conf.encrypt_model_key(settings.api_key)
-    if before.api_key and before.base_url != settings.base_url:
+    if before.api_key and not is_same_place:
         raise InvalidInput.at("api_key", _("The address is another one: enter its key, or remove the stored one."))
     return before.api_key
 
 
 def _check_cost_cap(row: LanguageModel) -> None:
-    if row.daily_cost is not None and conf.llm(row).prices is None:
+    # Its own count even where the hub's mode is off, and nothing is asked.
+    if row.daily_cost is not None and row.prompt_price is None and conf.llm(row).prices is None:
         raise InvalidInput.at("daily_cost", _("A cap in dollars needs the prices of this model."))

@@ -18,7 +18,15 @@ from django.utils import timezone
 from memories import conf
 from memories.curation.access.keys import revoke_management_key
 from memories.curation.tenants import webhooks
-from memories.models import APIKey, AuditEvent, ManagementKey, Tenant, WebhookDelivery, WebhookEndpoint
+from memories.models import (
+    APIKey,
+    AuditEvent,
+    LanguageModel,
+    ManagementKey,
+    Tenant,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from tests import factories
 from tests.api.calls import Ids, send
 from tests.api.client import BASE, HubClient, follow, management_operations, operations
@@ -39,6 +47,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "addWebhook": HOOK,
     "putWebhook": HOOK,
     "sendWebhookAgain": {},
+    "putTenantModel": {"model": "small"},
+    "changeTenantAgent": {"recall": False},
 }
 
 
@@ -60,7 +70,8 @@ def manager() -> HubClient:
 def call(client: HubClient, operation: str, **path: str) -> Any:
     """The operation on the tenant acme, and on objects that are not there unless `path` names them."""
     method, template = management_operations()[operation]
-    named = {"slug": "acme", "key_id": str(uuid.uuid4()), "webhook_id": str(uuid.uuid4()), **path}
+    ids = {name: str(uuid.uuid4()) for name in ("key_id", "webhook_id", "agent_id")}
+    named = {"slug": "acme", **ids, **path}
     return client.call(method, template.removeprefix(BASE).format(**named), BODIES.get(operation))
 
 
@@ -110,12 +121,13 @@ def test_a_key_that_does_not_work_is_refused(how: str) -> None:
 
 def test_a_key_for_one_tenant_finds_no_other(acme: Tenant) -> None:
     other = factories.tenant(slug="other")
-    theirs, hook = factories.api_key(other)[0], factories.webhook(other)
+    theirs, hook, agent = factories.api_key(other)[0], factories.webhook(other), factories.agent(other)
     limited = HubClient(factories.management_key(acme)[1])
     assert [one["slug"] for one in limited.get(TENANTS).json()["results"]] == ["acme"]
     for operation, (_, template) in management_operations().items():
         if "{slug}" in template:
-            named = {"slug": "other", "key_id": str(theirs.pk), "webhook_id": str(hook.pk)}
+            ids = {"key_id": str(theirs.pk), "webhook_id": str(hook.pk), "agent_id": str(agent.pk)}
+            named = {"slug": "other", **ids}
             assert call(limited, operation, **named).status_code == 404, operation
             # Of another tenant by its own one's address, also for a key of all tenants.
             if "_id}" in template:
@@ -124,12 +136,14 @@ def test_a_key_for_one_tenant_finds_no_other(acme: Tenant) -> None:
     assert Tenant.objects.count() == 2
     theirs.refresh_from_db()
     other.refresh_from_db()
+    agent.refresh_from_db()
     assert (theirs.revoked_at, other.offboarded_at, WebhookEndpoint.objects.count()) == (None, None, 1)
+    assert (agent.recall, LanguageModel.objects.count()) == (True, 0)
     assert limited.call("PATCH", ACME, {"name": "Own"}).status_code == 200
 
 
 def test_its_use_and_its_name_are_kept_and_its_requests_are_counted(
-    acme: Tenant, monkeypatch: pytest.MonkeyPatch
+    acme: Tenant, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
 ) -> None:
     key, plaintext = factories.management_key()
     client = HubClient(plaintext)
@@ -143,6 +157,9 @@ def test_its_use_and_its_name_are_kept_and_its_requests_are_counted(
     refused = client.get(TENANTS)
     assert refused.status_code == 429
     assert refused.headers["Retry-After"]
+    # A setting replaces the limit, and counts in windows of its own.
+    settings.MEMORYHUB_THROTTLES = {**settings.MEMORYHUB_THROTTLES, "management": (2, 86_400)}
+    assert [client.get(TENANTS).status_code for _ in range(3)] == [200, 200, 429]
 
 
 # Tenants
@@ -245,6 +262,99 @@ def test_lists_have_pages(manager: HubClient) -> None:
     assert len({one["slug"] for one in first["results"] + rest["results"]}) == 3
     assert manager.get(f"{TENANTS}/no-such-tenant").status_code == 404
     assert manager.call("PUT", f"{TENANTS}/{'x' * 64}", {}).status_code == 400
+
+
+# Language models and agents
+
+MODEL: dict[str, Any] = {
+    "model": "small", "base_url": "https://127.0.0.1:9/v1", "prompt_price": 0.15, "completion_price": 0.6,
+    "daily_tokens": 1_000_000, "daily_cost": 12.5,
+}  # fmt: skip
+SECRET = "sk-of-the-endpoint-0123456789"
+
+
+def test_a_model_is_given_and_taken_away_and_its_key_is_never_told(
+    acme: Tenant, manager: HubClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    path = f"{ACME}/model"
+    none = manager.get(path)
+    assert none.json() == dict.fromkeys(MODEL) | {"has_key": False, "version": 0}
+    made = manager.call("PUT", path, {**MODEL, "api_key": SECRET}, headers={"If-Match": none.headers["ETag"]})
+    assert made.json() == {**MODEL, "has_key": True, "version": 1}
+    # The same again, and without the key, which stays: nothing changes.
+    for given in ({**MODEL, "api_key": SECRET}, MODEL, {**MODEL, "api_key": None}):
+        assert manager.call("PUT", path, given).json() == made.json()
+    row = LanguageModel.objects.get()
+    assert (row.tenant_id, conf.decrypted_model_key(row.api_key)) == (acme.pk, SECRET)
+    late = manager.call("PUT", path, MODEL, headers={"If-Match": none.headers["ETag"]})
+    assert (late.status_code, late.json()["code"]) == (412, "version_mismatch")
+    keyless = manager.call("PUT", path, {"base_url": MODEL["base_url"], "api_key": ""})
+    assert (keyless.json()["has_key"], keyless.json()["model"], keyless.json()["daily_cost"]) == (False, None, None)
+    manager.call("PUT", path, {"model": f"Paste {manager.plaintext}"})
+    assert "mhm_" not in manager.get(path).json()["model"]
+    for _ in range(2):
+        assert manager.call("DELETE", path).status_code == 204
+    assert manager.get(path).json() == none.json() | {"version": 4}
+    events = AuditEvent.objects.filter(verb="change_model")
+    assert next(event.counts for event in events.order_by("pk")) == dict.fromkeys([*MODEL, "api_key"], 1)
+    assert events.count() == 4
+    kept = [str(row) for table in (AuditEvent, LanguageModel) for row in table._default_manager.values()]
+    assert SECRET not in caplog.text + "".join(kept)
+    off = manager.call("DELETE", ACME)
+    assert off.status_code == 204
+    assert [manager.call("PUT", path, MODEL).status_code, manager.call("DELETE", path).status_code] == [409, 409]
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({"base_url": "https://10.0.0.1/v1"}, "/base_url"),
+        ({"base_url": "http://example.org/v1"}, "/base_url"),
+        ({"base_url": "https://127.0.0.1:9/v2"}, "/api_key"),
+        ({"base_url": "", "api_key": "k"}, "/api_key"),
+        ({"prompt_price": 0.15}, "/completion_price"),
+        ({"daily_cost": 1}, "/daily_cost"),
+        ({"daily_cost": 0}, "/daily_cost"),
+        ({"prompt_price": True}, "/prompt_price"),
+        ({"prompt_price": 1e12}, "/prompt_price"),
+        ({"prompt_price": "0.15"}, "/prompt_price"),
+        ({"daily_cost": 0.125, "prompt_price": 1, "completion_price": 1}, "/daily_cost"),
+        ({"daily_tokens": 0}, "/daily_tokens"),
+        ({"daily_tokens": 10**15}, "/daily_tokens"),
+        ({"model": "x" * 101}, "/model"),
+        ({"has_key": True}, "/has_key"),
+    ],
+)
+def test_a_wrong_model_names_its_place(acme: Tenant, manager: HubClient, body: dict[str, Any], place: str) -> None:
+    given = {"model": "small", "base_url": "https://127.0.0.1:9/v1"}
+    before = manager.call("PUT", f"{ACME}/model", {**given, "api_key": SECRET}).json()
+    refused = manager.call("PUT", f"{ACME}/model", {**given, **body})
+    assert (refused.status_code, list(faults(refused))) == (400, [place])
+    assert manager.get(f"{ACME}/model").json() == before
+
+
+def test_an_agent_is_switched_with_an_operators_word(acme: Tenant, manager: HubClient) -> None:
+    agent, other = factories.agent(acme, agent_id="bot"), factories.agent(acme, agent_id="other")
+    listed = manager.get(f"{ACME}/agents").json()["results"]
+    assert {one["agent_id"] for one in listed} == {"bot", "other"}
+    assert [one["id"] for one in manager.get(f"{ACME}/agents", agent_id="Bot").json()["results"]] == [str(agent.pk)]
+    path = f"{ACME}/agents/{agent.pk}"
+    changed = manager.call("PATCH", path, {"recall": False, "guidance": f"Sizes. {manager.plaintext}"})
+    assert (changed.status_code, changed.json()["recall"]) == (200, False)
+    assert manager.get(path).json() == changed.json()
+    assert changed.json()["guidance"] == "Sizes. [redacted:memoryhub_key]"
+    # A key of the tenant can change what a key of the tenant set alone.
+    theirs = HubClient(factories.api_key(acme)[1])
+    for body in ({"recall": True}, {"guidance": "Colours."}):
+        refused = theirs.call("PATCH", f"/agents/{agent.pk}", body)
+        assert (refused.status_code, refused.json()["code"]) == (409, "operator_word")
+    assert theirs.call("PATCH", f"/agents/{other.pk}", {"recall": False}).status_code == 200
+    assert manager.call("PATCH", f"{ACME}/agents/{other.pk}", {"recall": True}).json()["recall"] is True
+    assert faults(manager.call("PATCH", path, {"recall": "no"})) == {"/recall": "invalid"}
+    assert manager.call("PATCH", path, {}).status_code == 400
+    assert manager.call("DELETE", ACME).status_code == 204
+    assert manager.call("PATCH", path, {"recall": True}).status_code == 409
 
 
 # Keys

@@ -1,4 +1,5 @@
-"""Every operation for management keys: tenants, with their settings, keys and webhooks. No memories are in it."""
+"""Every operation for management keys: tenants, with their settings, models, agents, keys and webhooks. No memories are
+in it."""
 # mypy: disable-error-code="empty-body"
 
 from collections.abc import Sequence
@@ -7,10 +8,12 @@ from typing import Any
 
 from memoryhub_client._calls import UNSET, Unset, listing, operation
 from memoryhub_client.models import (
+    Agent,
     ContextLanguage,
     ContextLog,
     EventName,
     KeyScope,
+    LanguageModel,
     MadeKey,
     MadeWebhook,
     ManagedKey,
@@ -102,6 +105,58 @@ class ManagementOperations:
     @operation("POST", TENANT + "/take-back")
     def take_back_tenant(self, slug: str) -> Tenant:
         """Undo the off-boarding."""
+        ...
+
+    # Models and agents
+
+    @operation("GET", TENANT + "/model")
+    def get_tenant_model(self, slug: str) -> LanguageModel:
+        """What the tenant has of its own; what is None is the hub's, or no cap."""
+        ...
+
+    @operation("PUT", TENANT + "/model")
+    def put_tenant_model(
+        self,
+        slug: str,
+        *,
+        model: str | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        prompt_price: float | None = None,
+        completion_price: float | None = None,
+        daily_tokens: int | None = None,
+        daily_cost: float | None = None,
+        if_match: int | None = None,
+    ) -> LanguageModel:
+        """Give it these; what is left out is the hub's, or no cap. The key stays as long as the address does."""
+        ...
+
+    @operation("DELETE", TENANT + "/model")
+    def delete_tenant_model(self, slug: str) -> None:
+        """Ask the hub's model from now on, without caps."""
+        ...
+
+    @listing(TENANT + "/agents")
+    def list_tenant_agents(
+        self, slug: str, *, agent_id: str | None = None, page_size: int | None = None, cursor: str | None = None
+    ) -> Agent:
+        """The agents of the tenant, newest first; with `agent_id` the one that its applications call so."""
+        ...
+
+    @operation("GET", TENANT + "/agents/{agent_id}")
+    def get_tenant_agent(self, slug: str, agent_id: str) -> Agent: ...
+
+    @operation("PATCH", TENANT + "/agents/{agent_id}")
+    def change_tenant_agent(
+        self,
+        slug: str,
+        agent_id: str,
+        *,
+        extraction: bool | Unset = UNSET,
+        recall: bool | Unset = UNSET,
+        guidance: str | Unset = UNSET,
+    ) -> Agent:
+        """Change the named switches and the guidance with an operator's word, by the hub's `id` of the agent."""
         ...
 
     # Keys

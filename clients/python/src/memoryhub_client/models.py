@@ -1213,6 +1213,20 @@ class MadeKey(ManagedKey):
 
 
 @dataclass(frozen=True)
+class LanguageModel:
+    """What a tenant has of its own of a language model. Its key is in no answer."""
+
+    model: str | None
+    base_url: str | None
+    has_key: bool
+    prompt_price: float | None
+    completion_price: float | None
+    daily_tokens: int | None
+    daily_cost: float | None
+    version: int
+
+
+@dataclass(frozen=True)
 class Webhook:
     """An address that is told of events of a tenant."""
 

@@ -1,6 +1,8 @@
-"""What management keys send and read: tenants with their settings, keys, webhooks. Secrets are in the answer that makes
-them, and in no other."""
+"""What management keys send and read: tenants with their settings, models, keys and webhooks. Secrets are in the answer
+that makes them, and in no other; the key of a model's endpoint is in none."""
 
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from django.utils import timezone
@@ -26,9 +28,20 @@ from memories.api.v1.fields import (
 )
 from memories.curation.access.keys import LONGEST_NAME
 from memories.curation.tenants import webhooks
+from memories.curation.tenants.language_models import LONGEST_KEY, LONGEST_MODEL, MOST_COST, MOST_PRICE, MOST_TOKENS
 from memories.curation.tenants.settings import version_of
 from memories.llm.addresses import LONGEST_ADDRESS
-from memories.models import APIKey, ContextLog, MemoryOf, Scope, Tenant, WebhookDelivery, WebhookEndpoint, WritesAs
+from memories.models import (
+    APIKey,
+    ContextLog,
+    LanguageModel,
+    MemoryOf,
+    Scope,
+    Tenant,
+    WebhookDelivery,
+    WebhookEndpoint,
+    WritesAs,
+)
 from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS
 from memories.text.signal_phrases import LONGEST, MOST_PHRASES
 
@@ -122,6 +135,56 @@ class TenantSerializer(serializers.Serializer[Tenant]):
 
     def get_version(self, tenant: Tenant) -> int:
         return version_of(tenant)
+
+
+class Dollars(serializers.FloatField):
+    """A JSON number with at most so many places after the point, exactly as it is written."""
+
+    default_error_messages = {"places": "Give at most {places} places after the point."}
+
+    def __init__(self, *, most: int, places: int, least: float = 0.0, **kwargs: Any) -> None:
+        self._places = places
+        super().__init__(min_value=least, max_value=most, required=False, allow_null=True, **kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, bool) or not isinstance(data, int | float) or not isfinite(data):
+            self.fail("invalid")
+        found = Decimal(str(data))
+        if found != round(found, self._places):
+            self.fail("places", places=self._places)
+        return found
+
+
+class ModelSettingsSerializer(Strict):
+    """What the tenant has of its own; what is left out, or null, is the hub's, or no cap."""
+
+    model = _text(LONGEST_MODEL, help_text="The model's name at the endpoint.")
+    base_url = _text(LONGEST_ADDRESS, help_text="The endpoint: https://, and on the public internet.")
+    api_key = _text(
+        LONGEST_KEY,
+        write_only=True,
+        help_text="Of the endpoint; no answer has it. Left out: the stored one, if the address stays. Empty: none.",
+    )
+    prompt_price = Dollars(most=MOST_PRICE, places=6, help_text="US dollars for a million tokens read.")
+    completion_price = Dollars(most=MOST_PRICE, places=6, help_text="US dollars for a million tokens written.")
+    daily_tokens = Whole(
+        min_value=1, max_value=MOST_TOKENS, required=False, allow_null=True, help_text="Cap of a day, read and written."
+    )
+    daily_cost = Dollars(most=MOST_COST, places=2, least=0.01, help_text="Cap of a day, in US dollars.")
+
+
+class LanguageModelSerializer(serializers.Serializer[LanguageModel]):
+    model = OrNull(help_text="null: the hub's.")
+    base_url = OrNull(help_text="null: the hub's endpoint.")
+    has_key = serializers.SerializerMethodField(help_text="Whether a key of the endpoint is stored.")
+    prompt_price = serializers.FloatField(allow_null=True)
+    completion_price = serializers.FloatField(allow_null=True)
+    daily_tokens = serializers.IntegerField(allow_null=True)
+    daily_cost = serializers.FloatField(allow_null=True)
+    version = serializers.IntegerField(help_text="Rises with each change; 0: the tenant never had one of its own.")
+
+    def get_has_key(self, row: LanguageModel) -> bool:
+        return bool(row.api_key)
 
 
 class NewKeySerializer(Strict):

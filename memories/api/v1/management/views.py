@@ -1,4 +1,4 @@
-"""/management: tenants with their settings, their keys and their webhooks.
+"""/management: tenants with their settings, language models, agents, keys and webhooks.
 
 The address names the tenant; a management key for one tenant finds no other. Nothing here shows a memory or a person.
 """
@@ -12,16 +12,21 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories.api import lookups
 from memories.api.endpoints import ManagementEndpoint
 from memories.api.schema import etag, if_match, if_none_match, management
+from memories.api.v1.agents.serializers import AgentChangesSerializer, AgentSerializer, AgentsQuery
 from memories.api.v1.fields import PageQuery, page_of
 from memories.api.v1.management.serializers import (
+    LanguageModelSerializer,
     MadeKeySerializer,
     MadeWebhookSerializer,
     ManagedKeySerializer,
+    ModelSettingsSerializer,
     NewKeySerializer,
     RotationSerializer,
     SendAgainSerializer,
@@ -36,10 +41,12 @@ from memories.api.v1.management.serializers import (
 )
 from memories.curation.access.keys import DEFAULT_DAYS, Binding, create_api_key, revoke_api_key, rotate_api_key
 from memories.curation.tenants import webhooks
+from memories.curation.tenants.agents import change_agent
+from memories.curation.tenants.language_models import ModelSettings, save_language_model
 from memories.curation.tenants.off_boarding import off_board_tenant, take_back_tenant
 from memories.curation.tenants.settings import change_tenant, put_tenant, version_of
 from memories.exceptions import Conflict, InvalidInput, KeyBound, NotFound
-from memories.models import APIKey, Tenant, WebhookDelivery, WebhookEndpoint
+from memories.models import ActorKind, Agent, APIKey, LanguageModel, Tenant, WebhookDelivery, WebhookEndpoint
 
 
 @contextmanager
@@ -159,6 +166,100 @@ class TakeBackView(ManagementEndpoint):
     )
     def post(self, request: Request, slug: str) -> Response:
         return _shown(take_back_tenant(tenant_id=self.tenant.pk, actor=self.actor, now=self.now))
+
+
+def _check_not_off_boarded(tenant: Tenant) -> None:
+    if tenant.offboarded_at:
+        raise Conflict(gettext("The tenant is off-boarded. Restore it before you change it."))
+
+
+class TenantModelView(ManagementEndpoint):
+    @management(
+        "getTenantModel",
+        "Get a tenant's own language model",
+        description="What is null is the hub's, or no cap.",
+        parameters=[etag(200)],
+        answers={200: LanguageModelSerializer},
+        problems=(404,),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        found = LanguageModel.objects.filter(tenant=self.tenant).first()
+        return self.versioned(found or LanguageModel(tenant=self.tenant, version=0), LanguageModelSerializer)
+
+    @management(
+        "putTenantModel",
+        "Give a tenant a language model of its own",
+        description=(
+            "What the body leaves out is the hub's, or no cap; the key of the endpoint stays as long as its address "
+            "does. What waited for another endpoint or for a cap is then due."
+        ),
+        request=ModelSettingsSerializer,
+        parameters=[if_match(), etag(200)],
+        answers={200: LanguageModelSerializer},
+        problems=(404, 409, 412),
+    )
+    def put(self, request: Request, slug: str) -> Response:
+        return self.versioned(self.saved(self.body(ModelSettingsSerializer)), LanguageModelSerializer)
+
+    @management(
+        "deleteTenantModel",
+        "Take a tenant's own language model away",
+        description="With its key, prices and caps. The hub's is asked from now on.",
+        answers={204: None},
+        problems=(404, 409),
+    )
+    def delete(self, request: Request, slug: str) -> Response:
+        self.saved({})
+        return Response(status=204)
+
+    def saved(self, given: dict[str, Any]) -> LanguageModel:
+        _check_not_off_boarded(self.tenant)
+        texts = {name: given.pop(name, None) or "" for name in ("model", "base_url")}
+        with _pointing_into_body():
+            return save_language_model(
+                tenant_id=self.tenant.pk,
+                settings=ModelSettings(**texts, **given),
+                expected_version=self.expected_version(),
+                actor=self.actor,
+                now=self.now,
+            )
+
+
+class TenantAgentsView(ManagementEndpoint):
+    @management(
+        "listTenantAgents",
+        "List the agents of a tenant, newest first",
+        description="An agent is listed once turns were posted with its `agent_id`.",
+        parameters=[AgentsQuery],
+        answers={200: page_of(AgentSerializer)},
+        problems=(404,),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        given, agents = self.query(AgentsQuery), Agent.objects.filter(tenant=self.tenant)
+        if given.get("agent_id"):
+            agents = agents.filter(agent_id=given["agent_id"])
+        return self.listed(agents, AgentSerializer, given=given)
+
+
+class TenantAgentView(ManagementEndpoint):
+    @management("getTenantAgent", "Get an agent of a tenant", answers={200: AgentSerializer}, problems=(404,))
+    def get(self, request: Request, slug: str, agent_id: UUID) -> Response:
+        return Response(self.shown(lookups.agent(tenant=self.tenant, agent_id=agent_id), AgentSerializer))
+
+    @management(
+        "changeTenantAgent",
+        "Change an agent's switches and guidance, with an operator's word",
+        description="What it switches off, and its guidance, no key of the tenant changes.",
+        request=AgentChangesSerializer,
+        answers={200: AgentSerializer},
+        problems=(404, 409),
+    )
+    def patch(self, request: Request, slug: str, agent_id: UUID) -> Response:
+        changes = self.body(AgentChangesSerializer)
+        agent = lookups.agent(tenant=self.tenant, agent_id=agent_id)
+        _check_not_off_boarded(self.tenant)
+        changed = change_agent(agent=agent, changes=changes, by=ActorKind.OPERATOR, actor=self.actor, now=self.now)
+        return Response(self.shown(changed, AgentSerializer))
 
 
 def _slug(text: str) -> str:
