@@ -17,9 +17,9 @@ from django_q.conf import Conf
 from memories.jobs.pulse import heartbeat_name
 from memories.jobs.roll_call import roll_call
 from memories.jobs.supervision import (
-    HEALTHY_SECONDS,
     LOOK_SECONDS,
     StopRequests,
+    crashes_after,
     has_members,
     kill_group,
     pause_after,
@@ -43,7 +43,7 @@ def keep_cluster() -> None:
             begun = time.monotonic()
             ended = _run_cluster(requests)
             if not requests.count:
-                crashes = 1 if time.monotonic() - begun >= HEALTHY_SECONDS else crashes + 1
+                crashes = crashes_after(crashes, lived=time.monotonic() - begun)
                 pause = pause_after(crashes)
                 logger.error("The cluster %s; starting another one in %.1f s", ended, pause)
                 wait_until(lambda: requests.count > 0, pause)

@@ -22,12 +22,16 @@ from memoryhub.__main__ import main
 LOOK_SECONDS = 0.1
 # A little more than the web server and the worker each allow themselves.
 GRACE_SECONDS = 12.0
+# From one more signal until the end, for children that heed it.
+LAST_SECONDS = 3.0
 FIRST_PAUSE_SECONDS = 0.5
 # Noticing that a cluster hangs takes half a minute. With this pause a minute is enough to replace it, even the tenth
 # time in a row.
 LONGEST_PAUSE_SECONDS = 10.0
-# A child that ran this long counts as healthy: its next crash counts as the first.
+# A child that ran this long was healthy: the next one starts at once.
 HEALTHY_SECONDS = 30.0
+# After so many crashes in a row a child is not forked any more: what it shares with its parent may be what ends it.
+MOST_FORKED_CRASHES = 2
 # Sent by Ctrl-C, a service manager, a terminal that closes.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Of commands that are children. The parent has run the checks: without them a program need not import the admin and the
@@ -35,6 +39,8 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 OPTIONS = ("--supervised", "--skip-checks")
 # The descriptors of this process, on Linux. Elsewhere nothing is forked: libraries of macOS do not survive it.
 DESCRIPTORS = Path("/proc/self/fd")
+# Its threads, those of libraries too.
+TASKS = Path("/proc/self/task")
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +72,7 @@ class Fork:
     """A fork of this process, with what `Child` asks of a `subprocess.Popen`. It shares the memory of all that is
     loaded, and nothing else: it has a session of its own and no descriptor but the standard ones and `inherited`.
 
-    Only for a process whose other threads hold no lock: the fork has none of them.
+    Only for a process that is `alone`: of other threads the fork would have the locks, and nobody to release them.
     """
 
     def __init__(self, run: Callable[[], object], *, stdin: int, inherited: Sequence[int] = ()) -> None:
@@ -155,14 +161,14 @@ class Child:
         forked: Callable[[], object] | None = None,
     ) -> None:
         """The program gets the descriptors `inherited` under the same numbers. With `forked`, which does the same as
-        the program, it is a fork of this process at first. When that dies, a new program starts: it shares nothing
-        with what died, and does not mind the threads that this process has by then."""
+        the program, it is a fork of this process, as is what replaces it: that needs not load anything. Where this
+        process has threads, and after some crashes in a row, it is a new program, which shares nothing."""
         self.name = name
         self.process: subprocess.Popen[bytes] | Fork | None = None
         self.crashes = 0
         self._command = list(command)
         self._inherited = tuple(inherited)
-        self._forked = forked if DESCRIPTORS.is_dir() else None
+        self._forked = forked
         self._started_at = 0.0
         self._start_at = 0.0
 
@@ -176,9 +182,8 @@ class Child:
             self._note_death(now, exit_code)
 
     def _start(self, leash: int) -> "subprocess.Popen[bytes] | Fork":
-        forked, self._forked = self._forked, None
-        if forked:
-            return Fork(forked, stdin=leash, inherited=self._inherited)
+        if self._forked and self.crashes <= MOST_FORKED_CRASHES and alone():
+            return Fork(self._forked, stdin=leash, inherited=self._inherited)
         return subprocess.Popen(self._command, stdin=leash, pass_fds=self._inherited, start_new_session=True)
 
     def terminate(self) -> None:
@@ -198,7 +203,7 @@ class Child:
     def _note_death(self, now: float, exit_code: int) -> None:
         self.kill()
         self.process = None
-        self.crashes = 1 if now - self._started_at >= HEALTHY_SECONDS else self.crashes + 1
+        self.crashes = crashes_after(self.crashes, lived=now - self._started_at)
         pause = pause_after(self.crashes)
         self._start_at = now + pause
         logger.error("%s ended with %s; starting it again in %.1f s", self.name, ending(exit_code), pause)
@@ -214,7 +219,7 @@ class Supervisor:
     def __init__(self, children: Sequence[Child]) -> None:
         self._children = children
 
-    def run(self, look: Callable[[float], None]) -> None:
+    def run(self, look: Callable[[float], None] = lambda _now: None) -> None:
         """Returns after a stop signal. Calls `look` about ten times a second with the monotonic time."""
         leash, held = os.pipe()
         with StopRequests() as requests:
@@ -242,6 +247,10 @@ class Supervisor:
         wait_until(lambda: requests.count > asked or not is_running(), GRACE_SECONDS)
         if is_running():
             logger.warning("not everything ended in time: killing the rest")
+            # They have processes of their own, and kill those.
+            for child in self._children:
+                child.terminate()
+            wait_until(lambda: not is_running(), LAST_SECONDS)
         for child in self._children:
             child.kill()
 
@@ -251,8 +260,6 @@ def beside(child: Child, *, grace: float) -> Iterator[None]:
     """Keep a program running while the block lasts. Then it has `grace` seconds to end."""
     leash, held = os.pipe()
     ended = threading.Event()
-    # Here, and not in the thread: it may fork.
-    child.look(now=time.monotonic(), leash=leash)
 
     def keep() -> None:
         while not ended.wait(LOOK_SECONDS):
@@ -273,7 +280,7 @@ def beside(child: Child, *, grace: float) -> Iterator[None]:
 
 
 def own_child(*arguments: str, inherited: Sequence[int] = ()) -> Child:
-    """A command of the hub to keep running, at first with all that this process has loaded."""
+    """A command of the hub to keep running, with all that this process has loaded."""
 
     def run() -> None:
         sys.argv = [sys.argv[0], *arguments, *OPTIONS]
@@ -299,9 +306,19 @@ def _show_as(title: str) -> None:
     ctypes.memmove(begin, title.encode()[: end - begin - 1].ljust(end - begin, b"\0"), end - begin)
 
 
+def alone() -> bool:
+    """Whether this process has no other thread, and may fork; False where nobody knows."""
+    return TASKS.is_dir() and len(list(TASKS.iterdir())) == 1
+
+
+def crashes_after(crashes: int, *, lived: float) -> int:
+    """Crashes in a row, once more after so many seconds of life; 0 after a healthy one."""
+    return 0 if lived >= HEALTHY_SECONDS else crashes + 1
+
+
 def pause_after(crashes: int) -> float:
-    """Seconds before the restart of a program that died `crashes` times in a row: 0.5, 1, 2 … 10."""
-    return min(FIRST_PAUSE_SECONDS * 2.0 ** (min(crashes, 10) - 1), LONGEST_PAUSE_SECONDS)
+    """Seconds before the restart of what died `crashes` times in a row, each time young: 0, 0.5, 1, 2 … 10."""
+    return min(FIRST_PAUSE_SECONDS * 2.0 ** (min(crashes, 10) - 1), LONGEST_PAUSE_SECONDS) if crashes else 0.0
 
 
 def ending(exit_code: int) -> str:

@@ -1,5 +1,6 @@
-"""Notices a django-q2 cluster that hangs: it looks alive and takes no work."""
+"""Notices a django-q2 cluster that hangs: it looks alive and takes no work. Ends leases of processes that are gone."""
 
+import logging
 import threading
 import time
 from collections import deque
@@ -7,7 +8,7 @@ from collections.abc import Sequence
 
 from django.db import DatabaseError, InterfaceError, connections
 
-from memories.queue import backlog
+from memories.queue import backlog, queue_rows
 from memories.queue.backlog import Backlog
 
 LOOK_SECONDS = 1.0
@@ -15,6 +16,8 @@ LOOK_SECONDS = 1.0
 LOOKS = 8
 OVERDUE_SECONDS = 12.0
 BEAT_SECONDS = 15.0
+
+logger = logging.getLogger(__name__)
 
 
 def is_wedged(looks: Sequence[Backlog], *, pool: int) -> bool:
@@ -55,6 +58,9 @@ class Watchdog(threading.Thread):
     def _look(self) -> None:
         try:
             look = backlog.look(cluster=self._cluster)
+            # Of a process of the pool, or of the cluster before this one.
+            if look.orphaned and (ended := queue_rows.end_orphaned(look.orphaned)):
+                logger.info("%d sessions are free again: the processes that worked on them are gone", ended)
         except (DatabaseError, InterfaceError):
             # An outage does not show whether the cluster hangs. Begin anew, so that the cluster notices its end first.
             self._looks.clear()

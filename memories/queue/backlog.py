@@ -11,7 +11,7 @@ from django.db.models.functions import Greatest, Now
 
 from memories import conf
 from memories.models import EndpointState, SessionQueue, WorkerHeartbeat, WorkingMemory
-from memories.queue import circuit_breaker
+from memories.queue import circuit_breaker, leases
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Backlog:
     waited: float
     claimed: int
     beat_age: float | None
+    orphaned: tuple[uuid.UUID, ...] = ()
 
 
 def overdue_seconds() -> float:
@@ -42,11 +43,13 @@ def look(*, cluster: str) -> Backlog:
     beats = WorkerHeartbeat.objects.filter(name=cluster).values_list(Now() - F("beat_at"), flat=True)
     age: timedelta | None = beats.first()
     leased = [model.objects.filter(lease_until__gt=Now()) for model in (SessionQueue, WorkingMemory)]
+    tokens = [token for rows in leased for token in rows.values_list("lease_token", flat=True)]
     return Backlog(
         first=first,
         waited=waited.total_seconds(),
-        claimed=sum(rows.count() for rows in leased),
+        claimed=len(tokens),
         beat_age=age.total_seconds() if age is not None else None,
+        orphaned=tuple(token for token in tokens if token and leases.is_orphaned(token)),
     )
 
 

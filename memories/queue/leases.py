@@ -1,17 +1,24 @@
 """Leases: a worker claims a row with a token, renews it and gives it back; when the worker dies, another takes over.
 
 Leases follow the database's clock, so hosts whose clocks differ agree on them. The token alone decides: whoever is late
-still commits, as long as nobody else claimed the row. An attempt is counted and committed before the work begins, so a
-row that kills its worker does not do so for ever; work that gets on sets the count to 0.
+still commits, as long as nobody else claimed the row. It tells which process made it, so that others on its machine see
+when that one cannot come any more. An attempt is counted and committed before the work begins, so a row that kills its
+worker does not do so for ever; work that gets on sets the count to 0.
 """
 
+import hashlib
 import logging
+import os
+import secrets
+import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from django.db import DatabaseError, InterfaceError, connection
@@ -26,6 +33,8 @@ LEASE = timedelta(seconds=60)
 MOST_ATTEMPTS = 5
 # Failure code of a row whose worker ended in each attempt.
 WORKER_LOST = "worker_lost"
+# The bits of a token, from the left: the machine, the process, chance. 2^22 is the most that Linux numbers processes.
+MACHINE_BITS, PROCESS_BITS, RANDOM_BITS = 48, 24, 56
 # keep_alive() renews a lease so often while it lasts.
 RENEWALS = 3
 
@@ -82,7 +91,7 @@ def take(
         return None
     if not admit():
         return None
-    token = uuid.uuid4()
+    token = new_token()
     changes |= {"attempts": row.attempts + 1, "lease_token": token, "lease_until": row.clock + lasts}
     for name, value in changes.items():
         setattr(row, name, value)
@@ -115,6 +124,42 @@ def release(lease: Lease[Any], *, pause: timedelta | None = None, **changes: Any
 def revoke(rows: QuerySet[Any], **changes: Any) -> int:
     """Take the leases away: whoever works on one of the `rows` loses its work. Returns how many rows."""
     return rows.update(lease_token=None, lease_until=None, **changes)
+
+
+def new_token() -> uuid.UUID:
+    """A token of this process."""
+    machine = _machine()
+    if machine is None:
+        return uuid.uuid4()
+    return uuid.UUID(int=(machine << PROCESS_BITS | os.getpid()) << RANDOM_BITS | secrets.randbits(RANDOM_BITS))
+
+
+def is_orphaned(token: uuid.UUID) -> bool:
+    """Whether it is certain that the process with this token has ended: it was one of this machine, and no process has
+    its number."""
+    rest, process = divmod(token.int >> RANDOM_BITS, 1 << PROCESS_BITS)
+    if rest != _machine():
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        """It is somebody else's."""
+    return False
+
+
+@cache
+def _machine() -> int | None:
+    """This start of this machine, and the numbering of processes in which this one is: that of a container is its own.
+    None where nobody tells, as on macOS."""
+    try:
+        start = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        numbering = Path("/proc/self/ns/pid").readlink()
+    except OSError:
+        return None
+    told = f"{socket.gethostname()} {start} {numbering}".encode()
+    return int.from_bytes(hashlib.sha256(told).digest()[: MACHINE_BITS // 8])
 
 
 @contextmanager

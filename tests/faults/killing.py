@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from memoryhub.embedded_postgres.place import locate
 from tests.commands.hub import Hub
-from tests.faults.workers import children, processes
+from tests.faults.workers import children
 
 # For a victim that is just being started again.
 PATIENCE_SECONDS = 60.0
@@ -41,8 +41,7 @@ def _pool(hub: Hub) -> int:
 
 
 def _embedder(hub: Hub) -> int:
-    worker = hub.pid("worker")
-    return next(pid for pid, above, words in processes() if above == worker and "embedder" in words)
+    return hub.pid("embedder")
 
 
 VICTIMS: dict[str, Callable[[Hub], int]] = {

@@ -50,7 +50,7 @@ def test_part_of_an_idle_cluster_is_lost(worker: Worker, place: int | None) -> N
     first = worker.sentinel
     os.kill(first if place is None else children(first)[place], signal.SIGKILL)
     extracted_within(HEALED_SECONDS)
-    wait_until(lambda: children(worker.process.pid) not in ([], [first]), within=HEALED_SECONDS)
+    wait_until(lambda: children(worker.keeper) not in ([], [first]), within=HEALED_SECONDS)
 
 
 def test_every_idle_pool_process_is_killed(worker: Worker) -> None:
@@ -76,7 +76,7 @@ def test_a_wedged_one_is_replaced_though_there_is_no_work_and_a_healthy_one_besi
     with running(own, folder=tmp_path / "other", beside=1) as [healthy]:
         first, other = worker.sentinel, healthy.sentinel
         wedge(worker)
-        wait_until(lambda: children(worker.process.pid) not in ([], [first]), within=HEALED_SECONDS)
+        wait_until(lambda: children(worker.keeper) not in ([], [first]), within=HEALED_SECONDS)
         extracted_within(HEALED_SECONDS)
         assert healthy.sentinel == other
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ from django.db import connection
 
 from memories.models import WorkerHeartbeat
 
-PATIENCE = 30.0
+PATIENCE = 300.0
 
 
 class Worker:
-    """One cluster: the command, django-q's sentinel under it, and under that the pool."""
+    """The command; under it the process that keeps the cluster, django-q's sentinel, and under that the pool."""
 
     def __init__(self, environ: Mapping[str, str], log: Path) -> None:
         self.log = log
@@ -37,8 +37,12 @@ class Worker:
             )
 
     @property
-    def sentinel(self) -> int:
+    def keeper(self) -> int:
         return children(self.process.pid)[0]
+
+    @property
+    def sentinel(self) -> int:
+        return children(self.keeper)[0]
 
     @property
     def pool_process(self) -> int:
@@ -49,9 +53,13 @@ class Worker:
         os.kill(self.pool_process, signal.SIGKILL)
 
     def kill(self) -> None:
-        """The command itself; the rest must notice."""
+        """The command, and what keeps the cluster; the rest must notice."""
+        keeper = self.keeper
         self.process.kill()
         self.process.wait()
+        # It may have followed already.
+        with suppress(ProcessLookupError):
+            os.kill(keeper, signal.SIGKILL)
 
 
 @contextmanager

@@ -3,9 +3,12 @@
 Another process is another connection; that time passes is written into the row.
 """
 
+import os
 import threading
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +21,7 @@ from memories.forgetting import decay_passes, upkeep
 from memories.models import DecayPass, PrivacyCase, RetentionPass, Session, SessionQueue, WorkingMemory
 from memories.privacy import case_leases
 from memories.privacy.expiry import passes as retention_passes
-from memories.queue import leases, queue_rows, session_queue, window_queue
+from memories.queue import backlog, leases, queue_rows, session_queue, window_queue
 from memories.queue.retry_policy import RetryDecision
 from tests import factories
 from tests.database import at_once, elsewhere, held
@@ -185,7 +188,7 @@ def test_a_claim_and_its_attempt_are_committed_before_the_work(kind: Kind, row: 
     lease = claimed(kind, row)
     there = elsewhere(lambda: kind.read(row))
     assert (there.lease_token, there.attempts) == (lease.token, 1)
-    # Its worker may be dead: nobody knows that before the lease runs out.
+    # Its worker may be dead: on another machine nobody knows that before the lease runs out.
     assert elsewhere(lambda: kind.claim(row)) is None
     kind.let_pass(row)
     assert elsewhere(lambda: kind.claim(row))
@@ -258,6 +261,80 @@ def test_a_revoked_lease_is_lost(kind: Kind, row: Any) -> None:
     with pytest.raises(LeaseLost), transaction.atomic():
         leases.fence(lease)
     assert kind.claim(row)
+
+
+def token_of_the_dead() -> uuid.UUID:
+    """As a process of this machine made it that has ended."""
+    read_end, write_end = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.write(write_end, leases.new_token().bytes)
+        os._exit(0)
+    os.waitpid(process, 0)
+    with os.fdopen(read_end, "rb") as told:
+        os.close(write_end)
+        return uuid.UUID(bytes=told.read())
+
+
+@pytest.mark.skipif(not Path("/proc/self/ns/pid").is_symlink(), reason="tokens tell their processes on Linux alone")
+class TestOrphaned:
+    """Leases of processes that are gone end at once, and no others."""
+
+    @pytest.fixture(params=[Sessions, Windows], ids=["sessions", "windows"])
+    def kind(self, request: Any, settings: Any) -> Kind:
+        settings.MEMORYHUB_LLM = "scripted"
+        return request.param()  # type: ignore[no-any-return]
+
+    @pytest.fixture
+    def lease(self, kind: Kind, row: Any) -> Any:
+        """Its worker died in the middle of its first attempt."""
+        lease = claimed(kind, row)
+        lease.token = token_of_the_dead()
+        kind.write(row, lease_token=lease.token)
+        return lease
+
+    def end(self) -> int:
+        return queue_rows.end_orphaned(backlog.look(cluster="").orphaned)
+
+    def test_the_next_one_takes_over_at_once(self, kind: Kind, row: Any, lease: Any) -> None:
+        assert kind.claim(row) is None
+        assert elsewhere(self.end) == 1
+        assert kind.read(row).attempts == 1
+        successor = claimed(kind, row)
+        # Should its statement have been on its way still.
+        with pytest.raises(LeaseLost), transaction.atomic():
+            leases.fence(lease)
+        assert elsewhere(self.end) == 0
+        assert kind.read(row).lease_token == successor.token
+
+    def test_of_the_living_and_of_other_machines_none_ends(self, kind: Kind, row: Any, lease: Any) -> None:
+        other = uuid.UUID(int=lease.token.int ^ 1 << 127)
+        for token in (leases.new_token(), other, uuid.uuid4(), None):
+            kind.write(row, lease_token=token)
+            assert self.end() == 0
+            assert kind.claim(row) is None
+        kind.write(row, lease_token=lease.token)
+        assert self.end() == 1
+
+    def test_a_batch_that_lost_a_worker_before_waits(self, kind: Kind, row: Any, lease: Any) -> None:
+        kind.write(row, attempts=2)
+        assert self.end() == 0
+        kind.write(row, attempts=1)
+        assert self.end() == 1
+
+    def test_what_somebody_claimed_meanwhile_is_theirs(self, kind: Kind, row: Any, lease: Any) -> None:
+        seen = backlog.look(cluster="").orphaned
+        assert seen == (lease.token,)
+        kind.let_pass(row)
+        successor = elsewhere(lambda: claimed(kind, row))
+        kind.write(row, attempts=1)
+        assert queue_rows.end_orphaned(seen) == 0
+        assert kind.read(row).lease_token == successor.token
+
+    def test_a_row_that_is_locked_is_passed_over(self, kind: Kind, row: Any, lease: Any) -> None:
+        with held(lambda: kind.model._default_manager.select_for_update().get(pk=row.pk)):
+            assert self.end() == 0
+        assert self.end() == 1
 
 
 class TestKeepAlive:

@@ -33,7 +33,7 @@ os.write(int(sys.argv[1]), str(orphan.pid).encode())
 """
 
 
-@pytest.mark.parametrize(("crashes", "seconds"), [(1, 0.5), (2, 1), (3, 2), (6, 10), (7, 10), (8, 10), (2_000, 10)])
+@pytest.mark.parametrize(("crashes", "seconds"), [(0, 0), (1, 0.5), (2, 1), (3, 2), (6, 10), (8, 10), (2_000, 10)])
 def test_pause_after(crashes: int, seconds: float) -> None:
     assert pause_after(crashes) == seconds
 
@@ -71,7 +71,9 @@ def test_a_long_healthy_life_forgives_earlier_crashes() -> None:
     child.look(now=100.0, leash=0)
     assert dead(child)
     child.look(now=100.0 + supervision.HEALTHY_SECONDS, leash=0)
-    assert child.crashes == 1
+    assert child.crashes == 0
+    child.look(now=100.0 + supervision.HEALTHY_SECONDS, leash=0)
+    assert dead(child), "its successor started at once"
 
 
 @pytest.fixture
@@ -155,18 +157,51 @@ class TestForks:
         assert kept.exists()
         assert own.exists()
 
-    def test_its_successor_is_a_program(self, pipe: tuple[int, int]) -> None:
-        read_end, write_end = pipe
-        program = [sys.executable, "-c", f"import os; os.write({write_end}, b'program')"]
-        child = Child("web", program, inherited=[write_end], forked=partial(os.write, write_end, b"fork"))
-        child.look(now=100.0, leash=0)
-        assert isinstance(child.process, Fork)
+    @pytest.mark.parametrize(
+        ("crashes", "kind"),
+        [(0, "fork"), (supervision.MOST_FORKED_CRASHES, "fork"), (supervision.MOST_FORKED_CRASHES + 1, "program")],
+    )
+    def test_so_is_its_successor_until_it_has_crashed_too_often(
+        self, monkeypatch: pytest.MonkeyPatch, pipe: tuple[int, int], crashes: int, kind: str
+    ) -> None:
+        # pytest has threads of its own.
+        monkeypatch.setattr(supervision, "alone", lambda: True)
+        assert lives(pipe, crashes) == [kind, kind if crashes < supervision.MOST_FORKED_CRASHES else "program"]
+
+    def test_a_process_with_threads_starts_programs(self, pipe: tuple[int, int]) -> None:
+        ended = threading.Event()
+        thread = threading.Thread(target=ended.wait)
+        thread.start()
+        try:
+            assert lives(pipe) == ["program", "program"]
+        finally:
+            ended.set()
+            thread.join()
+
+    def test_a_fork_is_alone_until_it_has_a_thread(self) -> None:
+        def run() -> None:
+            assert supervision.alone()
+            threading.Thread(target=threading.Event().wait, daemon=True).start()
+            assert not supervision.alone()
+            os._exit(7)
+
+        assert Fork(run, stdin=0).wait() == 7
+
+
+def lives(pipe: tuple[int, int], crashes: int = 0) -> list[str]:
+    """What a child was in two lives, the first after so many crashes."""
+    read_end, write_end = pipe
+    program = [sys.executable, "-c", f"import os; os.write({write_end}, b'program')"]
+    child = Child("web", program, inherited=[write_end], forked=partial(os.write, write_end, b"fork"))
+    child.crashes = crashes
+    found = []
+    for now in (100.0, 200.0):
+        child.look(now=now, leash=0)
+        assert child.process
         child.process.wait()
-        assert os.read(read_end, 20) == b"fork"
-        child.look(now=101.0, leash=0)
-        child.look(now=102.0, leash=0)
-        assert dead(child)
-        assert os.read(read_end, 20) == b"program"
+        found.append(os.read(read_end, 20).decode())
+        child.look(now=now + 1, leash=0)
+    return found
 
 
 def run_until(children: list[Child], look: Callable[[float], None]) -> float:

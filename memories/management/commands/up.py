@@ -25,6 +25,7 @@ from memories import conf
 from memories.jobs.supervision import DESCRIPTORS, Fork, Supervisor, ending, follow_parent, own_child
 from memories.llm import client, embeddings, tokens
 from memories.management import demo
+from memories.management.commands import worker
 from memories.management.demo import DemoAccess
 from memoryhub import embedded_postgres, roles
 
@@ -32,7 +33,13 @@ BACKLOG = 2048
 DATABASE_LOOK_SECONDS = 2.0
 DATABASE_PAUSE_SECONDS = 30.0
 # Of web, worker and embedder.
-SHARED = ("memories.tasks", "memories.jobs.cluster", "memories.web.application", "memories.mcp_server.protocol")
+SHARED = (
+    "memories.tasks",
+    "memories.jobs.cluster",
+    "memories.jobs.embedder",
+    "memories.web.application",
+    "memories.mcp_server.protocol",
+)
 # Any number that nothing else locks: "memoryhub" on a telephone's keys.
 PREPARATION_LOCK = 636_679_482
 
@@ -53,7 +60,7 @@ class Command(BaseCommand):
             # The children only serve: they do not get the owner's address.
             _forget_owner()
             web = own_child("web", "--bind", f"fd://{listener.fileno()}", inherited=[listener.fileno()])
-            Supervisor([web, own_child("worker")]).run(Watch(self.say, seeded).look)
+            Supervisor([web, *worker.parts()]).run(Watch(self.say, seeded).look)
         self.say("Memory Hub has stopped.")
 
     def say(self, text: str) -> None:
