@@ -1,10 +1,14 @@
 """What all tests share."""
 
 import gc
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from memories.db import tenancy
 from memories.models import EndUser
-from tests import factories
+from tests import factories, migrated
 from tests.database import runtime_role
 from tests.model import Model, install
 from tests.reconcile.reconciling import Extractor
@@ -104,6 +108,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """While the processes collect the tables are made, which each of them will want."""
+    if not DISTRIBUTED:
+        # Without tests that would wait for it, it is ended by the end of its server.
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.migrated"],
+            env={**os.environ, "PYTEST_XDIST_WORKER": "tables"},
+            stderr=subprocess.DEVNULL,
+        )
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> Iterator[None]:
+    with nullcontext() if DISTRIBUTED else migrated.copied():
+        yield
 
 
 @pytest.fixture(scope="session")

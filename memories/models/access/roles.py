@@ -1,6 +1,6 @@
 """Roles: the groups that a migration makes, and what each of them may."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils.functional import Promise
@@ -115,10 +115,11 @@ def grant(apps: Any) -> None:
     For migrations: `apps` is their registry. Django makes its permissions after all of them, so those that a group
     needs are made here; later it finds them. A change of the table needs a migration that calls this again.
     """
-    group_model = apps.get_model("auth", "Group")
+    permissions = _permissions(apps, [label for label in GIVEN if _is_known(apps, label)])
+    groups = apps.get_model("auth", "Group").objects
     for name, labels in ROLES.items():
-        group, _ = group_model.objects.get_or_create(name=name)
-        group.permissions.add(*(_permission(apps, label) for label in labels if _is_known(apps, label)))
+        group, _ = groups.get_or_create(name=name)
+        group.permissions.add(*(permissions[label] for label in labels if label in permissions))
 
 
 def _is_known(apps: Any, label: str) -> bool:
@@ -127,11 +128,25 @@ def _is_known(apps: Any, label: str) -> bool:
     return app != "memories" or codename.partition("_")[2] in apps.all_models[app]
 
 
-def _permission(apps: Any, label: str) -> Any:
-    """The permission named like memories.view_fact, made if it is missing."""
-    app, _, codename = label.partition(".")
-    action, _, model = codename.partition("_")
-    kind, _ = apps.get_model("contenttypes", "ContentType").objects.get_or_create(app_label=app, model=model)
-    name = f"Can {action} {apps.get_model(app, model)._meta.verbose_name}"
-    permissions = apps.get_model("auth", "Permission").objects
-    return permissions.get_or_create(content_type=kind, codename=codename, defaults={"name": name})[0]
+def _permissions(apps: Any, labels: Iterable[str]) -> dict[str, Any]:
+    """The permissions named like memories.view_fact; those that are missing are made."""
+    kinds = apps.get_model("contenttypes", "ContentType").objects
+    model = apps.get_model("auth", "Permission")
+    wanted = {}
+    for label in labels:
+        app, _, codename = label.partition(".")
+        action, _, name = codename.partition("_")
+        wanted[label] = (app, name, codename, f"Can {action} {apps.get_model(app, name)._meta.verbose_name}")
+    kind_of = {
+        key: kinds.get_or_create(app_label=key[0], model=key[1])[0] for key in {one[:2] for one in wanted.values()}
+    }
+    there = model.objects.filter(content_type__in=kind_of.values())
+    known = set(there.values_list("content_type_id", "codename"))
+    made = [
+        model(content_type=kind_of[app, name], codename=codename, name=shown)
+        for app, name, codename, shown in wanted.values()
+        if (kind_of[app, name].pk, codename) not in known
+    ]
+    model.objects.bulk_create(made, ignore_conflicts=True)
+    found = {(one.content_type_id, one.codename): one for one in there.all()}
+    return {label: found[kind_of[app, name].pk, codename] for label, (app, name, codename, _) in wanted.items()}
