@@ -75,6 +75,10 @@ _NEAR_AFTER = re.compile(
     r"(?:--|(?:user ?name|user|login|account|账号|用户名?)\s?[:=]?\s?[^\s]{1,60}[,;/]?\s(?:and\s|with\s)?)\Z",
     re.IGNORECASE,
 )
+# "my new password hunter2", "the wifi password sunflower99": whose it is, and nothing that joins them.
+_OWNED = re.compile(r"\b(?:my|our|your|his|her|their)\s(?:[A-Za-z0-9-]{1,20}\s){0,2}\Z", re.IGNORECASE)
+_NAMED = re.compile(r"(?:\bthe\s|(?:\A|[\n.;:,!?(])\s{0,2})(?:[A-Za-z0-9-]{1,20}\s){0,2}\Z", re.IGNORECASE)
+_NAMED_BACK = 64
 _SETS = re.compile(r"\b(?:set|change|reset|update|make|switch)[a-z]{0,3}\s[^\n.;!?]{0,30}\Z", re.IGNORECASE)
 # Every match of that pattern has one of these, at most so far back; searching them costs a tenth.
 _ACCOUNTS = ("user", "login", "account", "账号", "用户")
@@ -154,7 +158,8 @@ def _place(text: str, lower: str, end: int, words: tuple[str, ...]) -> _KeywordP
 def _value_after(place: _KeywordPlace) -> Iterator[Span]:
     text = place.text
     tail = _LINKED.match(text, place.end)
-    near = None if tail or not _may_be_near(place) else _NEAR.match(text, place.end)
+    beside = "" if tail else _link_beside(place)
+    near = _NEAR.match(text, place.end) if beside else None
     if tail and not tail["to"]:
         # 密码是mango: between Chinese words a Latin one is a value, as after a colon.
         plain = tail["sign"] or not text[place.end - 1].isascii()
@@ -162,7 +167,7 @@ def _value_after(place: _KeywordPlace) -> Iterator[Span]:
     elif tail and _SETS.search(place.before):
         yield from _judged(tail, place, link="near")
     elif near:
-        yield from _judged(near, place, link="near")
+        yield from _judged(near, place, link=beside)
 
 
 def _judged(tail: re.Match[str], place: _KeywordPlace, *, link: str) -> Iterator[Span]:
@@ -184,6 +189,19 @@ def _trimmed(value: str) -> str:
     while value and value[-1] in _TRAILING and _OPENERS.get(value[-1], "\0") not in value:
         value = value[:-1]
     return value
+
+
+def _link_beside(place: _KeywordPlace) -> str:
+    """What joins a keyword to a value that follows it directly, for values.py; "": nothing does."""
+    if _may_be_near(place):
+        return "near"
+    if place.keyword.rule != "password" or not place.text[place.end - 1].isascii():
+        return ""
+    before = place.before[-_NAMED_BACK:]
+    if _OWNED.search(before):
+        return "owned"
+    # A cut beginning is no beginning of a text.
+    return "named" if _NAMED.search(before if place.start <= _NAMED_BACK else f" {before}") else ""
 
 
 def _may_be_near(place: _KeywordPlace) -> bool:

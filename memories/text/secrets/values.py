@@ -33,7 +33,7 @@ _NO_VALUE = re.compile(
 # Names of algorithms and formats, and "256bit".
 _TECHNICAL = re.compile(
     r"(?:sha|md|base|utf|aes|rsa|hs|rs|es|ps|ed|oauth|tls|ssl|http|ipv?|wpa|pkcs|argon|bcrypt|ntlmv|ascii|iso|x|v|k\d?s?"
-    r"|win|ios|web|mp|s|p|otp|1password|2fa|mfa|ec|g|h|i|c|level|step|part|page|option|type|rule|case|field|question)"
+    r"|pbkdf|scrypt|blake|win|windows|ios|web|mp|s|p|otp|1password|2fa|mfa|ec|g|h|i|c|level|step|part|page|option|type|rule|case|field|question)"
     rf"[-_]?\d{{0,4}}(?:[-_/][a-z0-9]{{1,12}})?\Z|\d+[-_]?(?:{'|'.join(_UNITS)}|st|nd|rd|th|x|k|m|g|px|am|pm)\Z",
     re.IGNORECASE,
 )
@@ -52,9 +52,15 @@ _NEXT_WORD = re.compile(r"\s{0,2}([A-Za-z']+)")
 _COUNTED = re.compile(rf"\s?(?:[{_WORDS['unit_zh']}]|(?i:{'|'.join(_UNITS)})\b|[%$€¥])")
 
 
+# What joins a value to its keyword, and what only stands before both.
+_JOINED = ("sign", "verb")
+_UNJOINED = ("owned", "named")
+
+
 @dataclass(frozen=True)
 class Announced:
-    """A value in its sentence. `link` is what joins it to its keyword: sign (: =), verb (is, 是) or nothing (near).
+    """A value in its sentence. `link` is what joins it to its keyword: sign (: =), verb (is, 是) or nothing: after an
+    account or an option (near), after "my password" (owned), after "the wifi password" (named).
 
     `after` is the beginning of the text after it.
     """
@@ -85,17 +91,30 @@ def _is_placeholder(value: str) -> bool:
 
 
 def _is_password(found: Announced) -> bool:
-    value = found.value
+    value, is_joined = found.value, found.link in _JOINED
+    if found.link in _UNJOINED and not _may_stand_beside(found):
+        return False
     if " " in value:
         return found.quoted and is_phrase(value.split(" "))
     if _DIGITS.match(value):
-        return not _RANGE.match(value) and _is_number_alone(found, shortest=6 if found.link == "near" else 4)
+        return not _RANGE.match(value) and _is_number_alone(found, shortest=4 if is_joined else 6)
     if _LETTERS.match(value):
-        return found.link != "near" and _is_word_alone(found)
+        return is_joined and _is_word_alone(found)
     has_letter, has_digit = any(map(str.isalpha, value)), any(map(str.isdigit, value))
     mixed = (has_letter and has_digit) or (_SIGNS.search(value) and (has_letter or has_digit))
-    shortest = 6 if found.link == "near" else 4
+    shortest = 4 if is_joined else 6
     return bool(mixed) and len(value) >= shortest and not _TECHNICAL.match(value) and not _COUNTED.match(found.after)
+
+
+def _may_stand_beside(found: Announced) -> bool:
+    """Without a word that joins them: at the end of its clause, and where it is nobody's password more than a word of
+    forms with a digit or two."""
+    value = found.value
+    if " " in value or not _CLAUSE_ENDS.match(found.after):
+        return False
+    is_numbered = value.isdigit() or value.casefold().rstrip("0123456789") in _PLAIN
+    is_certain = len(value) >= 8 and sum(map(str.isdigit, value)) >= 2 and not is_numbered
+    return found.link == "owned" or is_certain
 
 
 def is_phrase(words: list[str]) -> bool:
