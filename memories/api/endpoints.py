@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Model, QuerySet
 from django.utils import timezone
+from rest_framework.exceptions import ValidationError
 from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -234,11 +235,11 @@ class ManagementEndpoint(AnyEndpoint):
 
 
 def _checked_query(expected: type[Serializer[Any]], data: Any) -> dict[str, Any]:
-    serializer = expected(data=data)
-    if not serializer.is_valid():
-        faults = [replace(fault, pointer=fault.pointer.removeprefix("/")) for fault in faults_of(serializer.errors)]
-        raise InvalidInput(faults=faults)
-    given: dict[str, Any] = serializer.validated_data
+    try:
+        given: dict[str, Any] = _reader(expected).run_validation(data)
+    except ValidationError as error:
+        faults = [replace(fault, pointer=fault.pointer.removeprefix("/")) for fault in faults_of(error.detail)]
+        raise InvalidInput(faults=faults) from None
     return given
 
 

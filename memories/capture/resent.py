@@ -6,15 +6,21 @@ The client may have cut off the beginning, gone back to an earlier message, or a
 
 import hashlib
 import json
+import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from memories.capture import branches
 from memories.capture.ingest import Lacking, PostedMessage, without_secrets
+from memories.db import binary_rows
 from memories.llm import tokens
 from memories.models import Role, Session, Tenant, Turn
+from memories.models.hand_written import read, selected
+from memories.text.secrets.redaction import Redacted
 
 # Sessions of the person that a conversation without a session is compared with, the newest first.
 SESSIONS_COMPARED = 50
@@ -26,12 +32,11 @@ ENOUGH_IN_A_ROW = 3
 SAME_QUESTION, SAME_QUESTION_TOKENS = timedelta(minutes=5), 8
 # In the metadata of an answer: its id at the endpoint.
 ANSWER_ID = "response_id"
+# What str.strip() takes away.
+_BLANKS = "".join(one for one in map(chr, range(0x3001)) if one.isspace())
 _COLUMNS = ("number", "role", "content", "parts", "tool_calls", "tool_call_id", "digest", "left_at", "follows")
-# Before the first byte of each answer: to build them by the ORM takes longer than PostgreSQL does.
 _NEWEST = """
-    SELECT s.id, s.external_id, s.last_turn_at,
-        (SELECT count(*) FROM memories_turn t
-            WHERE t.tenant_id = %(tenant)s AND t.session_id = s.id AND t.left_at IS NOT NULL) AS "left"
+    SELECT s.id, s.external_id, s.last_turn_at, row_number() OVER (ORDER BY s.last_turn_at DESC) AS place
     FROM memories_session s
     WHERE s.tenant_id = %(tenant)s AND s.agent_id = %(agent_id)s AND s.end_user_id = (
         SELECT coalesce(p.merged_into_id, p.id) FROM memories_enduser p
@@ -40,13 +45,26 @@ _NEWEST = """
     ORDER BY s.last_turn_at DESC
     LIMIT %(most)s
 """
-_FIRST = """
-    SELECT id, session_id, number, role, content, parts, tool_calls, tool_call_id, digest, left_at, follows
-    FROM memories_turn
-    WHERE tenant_id = %(tenant)s AND session_id = ANY(%(sessions)s) AND number <= %(most)s AND left_at IS NULL
-        AND role <> %(system)s
-    ORDER BY session_id, number
-"""
+_SAID = ("session_id", "role", "content", "parts", "tool_calls", "tool_call_id", "digest")
+# Before the first byte of each answer: to build them by the ORM takes longer than PostgreSQL does. Most sessions begin
+# otherwise than the conversation: their turns are not read.
+_BEGUN = f"""
+    WITH newest AS ({_NEWEST}), alike AS (
+        SELECT newest.* FROM newest CROSS JOIN LATERAL (
+            SELECT t.content, t.digest FROM memories_turn t
+            WHERE t.tenant_id = %(tenant)s AND t.session_id = newest.id AND t.left_at IS NULL AND t.role <> %(system)s
+            ORDER BY t.number LIMIT 1
+        ) first
+        WHERE first.digest IS NOT NULL OR btrim(first.content, %(blanks)s) = ANY(%(said)s)
+    )
+    SELECT alike.external_id, alike.last_turn_at, alike.place, {selected("t", _SAID)}
+    FROM alike CROSS JOIN LATERAL (
+        SELECT t.number, {selected("t", _SAID)} FROM memories_turn t
+        WHERE t.tenant_id = %(tenant)s AND t.session_id = alike.id AND t.left_at IS NULL AND t.role <> %(system)s
+        ORDER BY t.number LIMIT %(count)s
+    ) t
+    ORDER BY alike.place, t.number
+"""  # noqa: S608  (columns of our own model)
 
 Key = bytes
 
@@ -234,84 +252,117 @@ def session_of(
     when only its answer followed, asks for another answer. "" when there is none.
     """
     named = {"tenant": tenant.pk, "user_id": user_id, "agent_id": agent_id, "most": SESSIONS_COMPARED}
-    newest = list(Session.objects.raw(_NEWEST, named))
     if follows:
+        newest = list(Session.objects.raw(_NEWEST, named))
         answers = Turn.objects.filter(session__in=newest, metadata__contains={ANSWER_ID: follows})
         followed = answers.values_list("session", flat=True).first()
         return next((session.external_id for session in newest if session.pk == followed), "")
-    # Most sessions begin otherwise: their turns are not read.
-    begun = _first_turns(tenant, newest, 1)
-    alike = [session for session in newest if _repeated(session, begun.get(session.pk, []), messages)]
-    lines = _first_turns(tenant, alike, len(messages) + 1)
+    if not messages:
+        return ""
+    sent = _Sent(messages)
     best, chosen = 0, ""
-    for session in alike:
-        turns = lines[session.pk]
-        common = _repeated(session, turns, messages)
-        answered = any(turn.role == Role.ASSISTANT for turn in turns[:common])
-        is_same = session == newest[0] and _asks_again(session, messages, now=now)
-        if common > best and (answered or common == len(turns) or is_same):
-            best, chosen = common, session.external_id
+    for begun in _begun(named, sent):
+        common = _repeated(begun, sent)
+        answered = any(turn.role == Role.ASSISTANT for turn in begun.turns[:common])
+        is_same = begun.is_newest and _asks_again(begun, messages, now=now)
+        if common > best and (answered or common == len(begun.turns) or is_same):
+            best, chosen = common, begun.external_id
     return chosen
 
 
-def _first_turns(tenant: Tenant, sessions: Sequence[Any], count: int) -> Mapping[Any, list[Turn]]:
-    """The first turns of each session's conversation, as it is now."""
-    lines: dict[Any, list[Turn]] = defaultdict(list)
-    if not sessions:
-        return lines
-    most = max(session.left for session in sessions)
-    named = {
-        "tenant": tenant.pk,
-        "sessions": [session.pk for session in sessions],
-        "most": count + most,
+class _Begun(NamedTuple):
+    """A session that may begin with the first message, with the first turns of its conversation as it is now."""
+
+    id: uuid.UUID
+    external_id: str
+    last_turn_at: datetime
+    is_newest: bool
+    turns: list[Turn]
+
+
+def _begun(named: dict[str, Any], sent: "_Sent") -> list[_Begun]:
+    """The newest first."""
+    given = {
+        **named,
         "system": Role.SYSTEM,
+        "blanks": _BLANKS,
+        "said": sorted({sent.messages[0].content.strip(), sent.clean(0).content.strip()}),
+        "count": len(sent.messages) + 1,
     }
-    for turn in Turn.objects.raw(_FIRST, named):
-        if len(lines[turn.session_id]) < count:
-            lines[turn.session_id].append(turn)
-    return lines
+    rows = binary_rows.fetched(_BEGUN, given)
+    found = []
+    for place, of in groupby(rows, key=itemgetter(2)):
+        each = list(of)
+        external_id, last_turn_at, _, session_id, *_ = each[0]
+        turns = [read(Turn, _SAID, row[3:]) for row in each]
+        found.append(_Begun(session_id, external_id, last_turn_at, is_newest=place == 1, turns=turns))
+    return found
 
 
-def _repeated(session: Session, turns: Sequence[Turn], messages: Sequence[PostedMessage]) -> int:
+def _repeated(begun: _Begun, sent: "_Sent") -> int:
     """With how many of these turns the messages begin."""
     common = 0
-    for turn, alternatives in zip(turns, _keys_of(messages[: len(turns)], turns, session), strict=False):
+    for turn, alternatives in zip(begun.turns, sent.keys_in(begun.id, begun.turns), strict=False):
         if _key_of_turn(turn) not in alternatives:
             break
         common += 1
     return common
 
 
-def _asks_again(session: Session, messages: Sequence[PostedMessage], *, now: datetime) -> bool:
+def _asks_again(session: _Begun, messages: Sequence[PostedMessage], *, now: datetime) -> bool:
     """Whether the session's first message, sent alone, asks for another answer, nothing having followed the first."""
     if len(messages) > 1 or now - session.last_turn_at > SAME_QUESTION:
         return False
     if tokens.count(messages[0].content) < SAME_QUESTION_TOKENS:
         return False
-    return Turn.objects.filter(session=session, role=Role.USER).current().count() == 1
+    return Turn.objects.filter(session=session.id, role=Role.USER).current().count() == 1
 
 
 def _keys_of(messages: Sequence[PostedMessage], turns: Sequence[Turn], session: Session) -> list[list[Key]]:
-    """For each message the keys under which the session may have it: as sent, without secrets, or redacted since."""
-    stored = {_key_of_turn(turn) for turn in turns}
-    is_redacted = any(turn.digest for turn in turns)
-    keys = []
-    for message in messages:
-        alternatives = [_key(message.role, message.content, message.parts, message.tool_calls, message.tool_call_id)]
-        if turns and alternatives[0] not in stored:
-            clean = without_secrets(message)
-            alternatives.append(_key(message.role, clean.content, clean.parts, clean.tool_calls, clean.tool_call_id))
-            if is_redacted:
-                said = Turn(
-                    session_id=session.pk,
-                    role=message.role,
-                    content=clean.content,
-                    parts=clean.parts,
-                    tool_call_id=clean.tool_call_id,
-                )
-                alternatives.append(said.content_digest)
-        keys.append(alternatives)
-    return keys
+    return list(_Sent(messages).keys_in(session.pk, turns))
+
+
+class _Sent:
+    """Messages as they are compared with sessions, each made ready once however many these are."""
+
+    def __init__(self, messages: Sequence[PostedMessage]) -> None:
+        self.messages = messages
+        self._clean: dict[int, Redacted] = {}
+        self._keys: dict[tuple[int, bool], Key] = {}
+
+    def keys_in(self, session_id: uuid.UUID, turns: Sequence[Turn]) -> Iterator[list[Key]]:
+        """For each message the keys under which the session, of which these are the turns, may have it: as sent,
+        without secrets, or redacted since."""
+        stored = {_key_of_turn(turn) for turn in turns}
+        is_redacted = any(turn.digest for turn in turns)
+        for at, message in enumerate(self.messages):
+            alternatives = [self._key(at, as_sent=True)]
+            if turns and alternatives[0] not in stored:
+                alternatives.append(self._key(at, as_sent=False))
+                if is_redacted:
+                    clean = self.clean(at)
+                    said = Turn(
+                        session_id=session_id,
+                        role=message.role,
+                        content=clean.content,
+                        parts=clean.parts,
+                        tool_call_id=clean.tool_call_id,
+                    )
+                    alternatives.append(said.content_digest)
+            yield alternatives
+
+    def clean(self, at: int) -> Redacted:
+        if at not in self._clean:
+            self._clean[at] = without_secrets(self.messages[at])
+        return self._clean[at]
+
+    def _key(self, at: int, *, as_sent: bool) -> Key:
+        if (at, as_sent) not in self._keys:
+            message = self.messages[at]
+            said = message if as_sent else self.clean(at)
+            key = _key(message.role, said.content, said.parts, said.tool_calls, said.tool_call_id)
+            self._keys[at, as_sent] = key
+        return self._keys[at, as_sent]
 
 
 def _key_of_turn(turn: Turn) -> Key:

@@ -4,6 +4,7 @@ All reads are of one `FileTree`: a person's files for one agent, or for requests
 stored but seeded are among them.
 """
 
+import uuid
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from django.core.exceptions import EmptyResultSet
 from django.db.models import F, Func, TextField, Value
 from django.db.models.functions import Left, StrIndex, Substr
 
+from memories.db import binary_rows
 from memories.files import globs, paths, seeds, texts
 from memories.models import Encoding, EndUser, MemoryFile, MemoryFileQuerySet, Tenant
 from memories.models.memories.files import LONGEST_PATH
@@ -192,7 +195,7 @@ class FileTree:
             return None
         return Entry(seeded.path, False, seeded.size, seeded.updated_at.astimezone(UTC).strftime(_MOMENT), 0)
 
-    def _texts(self, path: str, pattern: str, is_wanted: Callable[[str], bool] | None) -> Iterator[tuple[str, str]]:
+    def _texts(self, path: str, pattern: str, is_wanted: Callable[[str], object] | None) -> Iterator[tuple[str, str]]:
         """Path and text of the text files in which the database finds the pattern, in the order of their paths."""
         base, is_file = self._scope(path)
         rows = self.present.filter(encoding=Encoding.UTF_8)
@@ -206,7 +209,9 @@ class FileTree:
             found = merge(found, seed)
         return found
 
-    def _texts_of_wanted(self, rows: MemoryFileQuerySet, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    def _texts_of_wanted(
+        self, rows: MemoryFileQuerySet, is_wanted: Callable[[str], object]
+    ) -> Iterator[tuple[str, str]]:
         """The same of the files that a pattern names: without the texts of others."""
         names = [name for name in rows.order_by("path").values_list("path", flat=True) if is_wanted(name)]
         for start in range(0, len(names), _STEP):
@@ -215,11 +220,19 @@ class FileTree:
 
 
 def _texts_in_order(rows: MemoryFileQuerySet) -> Iterator[tuple[str, str]]:
-    """Path and text of these rows, so many at a time: who has enough matches reads no further."""
-    rest = rows.order_by("path")
-    while found := list(rest.values_list("path", "content")[:_STEP]):
+    """Path and text of these rows, so many at a time: who has enough matches reads no further. Django writes the
+    statement once: that takes as long as to find what it asks for."""
+    # Nobody can have asked for the same text.
+    mark = uuid.uuid4().hex
+    wanted = rows.order_by("path").filter(path__gt=mark).values_list("path", "content")[:_STEP]
+    try:
+        statement, given = wanted.query.sql_with_params()
+    except EmptyResultSet:
+        return
+    at, after = given.index(mark), ""
+    while found := binary_rows.fetched(statement, [*given[:at], after, *given[at + 1 :]]):
         yield from found
-        rest = rows.order_by("path").filter(path__gt=found[-1][0])
+        after = found[-1][0]
 
 
 def _listed(rows: MemoryFileQuerySet) -> list[Any]:

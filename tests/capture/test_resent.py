@@ -1,8 +1,16 @@
 """Which messages of a conversation that is sent whole each time are new, and which stored turns were left."""
 
-import pytest
+import sys
+from functools import partial
 
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from memories.capture import resent
+from memories.capture.ingest import PostedMessage
 from memories.capture.resent import overlap
+from tests import factories
+from tests.factories import NOW
 
 
 @pytest.mark.parametrize(
@@ -39,3 +47,24 @@ def test_what_is_new_and_what_was_left(stored: str, sent: str, expected: tuple[i
 
 def test_a_message_may_have_several_keys() -> None:
     assert overlap([b"a", b"b"], [[b"x", b"a"], [b"b"], [b"c"]]) == (2, 2, 2)
+
+
+def test_texts_are_trimmed_in_sql_as_in_python() -> None:
+    blanks = {one for one in map(chr, range(sys.maxunicode + 1)) if one.isspace()}
+    assert set(resent._BLANKS) == blanks
+
+
+@pytest.mark.django_db
+def test_sessions_that_begin_otherwise_are_not_read(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    """One statement finds the session, past a system's turn, blanks and many others."""
+    tenant = factories.tenant()
+    person = factories.end_user(tenant, external_id="u1")
+    said = [("system", "You are kind."), ("user", "  Where do I live? "), ("assistant", "In Leiden.")]
+    for number in range(6):
+        factories.session(person, said if number == 2 else [("user", f"Question {number}")], session_id=f"s{number}")
+    sent = [PostedMessage(role, text) for role, text in said[1:]] + [PostedMessage("user", "And since when?")]
+    find = partial(resent.session_of, tenant, user_id="u1", agent_id="", now=NOW)
+    with django_assert_num_queries(1):
+        assert find(messages=sent) == "s2"
+    assert find(messages=[PostedMessage("user", "Where do I work?"), *sent[1:]]) == ""
+    assert find(messages=[]) == ""

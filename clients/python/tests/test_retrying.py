@@ -24,6 +24,7 @@ from memoryhub_client import (
     VersionMismatchError,
 )
 from memoryhub_client._http import httpx
+from memoryhub_client.client import _request
 
 DEFAULT = Retries()
 Answer = httpx.Response | Exception
@@ -216,6 +217,22 @@ FACT: dict[str, Any] = {
     **dict.fromkeys(("created_at", "updated_at", "first_observed_at", "last_confirmed_at", "valid_from"),
                     "2026-11-03T09:12:00Z"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("base", ["http://hub:8000", "https://example.org/deep/er/"])
+def test_a_request_is_the_one_that_the_library_would_make(base: str) -> None:
+    hub = MemoryHub("mh_x", base_url=base)
+    for call in (
+        MemoryHub.get_session.call(("a/b é",), {}),
+        MemoryHub.list_facts.call((), {"user_id": "u1"}),
+        MemoryHub.batch_store.call((), {"operations": [{"op": "get", "namespace": ["a"], "key": "k"}]}),
+    ):
+        made = _request(hub._http, call)
+        expected = hub._http.build_request(
+            call.method, call.path, params=tuple(call.query) or None, headers=call.headers, content=call.body
+        )
+        assert (made.method, made.url, made.content) == (expected.method, expected.url, expected.content)
+        assert sorted(made.headers.raw) == sorted(expected.headers.raw)
 
 
 def test_a_client_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:

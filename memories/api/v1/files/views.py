@@ -3,7 +3,7 @@
 import base64
 import binascii
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -272,7 +272,7 @@ class FileGrepView(FileEndpoint):
             )
         except InvalidPattern as error:
             raise InvalidInput.at("/glob", str(error), code="invalid_pattern") from error
-        return _written(map(_match, found.lines), truncated=found.truncated)
+        return _written(_matches(found.lines), truncated=found.truncated)
 
 
 class FileUploadView(FileEndpoint):
@@ -378,10 +378,13 @@ def _entry(entry: Entry) -> str:
     )
 
 
-def _match(match: Match) -> str:
-    """As FileMatchSerializer has it."""
-    path, line, text = match
-    return f'{{"path":{encode_basestring(path)},"line":{line},"text":{encode_basestring(text)}}}'
+def _matches(lines: Iterable[Match]) -> Iterator[str]:
+    """Each as FileMatchSerializer has it. Those of a file stand together: its path is written once."""
+    known, written = "", ""
+    for path, line, text in lines:
+        if path != known:
+            known, written = path, encode_basestring(path)
+        yield f'{{"path":{written},"line":{line},"text":{encode_basestring(text)}}}'
 
 
 def _upload(one: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
