@@ -5,6 +5,8 @@ data take their place. Whoever kills it before leaves the hub as it was, and beg
 """
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,15 @@ from django.utils import timezone
 
 from memories import private_files
 from memories.management import backups, base_backups, withdrawals
+from memories.management.base_backups import RecoveryPath
 from memories.management.withdrawals import Withdrawals
 from memories.privacy import ledger, replaying
+from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres import EmbeddedPostgresError, archive, recovery, server
-from memoryhub.embedded_postgres.place import Place
+from memoryhub.embedded_postgres.place import Place, locate
 
+# The home of a drill, in the hub's.
+DRILL = "drill"
 # Of a base backup: itself, and WAL that is replayed.
 ROOM = 1.5
 UNREADABLE = (
@@ -53,6 +59,55 @@ def restore(moment: datetime, *, ledger_file: Path | None, replace: bool, stdout
                     left.append(f"{command}: {error}")
             connections.close_all()
     return left
+
+
+@contextmanager
+def scratch_cluster() -> Iterator[RecoveryPath]:
+    """A server of its own beside the hub's, with all that the archive leads to. Within the block the connection leads
+    there; afterwards it is gone. That of a process that was killed stays until the next.
+
+    Errors: CommandError, EmbeddedPostgresError.
+    """
+    kept, home = base_backups.folder(), Path(settings.HOME) / DRILL
+    if not kept.is_dir():
+        raise CommandError(f"There is no archive {kept}.")
+    with base_backups.only_one(kept):
+        try:
+            with recovery.alone(home) as place:
+                whole = base_backups.covered(kept)
+                way = base_backups.way_to(whole[1] if whole else timezone.now(), kept)
+                _require_room(place, way.base)
+                base, timeline = way.base.path, way.timeline
+                with (
+                    recovery.recovering(place, base=base, kept=kept, timeline=timeline, is_scratch=True),
+                    _leading_to(home),
+                ):
+                    yield way
+        finally:
+            _remove(home)
+
+
+@contextmanager
+def _leading_to(home: Path) -> Iterator[None]:
+    """The connection leads to the server of this home."""
+    own = connection.settings_dict
+    found = embedded_postgres.connection(home)
+    there = {name.upper(): found[name] for name in ("host", "port", "user", "password")} | {"NAME": found["dbname"]}
+    connections.close_all()
+    before = {name: own[name] for name in there}
+    own.update(there)
+    try:
+        yield
+    finally:
+        connections.close_all()
+        own.update(before)
+
+
+def _remove(home: Path) -> None:
+    """Delete the home with what of it lies elsewhere."""
+    place = locate(home)
+    for folder in {place.base, place.sockets, home}:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _ledger(given: Path | None, kept: Path) -> tuple[Path, list[str]]:

@@ -49,11 +49,27 @@ def recovered(place: Place, *, base: Path, kept: Path, until: datetime, timeline
     :raises EmbeddedPostgresError: the archive does not lead there.
     """
     fresh = place.with_data(RESTORING)
-    for left in (fresh, place.with_data(RESTORED)):
-        shutil.rmtree(left.data, ignore_errors=True)
+    shutil.rmtree(place.with_data(RESTORED).data, ignore_errors=True)
+    with recovering(fresh, base=base, kept=kept, until=until, timeline=timeline):
+        yield
+    # From here on its timeline is taken.
+    archive.keep_history(fresh, kept)
+    _swap(place, fresh)
+
+
+@contextmanager
+def recovering(
+    place: Place, *, base: Path, kept: Path, timeline: int, until: datetime | None = None, is_scratch: bool = False
+) -> Iterator[None]:
+    """A server in the place's data folder, with the data of `until`, while the block lasts. Without a moment it has all
+    that the archive leads to. Of scratch nothing need reach the disk.
+
+    :raises EmbeddedPostgresError: the archive does not lead there.
+    """
+    shutil.rmtree(place.data, ignore_errors=True)
     hba = place.base / "pg_hba.restoring.conf"
     archive.write(hba, TRUST.encode())
-    _copy(base, fresh)
+    _copy(base, place)
     if place.account:
         place.account.give(hba)
     settings = {
@@ -61,19 +77,17 @@ def recovered(place: Place, *, base: Path, kept: Path, until: datetime, timeline
         "hba_file": str(hba),
         "hot_standby": "off",
         "restore_command": archive.restore_command(place, kept),
-        "recovery_target_time": until.isoformat(),
         "recovery_target_timeline": str(timeline),
         "recovery_target_action": "promote",
+        **({"recovery_target_time": until.isoformat()} if until else {}),
+        **(server.FAST_SETTINGS if is_scratch else {}),
     }
     try:
-        server.recover(fresh, settings)
+        server.recover(place, settings)
         yield
     finally:
-        server.stop(fresh)
+        server.stop(place)
         hba.unlink(missing_ok=True)
-    # From here on its timeline is taken.
-    archive.keep_history(fresh, kept)
-    _swap(place, fresh)
 
 
 def asides(place: Place) -> list[tuple[datetime, Path]]:

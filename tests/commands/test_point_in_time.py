@@ -69,6 +69,7 @@ class Life:
     """The home of `hub` with an archive."""
 
     def __init__(self, hub: Hub, kept: Path) -> None:
+        self.kept = kept
         own = {"MEMORYHUB_HOME": str(hub.home), "MEMORYHUB_ARCHIVE": str(kept), "MEMORYHUB_BACKUP_DAYS": "14"}
         self.environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", **own}
 
@@ -124,6 +125,20 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life, stopped: Hu
         "revoked": [True, True],
         "active": False,
     }
+
+    # Shown beside what is there, of which nothing changes. The archive alone counts.
+    drilled = life.manage("restore_drill", "--base", "--skip-checks")
+    assert drilled.returncode == 0, drilled.stdout + drilled.stderr
+    assert "Recovered from the base backup " in drilled.stdout
+    assert "end users 2, turns 4, facts 2, episodes 0" in drilled.stdout
+    assert "People to erase again: 0." in drilled.stdout
+    newest = max((life.kept / "wal").glob("*.gz"), key=lambda path: path.name if "." not in path.stem else "")
+    whole = newest.read_bytes()
+    newest.write_bytes(whole[: len(whole) // 2])
+    broken = life.manage("restore_drill", "--base", "--skip-checks")
+    assert (broken.returncode, "The backup cannot be restored." in broken.stderr) == (1, True), broken.stderr
+    newest.write_bytes(whole)
+    assert not (stopped.home / "drill").exists()
 
     # From there it goes on, and the life that was given up is still to be had.
     done = life.manage("restore", "--to", since["at"], "--replace", "--skip-checks")

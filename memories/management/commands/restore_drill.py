@@ -1,10 +1,12 @@
-"""`manage.py restore_drill --from FILE`: shows that a backup can be restored, beside the hub at work.
+"""`manage.py restore_drill --from FILE`, or `--base`: shows that a backup can be restored, beside the hub at work.
 
 It says how long that takes, how old the newest turn of the backup is, whether the invariants hold, and how many people
 the erasure ledger would erase again. The hub's own database and its files are not touched.
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +15,39 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Max
 from django.utils import timezone
 
-from memories.management import backups
+from memories.management import backups, point_in_time
 from memories.models import EndUser, Episode, Fact, Turn
+from memoryhub.embedded_postgres import EmbeddedPostgresError
 
 COUNTED = (EndUser, Turn, Fact, Episode)
 
 
 class Command(BaseCommand):
     help = (
-        "Restore a backup into a database of its own beside the hub's, look at it, and delete it again. Exit code 1 "
-        "when something is wrong with the backup or the erasure ledger. It needs room for another database on its "
-        "disk, and the right to create databases."
+        "Restore a backup beside the hub's database, look at it, and delete it again. Exit code 1 when something is "
+        "wrong with the backup or the erasure ledger. It needs room for another database on its disk; of a dump also "
+        "the right to create databases."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--from", required=True, type=Path, metavar="FILE", dest="source")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--from", type=Path, metavar="FILE", dest="source")
+        what.add_argument(
+            "--base",
+            action="store_true",
+            help="The newest base backup with all WAL of MEMORYHUB_ARCHIVE, in a server of its own.",
+        )
         parser.add_argument("--ledger", type=Path, metavar="FILE", help="Another one than MEMORYHUB_ERASURE_LEDGER.")
 
-    def handle(self, *, source: Path, ledger: Path | None, **_options: Any) -> None:
+    def handle(self, *, source: Path | None, ledger: Path | None, **_options: Any) -> None:
+        try:
+            self._drill(source, ledger)
+        except EmbeddedPostgresError as error:
+            raise CommandError(f"{error} The backup cannot be restored.") from error
+
+    def _drill(self, source: Path | None, ledger: Path | None) -> None:
         began = time.monotonic()
-        with backups.scratch_database():
-            backups.read(source.absolute())
+        with self._dump(source) if source else self._archive():
             call_command("migrate", interactive=False, verbosity=0)
             self.stdout.write(f"Restored and migrated in {time.monotonic() - began:.1f} s: {_what_it_holds()}")
             wrong = self._complaint_of("check_memory")
@@ -42,6 +56,18 @@ class Command(BaseCommand):
         if wrong:
             raise CommandError(" ".join(wrong))
         self.stdout.write("The backup can be restored.")
+
+    @contextmanager
+    def _dump(self, source: Path) -> Iterator[None]:
+        with backups.scratch_database():
+            backups.read(source.absolute())
+            yield
+
+    @contextmanager
+    def _archive(self) -> Iterator[None]:
+        with point_in_time.scratch_cluster() as way:
+            self.stdout.write(f"Recovered from the base backup {way.base.path.name} and all WAL of the archive.")
+            yield
 
     def _complaint_of(self, command: str, *arguments: str) -> list[str]:
         try:

@@ -214,11 +214,12 @@ class TenantModelView(ManagementEndpoint):
 
     def saved(self, given: dict[str, Any]) -> LanguageModel:
         _check_not_off_boarded(self.tenant)
-        texts = {name: given.pop(name, None) or "" for name in ("model", "base_url")}
+        for name in ("model", "base_url"):
+            given[name] = given.get(name) or ""
         with _pointing_into_body():
             return save_language_model(
                 tenant_id=self.tenant.pk,
-                settings=ModelSettings(**texts, **given),
+                settings=ModelSettings(**given),
                 expected_version=self.expected_version(),
                 actor=self.actor,
                 now=self.now,
