@@ -14,6 +14,7 @@ from memories.gateway.gateway import Gateway
 from memories.llm import embeddings, tokens
 from memories.mcp_server.mounted import MemoryServer
 from memories.retrieval import recalls
+from memories.text.injection import detection
 from memories.web.connection import ConnectionLimits
 from memories.web.server import WebServer
 
@@ -36,6 +37,7 @@ class HubServer(WebServer):
 
     def load(self) -> Any:
         tokens.warm()
+        detection.warm()
         # 120 MB of weights that are only read: all processes share them.
         for error in embeddings.warm_needed():
             logger.warning("Searches go by words alone: %s", error.detail)

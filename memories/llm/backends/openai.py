@@ -6,6 +6,9 @@ from typing import Any, cast
 
 import httpx2
 import openai
+
+# The library would load it with its first call, in each process of the pool.
+import openai.resources.chat.completions
 from openai.types.chat import ChatCompletionMessageParam
 
 from memories.conf import LLMConfig

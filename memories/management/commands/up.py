@@ -27,6 +27,7 @@ from memories.llm import client, embeddings, tokens
 from memories.management import demo
 from memories.management.commands import worker
 from memories.management.demo import DemoAccess
+from memories.text.injection import detection
 from memoryhub import embedded_postgres, roles
 
 BACKLOG = 2048
@@ -125,6 +126,7 @@ def _load() -> None:
     """Load what the children need. They are forked from this process, and share it."""
     tokens.warm()
     client.warm()
+    detection.warm()
     # They say what is wrong.
     embeddings.warm_needed()
     for name in SHARED:

@@ -14,6 +14,7 @@ from memories.jobs.nightly_backup import NightlyBackup
 from memories.jobs.supervision import Child, Supervisor, beside, follow_parent, own_child
 from memories.llm import client, embeddings, tokens
 from memories.telemetry import slots
+from memories.text.injection import detection
 
 BACKUP_GRACE_SECONDS = 2.0
 
@@ -49,6 +50,7 @@ def _load() -> None:
     """Load what the pool and the embedder share. memories.tasks imports the rest."""
     tokens.warm()
     client.warm()
+    detection.warm()
     # The pool embeds candidates, and judges them by the hub's own vectors. Without vectors it stores them, and the
     # embedder logs what is wrong.
     embeddings.warm_needed()

@@ -69,6 +69,12 @@ _BREAKS = (" , ", " so ")
 _WORDS = re.compile(r"\w+")
 
 
+def warm() -> None:
+    """Load the phrases now (half a second): processes that are forked later share them."""
+    phrases.forms()
+    phrases.languages()
+
+
 def flags(content: str, value: str, quote: str, *, is_own: bool = False) -> tuple[str, ...]:
     """The reasons for a review of a fact with these texts; empty when there are none. `is_own`: the person's words."""
     texts = (content, value, quote)
