@@ -132,18 +132,33 @@ def way_to(moment: datetime, kept: Path, left: Sequence[archive.WalSegment] = ()
     lived = min(
         (one for one in (*archive.segments(kept), *left) if one.until >= int(moment.timestamp())),
         key=lambda one: (one.until, one.timeline),
+        # Nothing was written since the only base backup.
+        default=listed(kept)[0],
     )
-    parents = archive.forks(kept, lived.timeline)
-    fitting = [
-        one
-        for one in listed(kept)
-        if one.finished <= moment and (one.timeline == lived.timeline or one.ends <= parents.get(one.timeline, -1))
-    ]
+    fitting = [one for one in _leading_to(lived.timeline, kept) if one.finished <= moment]
     if not fitting:
         raise CommandError(
             f"No base backup of before {shown(moment)} leads there, because of a restore since. Give a later time."
         )
     return RecoveryPath(fitting[-1], lived.timeline)
+
+
+def way_to_the_end(kept: Path) -> RecoveryPath:
+    """How to get to the last that the archive has, from the newest base backup. Errors: CommandError."""
+    # Each restore begins a timeline with a higher number.
+    timelines = [one.timeline for one in listed(kept)] + [one.timeline for one in archive.segments(kept)]
+    timeline = max(timelines, default=0)
+    fitting = _leading_to(timeline, kept)
+    if not fitting:
+        raise CommandError(f"{kept} has no base backup that leads to its end. Take one with manage.py backup --base.")
+    return RecoveryPath(fitting[-1], timeline)
+
+
+def _leading_to(timeline: int, kept: Path) -> list[BaseBackup]:
+    """The base backups of the timeline, and of its ancestors from before it left them."""
+    parents = archive.forks(kept, timeline)
+    made = listed(kept)
+    return [one for one in made if one.timeline == timeline or one.ends <= parents.get(one.timeline, -1)]
 
 
 def shown(moment: datetime) -> str:

@@ -74,8 +74,7 @@ def scratch_cluster() -> Iterator[RecoveryPath]:
     with base_backups.only_one(kept):
         try:
             with recovery.alone(home) as place:
-                whole = base_backups.covered(kept)
-                way = base_backups.way_to(whole[1] if whole else timezone.now(), kept)
+                way = base_backups.way_to_the_end(kept)
                 _require_room(place, way.base)
                 base, timeline = way.base.path, way.timeline
                 with (

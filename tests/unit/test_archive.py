@@ -149,6 +149,27 @@ def test_what_is_not_covered_is_refused_with_what_is(kept: Path, days: float) ->
         base_backups.way_to(NOON + days * DAY, kept)
 
 
+def test_the_end_is_reached_from_the_newest_base_backup_that_leads_there(kept: Path) -> None:
+    with pytest.raises(CommandError, match="leads to its end"):
+        base_backups.way_to_the_end(kept)
+    lived(kept)
+    # Nothing was archived since.
+    newest = base(kept, NOON + 10 * DAY, position=257, timeline=2)
+    assert base_backups.way_to_the_end(kept).base.path.name == newest
+    for days in (9, 10):
+        (kept / f"base/{(NOON + days * DAY).strftime(base_backups.STAMP)}.json").unlink()
+    # That of day 7 was given up.
+    way = base_backups.way_to_the_end(kept)
+    assert (way.base.path.name, way.timeline) == ((NOON + 4 * DAY).strftime(base_backups.STAMP), 2)
+
+
+def test_a_quiet_hub_goes_back_to_its_only_base_backup(kept: Path) -> None:
+    only = base(kept, NOON, position=250)
+    segment(kept, 249, NOON - DAY)
+    for way in (base_backups.way_to(NOON, kept), base_backups.way_to_the_end(kept)):
+        assert (way.base.path.name, way.timeline) == (only, 1)
+
+
 def test_wal_that_was_not_archived_counts(kept: Path, tmp_path: Path) -> None:
     lived(kept)
     (tmp_path / "data/pg_wal").mkdir(parents=True)
