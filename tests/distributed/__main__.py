@@ -229,6 +229,9 @@ class Agent(threading.Thread):
                 time.sleep(0.1)
             self.waits.append(time.monotonic() - begun)
 
+    def has_posted(self, beside: int) -> bool:
+        return len(self.waits) > beside
+
     def end(self) -> None:
         self._ended.set()
         self.join(PATIENCE_SECONDS)
@@ -251,30 +254,26 @@ def move(hub: Hub, key: str, tenant: str, rounds: int) -> None:
     agents = [Agent(hub, key, f"{tenant}-{place}") for place in range(CLIENTS)]
     for agent in agents:
         agent.start()
-    coordinator = hub.cluster.nodes[0]
-    with coordinator.connect() as connection:
-        [tenant_id] = connection.execute("SELECT id FROM memories_tenant WHERE slug = %s", [tenant]).fetchone() or [
-            None
-        ]
-        connection.execute(
-            "SELECT isolate_tenant_to_new_shard('memories_turn', %s::uuid, 'CASCADE', shard_transfer_mode => %s)",
-            [tenant_id, "block_writes"],
-        )
+    with hub.cluster.nodes[0].connect() as connection:
+        found = connection.execute("SELECT id FROM memories_tenant WHERE slug = %s", [tenant]).fetchone()
+        [tenant_id] = found or [None]
+        with timed("the tenant has a shard of its own", agents):
+            connection.execute(
+                "SELECT isolate_tenant_to_new_shard('memories_turn', %s::uuid, 'CASCADE', shard_transfer_mode => %s)",
+                [tenant_id, "force_logical"],
+            )
         for _ in range(rounds):
-            # What the last move left on a node is in the way of the next.
-            wait_until(partial(_is_clean, connection))
-            begun = time.monotonic()
+            with timed("Citus has removed what was left on a node", agents):
+                # It is in the way of the next move.
+                wait_until(partial(_is_clean, connection))
             shard, source = _place(connection, tenant_id)
             target = next(node for node in hub.cluster.nodes[1:] if node.port != source)
-            connection.execute(
-                "SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, shard_transfer_mode => %s)",
-                [shard, source, target.port, "force_logical"],
-            )
-            check(
-                f"the tenant is on {target.name}",
-                _place(connection, tenant_id)[1] == target.port,
-                f"after {time.monotonic() - begun:.1f} s",
-            )
+            with timed(f"the tenant is on {target.name}", agents):
+                connection.execute(
+                    "SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'force_logical')",
+                    [shard, source, target.port],
+                )
+            check("its rows are there", _place(connection, tenant_id)[1] == target.port)
         for agent in agents:
             agent.end()
         rows = connection.execute("SELECT external_id FROM memories_turn WHERE tenant_id = %s", [tenant_id]).fetchall()
@@ -282,13 +281,24 @@ def move(hub: Hub, key: str, tenant: str, rounds: int) -> None:
     said = {name for agent in agents for name in agent.accepted}
     failed = [failure for agent in agents for failure in agent.failures]
     check(f"all of {len(said)} accepted turns are there, each once", said <= there and len(rows) == len(there))
-    waits = sorted(wait for agent in agents for wait in agent.waits)
     sys.stdout.write(f"     {len(failed)} posts failed meanwhile and were sent again: {sorted(set(failed))}\n")
-    sys.stdout.write(f"     a post took {waits[len(waits) // 2]:.2f} s at the median, {waits[-1]:.1f} s at most\n")
+
+
+@contextmanager
+def timed(what: str, agents: list[Agent]) -> Iterator[None]:
+    """Say how long it took, and how long the posts that ended meanwhile did, with one that still waits then."""
+    for agent in agents:
+        agent.waits.clear()
+    begun = time.monotonic()
+    yield
+    took = time.monotonic() - begun
+    for agent in agents:
+        wait_until(partial(agent.has_posted, beside=len(agent.waits)))
+    waits = sorted(wait for agent in agents for wait in agent.waits)
+    check(what, True, f"after {took:.1f} s; posts took {waits[len(waits) // 2]:.2f} s, one {waits[-1]:.1f} s")
 
 
 def _is_clean(connection: Any) -> bool:
-    connection.execute("CALL citus_cleanup_orphaned_resources()")
     return bool(connection.execute("SELECT count(*) FROM pg_dist_cleanup").fetchone() == (0,))
 
 
@@ -377,17 +387,24 @@ def restore(programs: Path, folder: Path) -> None:
             later.start()
             wait_until(lambda: later.accepted)
             later.end()
+            hub.manage("erase_user", "--tenant", "first", "--user", "before")
     with backups.restored(programs, cluster, kept, wait_until), hub.serving("web"):
-        with cluster.nodes[0].connect() as connection:
-            rows = connection.execute("SELECT external_id FROM memories_turn ORDER BY number").fetchall()
-        there = [name for (name,) in rows]
+        there = _turns(cluster)
         check("turns of before the point are there", len(there) >= AT_LEAST, len(there))
         check("nothing is between them or after it", there == agent.accepted[: len(there)], len(agent.accepted))
         check("check_memory finds nothing wrong", sound := hub.manage("check_memory").strip(), sound)
+        hub.manage("replay_erasures")
+        check("who was erased after the point is erased again", _turns(cluster) == [])
         again = Agent(hub, key, "again")
         again.start()
         check("posts are taken again", wait_until(lambda: again.accepted))
         again.end()
+
+
+def _turns(cluster: Cluster) -> list[str]:
+    with cluster.nodes[0].connect() as connection:
+        rows = connection.execute("SELECT external_id FROM memories_turn ORDER BY number").fetchall()
+    return [name for (name,) in rows]
 
 
 def on_one_to_three(programs: Path, folder: Path) -> None:
