@@ -171,11 +171,11 @@ def emptied_tables() -> Iterator[None]:
         nonlocal stays
         stays = made == _types_and_permissions()
         emptied = [table for table in tables if not (stays and table in MADE_BY_DJANGO)]
-        # What goes round keys and triggers here does not do so on the nodes of a cluster.
+        # On a cluster, where Citus truncates what is on the nodes by triggers of its own.
         away = [t for t in emptied if DISTRIBUTED and placements().get(t, Placement.LOCAL) is not Placement.LOCAL]
         truncated = [f"TRUNCATE {', '.join(map(self.quote_name, away))} CASCADE"] if away else []
         deleted = [f"DELETE FROM {self.quote_name(t)}" for t in emptied if t not in away]
-        return ["SET LOCAL session_replication_role = replica", *truncated, *deleted]
+        return [*truncated, "SET LOCAL session_replication_role = replica", *deleted]
 
     def at_once(self: DatabaseOperations, sql_list: list[str]) -> None:
         plain(self, ["; ".join(sql_list)])

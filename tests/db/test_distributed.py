@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.db.models import Exists, OuterRef
 
 from memories import invariants
 from memories.management.distributing import FUNCTIONS, OUTDATED_TRIGGER
 from memories.models import EndUser, Fact, Session, SessionQueue
+from memories.privacy.searching import tables
 from memoryhub.database.distributed import of_tenant
 from memoryhub.database.placement import SHARED, Placement, distributed, placements
 from tests import factories
@@ -134,3 +135,12 @@ def test_one_servers_commands_are_refused(several: None, tmp_path: Path) -> None
     with pytest.raises(CommandError, match="several nodes"):
         call_command("rewrite_tables", "--now")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_of_a_table_is_searched_as_the_table(several: None) -> None:
+    server = connections["default"]
+    part = tables.named("public", "memories_turn_102008", server)
+    assert (part.label, part.place("content")) == ("memories.Turn", "memories.Turn.content")
+    assert part.quoted == '"public"."memories_turn_102008"'
+    # What nobody knows keeps its name.
+    assert tables.named("public", "planted_7", server).label == "public.planted_7"

@@ -166,7 +166,8 @@ def main_job(hub: Hub, key: str) -> None:
     hits = wait_until(lambda: hub.call(key, "POST", "/search", {"user_id": "u1", "query": "peanuts"}).body["results"])
     check("POST /search finds it", "peanuts" in json.dumps(hits))
     address = f"/facts/{facts[0]['id']}"
-    changed = hub.call(key, "PATCH", address, {"content": "Is allergic to walnuts."}, **{"If-Match": '"1"'})
+    once = {"If-Match": '"1"', "Idempotency-Key": "first-correction"}
+    changed = hub.call(key, "PATCH", address, {"content": "Is allergic to walnuts."}, **once)
     check("PATCH /facts corrects it", changed.status == 200, changed.status)
     context = hub.call(key, "POST", "/context", {"user_id": "u1"})
     check("the correction is served", "walnuts" in json.dumps(context.body))
@@ -259,8 +260,9 @@ def move(hub: Hub, key: str, tenant: str, rounds: int) -> None:
         [tenant_id] = found or [None]
         with timed("the tenant has a shard of its own", agents):
             connection.execute(
+                # Not 'force_logical': what Citus sets up for it does not catch up with these servers.
                 "SELECT isolate_tenant_to_new_shard('memories_turn', %s::uuid, 'CASCADE', shard_transfer_mode => %s)",
-                [tenant_id, "force_logical"],
+                [tenant_id, "block_writes"],
             )
         for _ in range(rounds):
             with timed("Citus has removed what was left on a node", agents):

@@ -42,8 +42,6 @@ SETTINGS = {
     # The triggers of distributed tables read rows of their own shards alone (memories/management/distributing.py).
     "citus.enable_unsafe_triggers": "on",
     "citus.enable_repartition_joins": "on",
-    # Of PostgreSQL 18.6 and later: to give a tenant a shard of its own without holding its writes.
-    "output_plugin_libraries": "pgoutput, citus",
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
 }
