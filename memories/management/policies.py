@@ -37,6 +37,7 @@ NAMES = {Policies.ONE: "of_one_tenant", Policies.SEVERAL: "of_several_tenants", 
 # Tables with a tenant, or of tenants, that have no policies → why.
 OPEN = {
     "memories_operator_tenants": "read to find out which tenants an operator sees",
+    # A policy would look up the parent of each row, on the way of each request.
     "memories_throttlecounter": "counts of requests by key: no words, and no column for the tenant",
     "memories_idempotencyrecord_end_users": "pairs of ids, without a column for the tenant",
     "memories_batch": "spans tenants: an operator's, who is asked for each of its change sets",
