@@ -206,7 +206,8 @@ class Child:
         self.crashes = crashes_after(self.crashes, lived=now - self._started_at)
         pause = pause_after(self.crashes)
         self._start_at = now + pause
-        logger.error("%s ended with %s; starting it again in %.1f s", self.name, ending(exit_code), pause)
+        when = f"in {pause:.1f} s" if pause else "at once"
+        logger.error("%s ended with %s; starting it again %s", self.name, ending(exit_code), when)
 
 
 class Supervisor:

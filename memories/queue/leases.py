@@ -145,7 +145,8 @@ def is_orphaned(token: uuid.UUID) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        """It is somebody else's."""
+        # It is somebody else's.
+        return False
     return False
 
 

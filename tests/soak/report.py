@@ -58,8 +58,8 @@ The model was asked {asked} times, {failed} of them in vain. {commands}
 Clients wait between requests, and do not make up for what a fault held up: the calm rate is what they ask for, not
 the most that the hub can do. It was {calm:.1f} accepted requests a second (the median of 5 s) and {read:.1f} turns
 read by the model (of 10 s). Told are the seconds from the end of a fault until 5 s, or 10 s, began that had at least
-95 % of that. A blow is over at once. Work has no verdict of its own: workers that were killed leave their leases,
-which end after 8 s here, and an endpoint that failed is left alone for up to half a minute.
+95 % of that. A blow is over at once. Work has no verdict of its own: of a worker that was killed
+in a second attempt the lease ends after 8 s here, and an endpoint that failed is left alone for up to half a minute.
 
 {table}
 {left_out}"""
