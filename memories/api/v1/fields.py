@@ -8,6 +8,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, ClassVar
 
 from django.utils.dateparse import parse_datetime
@@ -64,6 +65,8 @@ class PageQuery(Strict):
     cursor = serializers.CharField(required=False, max_length=1000, help_text="From `next` or `previous`.")
 
 
+# One for each kind of row: two operations may list the same.
+@cache
 def page_of(row: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
     """The answer of every list, as the schema names it: `{"next", "previous", "results"}` of these rows."""
     return inline_serializer(
