@@ -114,13 +114,13 @@ def test_killed_during_the_model_call(
     assert held.gone.wait(5), "the wrong process was killed"
     killed_at = time.monotonic()
 
-    # The other session goes on meanwhile, and does not wait for the lease of the first.
+    # The other session goes on meanwhile. Which is first nobody says: the lease of a process that is gone ends at once.
     quick = factories.session(other, (("user", "I live in Leiden"), ("assistant", "Noted")))
     wait_until(lambda: is_extracted(quick))
     wait_until(lambda: is_extracted(session))
     assert time.monotonic() - killed_at < LEASE + 60
-    order = ExtractionRun.objects.filter(status="committed").order_by("started_at").values_list("session", flat=True)
-    assert list(order) == [quick.pk, session.pk]
+    committed = ExtractionRun.objects.filter(status="committed").values_list("session", flat=True)
+    assert sorted(committed) == sorted([quick.pk, session.pk])
     each_once = [("Lives in Leiden", 1), ("喜欢喝龙井茶", 1)]
     assert (contents(person), contents(other)) == (each_once, each_once)
     assert FactEvidence.objects.filter(fact__end_user=person).count() == 2
