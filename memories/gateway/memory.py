@@ -25,7 +25,6 @@ from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
 from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest
 from memories.models import ActorKind, Scope, Session
 from memories.queue import own_models
-from memories.retrieval import prepared_query
 
 MAX_TOKENS = 2_000
 READ_ONLY, OFF = "read-only", "off"
@@ -119,8 +118,6 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
     if mode not in _MODES:
         raise GatewayRefused(400, "invalid_header", "X-Memory is read-only, off, or left out.")
     user_id, agent_id, session_id = _names(caller, headers, asked)
-    if asked and user_id and asked.query and mode != OFF:
-        prepared_query.begin(asked.query)
     if asked and user_id and not session_id:
         found = resent.session_of(
             caller.tenant,

@@ -1,12 +1,9 @@
 """Texts to unit vectors: the one way to ask an embedding, whichever backend makes it."""
 
 import hashlib
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -24,8 +21,6 @@ LONGEST_TEXT = 1_000
 BATCH = 64
 # Of queries, in each process: 4 MB of 512 dimensions.
 CACHED_QUERIES = 2_048
-# Threads of a process that embed queries beside those that ask.
-BEGUN_AT_ONCE = 2
 
 USE = "use-multilingual-3"
 E5 = "e5-small"
@@ -72,36 +67,7 @@ def embed(texts: Sequence[str], *, kind: Kind = "passage", model: str | None = N
 
 def embed_queries(texts: Sequence[str], *, model: str) -> list[Vectors]:
     """The vectors of what one question is asked by, float32 [dimensions] each; one call for those not known yet."""
-    begun = _begun.get(_keys(texts, model))
-    # One that still waits for its thread is made here.
-    if begun and not begun.cancel():
-        wait([begun])
-    return _embed_queries(texts, model=model)
-
-
-def begin_queries(texts: Sequence[str], *, model: str) -> None:
-    """Embed what embed_queries() is soon asked for, in a thread: the caller waits for the database meanwhile.
-
-    Local models alone: an endpoint has deadlines and pauses. Where it fails, embed_queries() tries again and says so.
-    """
-    keys = _keys(texts, model)
-    if model.startswith(OPENAI_PREFIX) or known_queries(texts, model=model):
-        return
-    with _beginning:
-        if keys in _begun:
-            return
-        begun = _begun[keys] = _beside(os.getpid()).submit(_embed_queries, texts, model=model)
-    begun.add_done_callback(lambda _: _begun.pop(keys, None))
-
-
-@lru_cache(maxsize=1)
-def _beside(_process: int) -> ThreadPoolExecutor:
-    """By process, because a forked child has none of its parent's threads."""
-    return ThreadPoolExecutor(BEGUN_AT_ONCE, thread_name_prefix="query")
-
-
-def _embed_queries(texts: Sequence[str], *, model: str) -> list[Vectors]:
-    keys = _keys(texts, model)
+    keys = [_key(text, model) for text in texts]
     known = {key: _queries.get(key) for key in keys}
     new = [(key, text) for key, text in zip(keys, texts, strict=True) if known[key] is None]
     if new:
@@ -117,10 +83,6 @@ def known_queries(texts: Sequence[str], *, model: str) -> list[Vectors] | None:
     """Their vectors if all of them are kept in this process, else None."""
     known = [vector for text in texts if (vector := _queries.get(_key(text, model))) is not None]
     return known if len(known) == len(texts) else None
-
-
-def _keys(texts: Sequence[str], model: str) -> tuple[bytes, ...]:
-    return tuple(_key(text, model) for text in texts)
 
 
 def _key(text: str, model: str) -> bytes:
@@ -202,5 +164,3 @@ class _Recent:
 
 
 _queries = _Recent(CACHED_QUERIES)
-_begun: dict[tuple[bytes, ...], Future[list[Vectors]]] = {}
-_beginning = threading.Lock()

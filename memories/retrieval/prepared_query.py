@@ -60,11 +60,6 @@ def prepare(text: str, *, asked: datetime | None = None) -> PreparedQuery:
     return PreparedQuery(text, [Query.of(*one, asked=asked) for one in zip(texts, found, strict=True)], space)
 
 
-def begin(text: str) -> None:
-    """Have prepare() find the vectors of this text made, or in the making; it may be called in another thread."""
-    embeddings.begin_queries(query_texts(text), model=embeddings.current_model())
-
-
 def vectors(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors] | None:
     """The vectors of what one question is asked by; None where they do not come in time."""
     cached = embeddings.known_queries(texts, model=space.model)

@@ -1,16 +1,13 @@
 """Texts to vectors: the local models as they come in wheels, and what is asked of all of them."""
 
 import os
-import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from django.conf import LazySettings
 
-from memories.exceptions import EmbeddingAnswerInvalid, EmbeddingMisconfigured, EmbeddingTimeout
+from memories.exceptions import EmbeddingAnswerInvalid, EmbeddingMisconfigured
 from memories.llm import embeddings
 from memories.llm.backends import local_embeddings
 from memories.scoring import dense
@@ -96,39 +93,6 @@ def test_a_query_is_embedded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(embeddings, "embed", lambda *_, **__: pytest.fail("asked again"))
         assert embed_query("where?") is first
     assert embed_query("when?") is not first
-
-
-@pytest.mark.usefixtures("local")
-def test_a_query_that_was_begun_is_not_embedded_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[tuple[str, int]] = []
-    may_end = threading.Event()
-
-    def gated(texts: Sequence[str], **given: Any) -> embeddings.Vectors:
-        made.append((texts[0], threading.get_ident()))
-        assert may_end.wait(300)
-        if "unlucky" in texts[0] and len(made) == 2:
-            raise EmbeddingTimeout
-        return np.ones((len(texts), 4), np.float32)
-
-    monkeypatch.setattr(embeddings, "embed", gated)
-    embeddings.begin_queries(["my cat"], model=USE)
-    embeddings.begin_queries(["my cat"], model=USE)
-    with ThreadPoolExecutor(1) as asking:
-        asked = asking.submit(embeddings.embed_queries, ["my cat"], model=USE)
-        assert not asked.done()
-        may_end.set()
-        assert len(asked.result(300)) == 1
-    assert [text for text, _ in made] == ["my cat"]
-    # What fails beside is tried again by who asks.
-    embeddings.begin_queries(["unlucky"], model=USE)
-    wait(list(embeddings._begun.values()), 300)
-    embeddings.embed_queries(["unlucky"], model=USE)
-    assert [text for text, _ in made][1:] == ["unlucky"] * 2
-    assert made[2][1] == threading.get_ident() != made[1][1]
-    # Nothing of an endpoint is begun, and nothing that is known.
-    embeddings.begin_queries(["another"], model="openai:m")
-    embeddings.begin_queries(["my cat"], model=USE)
-    assert (len(made), embeddings._begun) == (3, {})
 
 
 def test_the_cache_is_bounded() -> None:
