@@ -88,6 +88,12 @@ def version_of(tenant: Tenant) -> int:
     return 1 + int(mark_of(tenant, (*SETTINGS, "offboarded_at")), 16) % _VERSIONS
 
 
+def check_not_off_boarded(tenant: Tenant) -> None:
+    """Errors: Conflict. A tenant that is off-boarded is restored before anything of it is changed."""
+    if tenant.offboarded_at:
+        raise Conflict(_("The tenant is off-boarded. Restore it before you change it."))
+
+
 def put_tenant(
     *, slug: str, settings: Mapping[str, Any], expected_version: int | None, only_new: bool, actor: Actor, now: datetime
 ) -> tuple[Tenant, bool]:
@@ -148,8 +154,7 @@ def _changed(
     before = version_of(tenant)
     if expected_version is not None and expected_version != before:
         raise PreconditionFailed
-    if tenant.offboarded_at:
-        raise Conflict(_("The tenant is off-boarded. Restore it before you change it."))
+    check_not_off_boarded(tenant)
     _take(tenant, settings)
     return tenant if version_of(tenant) == before else save_tenant(tenant=tenant, actor=actor, now=now)
 

@@ -12,7 +12,6 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
-from django.utils.translation import gettext
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -44,7 +43,7 @@ from memories.curation.tenants import webhooks
 from memories.curation.tenants.agents import change_agent
 from memories.curation.tenants.language_models import ModelSettings, save_language_model
 from memories.curation.tenants.off_boarding import off_board_tenant, take_back_tenant
-from memories.curation.tenants.settings import change_tenant, put_tenant, version_of
+from memories.curation.tenants.settings import change_tenant, check_not_off_boarded, put_tenant, version_of
 from memories.exceptions import Conflict, InvalidInput, KeyBound, NotFound
 from memories.models import ActorKind, Agent, APIKey, LanguageModel, Tenant, WebhookDelivery, WebhookEndpoint
 
@@ -168,11 +167,6 @@ class TakeBackView(ManagementEndpoint):
         return _shown(take_back_tenant(tenant_id=self.tenant.pk, actor=self.actor, now=self.now))
 
 
-def _check_not_off_boarded(tenant: Tenant) -> None:
-    if tenant.offboarded_at:
-        raise Conflict(gettext("The tenant is off-boarded. Restore it before you change it."))
-
-
 class TenantModelView(ManagementEndpoint):
     @management(
         "getTenantModel",
@@ -213,7 +207,7 @@ class TenantModelView(ManagementEndpoint):
         return Response(status=204)
 
     def saved(self, given: dict[str, Any]) -> LanguageModel:
-        _check_not_off_boarded(self.tenant)
+        check_not_off_boarded(self.tenant)
         for name in ("model", "base_url"):
             given[name] = given.get(name) or ""
         with _pointing_into_body():
@@ -258,7 +252,7 @@ class TenantAgentView(ManagementEndpoint):
     def patch(self, request: Request, slug: str, agent_id: UUID) -> Response:
         changes = self.body(AgentChangesSerializer)
         agent = lookups.agent(tenant=self.tenant, agent_id=agent_id)
-        _check_not_off_boarded(self.tenant)
+        check_not_off_boarded(self.tenant)
         changed = change_agent(agent=agent, changes=changes, by=ActorKind.OPERATOR, actor=self.actor, now=self.now)
         return Response(self.shown(changed, AgentSerializer))
 
