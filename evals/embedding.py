@@ -38,7 +38,7 @@ class Embedding:
         """float32[n, dimensions]."""
         read = [text[:READ_CHARACTERS] for text in texts]
         if kind == "passage":
-            read = [code.told(text) for text in read]
+            read = [code.prose(text) for text in read]
         return np.concatenate([self._part(name, read, kind) for name in self.model.split("+")], axis=1)
 
     def _part(self, model: str, read: Sequence[str], kind: Kind) -> NDArray[np.float32]:

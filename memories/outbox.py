@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 from memories.models import EndUser, Event, Fact, Status, Tenant
 
 # The endpoint's row is locked against its deletion, which waits for us, or comes before and leaves nothing to tell.
-_TELL = """
+_PUBLISH = """
     INSERT INTO memories_webhookdelivery
         (id, tenant_id, endpoint_id, end_user_id, event, data, once, state, occurred_at, attempts, failure)
     SELECT gen_random_uuid(), e.tenant_id, e.id, told.person, told.event, told.data, told.once, 'waiting', %(now)s,
@@ -42,7 +42,7 @@ class Happened:
     once: str = ""
 
 
-def tell(tenant_id: uuid.UUID, happened: Iterable[Happened], *, now: datetime, tenant: Tenant | None = None) -> None:
+def publish(tenant_id: uuid.UUID, happened: Iterable[Happened], *, now: datetime, tenant: Tenant | None = None) -> None:
     """Write what happened for each endpoint that wants it, in the caller's transaction.
 
     `tenant`: its row, where the caller has read it: it says whether anybody wants these events.
@@ -61,7 +61,7 @@ def tell(tenant_id: uuid.UUID, happened: Iterable[Happened], *, now: datetime, t
         "once": [one.once for one in found],
     }
     with connection.cursor() as cursor:
-        cursor.execute(_TELL, values)
+        cursor.execute(_PUBLISH, values)
 
 
 def is_wanted(tenant: Tenant, event: Event) -> bool:
@@ -70,7 +70,7 @@ def is_wanted(tenant: Tenant, event: Event) -> bool:
 
 
 def facts_changed(changed: Sequence[tuple[Fact, Mapping[str, Any]]], *, now: datetime) -> None:
-    """Tell of facts that came into use, were replaced or went out of use. Each with its snapshot before the change."""
+    """Publish facts that came into use, were replaced or went out of use. Each with its snapshot before the change."""
     happened: dict[uuid.UUID, list[Happened]] = {}
     tenants: dict[uuid.UUID, Tenant | None] = {}
     for fact, before in changed:
@@ -83,13 +83,13 @@ def facts_changed(changed: Sequence[tuple[Fact, Mapping[str, Any]]], *, now: dat
         happened.setdefault(fact.tenant_id, []).append(Happened(event, data, fact.end_user_id))
         tenants[fact.tenant_id] = tenants.get(fact.tenant_id) or _tenant_read(fact)
     for tenant_id, events in happened.items():
-        tell(tenant_id, events, now=now, tenant=tenants[tenant_id])
+        publish(tenant_id, events, now=now, tenant=tenants[tenant_id])
 
 
 def facts_gone(tenant: Tenant, gone: Iterable[tuple[uuid.UUID, uuid.UUID]], *, now: datetime) -> None:
-    """Tell of facts in use that are deleted, or go to the trash by hand-written SQL: each with its person."""
+    """Publish facts in use that are deleted, or go to the trash by hand-written SQL: each with its person."""
     happened = [Happened(Event.FACT_FORGOTTEN, {"fact_id": fact, "person_id": person}, person) for fact, person in gone]
-    tell(tenant.pk, happened, now=now, tenant=tenant)
+    publish(tenant.pk, happened, now=now, tenant=tenant)
 
 
 def _event_of(was: str | None, status: str) -> Event | None:

@@ -168,6 +168,6 @@ def deliver_webhooks() -> int:
 def remind() -> int:
     """Remind webhooks of privacy cases that are near their day, and operators by mail. Returns how many cases are."""
     now = timezone.now()
-    near = reminders.tell_webhooks(now=now)
+    near = reminders.publish_due_cases(now=now)
     reminding.remind(now=now)
     return near

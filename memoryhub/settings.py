@@ -209,8 +209,8 @@ if MEMORYHUB_ROW_SECURITY != "off":
             "MEMORYHUB_ROW_SECURITY needs the name of the role of web and worker in DATABASE_URL, or unset it."
         )
     # Who has that role tells the server the tenancy of its statements (memories/db/tenancy.py).
-    told = [SERVING_DATABASE, SERVING_DIRECT_DATABASE, DATABASES["default"] if COMMANDS_SERVE else None]
-    for database in filter(None, told):
+    limited = [SERVING_DATABASE, SERVING_DIRECT_DATABASE, DATABASES["default"] if COMMANDS_SERVE else None]
+    for database in filter(None, limited):
         database["TENANCY_ROLE"] = RUNTIME["user"]
 # For answers that are not pages: browsers run and frame nothing. memories/admin/site/csp.py has those of pages.
 CONTENT_SECURITY_POLICY = {

@@ -32,8 +32,12 @@ class CountingMiddleware:
             route, status = route_of(request), response.status_code
             if span is not None:
                 span.update_name(f"{request.method if request.method in METHODS else 'other'} {route}")
-                told = {"http.route": route, "http.response.status_code": status, REQUEST: request.META[ANSWERED_ID]}
-                span.set_attributes(told)
+                attributes = {
+                    "http.route": route,
+                    "http.response.status_code": status,
+                    REQUEST: request.META[ANSWERED_ID],
+                }
+                span.set_attributes(attributes)
                 if ANSWERED_TENANT in request.META:
                     span.set_attribute(TENANT, request.META[ANSWERED_TENANT])
         note_request(route, request.method or "", status, monotonic() - began)

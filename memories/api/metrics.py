@@ -121,8 +121,8 @@ class ProcessCounts(Collector):
 
 
 def workers() -> Iterator[Metric]:
-    told = _counted(WorkerHeartbeat.objects.filter(beat_at__gt=Now() - HEARTBEAT), "kind", WorkerKind.values)
-    yield _gauge("workers", "Clusters and embedders with a sign of life of the last seconds.", told, "kind")
+    samples = _counted(WorkerHeartbeat.objects.filter(beat_at__gt=Now() - HEARTBEAT), "kind", WorkerKind.values)
+    yield _gauge("workers", "Clusters and embedders with a sign of life of the last seconds.", samples, "kind")
 
 
 def queues() -> Iterator[Metric]:
@@ -181,8 +181,8 @@ def embeddings() -> Iterator[Metric]:
 
 def reviews() -> Iterator[Metric]:
     items: QuerySet[Any] = ReviewItem.objects.waiting()
-    told = _counted(items, "kind", ReviewItem.Kind.values)
-    yield _gauge("review_items", "Review items that nobody has decided.", told, "kind")
+    samples = _counted(items, "kind", ReviewItem.Kind.values)
+    yield _gauge("review_items", "Review items that nobody has decided.", samples, "kind")
     age = _seconds(items.aggregate(age=Now() - Min("created_at"))["age"])
     yield _gauge("review_oldest_seconds", "For how long the oldest of them has waited.", [((), age)])
 
@@ -190,8 +190,8 @@ def reviews() -> Iterator[Metric]:
 def privacy() -> Iterator[Metric]:
     rows = PrivacyCase.objects.order_by().values_list("type", "state").annotate(Count("pk"))
     counts = {(kind, state): count for kind, state, count in rows}
-    told = [((kind, state), counts.get((kind, state), 0)) for kind in CaseType.values for state in CaseState.values]
-    yield _gauge("privacy_cases", "Privacy cases.", told, "type", "state")
+    samples = [((kind, state), counts.get((kind, state), 0)) for kind in CaseType.values for state in CaseState.values]
+    yield _gauge("privacy_cases", "Privacy cases.", samples, "type", "state")
     first = PrivacyCase.objects.exclude(state__in=CLOSED).aggregate(left=Min("due_at") - Now())["left"]
     due = [((), first.total_seconds())] if first is not None else []
     yield _gauge("privacy_case_due_seconds", "Until the first open case is due; below 0: overdue. None: no case.", due)
@@ -201,8 +201,8 @@ def privacy() -> Iterator[Metric]:
 
 
 def forgetting() -> Iterator[Metric]:
-    told = _counted(DecayPass.objects.all(), "state", DecayPass.PassState.values)
-    yield _gauge("decay_passes", "Passes of forgetting that are kept.", told, "state")
+    samples = _counted(DecayPass.objects.all(), "state", DecayPass.PassState.values)
+    yield _gauge("decay_passes", "Passes of forgetting that are kept.", samples, "state")
     last: datetime | None = DecayPass.objects.aggregate(last=Max("finished_at"))["last"]
     ended = [((), last.timestamp())] if last else []
     yield _gauge("decay_last_finished_timestamp_seconds", "When the last one ended. None: none has.", ended)

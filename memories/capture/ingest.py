@@ -385,8 +385,8 @@ def _count(receipts: Sequence[Receipt], began: float) -> None:
     for receipt in receipts if traces.is_on() else ():
         new = [turn.id for turn in receipt.turns if not turn.duplicate]
         if receipt.session and new:
-            told = {"session": str(receipt.session.pk), "tenant": receipt.session.tenant.slug}
-            traces.record_post(new[0], perf_counter() - began, turns=len(new), **told)
+            attributes = {"session": str(receipt.session.pk), "tenant": receipt.session.tenant.slug}
+            traces.record_post(new[0], perf_counter() - began, turns=len(new), **attributes)
 
 
 def _note_activity(receipts: Collection[Receipt], *, began: float) -> None:

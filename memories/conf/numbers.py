@@ -49,10 +49,10 @@ def surprises(rules: Rules, own: Mapping[str, Any]) -> Iterator[str]:
     """What `rules` do that is easily missed, in plain words; `own` are the tenant's numbers among them."""
     if own.get("lease_seconds", rules.lease_seconds) < rules.lease_seconds:
         yield f"The lease is {rules.lease_seconds} s all the same: one model call may take nearly as long."
-    least, told = rules.min_confidence, rules.served_confidence
-    if told > least:
-        yield f"Facts with a confidence of {shown(least)} to {shown(told)} are kept, and told to nobody."
-    if told > rules.inferred_confidence:
+    kept, served = rules.min_confidence, rules.served_confidence
+    if served > kept:
+        yield f"Facts with a confidence of {shown(kept)} to {shown(served)} are kept, and told to nobody."
+    if served > rules.inferred_confidence:
         yield f"Facts without a quote count {shown(rules.inferred_confidence)} at most, so none of them is told."
     if rules.forget_below > rules.min_importance:
         yield f"Facts of an importance below {shown(rules.forget_below)} are forgotten as soon as the grace is over."

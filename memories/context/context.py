@@ -243,8 +243,8 @@ def _graph(task: _Task, facts: FactLines) -> list[MemoryLine]:
     if "graph" not in request.include:
         return []
     viewer = Viewer(request.agent_id, request.roles, request.as_of)
-    told = {line.id for line in (*facts.instructions, *facts.ranked)}
-    return graph_lines(task.person, viewer, request.query, told=told, rules=task.rules, now=task.now)
+    served = {line.id for line in (*facts.instructions, *facts.ranked)}
+    return graph_lines(task.person, viewer, request.query, served=served, rules=task.rules, now=task.now)
 
 
 def _groups(task: _Task) -> list[MemoryLine]:
@@ -325,9 +325,9 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
     for batch in recalled_turns.batches(
         task.person, task.query, task.window, task.conversations, room=block.room, texts=texts
     ):
-        told = [line for line in batch if line.id not in shown][:left]
-        block.offer(told)
-        left -= len(told)
+        served = [line for line in batch if line.id not in shown][:left]
+        block.offer(served)
+        left -= len(served)
         if block.is_full or not left:
             break
     block.lengthen()

@@ -77,13 +77,13 @@ def diary_lines(person: EndUser, *, agent_id: str) -> list[MemoryLine]:
 
 
 def graph_lines(
-    person: EndUser, viewer: Viewer, query: str, *, told: Collection[uuid.UUID], rules: conf.Rules, now: datetime
+    person: EndUser, viewer: Viewer, query: str, *, served: Collection[uuid.UUID], rules: conf.Rules, now: datetime
 ) -> list[MemoryLine]:
     """The triples, each as one line; without those of `told`, the facts that the context tells already. What several
     facts say in the same words is told once."""
     rows = triple_search.triples(person, viewer, query, rules=rules, now=now)
     # A condition on a fact that is not there is neither true nor false.
-    found = triple_search.read(rows.filter(Q(fact=None) | ~Q(fact__in=list(told))), MOST_TRIPLES)
+    found = triple_search.read(rows.filter(Q(fact=None) | ~Q(fact__in=list(served))), MOST_TRIPLES)
     shown: dict[str, RankedTriple] = {}
     for one in found:
         shown.setdefault(one.triple.sentence.casefold(), one)
@@ -95,7 +95,7 @@ def graph_lines(
 
 def group_lines(person: EndUser, query: PreparedQuery | None) -> list[MemoryLine]:
     """The facts with the most words of the query, without a query the newest; shown by group. One statement."""
-    rows = GroupFact.objects.told_to(person)
+    rows = GroupFact.objects.served_to(person)
     found = rows.order_by("-said_at", "-id").values_list("pk", "group", "group__name", "content", "said_at")[:NEWEST]
     wanted = set(query.terms) if query else set()
     ranked = sorted(

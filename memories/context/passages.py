@@ -30,9 +30,9 @@ def passage(text: str, words: Sequence[str]) -> str:
         if lengths[place] <= left:
             kept.add(place)
             left -= lengths[place]
-    told = (sentence if place in kept else GAP for place, sentence in enumerate(sentences))
+    pieces = (sentence if place in kept else GAP for place, sentence in enumerate(sentences))
     # One mark for all that is left out in one place.
-    return "".join(part for part, _ in groupby(told)).strip()
+    return "".join(part for part, _ in groupby(pieces)).strip()
 
 
 def _sentences(text: str) -> list[str]:

@@ -83,11 +83,11 @@ def batches(
     repeating: list[MemoryLine] = []
     bounds = _Bounds(window, conversations, room)
     for recalled in _answering(person, query, bounds) if query else [_latest(person, bounds)]:
-        told: list[MemoryLine] = []
+        fresh: list[MemoryLine] = []
         for turn, line in recalled:
             if may_be_recalled(turn):
-                (repeating if _repeats(turn, folded) else told).append(line)
-        yield told
+                (repeating if _repeats(turn, folded) else fresh).append(line)
+        yield fresh
     yield repeating
 
 

@@ -135,8 +135,8 @@ def file_line(*, row_id: uuid.UUID, path: str, text: str, changed_at: datetime, 
     `is_cut`: the text goes on after these lines.
     """
     day = changed_at.astimezone(UTC).date().isoformat()
-    told = [_indented(line) for line in text.splitlines() if line.strip()]
-    parts = (f"- [{day}] {one_line(path)}:", *told, *([FILE_CUT] if is_cut else []))
+    indented = [_indented(line) for line in text.splitlines() if line.strip()]
+    parts = (f"- [{day}] {one_line(path)}:", *indented, *([FILE_CUT] if is_cut else []))
     return MemoryLine("file", row_id, "\n".join(parts), FILES, (place,), parts=parts)
 
 

@@ -238,15 +238,15 @@ def _episodes_of(place: _LockedTurn) -> QuerySet[Episode]:
     if not place.is_spoken:
         return Episode.objects.none()
     number = place.turn.number
-    told = Episode.objects.filter(session=place.session, first_number__lte=number, last_number__gte=number)
-    return told.filter(binding=False).exclude(extractor__in=STATED)
+    episodes = Episode.objects.filter(session=place.session, first_number__lte=number, last_number__gte=number)
+    return episodes.filter(binding=False).exclude(extractor__in=STATED)
 
 
 def _delete_episodes(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
     """Delete the episodes that were made of it; returns how many. The session's last one is made anew."""
     window = place.window
-    told = _episodes_of(place).select_for_update(of=("self",))
-    gone = list(told.select_related("tenant").order_by("pk"))
+    episodes = _episodes_of(place).select_for_update(of=("self",))
+    gone = list(episodes.select_related("tenant").order_by("pk"))
     for episode in gone:
         audit.record(actor=actor, verb="delete", target=episode, object_id=episode.pk, tenant=episode.tenant, now=now)
         if episode.last_number == window.episode_number:

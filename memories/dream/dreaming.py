@@ -238,8 +238,8 @@ def _dream(work: DreamLease, *, now: datetime) -> None:
         circuit_breaker.release_probe(owner)
         _release(work, State.UNCHANGED)
         return
-    told = {"kind": dream.kind, "dream": str(dream.pk), "tenant": dream.tenant.slug}
-    with traces.span("dream", episodes=len(episodes), **told):
+    attributes = {"kind": dream.kind, "dream": str(dream.pk), "tenant": dream.tenant.slug}
+    with traces.span("dream", episodes=len(episodes), **attributes):
         _ask_and_commit(work, episodes, now=now)
 
 
@@ -272,8 +272,8 @@ def _ask(
     # One call may have probed the endpoint.
     most, renew = max(1, work.rules.max_model_calls - 1), partial(_renew, work)
     if dream.kind == Kind.REFLECTION:
-        told, expected = reflecting.messages(*about, now=now), reflections.ANSWER
-        return client.complete(messages=told, answer=expected, max_calls=most, before_call=renew, config=work.config)
+        prompt, expected = reflecting.messages(*about, now=now), reflections.ANSWER
+        return client.complete(messages=prompt, answer=expected, max_calls=most, before_call=renew, config=work.config)
     return client.complete(
         messages=unread.messages(*about, now=now),
         answer=dream_edits.ANSWER,

@@ -223,8 +223,8 @@ def _store(
 
 def _evidence(fact: Fact, episodes: Sequence[Episode], *, now: datetime) -> list[FactEvidence]:
     """The turns of the person in these episodes; of one whose turns are gone by now, where it began."""
-    told = [Q(session=one.session_id, number__range=(one.first_number, one.last_number)) for one in episodes]
-    turns = Turn.objects.filter(reduce(or_, told), role=Role.USER).order_by("session", "number")
+    segments = [Q(session=one.session_id, number__range=(one.first_number, one.last_number)) for one in episodes]
+    turns = Turn.objects.filter(reduce(or_, segments), role=Role.USER).order_by("session", "number")
     of: dict[str, Any] = {"tenant_id": fact.tenant_id, "fact": fact, "created_at": now}
     rows = [
         FactEvidence(turn_id=turn, session_id=session, turn_number=number, **of)

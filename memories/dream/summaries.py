@@ -5,21 +5,21 @@ from collections.abc import Iterable
 
 from memories.models import DreamEdit
 
-_TOLD = (DreamEdit.State.APPLIED, DreamEdit.State.WAITING)
+_COUNTED = (DreamEdit.State.APPLIED, DreamEdit.State.WAITING)
 
 
 def summary_of(edits: Iterable[DreamEdit]) -> str:
     """Like `USER.md +2 −1, MEMORY.md +1`: lines added and removed of each file, of edits that count or wait."""
     added, removed = Counter[str](), Counter[str]()
     for edit in edits:
-        if edit.state in _TOLD:
+        if edit.state in _COUNTED:
             old, new = edit.old_text.splitlines(), edit.new_text.splitlines()
             same = sum((Counter(old) & Counter(new)).values())
             added[edit.path] += len(new) - same
             removed[edit.path] += len(old) - same
-    return ", ".join(_told(path, added[path], removed[path]) for path in added)
+    return ", ".join(_counts(path, added[path], removed[path]) for path in added)
 
 
-def _told(path: str, added: int, removed: int) -> str:
+def _counts(path: str, added: int, removed: int) -> str:
     counts = (f"+{added}" if added else "", f"−{removed}" if removed else "")
     return " ".join(filter(None, (path.removeprefix("/"), *counts)))

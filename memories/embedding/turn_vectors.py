@@ -82,7 +82,7 @@ def with_text(turns: Any) -> Any:
 
 def text_of(turn: Any) -> EmbeddableText:
     """Of a turn that was read with_text(): what it tells beside the code in it."""
-    return EmbeddableText(turn.pk, turn.end_user_id, code.told(turn.text))
+    return EmbeddableText(turn.pk, turn.end_user_id, code.prose(turn.text))
 
 
 def _verdicts(turns: Sequence[Any]) -> Verdicts:

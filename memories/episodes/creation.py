@@ -255,9 +255,9 @@ def store(
     episode.say(draft.summary)
     episode.refresh_decay(now=now, rules=conf.rules(session.tenant))
     episode.save(force_insert=True)
-    told = {"episode_id": episode.pk, "session_id": session.pk, "person_id": session.end_user_id}
-    made = Happened(Event.EPISODE_CREATED, {**told, "status": episode.status}, person=session.end_user_id)
-    outbox.tell(session.tenant_id, [made], now=now, tenant=session.tenant)
+    data = {"episode_id": episode.pk, "session_id": session.pk, "person_id": session.end_user_id}
+    made = Happened(Event.EPISODE_CREATED, {**data, "status": episode.status}, person=session.end_user_id)
+    outbox.publish(session.tenant_id, [made], now=now, tenant=session.tenant)
     if draft.is_poor:
         review_items.ask(ReviewQuestion(ReviewItem.Reason.POOR_QUALITY, episode=episode), run=None, now=now)
     return episode

@@ -80,7 +80,7 @@ class SummedTurns:
 
     def attributed(self, text: str) -> str:
         """The text; what is in the words of an assistant or a tool is told as what they said."""
-        return told(text, lambda part: attribution.attributed(part, self._person.trust_of_summary(part)))
+        return rewritten(text, lambda part: attribution.attributed(part, self._person.trust_of_summary(part)))
 
     def _is_unsupported(self, part: str) -> bool:
         if self._everybody.lacks(part) or (_ADDRESS.search(part) is not None and self._person.lacks_code(part)):
@@ -119,20 +119,20 @@ def _end(text: str) -> int:
 
 def without(text: str, is_refused: Callable[[str], bool]) -> str:
     """The text without refused sentences, or without their refused clauses where ";" separates them."""
-    return told(text, lambda part: "" if is_refused(part) else part)
+    return rewritten(text, lambda part: "" if is_refused(part) else part)
 
 
-def told(text: str, tell: Callable[[str], str]) -> str:
+def rewritten(text: str, rewrite: Callable[[str], str]) -> str:
     """The text with `tell` in place of each sentence, or of each of its clauses where ";" separates them."""
     parts = [text[start:end] for start, end in sentences.spans(text)]
-    kept = [_with_clauses(sentence, tell) for sentence in parts]
+    kept = [_with_clauses(sentence, rewrite) for sentence in parts]
     # A text that keeps everything keeps its white space.
     return text if kept == parts else " ".join(filter(None, kept))
 
 
-def _with_clauses(sentence: str, tell: Callable[[str], str]) -> str:
+def _with_clauses(sentence: str, rewrite: Callable[[str], str]) -> str:
     clauses = _CLAUSE.findall(sentence)
-    kept = [tell(clause) for clause in clauses]
+    kept = [rewrite(clause) for clause in clauses]
     if kept == clauses:
         return sentence
     left = "".join(kept)

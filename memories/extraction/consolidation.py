@@ -235,9 +235,9 @@ def _commit(
         run.cost = attempt.cost()
         run.save(force_update=True)
         session_queue.finish(claim, queue, extracted_number=batch.last_number, now=now)
-        told = {"session_id": run.session_id, "run_id": run.pk, "person_id": run.end_user_id}
-        extracted = Happened(Event.SESSION_EXTRACTED, told, person=run.end_user_id)
-        outbox.tell(run.tenant_id, [extracted], now=now, tenant=run.tenant)
+        data = {"session_id": run.session_id, "run_id": run.pk, "person_id": run.end_user_id}
+        extracted = Happened(Event.SESSION_EXTRACTED, data, person=run.end_user_id)
+        outbox.publish(run.tenant_id, [extracted], now=now, tenant=run.tenant)
     ATTEMPTS.count("extraction", "committed")
 
 

@@ -48,5 +48,5 @@ def traced(name: str, session: Session, numbers: tuple[int, int], **attributes: 
         posts.setdefault(at, pk)
         if len(posts) == _MOST_POSTS:
             break
-    told = {"session": str(session.pk), "tenant": session.tenant.slug, **attributes}
-    return traces.work_on(name, list(posts.values()), **told)
+    tagged = {"session": str(session.pk), "tenant": session.tenant.slug, **attributes}
+    return traces.work_on(name, list(posts.values()), **tagged)

@@ -12,7 +12,7 @@ from memories.graph import naming
 from memories.models import Fact, GraphTriple, Status
 
 # What of a fact a triple says; a change of anything else leaves the triple as it is.
-_TOLD = (
+_FOLLOWED = (
     "key", "value", "triples", "status", "agent_id", "confidence", "trust", "valid_from", "valid_to", "expires_at"
 )  # fmt: skip
 _ENDED = (Status.SUPERSEDED, Status.ARCHIVED)
@@ -29,7 +29,7 @@ def concerns(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether triples may have to follow this change of a fact, by the snapshots of its revision."""
     if not any((after["key"], before.get("key"), after["triples"], before.get("triples"))):
         return False
-    return any(before.get(name) != after[name] for name in _TOLD)
+    return any(before.get(name) != after[name] for name in _FOLLOWED)
 
 
 def retells(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

@@ -56,7 +56,7 @@ def carry_out(
         problem = problem_of(error)
         if problem is None:
             raise
-        return ToolResult(_told(problem), is_error=True)
+        return ToolResult(_text_of(problem), is_error=True)
 
 
 def _allowed(asker: MCPCaller, scope: Scope, given: Mapping[str, Any]) -> AgentCall:
@@ -69,6 +69,6 @@ def _allowed(asker: MCPCaller, scope: Scope, given: Mapping[str, Any]) -> AgentC
     return AgentCall(asker, given, timezone.now())
 
 
-def _told(problem: Problem) -> str:
+def _text_of(problem: Problem) -> str:
     faults = [f"- {fault.pointer.lstrip('/') or 'input'}: {fault.detail}" for fault in problem.faults]
     return "\n".join([f"{problem.detail} ({problem.code})", *faults])

@@ -65,8 +65,8 @@ def search_memory(call: AgentCall) -> ToolResult:
     )
     found = search.search(tenant=asker.tenant, search=asked, now=call.now)
     # As in a context: what speaks to a model, and what nobody vouches for, is not told to one.
-    told = [one for one in found.results if not one.flagged and (one.kind != TURN or one.role in RECALLED_ROLES)]
-    rows = [row for row in map(_found, told) if row["text"]]
+    served = [one for one in found.results if not one.flagged and (one.kind != TURN or one.role in RECALLED_ROLES)]
+    rows = [row for row in map(_found, served) if row["text"]]
     text = _framed(asker.tenant, [_line_of(row) for row in rows])
     return ToolResult(text or _why_nothing(found, _NOTHING_FOUND), {"memory": text, "results": rows})
 
@@ -134,7 +134,7 @@ def visible_facts(asker: MCPCaller) -> FactQuerySet:
 
 def _shared(person: EndUser, cursor: uuid.UUID | None) -> GroupFactQuerySet:
     """What the person's groups know, the newest first. Ids tell which is newer, also beside the person's facts."""
-    shared = GroupFact.objects.told_to(person).select_related("group").order_by("-pk")
+    shared = GroupFact.objects.served_to(person).select_related("group").order_by("-pk")
     return shared.filter(pk__lt=cursor) if cursor else shared
 
 

@@ -96,8 +96,8 @@ def open_case(
         case.save(force_insert=True)
         frame.record(CaseVerb.OPEN, case, actor=actor, now=now)
         # Who asked is not told: the case says so to whoever may read it.
-        told = {"case_id": case.pk, "type": case.type, "due_at": case.due_at}
-        outbox.tell(tenant.pk, [Happened(Event.CASE_OPENED, told)], now=now, tenant=tenant)
+        data = {"case_id": case.pk, "type": case.type, "due_at": case.due_at}
+        outbox.publish(tenant.pk, [Happened(Event.CASE_OPENED, data)], now=now, tenant=tenant)
     return case
 
 
@@ -214,7 +214,7 @@ def complete_case(
     return case
 
 
-def tell_recipients(
+def inform_recipients(
     *, case_id: uuid.UUID, expected_version: int | None, told: str, actor: Actor, now: datetime
 ) -> PrivacyCase:
     """Note which recipients of the data were told (Art. 19), in place of the note before.

@@ -21,7 +21,7 @@ def near(*, now: datetime) -> list[PrivacyCase]:
     return list(PrivacyCase.objects.unanswered(now).filter(**around).select_related("tenant").order_by("due_at", "pk"))
 
 
-def tell_webhooks(*, now: datetime) -> int:
+def publish_due_cases(*, now: datetime) -> int:
     """Tell webhooks of cases that are near their day; how many cases are."""
     cases = near(now=now)
     for case in cases:
@@ -29,5 +29,5 @@ def tell_webhooks(*, now: datetime) -> int:
         data = {"case_id": case.pk, "type": case.type, "due_at": case.due_at, "level": str(level)}
         # An extension moves the day, and it comes near once more.
         once = f"due:{case.pk.hex}:{case.due_at.date()}:{level}"
-        outbox.tell(case.tenant_id, [Happened(Event.CASE_DUE, data, once=once)], now=now, tenant=case.tenant)
+        outbox.publish(case.tenant_id, [Happened(Event.CASE_DUE, data, once=once)], now=now, tenant=case.tenant)
     return len(cases)

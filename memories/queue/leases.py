@@ -159,8 +159,8 @@ def _machine() -> int | None:
         numbering = Path("/proc/self/ns/pid").readlink()
     except OSError:
         return None
-    told = f"{socket.gethostname()} {start} {numbering}".encode()
-    return int.from_bytes(hashlib.sha256(told).digest()[: MACHINE_BITS // 8])
+    identity = f"{socket.gethostname()} {start} {numbering}".encode()
+    return int.from_bytes(hashlib.sha256(identity).digest()[: MACHINE_BITS // 8])
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def _waits_for_cap(row: QueueRow, session: Session, own: LanguageModel) -> bool:
     end_lease(row)
     row.save(update_fields=["due_at", "failure", "lease_token", "lease_until", "woken_at"])
     reached = Happened(Event.BUDGET_REACHED, {"until": until}, once=f"budget:{until.isoformat()}")
-    outbox.tell(session.tenant_id, [reached], now=row.clock, tenant=session.tenant)
+    outbox.publish(session.tenant_id, [reached], now=row.clock, tenant=session.tenant)
     return True
 
 

@@ -94,8 +94,8 @@ class ExistingFacts:
     def place(self, candidate: Accepted, opposes: Iterable[Fact], *, moment: datetime) -> Gap | None:
         """Where the candidate, said at that moment, belongs if another value, or its contrary, was said later."""
         stated = [fact for fact in self.facts if _has_key(fact, candidate) and fact.value and candidate.value]
-        told = [fact for fact in stated if fact.status == Status.SUPERSEDED or self._is_in_force(fact)]
-        own = {fact.pk: fact for fact in [*told, *opposes] if self._is_told(fact) and self.may_replace(fact)}
+        dated = [fact for fact in stated if fact.status == Status.SUPERSEDED or self._is_in_force(fact)]
+        own = {fact.pk: fact for fact in [*dated, *opposes] if self._is_comparable(fact) and self.may_replace(fact)}
         return timeline.place(list(own.values()), moment=moment)
 
     def may_replace(self, fact: Fact) -> bool:
@@ -112,12 +112,12 @@ class ExistingFacts:
         active = (fact for fact in self.facts if fact.pk == fact_id and fact.status == Status.ACTIVE)
         if self.run.owner:
             # What another agent shares is shown, and is that agent's.
-            active = (fact for fact in active if self._is_told(fact))
+            active = (fact for fact in active if self._is_comparable(fact))
         return next((fact for fact in active if bytes(fact.content_hash) == content_hash), None)
 
     def namesakes(self, candidate: Accepted) -> list[Fact]:
         """The active facts with the same key in another category."""
-        own = (fact for fact in self.facts if candidate.key and self._is_told(fact) and self._is_in_force(fact))
+        own = (fact for fact in self.facts if candidate.key and self._is_comparable(fact) and self._is_in_force(fact))
         return [fact for fact in own if fact.key == candidate.key and fact.category != candidate.category]
 
     def add_twin(self, candidate: Accepted) -> None:
@@ -128,9 +128,9 @@ class ExistingFacts:
 
     def _twin(self, candidate: Accepted) -> Fact | None:
         """The live fact with the same text."""
-        return next((fact for fact in self.facts if self._is_told(fact) and _has_text(fact, candidate)), None)
+        return next((fact for fact in self.facts if self._is_comparable(fact) and _has_text(fact, candidate)), None)
 
-    def _is_told(self, fact: Fact) -> bool:
+    def _is_comparable(self, fact: Fact) -> bool:
         """Whether the run compares with it: with the person's own facts, and with those of the agent that it is for."""
         return fact.agent_id in ("", self.run.owner)
 
@@ -144,7 +144,7 @@ class ExistingFacts:
     def _in_order(self, near: dict[uuid.UUID, NearbyFact], candidate: Accepted) -> list[Fact]:
         """The same text first, then the same key, then the nearest. Beside facts that it is not for, a run of the
         person's compares with agents' protected ones, a run of an agent's with none of other agents."""
-        facts = [fact for fact in self.facts if self._is_told(fact) or (fact.protected and not self.run.owner)]
+        facts = [fact for fact in self.facts if self._is_comparable(fact) or (fact.protected and not self.run.owner)]
         same_text = [fact for fact in facts if _has_text(fact, candidate)]
         same_key = [fact for fact in facts if _has_key(fact, candidate)]
         by_id = {fact.pk: fact for fact in facts if fact.pk in near}

@@ -83,7 +83,7 @@ class Writer:
         fact.stated_confidence = max(fact.stated_confidence, candidate.confidence)
         fact.expires_at = self._later_expiry(fact, candidate)
         self._raise_trust(fact, candidate)
-        fact.triples = fact.triples or self._told(candidate, fact)
+        fact.triples = fact.triples or self._triples(candidate, fact)
         self._save(fact, "reinforce", before)
         self.cite(fact, candidate)
 
@@ -177,7 +177,7 @@ class Writer:
             extraction=run,
         )
         fact.say(candidate.content)
-        fact.triples = self._told(candidate, fact)
+        fact.triples = self._triples(candidate, fact)
         fact.begin(now=now, rules=conf.rules(run.tenant), said=self.said(candidate.cited))
         fact.expires_at = self._expiry(candidate)
         return fact
@@ -187,7 +187,7 @@ class Writer:
         """What the graph calls somebody whom the batch names."""
         return naming.caller(self.run.end_user)
 
-    def _told(self, candidate: Accepted, fact: Fact) -> list[dict[str, Any]] | None:
+    def _triples(self, candidate: Accepted, fact: Fact) -> list[dict[str, Any]] | None:
         """The candidate's triples, as the fact keeps them."""
         if not candidate.triples:
             return None
@@ -235,7 +235,7 @@ class Writer:
         fact.trust, fact.source, fact.raw = candidate.trust, candidate.source, candidate.quote
         fact.source_error = candidate.source_error or fact.source_error
         fact.structured = {**(fact.structured or {}), **(candidate.structured or {})} or None
-        fact.triples = self._told(candidate, fact)
+        fact.triples = self._triples(candidate, fact)
         # The text is this run's now: whoever asks what rests on its conversation finds the fact.
         run = self.run
         fact.extraction, fact.extractor, fact.prompt_version = run, run.extractor, run.prompt_version

@@ -89,10 +89,10 @@ def ask_all(questions: Iterable[ReviewQuestion], *, run: ExtractionRun | None, n
     # Two batches may ask the same question: review_open_once and review_episode_once keep one row.
     ReviewItem.objects.bulk_create(items, ignore_conflicts=True)
     if items and outbox.is_wanted(items[0].end_user.tenant, Event.REVIEW_OPENED):
-        _tell_of(items, now=now)
+        _publish(items, now=now)
 
 
-def _tell_of(items: list[ReviewItem], *, now: datetime) -> None:
+def _publish(items: list[ReviewItem], *, now: datetime) -> None:
     """Tell webhooks of those that were opened: another batch may have asked the same."""
     opened = set(ReviewItem.objects.filter(pk__in=[item.pk for item in items]).values_list("pk", flat=True))
     happened = [
@@ -111,7 +111,7 @@ def _tell_of(items: list[ReviewItem], *, now: datetime) -> None:
         for item in items
         if item.pk in opened
     ]
-    outbox.tell(items[0].tenant_id, happened, now=now, tenant=items[0].end_user.tenant)
+    outbox.publish(items[0].tenant_id, happened, now=now, tenant=items[0].end_user.tenant)
 
 
 def _item(question: ReviewQuestion, *, run: ExtractionRun | None, now: datetime) -> ReviewItem:

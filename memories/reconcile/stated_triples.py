@@ -91,7 +91,7 @@ def of_person(
     themselves what is between the person and the value; nothing stands in a relation to itself."""
     said = {(naming.digest_of(naming.SELF), naming.digest_of(value))} if key and value else set()
     named = [replace(one, subject=called(one.subject), object=called(one.object)) for one in triples]
-    told = {(*one.between, one.predicate): one for one in named if one.between[0] != one.between[1]}
+    distinct = {(*one.between, one.predicate): one for one in named if one.between[0] != one.between[1]}
     return [
         {
             "subject": one.subject,
@@ -100,7 +100,7 @@ def of_person(
             "valid_from": one.valid_from.isoformat() if one.valid_from else None,
             "valid_to": one.valid_to.isoformat() if one.valid_to else None,
         }
-        for one in told.values()
+        for one in distinct.values()
         if one.between not in said
     ] or None
 

@@ -37,7 +37,7 @@ def hits(
     """The best that share a word with the query, and how many were looked at; one statement reads memberships and
     facts."""
     given = {"created_at__gte": filters.since, "created_at__lt": filters.until}
-    rows = GroupFact.objects.told_to(person).filter(**{name: at for name, at in given.items() if at is not None})
+    rows = GroupFact.objects.served_to(person).filter(**{name: at for name, at in given.items() if at is not None})
     found = [_Shared(*row) for row in rows.order_by("-said_at", "-id").values_list(*_Shared._fields)[:NEWEST]]
     if not found:
         return [], 0

@@ -1,4 +1,4 @@
-"""Code in fences, as Markdown has it: apart from what is told around it; pure."""
+"""Markdown code blocks, separated from the prose around them; pure."""
 
 import re
 from typing import NamedTuple
@@ -8,20 +8,20 @@ _FENCED = re.compile(r"^[ \t]*(```|~~~)[^`\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t\r]*$|\Z
 
 
 class Parts(NamedTuple):
-    """What a text tells, and the code in it."""
+    """The prose of a text, and the code in it."""
 
-    told: str
+    prose: str
     code: str
 
 
 def apart(text: str) -> Parts:
-    """A text that is all code tells nothing."""
+    """The prose of a text that is all code is empty."""
     if "```" not in text and "~~~" not in text:
         return Parts(text, "")
     return Parts(_FENCED.sub("\n", text), "\n".join(found.group() for found in _FENCED.finditer(text)))
 
 
-def told(text: str) -> str:
+def prose(text: str) -> str:
     """The text without its code; if it is all code, as it is."""
-    found = apart(text).told
+    found = apart(text).prose
     return found if found.strip() else text

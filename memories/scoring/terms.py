@@ -110,8 +110,8 @@ def tokens(text: str) -> Iterator[str]:
 
 def _counted(text: str) -> tuple[list[int], list[int], int]:
     """Distinct terms ascending, how often each, and the number of all."""
-    told, code = apart(text)
-    counted = Counter(map(_hash, tokens(told)))
+    prose, code = apart(text)
+    counted = Counter(map(_hash, tokens(prose)))
     if code:
         counted.update(set(map(_hash, tokens(code))) - counted.keys())
     ids = sorted(counted)

@@ -69,8 +69,8 @@ def body_of(delivery: WebhookDelivery, *, content: bool) -> bytes:
     data = dict(delivery.data)
     if content and delivery.end_user_id:
         data |= _content(delivery, delivery.end_user_id)
-    told = {"type": delivery.event, "timestamp": delivery.occurred_at.isoformat(), "data": data}
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    document = {"type": delivery.event, "timestamp": delivery.occurred_at.isoformat(), "data": data}
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _content(delivery: WebhookDelivery, person_id: uuid.UUID) -> dict[str, Any]:

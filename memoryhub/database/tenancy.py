@@ -88,9 +88,9 @@ class TenancyCursor(_Plain):  # type: ignore[misc]
         prep, name = self._get_prepared(pgq, prepare)
         # Until the server has answered.
         sent.doubt()
-        told, *preparation, results = yield from self._piped(lacking, pgq, prep, name, binary=binary)
+        tenancy_set, *preparation, results = yield from self._piped(lacking, pgq, prep, name, binary=binary)
         try:
-            self._require(told)
+            self._require(tenancy_set)
         except (errors.InvalidParameterValue, errors.InsufficientPrivilege) as error:
             # Nothing that the statement could help, and a migration mends it: as if the database were away.
             raise errors.OperationalError(tenancy.ROLES_LACKING) from error

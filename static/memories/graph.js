@@ -155,8 +155,8 @@
     status.textContent = "";
     if (node) {
       node.addClass("current");
-      const told = { name: node.data("name"), kind: node.data("type") || card.dataset.entity, count: node.connectedEdges(":visible").length };
-      status.textContent = card.dataset.named.replace(/\{(\w+)\}/g, (_whole, name) => told[name]);
+      const values = { name: node.data("name"), kind: node.data("type") || card.dataset.entity, count: node.connectedEdges(":visible").length };
+      status.textContent = card.dataset.named.replace(/\{(\w+)\}/g, (_whole, name) => values[name]);
     }
   };
 

@@ -134,7 +134,7 @@ class TestWhatBecomesOfFacts:
         fact, kept = state(group, ann), state(other, ann, "The shop opens at nine")
 
         def told() -> set[Any]:
-            return set(GroupFact.objects.told_to(bob).values_list("pk", flat=True))
+            return set(GroupFact.objects.served_to(bob).values_list("pk", flat=True))
 
         assert told() == {fact.pk, kept.pk}
         EndUser.objects.filter(pk=bob.pk).update(restricted_at=NOW)

@@ -10,7 +10,7 @@ from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
 from memories.models import ChangeSet, EndUser, LoggedContext
 from memories.privacy import registry, retention
-from memories.privacy.stores.readers import TOLD_TO_OTHERS
+from memories.privacy.stores.readers import CONTEXTS_OF_OTHERS
 from tests import factories
 from tests.privacy.retained import DAY, retain
 
@@ -28,10 +28,10 @@ def test_a_public_fact_goes_from_what_others_were_told(person: EndUser) -> None:
     logged = factories.logged_context(other, [public, own], query="Where?", memory="<memory>Leiden</memory>")
     beside = factories.logged_context(other, [own], query="What?", memory="<memory>tea</memory>")
     mine = factories.logged_context(person, [public])
-    assert (TOLD_TO_OTHERS.count(person), TOLD_TO_OTHERS.count(other)) == (1, 0)
+    assert (CONTEXTS_OF_OTHERS.count(person), CONTEXTS_OF_OTHERS.count(other)) == (1, 0)
     with transaction.atomic():
-        assert TOLD_TO_OTHERS.erase(person) == 1
-        assert TOLD_TO_OTHERS.erase(person) == 0
+        assert CONTEXTS_OF_OTHERS.erase(person) == 1
+        assert CONTEXTS_OF_OTHERS.erase(person) == 0
     for row in (logged, beside, mine):
         row.refresh_from_db()
     assert ([item["id"] for item in logged.items], logged.query, logged.memory) == ([str(own.pk)], "", "")
@@ -39,7 +39,7 @@ def test_a_public_fact_goes_from_what_others_were_told(person: EndUser) -> None:
     assert (beside.query, beside.memory) == ("What?", "<memory>tea</memory>")
     assert len(mine.items) == 1
     stores = [store.model for store in registry.all_stores()]
-    assert stores.index(TOLD_TO_OTHERS.model) < stores.index("memories.Fact")
+    assert stores.index(CONTEXTS_OF_OTHERS.model) < stores.index("memories.Fact")
 
 
 @pytest.mark.parametrize(("days", "kept"), [(13, True), (15, False)])

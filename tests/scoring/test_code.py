@@ -12,7 +12,7 @@ BLOCK = "```python\ndef login(user):\n    return user\n```"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "prose"),
     [
         (f"Why does this fail?\n{BLOCK}\nIt worked on Monday.", "Why does this fail? It worked on Monday."),
         (f"First\n{BLOCK}\nthen\n{BLOCK}\nlast", "First then last"),
@@ -26,8 +26,8 @@ BLOCK = "```python\ndef login(user):\n    return user\n```"
         (BLOCK, " ".join(BLOCK.split())),
     ],
 )
-def test_what_is_told_stands_outside_the_fences(text: str, told: str) -> None:
-    assert code.told(text).split() == told.split()
+def test_what_is_told_stands_outside_the_fences(text: str, prose: str) -> None:
+    assert code.prose(text).split() == prose.split()
 
 
 @given(st.text(st.sampled_from("`~\n a\r"), max_size=60))

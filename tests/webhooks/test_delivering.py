@@ -61,7 +61,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def tell(person: EndUser, count: int = 1, event: Event = Event.FACT_CREATED) -> list[WebhookDelivery]:
     happened = [Happened(event, {"number": number}, person.pk) for number in range(count)]
     with transaction.atomic():
-        outbox.tell(person.tenant_id, happened, now=NOW, tenant=person.tenant)
+        outbox.publish(person.tenant_id, happened, now=NOW, tenant=person.tenant)
     return list(WebhookDelivery.objects.order_by("data__number"))
 
 
@@ -236,7 +236,7 @@ def test_content_is_sent_if_the_endpoint_has_it_and_is_read_when_it_is_sent(
     listen(person, receiver, content=True)
     said, forgotten = (factories.fact(person, text) for text in ("Lives in Leiden", "Owns a red bicycle"))
     happened = [Happened(Event.FACT_CREATED, {"fact_id": fact.pk}, person.pk) for fact in (said, forgotten)]
-    outbox.tell(person.tenant_id, happened, now=NOW, tenant=person.tenant)
+    outbox.publish(person.tenant_id, happened, now=NOW, tenant=person.tenant)
     assert "Leiden" not in str(list(WebhookDelivery.objects.values()))
     forgotten.status = "trashed"
     forgotten.save()

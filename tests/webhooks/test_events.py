@@ -159,7 +159,7 @@ def test_a_case_near_its_day_is_told_of_once_for_each_level(person: EndUser) -> 
     listen(person)
     case = factories.privacy_case(person)
     for left, level in ((8, ""), (6, "soon"), (5, ""), (1, "urgent"), (-1, "overdue"), (-2, "")):
-        reminders.tell_webhooks(now=case.due_at - timedelta(days=left))
+        reminders.publish_due_cases(now=case.due_at - timedelta(days=left))
         [*found] = WebhookDelivery.objects.order_by("occurred_at").values_list("data__level", flat=True)
         assert not level or found[-1] == level
     assert found == ["soon", "urgent", "overdue"]

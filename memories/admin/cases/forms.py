@@ -159,8 +159,8 @@ class CompleteForm(CaseForm):
     )
 
 
-class TellForm(CaseForm):
-    calls, done = staticmethod(cases.tell_recipients), gettext_lazy("The informed recipients are recorded.")
+class InformForm(CaseForm):
+    calls, done = staticmethod(cases.inform_recipients), gettext_lazy("The informed recipients are recorded.")
     told = TextField(
         label=gettext_lazy("Recipients informed"),
         max_length=LONGEST_TEXT,
@@ -182,5 +182,5 @@ FORMS: dict[str, type[VerbForm]] = {
     "refuse": RefuseForm,
     "extend": ExtendForm,
     "complete": CompleteForm,
-    "tell": TellForm,
+    "tell": InformForm,
 }

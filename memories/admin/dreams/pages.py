@@ -87,11 +87,11 @@ class DreamPage(RecordPage):
 
     @column(_("Changes"))
     def changed(self, dream: Dream) -> SafeString:
-        told = dream.summary or "–"
+        text = dream.summary or "–"
         if dream.kind == Dream.Kind.REFLECTION:
-            said = ngettext("Reflection: %(number)d fact", "Reflection: %(number)d facts", dream.proposed)
-            told = said % {"number": dream.proposed}
-        return cells.two_lines(told, dream.agent_id or gettext("without an agent"))
+            pattern = ngettext("Reflection: %(number)d fact", "Reflection: %(number)d facts", dream.proposed)
+            text = pattern % {"number": dream.proposed}
+        return cells.two_lines(text, dream.agent_id or gettext("without an agent"))
 
     @column(_("Tokens"))
     def tokens(self, dream: Dream) -> int:

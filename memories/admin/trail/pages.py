@@ -74,7 +74,7 @@ def _path_to_name(model: type[Model]) -> str | None:
 
 class TrailPage(HubModelAdmin):
     tenant_path = "tenant_uuid"
-    list_display = ("when", "told", "tenant", "seal")
+    list_display = ("when", "sentence", "tenant", "seal")
     list_display_links = None
     list_filter = ("actor_kind", VerbFilter, ObjectFilter, EventTenantFilter, CaseFilter, WhenFilter)
     list_links = ((_("Seals"), "lock", "admin:audit_chains", "memories.view_auditevent"),)
@@ -127,7 +127,7 @@ class TrailPage(HubModelAdmin):
         return cells.moment(event.created_at)
 
     @column(_("What"))
-    def told(self, event: Any) -> SafeString:
+    def sentence(self, event: Any) -> SafeString:
         """The sentence, and the raw fields behind "Details"."""
         # A case is carried out by a run of its own, which is no extraction.
         is_case_run = event.actor_kind == ActorKind.RUN and event.object_type == PrivacyCase.__name__

@@ -20,7 +20,7 @@ def place_of(end_user: EndUser, stated: Fact, *, now: datetime) -> Gap | None:
     """
     if stated.last_confirmed_at >= now:
         return None
-    known = told_of(end_user, stated, now=now)
+    known = lock_values(end_user, stated, now=now)
     gap = timeline.place(known, moment=stated.last_confirmed_at)
     if gap and stated.binding and any(fact.status == Status.ACTIVE and _agree(fact, stated) for fact in known):
         # An operator binds the words of what is in force.
@@ -28,15 +28,15 @@ def place_of(end_user: EndUser, stated: Fact, *, now: datetime) -> Gap | None:
     return gap
 
 
-def told_of(end_user: EndUser, stated: Fact, *, now: datetime) -> list[Fact]:
+def lock_values(end_user: EndUser, stated: Fact, *, now: datetime) -> list[Fact]:
     """Lock what gives the statement's key a value, or gave it one until something else was stated."""
     if not (stated.key and stated.value):
         return []
     facts = Fact.objects.of(end_user.tenant, end_user).exclude(value="")
     facts = facts.filter(category=stated.category, key=stated.key, agent_id=stated.agent_id)
     in_force = Q(status=Status.ACTIVE) & (Q(expires_at=None) | Q(expires_at__gt=now))
-    told = facts.filter(in_force | Q(status=Status.SUPERSEDED)).select_for_update(of=("self",), no_key=True)
-    return list(told.select_related("tenant", "end_user").order_by("pk"))
+    stating = facts.filter(in_force | Q(status=Status.SUPERSEDED)).select_for_update(of=("self",), no_key=True)
+    return list(stating.select_related("tenant", "end_user").order_by("pk"))
 
 
 def same_beside(gap: Gap, stated: Fact) -> list[Fact]:

@@ -110,7 +110,7 @@ def import_document(
         end_user.refresh_from_db(fields=["restricted_at"])
         if end_user.restricted_at:
             raise PersonRestricted
-        new_sections = _not_told(end_user, sections, agent_id) if agent_id else sections
+        new_sections = _changed_sections(end_user, sections, agent_id) if agent_id else sections
         held = [
             _write_section(end_user, agent_id, name, section, updated=updated, actor=actor, now=now, voice=voice)
             for name, section in new_sections.items()
@@ -119,14 +119,14 @@ def import_document(
         seen = seen.filter(status__in=[Status.ACTIVE, Status.PENDING])
         named = _named(seen.filter(agent_id=agent_id) if agent_id else seen, [_clean(fact) for fact in facts])
         rest = _change_named(named, updated=updated, actor=actor, now=now, voice=voice)
-        # An agent is told the person's own facts, too: what one of them says is not new.
+        # An agent's contexts contain the person's own facts, too: a fact that repeats one of them is not new.
         own = seen.filter(agent_id="").values_list("content_hash", flat=True) if agent_id else ()
-        told = {bytes(digest) for digest in own}
+        own_hashes = {bytes(digest) for digest in own}
         unsaved = [
             _New(_unsaved(end_user, one, agent_id=agent_id, updated=updated, now=now, voice=voice), old)
             for one, old in rest
         ]
-        new = [one for one in unsaved if one.existing or bytes(one.fact.content_hash) not in told]
+        new = [one for one in unsaved if one.existing or bytes(one.fact.content_hash) not in own_hashes]
         added, waiting = _add(end_user, new, agent_id=agent_id, actor=actor, now=now, voice=voice)
         audit.record(
             actor=actor,
@@ -140,11 +140,13 @@ def import_document(
     return HeldParts(waiting, sum(held))
 
 
-def _not_told(end_user: EndUser, sections: Mapping[str, DocumentSection], agent_id: str) -> dict[str, DocumentSection]:
+def _changed_sections(
+    end_user: EndUser, sections: Mapping[str, DocumentSection], agent_id: str
+) -> dict[str, DocumentSection]:
     """Without those in which the agent repeats the person's own section, and has none itself."""
-    rows = {row.section: row for row in ProfileSection.objects.written().filter(end_user=end_user).told(agent_id)}
-    told = {name: row.summary for name, row in rows.items() if not row.agent_id}
-    return {name: section for name, section in sections.items() if told.get(name) != section.summary}
+    rows = {row.section: row for row in ProfileSection.objects.written().filter(end_user=end_user).served_to(agent_id)}
+    own = {name: row.summary for name, row in rows.items() if not row.agent_id}
+    return {name: section for name, section in sections.items() if own.get(name) != section.summary}
 
 
 def _write_section(

@@ -89,13 +89,13 @@ def build(
     *, entries: Sequence[EntryInput], files: Sequence[FileInput], today: date, longest: int, guide: str = ""
 ) -> list[Message]:
     """The instructions with the tenant's guide, then one message with everything that people wrote, escaped."""
-    told = guided(INSTRUCTIONS.replace("{longest}", f"{longest:,}"), guide)
+    instructions = guided(INSTRUCTIONS.replace("{longest}", f"{longest:,}"), guide)
     data = [
         f"Today: {today.isoformat()}",
         block("history", (_entry(one) for one in entries)),
         block("files", (line for one in files for line in _file(one))),
     ]
-    return [{"role": "system", "content": told}, {"role": "user", "content": "\n".join(data)}]
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": "\n".join(data)}]
 
 
 def _entry(one: EntryInput) -> str:

@@ -97,10 +97,10 @@ ANSWER = AnswerFormat(
 
 def build(*, facts: Sequence[FactInput], today: date, most_stale: int, most_sources: int) -> list[Message]:
     """The instructions with the bounds, then one message with everything that people wrote, escaped."""
-    told = INSTRUCTIONS.replace("{most}", str(most_stale)).replace("{sources}", str(most_sources))
+    instructions = INSTRUCTIONS.replace("{most}", str(most_stale)).replace("{sources}", str(most_sources))
     data = [f"Today: {today.isoformat()}", block("known_facts", map(line, facts))]
     return [
-        {"role": "system", "content": told},
+        {"role": "system", "content": instructions},
         {"role": "user", "content": "\n".join(data)},
     ]
 

@@ -101,7 +101,7 @@ def build(
     *, episodes: Sequence[EpisodeInput], known: Sequence[KnownInput], today: date, most: int, categories: Sequence[str]
 ) -> list[Message]:
     """The instructions, then one message with everything that people wrote, escaped."""
-    told = INSTRUCTIONS.replace("{most}", str(most)).replace("{categories}", ", ".join(categories))
+    instructions = INSTRUCTIONS.replace("{most}", str(most)).replace("{categories}", ", ".join(categories))
     data = [
         f"Today: {today.isoformat()}",
         block(
@@ -110,7 +110,7 @@ def build(
         ),
         block("known", map(_known, known)),
     ]
-    return [{"role": "system", "content": told}, {"role": "user", "content": "\n".join(data)}]
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": "\n".join(data)}]
 
 
 def _known(fact: KnownInput) -> str:

@@ -75,7 +75,7 @@ class Command(BaseCommand):
     def _prepare_beside(self, load: Callable[[], None]) -> DemoAccess | None:
         """`_prepare` in a fork, while this process loads. Migrations leave 100 MB behind, which end with the fork."""
         leash, held = os.pipe()
-        told, tell = os.pipe()
+        reading, writing = os.pipe()
 
         def prepare() -> None:
             follow_parent(grace=0.0)
@@ -85,14 +85,14 @@ class Command(BaseCommand):
                 answer = {"seeded": asdict(seeded) if seeded else None}
             except CommandError as error:
                 answer = {"error": str(error)}
-            os.write(tell, json.dumps(answer).encode())
+            os.write(writing, json.dumps(answer).encode())
 
-        preparing = Fork(prepare, stdin=leash, inherited=[tell])
-        os.close(tell)
+        preparing = Fork(prepare, stdin=leash, inherited=[writing])
+        os.close(writing)
         try:
             load()
             # To the end of the pipe, which comes in any case.
-            with os.fdopen(told) as answers:
+            with os.fdopen(reading) as answers:
                 answer = answers.read()
         finally:
             # Its death, if it is not done.

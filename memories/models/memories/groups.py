@@ -112,8 +112,8 @@ class GroupFactQuerySet(models.QuerySet["GroupFact"]):
         )
         return self.present().filter(Exists(said), about__restricted_at=None, about__merged_into__restricted_at=None)
 
-    def told_to(self, person: EndUser) -> Self:
-        """What the groups know of which the person is a member at this moment: who has left is told nothing."""
+    def served_to(self, person: EndUser) -> Self:
+        """The facts of the groups of which the person is a member now. Who has left a group gets none of its facts."""
         return self.served().filter(
             tenant=person.tenant_id,
             group__trashed_at=None,

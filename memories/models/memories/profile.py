@@ -28,8 +28,8 @@ class ProfileSectionQuerySet(models.QuerySet["ProfileSection"]):
         """Sections that say something; an emptied one stays as a row, so that its versions and its owner do."""
         return self.exclude(summary="")
 
-    def told(self, agent_id: str) -> Self:
-        """What this agent is told: the person's own sections, then the agent's."""
+    def served_to(self, agent_id: str) -> Self:
+        """The sections in this agent's contexts: the person's own, then the agent's."""
         return self.filter(agent_id__in=["", agent_id]).order_by("agent_id", "section")
 
 

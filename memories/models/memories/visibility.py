@@ -133,10 +133,10 @@ def latest(agent_id: Any, shown: models.QuerySet[Any]) -> Q:
     of_keys = stated.annotate(agents=last(~Q(agent_id="")), persons=last(Q(agent_id="")))
     late_agent, late_person = Q(agents__gte=F("last_confirmed_at")), Q(persons__gt=F("last_confirmed_at"))
     replaced = of_keys.filter(Q(agent_id="") & late_agent | ~Q(agent_id="") & late_person)
-    told = ~Q(pk__in=replaced.order_by().values("pk"))
+    current = ~Q(pk__in=replaced.order_by().values("pk"))
     for contradicted in _contradicted(shown, of_agent):
-        told &= ~Q(pk__in=contradicted)
-    return Q(binding=True) | Q(pinned=True) | Q(locked=True) | told
+        current &= ~Q(pk__in=contradicted)
+    return Q(binding=True) | Q(pinned=True) | Q(locked=True) | current
 
 
 def _contradicted(shown: models.QuerySet[Any], of_agent: Q) -> list[models.QuerySet[Any]]:

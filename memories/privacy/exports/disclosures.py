@@ -153,8 +153,8 @@ def _recipients(subject: Subject) -> list[dict[str, str]]:
         _("A system that is told, by numbers of the hub, that something was remembered or forgotten."),
         _("A system that is told what is remembered."),
     )
-    told = WebhookEndpoint.objects.enabled().filter(tenant=subject.person.tenant_id).order_by("created_at")
-    found += [("webhook", _host(row.url), says_content if row.content else says_ids) for row in told]
+    endpoints = WebhookEndpoint.objects.enabled().filter(tenant=subject.person.tenant_id).order_by("created_at")
+    found += [("webhook", _host(row.url), says_content if row.content else says_ids) for row in endpoints]
     return [{"kind": kind, "name": name, "says": says} for kind, name, says in found]
 
 

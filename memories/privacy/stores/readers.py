@@ -90,7 +90,7 @@ def _rewrite_kept_answers(facts: list[uuid.UUID], names: set[str]) -> None:
 
 
 @dataclass(frozen=True)
-class ToldToOthers(CountsRows):
+class ContextsOfOthers(CountsRows):
     """What the log says of contexts of others; a log without the fact is true, too: something was left out."""
 
     model: str = "memories.LoggedContext.others"
@@ -119,4 +119,4 @@ class ToldToOthers(CountsRows):
         return len(rows)
 
 
-READERS, TOLD_TO_OTHERS = Readers(), ToldToOthers()
+READERS, CONTEXTS_OF_OTHERS = Readers(), ContextsOfOthers()

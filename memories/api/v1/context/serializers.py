@@ -83,7 +83,7 @@ class DroppedSerializer(serializers.Serializer[Any]):
 
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}, {"type": "null"}]})
-class ToldContent(serializers.JSONField):
+class ServedContent(serializers.JSONField):
     """A message's content as it is told again."""
 
 
@@ -92,7 +92,7 @@ class ChatMessageSerializer(serializers.Serializer[Any]):
     """One message for a chat completion; what it does not have is left out."""
 
     role = serializers.ChoiceField(Role.values)
-    content = ToldContent(help_text="Text, or the parts as they were posted; null beside tool calls alone.")
+    content = ServedContent(help_text="Text, or the parts as they were posted; null beside tool calls alone.")
     name = serializers.CharField(required=False)
     tool_calls = serializers.ListField(child=serializers.JSONField(), required=False)
     tool_call_id = serializers.CharField(required=False)

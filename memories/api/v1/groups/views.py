@@ -169,8 +169,8 @@ class _GroupFactEndpoint(Endpoint):
     """What the views of a group's facts share."""
 
     @property
-    def told(self) -> set[str] | None:
-        """The ids that the answer may name; None: all."""
+    def visible_ids(self) -> set[str] | None:
+        """The ids that the answer can contain; None: all."""
         if not self.caller.user_id:
             return None
         return set(people_of(self.caller).values_list("external_id", flat=True))
@@ -190,7 +190,7 @@ class GroupFactsView(_GroupFactEndpoint):
         given = self.query(GroupPageQuery)
         group = lookups.group(tenant=self.tenant, group_id=group_id)
         rows, order = lookups.group_facts(group), ("-said_at", "-id")
-        return self.listed(rows, GroupFactSerializer, given=given, ordering=order, only=self.told)
+        return self.listed(rows, GroupFactSerializer, given=given, ordering=order, only=self.visible_ids)
 
     @operation(
         "addGroupFact",
@@ -231,7 +231,7 @@ class GroupFactsView(_GroupFactEndpoint):
         # The kept answer names everybody who said it, and whom it is about: it goes with any of them.
         said = GroupEvidence.objects.filter(fact=fact).values_list("end_user", flat=True)
         self.subjects.update({*said, *([fact.about_id] if fact.about_id else [])})
-        answer = shown(fact, only=self.told, redactions=stated.redactions)
+        answer = shown(fact, only=self.visible_ids, redactions=stated.redactions)
         return Response(answer, status=201 if stated.is_new else 200)
 
 

@@ -109,7 +109,7 @@ class MemoryView(Endpoint):
     def _document(self, person: EndUser, query: dict[str, Any]) -> dict[str, Any]:
         """The profile, and the person's active facts that the caller sees."""
         sections = ProfileSection.objects.written().filter(tenant=person.tenant, end_user=person)
-        sections = sections.told(query.get("agent_id") or "")
+        sections = sections.served_to(query.get("agent_id") or "")
         facts = lookups.facts(self.tenant).filter(end_user=person).active(now=self.now)
         visible = self._visible(facts, person, query).latest_for(query.get("agent_id") or "")
         return document_of(sections, list(visible.order_by("-confidence", "-created_at", "-id")))

@@ -78,5 +78,5 @@ class ProfileSectionView(Endpoint):
 def _sections(person: EndUser, given: dict[str, Any]) -> list[ProfileSection]:
     """The person's own sections, then those of the agent that was named."""
     rows = ProfileSection.objects.written().filter(tenant=person.tenant, end_user=person)
-    rows = rows.told(given.get("agent_id") or "")
+    rows = rows.served_to(given.get("agent_id") or "")
     return list(rows.select_related("extraction__session"))
