@@ -7,15 +7,30 @@ from collections import deque
 from collections.abc import Sequence
 
 from django.db import DatabaseError, InterfaceError, connections
+from django_q.tasks import async_task
 
-from memories.queue import backlog, queue_rows
+from memories.dream import dreaming
+from memories.forgetting import decay, upkeep
+from memories.models import DecayPass, Dream, OperatorMail, PrivacyCase, RetentionPass, WebhookDelivery
+from memories.models.leases import Leased
+from memories.privacy import case_leases, reminders, retention, running
+from memories.queue import backlog, leases
 from memories.queue.backlog import Backlog
+from memories.webhooks import delivering
 
 LOOK_SECONDS = 1.0
 # So many looks in a row must agree. A single one may fall between two batches, or just after an outage.
 LOOKS = 8
 OVERDUE_SECONDS = 12.0
 BEAT_SECONDS = 15.0
+# The tasks that look for rows whose lease has ended. Sessions need none: the broker sweeps them twice a second.
+LOOKING_FOR: dict[type[Leased], tuple[str, ...]] = {
+    DecayPass: (decay.FORGET_TASK, upkeep.UPKEEP_TASK),
+    RetentionPass: (retention.TASK,),
+    Dream: (dreaming.TASK,),
+    WebhookDelivery: (delivering.TASK,),
+    OperatorMail: (reminders.TASK,),
+}
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +47,19 @@ def is_wedged(looks: Sequence[Backlog], *, pool: int) -> bool:
     # Leases of other clusters count as well: the mistake is then to wait longer.
     stuck = all(look.first == looks[0].first and look.claimed < pool for look in looks)
     return silent or (stuck and looks[0].first is not None and looks[-1].waited > OVERDUE_SECONDS)
+
+
+def end_orphaned() -> int:
+    """End leases of processes of this machine that are gone, and send workers to their rows; how many ended."""
+    return leases.end_orphaned(leases.orphaned(), wake=_wake)
+
+
+def _wake(model: type[Leased]) -> None:
+    for task in LOOKING_FOR.get(model, ()):
+        async_task(task)
+    if model is PrivacyCase:
+        for case_id in running.waiting():
+            case_leases.wake(case_id)
 
 
 class Watchdog(threading.Thread):
@@ -59,8 +87,8 @@ class Watchdog(threading.Thread):
         try:
             look = backlog.look(cluster=self._cluster)
             # Of a process of the pool, or of the cluster before this one.
-            if look.orphaned and (ended := queue_rows.end_orphaned(look.orphaned)):
-                logger.info("%d sessions are free again: the processes that worked on them are gone", ended)
+            if ended := end_orphaned():
+                logger.info("%d leases have ended: the processes that held them are gone", ended)
         except (DatabaseError, InterfaceError):
             # An outage does not show whether the cluster hangs. Begin anew, so that the cluster notices its end first.
             self._looks.clear()

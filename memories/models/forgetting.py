@@ -37,6 +37,8 @@ class DecayPass(Leased):
         COMMAND = "command", _("Command")
         OPERATOR = "operator", _("Operator")
 
+    IN_WORK = Q(state=PassState.RUNNING) | Q(upkeep_open=True)
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(
         Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="decay_passes", db_index=False

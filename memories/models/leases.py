@@ -1,7 +1,7 @@
 """Rows that workers claim under a lease."""
 
 from datetime import datetime
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from django.db import models
 from django.db.models import Q
@@ -33,6 +33,9 @@ class Leased(models.Model):
     )
     attempts = models.PositiveIntegerField(default=0, editable=False, help_text="Claims since it last got on.")
     failure = models.CharField(max_length=40, blank=True, editable=False, help_text="Code of the last failure.")
+
+    # Among which rows leased ones are found: the condition of a partial index, where the table grows for ever.
+    IN_WORK: ClassVar[Q] = Q()
 
     clock: datetime  # only on rows read with_clock()
 

@@ -109,6 +109,8 @@ class WebhookDelivery(Leased):
         DELIVERED = "delivered", _("Delivered")
         FAILED = "failed", _("Failed")
 
+    IN_WORK = Q(state=State.WAITING)
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     endpoint = models.ForeignKey(WebhookEndpoint, on_delete=models.CASCADE, related_name="deliveries", db_index=False)

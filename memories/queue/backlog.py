@@ -11,7 +11,7 @@ from django.db.models.functions import Greatest, Now
 
 from memories import conf
 from memories.models import EndpointState, SessionQueue, WorkerHeartbeat, WorkingMemory
-from memories.queue import circuit_breaker, leases
+from memories.queue import circuit_breaker
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,6 @@ class Backlog:
     waited: float
     claimed: int
     beat_age: float | None
-    orphaned: tuple[uuid.UUID, ...] = ()
 
 
 def overdue_seconds() -> float:
@@ -42,14 +41,12 @@ def look(*, cluster: str) -> Backlog:
     first, waited = _first_in_line() if conf.llm().mode != conf.LLM_OFF else (None, timedelta())
     beats = WorkerHeartbeat.objects.filter(name=cluster).values_list(Now() - F("beat_at"), flat=True)
     age: timedelta | None = beats.first()
-    leased = [model.objects.filter(lease_until__gt=Now()) for model in (SessionQueue, WorkingMemory)]
-    tokens = [token for rows in leased for token in rows.values_list("lease_token", flat=True)]
+    leased = [model.objects.filter(model.IN_WORK, lease_until__gt=Now()) for model in (SessionQueue, WorkingMemory)]
     return Backlog(
         first=first,
         waited=waited.total_seconds(),
-        claimed=len(tokens),
+        claimed=sum(rows.count() for rows in leased),
         beat_age=age.total_seconds() if age is not None else None,
-        orphaned=tuple(token for token in tokens if token and leases.is_orphaned(token)),
     )
 
 

@@ -13,7 +13,7 @@ import secrets
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from django.db import DatabaseError, InterfaceError, connection
+from django.apps import apps
+from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
@@ -126,6 +127,35 @@ def revoke(rows: QuerySet[Any], **changes: Any) -> int:
     return rows.update(lease_token=None, lease_until=None, **changes)
 
 
+def orphaned() -> list[uuid.UUID]:
+    """The tokens of leases whose processes are gone, on rows of every kind, with one statement."""
+    first, *others = (
+        model._default_manager.filter(model.IN_WORK, lease_token__isnull=False, lease_until__gt=Now())
+        .order_by()
+        .values_list("lease_token", flat=True)
+        for model in _leased_models()
+    )
+    return [token for token in first.union(*others, all=True) if token and is_orphaned(token)]
+
+
+def end_orphaned(tokens: Collection[uuid.UUID], *, wake: Callable[[type[Leased]], object]) -> int:
+    """End leases whose processes are gone, so that their rows need not wait until they run out; how many ended.
+
+    `wake` sends workers to rows of a kind, in the transaction that ended their leases. Only after a first attempt: a
+    row that has lost a worker before may be what kills them. A row that somebody else claimed meanwhile has another
+    token, and one that is locked is looked at again: a statement of the dead may still run, or another watchdog was
+    first.
+    """
+    ended = 0
+    for model in _leased_models() if tokens else ():
+        rows = model._default_manager.filter(model.IN_WORK, lease_token__in=tokens, attempts__lte=1)
+        with transaction.atomic():
+            if keys := list(rows.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)):
+                ended += revoke(model._default_manager.filter(pk__in=keys))
+                wake(model)
+    return ended
+
+
 def new_token() -> uuid.UUID:
     """A token of this process."""
     machine = _machine()
@@ -148,6 +178,11 @@ def is_orphaned(token: uuid.UUID) -> bool:
         # It is somebody else's.
         return False
     return False
+
+
+@cache
+def _leased_models() -> list[type[Leased]]:
+    return [model for model in apps.get_models() if issubclass(model, Leased)]
 
 
 @cache

@@ -1,7 +1,6 @@
 """The two queue rows of a session: a due one wakes a worker, is claimed, and is postponed or parked after a failure."""
 
 import uuid
-from collections.abc import Collection
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -13,7 +12,7 @@ from django.db.models.functions import Now
 from memories import conf, outbox
 from memories.exceptions import LeaseLost, PersonRestricted
 from memories.llm import client
-from memories.models import EndUser, Event, LanguageModel, Session, SessionQueue, WorkingMemory
+from memories.models import EndUser, Event, LanguageModel, Session, SessionQueue
 from memories.models.conversations.conversations import QueueRow, QueueRowQuerySet
 from memories.outbox import Happened
 from memories.queue import circuit_breaker, leases, own_models, spending
@@ -133,22 +132,6 @@ def postpone(lease: SessionLease[Any], retry: RetryDecision, *, now: datetime, *
 def end_lease(row: QueueRow) -> None:
     """Nobody works on the locked row any more; the caller saves it."""
     row.lease_token = row.lease_until = row.woken_at = None
-
-
-def end_orphaned(tokens: Collection[uuid.UUID]) -> int:
-    """End leases whose processes are gone, so that the sessions need not wait until they run out; how many ended.
-
-    Only after a first attempt: a batch that has lost a worker before may be what kills them. A row that somebody else
-    claimed meanwhile has another token, and one that is locked is looked at again.
-    """
-    ended = 0
-    for model in (SessionQueue, WorkingMemory):
-        with transaction.atomic():
-            orphaned = model.objects.filter(lease_token__in=tokens, attempts=1)
-            locked = orphaned.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)
-            if keys := list(locked):
-                ended += leases.revoke(model.objects.filter(pk__in=keys), woken_at=None)
-    return ended
 
 
 def give_back(row: QueueRow) -> None:

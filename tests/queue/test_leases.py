@@ -6,23 +6,39 @@ Another process is another connection; that time passes is written into the row.
 import os
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django_q.models import OrmQ
 
+from memories import reminding
+from memories.dream import dreaming
 from memories.exceptions import LeaseLost
-from memories.forgetting import decay_passes, upkeep
-from memories.models import DecayPass, PrivacyCase, RetentionPass, Session, SessionQueue, WorkingMemory
-from memories.privacy import case_leases
+from memories.forgetting import decay, decay_passes, upkeep
+from memories.jobs import watchdog
+from memories.models import (
+    DecayPass,
+    Dream,
+    OperatorMail,
+    PrivacyCase,
+    RetentionPass,
+    Session,
+    SessionQueue,
+    WebhookDelivery,
+    WorkingMemory,
+)
+from memories.privacy import case_leases, reminders, retention
 from memories.privacy.expiry import passes as retention_passes
-from memories.queue import backlog, leases, queue_rows, session_queue, window_queue
+from memories.queue import leases, queue_rows, session_queue, window_queue
 from memories.queue.retry_policy import RetryDecision
+from memories.webhooks import delivering
 from tests import factories
 from tests.database import at_once, elsewhere, held
 from tests.factories import NOW
@@ -39,6 +55,8 @@ class Kind:
     # What else a row needs to be due once more.
     due: dict[str, Any] = {}
     claims: Callable[[Any], Any]
+    # The task that looks for them; none for those that the broker sweeps.
+    looked_for_by = ""
 
     def make(self) -> Any:
         """A row that waits for a worker."""
@@ -99,6 +117,7 @@ class Windows(Sessions):
 class Decays(Kind):
     model: type[Any] = DecayPass
     claims: Callable[[Any], Any] = staticmethod(decay_passes.claim)
+    looked_for_by = decay.FORGET_TASK
 
     def make(self) -> Any:
         trigger = DecayPass.Trigger.COMMAND
@@ -113,6 +132,7 @@ class Decays(Kind):
 
 class Upkeeps(Decays):
     claims = staticmethod(upkeep.claim)
+    looked_for_by = upkeep.UPKEEP_TASK
 
     def make(self) -> Any:
         row = passed(factories.end_user())
@@ -127,6 +147,7 @@ class Upkeeps(Decays):
 class Retentions(Decays):
     model = RetentionPass
     claims = staticmethod(retention_passes.claim)
+    looked_for_by = retention.TASK
 
     def make(self) -> Any:
         trigger = DecayPass.Trigger.COMMAND
@@ -139,6 +160,7 @@ class Retentions(Decays):
 class Cases(Kind):
     model = PrivacyCase
     claims = staticmethod(lambda row: case_leases.claim(row.pk))
+    looked_for_by = case_leases.RUN_TASK
 
     def make(self) -> Any:
         return factories.privacy_case(factories.end_user(), state="approved")
@@ -150,7 +172,38 @@ class Cases(Kind):
         return row.state == "failed"
 
 
+class Dreams(Kind):
+    model = Dream
+    claims = staticmethod(dreaming.claim)
+    looked_for_by = dreaming.TASK
+
+    def make(self) -> Any:
+        return factories.dream(factories.end_user(), state="running", finished_at=None)
+
+
+class Deliveries(Kind):
+    model = WebhookDelivery
+    claims = staticmethod(lambda row: delivering.claim(row.pk))
+    looked_for_by = delivering.TASK
+
+    def make(self) -> Any:
+        endpoint = factories.webhook(factories.tenant())
+        return factories.webhook_delivery(endpoint, state="waiting", failure="", status=None, ended_at=None)
+
+
+class Mails(Kind):
+    model = OperatorMail
+    claims = staticmethod(lambda row: next(reminding._claimed(), None))
+    looked_for_by = reminders.TASK
+
+    def make(self) -> Any:
+        kind = OperatorMail.Kind.LONG_QUEUE
+        return OperatorMail.objects.create(operator=factories.operator(), kind=kind, once="once", created_at=NOW)
+
+
 KINDS = [Sessions, Windows, Decays, Upkeeps, Retentions, Cases]
+# They count their attempts in ways of their own.
+OTHER_KINDS = [Dreams, Deliveries, Mails]
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: str(kind.__name__).lower())
@@ -263,6 +316,26 @@ def test_a_revoked_lease_is_lost(kind: Kind, row: Any) -> None:
     assert kind.claim(row)
 
 
+@contextmanager
+def living() -> Iterator[uuid.UUID]:
+    """The token of another process of this machine, which lives during the block."""
+    told, tells = os.pipe()
+    ends, end = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.close(end)
+        os.write(tells, leases.new_token().bytes)
+        os.read(ends, 1)
+        os._exit(0)
+    try:
+        yield uuid.UUID(bytes=os.read(told, 16))
+    finally:
+        os.close(end)
+        os.waitpid(process, 0)
+        for descriptor in (told, tells, ends):
+            os.close(descriptor)
+
+
 def token_of_the_dead() -> uuid.UUID:
     """As a process of this machine made it that has ended."""
     read_end, write_end = os.pipe()
@@ -280,7 +353,7 @@ def token_of_the_dead() -> uuid.UUID:
 class TestOrphaned:
     """Leases of processes that are gone end at once, and no others."""
 
-    @pytest.fixture(params=[Sessions, Windows], ids=["sessions", "windows"])
+    @pytest.fixture(params=[*KINDS, *OTHER_KINDS], ids=lambda kind: str(kind.__name__).lower())
     def kind(self, request: Any, settings: Any) -> Kind:
         settings.MEMORYHUB_LLM = "scripted"
         return request.param()  # type: ignore[no-any-return]
@@ -293,48 +366,106 @@ class TestOrphaned:
         kind.write(row, lease_token=lease.token)
         return lease
 
-    def end(self) -> int:
-        return queue_rows.end_orphaned(backlog.look(cluster="").orphaned)
-
     def test_the_next_one_takes_over_at_once(self, kind: Kind, row: Any, lease: Any) -> None:
         assert kind.claim(row) is None
-        assert elsewhere(self.end) == 1
+        assert elsewhere(watchdog.end_orphaned) == 1
         assert kind.read(row).attempts == 1
         successor = claimed(kind, row)
         # Should its statement have been on its way still.
         with pytest.raises(LeaseLost), transaction.atomic():
             leases.fence(lease)
-        assert elsewhere(self.end) == 0
+        assert elsewhere(watchdog.end_orphaned) == 0
         assert kind.read(row).lease_token == successor.token
 
+    def test_workers_are_sent_to_it(self, kind: Kind, row: Any, lease: Any) -> None:
+        OrmQ.objects.all().delete()
+        watchdog.end_orphaned()
+        sent = [waiting.task["func"] for waiting in OrmQ.objects.all()]
+        assert kind.looked_for_by in (sent or [""])
+        watchdog.end_orphaned()
+        assert OrmQ.objects.count() == len(sent)
+
+    def test_if_nobody_can_be_sent_the_lease_stays(
+        self, kind: Kind, row: Any, lease: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if not kind.looked_for_by:
+            pytest.skip("the broker looks for sessions all the time")
+
+        def fail(*_: object, **__: object) -> None:
+            raise OperationalError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(watchdog, "async_task", fail)
+            patched.setattr(case_leases, "async_task", fail)
+            with pytest.raises(OperationalError):
+                watchdog.end_orphaned()
+        assert kind.read(row).lease_token == lease.token
+        assert watchdog.end_orphaned() == 1
+
     def test_of_the_living_and_of_other_machines_none_ends(self, kind: Kind, row: Any, lease: Any) -> None:
+        # The same process on another machine, and in another container of this one.
         other = uuid.UUID(int=lease.token.int ^ 1 << 127)
         for token in (leases.new_token(), other, uuid.uuid4(), None):
             kind.write(row, lease_token=token)
-            assert self.end() == 0
+            assert watchdog.end_orphaned() == 0
             assert kind.claim(row) is None
         kind.write(row, lease_token=lease.token)
-        assert self.end() == 1
+        assert watchdog.end_orphaned() == 1
 
-    def test_a_batch_that_lost_a_worker_before_waits(self, kind: Kind, row: Any, lease: Any) -> None:
+    def test_a_process_that_is_slow_keeps_its_lease_until_it_dies(self, kind: Kind, row: Any) -> None:
+        claimed(kind, row)
+        with living() as token:
+            kind.write(row, lease_token=token)
+            assert watchdog.end_orphaned() == 0
+            assert kind.read(row).lease_token == token
+        assert watchdog.end_orphaned() == 1
+
+    def test_a_number_that_another_process_has_now_tells_nothing(self, kind: Kind, row: Any, lease: Any) -> None:
+        process_bits = ((1 << leases.PROCESS_BITS) - 1) << leases.RANDOM_BITS
+        with living() as successor:
+            recycled = uuid.UUID(int=lease.token.int & ~process_bits | successor.int & process_bits)
+            kind.write(row, lease_token=recycled)
+            assert watchdog.end_orphaned() == 0
+            # It waits until the lease has run out, as on another machine.
+            assert kind.claim(row) is None
+            kind.let_pass(row)
+            assert kind.claim(row)
+
+    def test_what_lost_a_worker_before_waits(self, kind: Kind, row: Any, lease: Any) -> None:
         kind.write(row, attempts=2)
-        assert self.end() == 0
+        assert watchdog.end_orphaned() == 0
         kind.write(row, attempts=1)
-        assert self.end() == 1
+        assert watchdog.end_orphaned() == 1
 
     def test_what_somebody_claimed_meanwhile_is_theirs(self, kind: Kind, row: Any, lease: Any) -> None:
-        seen = backlog.look(cluster="").orphaned
-        assert seen == (lease.token,)
+        seen = leases.orphaned()
+        assert seen == [lease.token]
         kind.let_pass(row)
         successor = elsewhere(lambda: claimed(kind, row))
         kind.write(row, attempts=1)
-        assert queue_rows.end_orphaned(seen) == 0
+        assert leases.end_orphaned(seen, wake=lambda _model: None) == 0
         assert kind.read(row).lease_token == successor.token
 
     def test_a_row_that_is_locked_is_passed_over(self, kind: Kind, row: Any, lease: Any) -> None:
         with held(lambda: kind.model._default_manager.select_for_update().get(pk=row.pk)):
-            assert self.end() == 0
-        assert self.end() == 1
+            assert watchdog.end_orphaned() == 0
+        assert watchdog.end_orphaned() == 1
+
+    def test_of_two_watchdogs_one_ends_it(self, kind: Kind, row: Any, lease: Any) -> None:
+        OrmQ.objects.all().delete()
+        assert set(at_once(2, lambda _: watchdog.end_orphaned())) == {0, 1}
+        sent = [waiting.task["func"] for waiting in OrmQ.objects.all()]
+        assert len(sent) == len(set(sent))
+
+
+def test_all_kinds_of_leases_are_tried() -> None:
+    assert {kind.model for kind in (*KINDS, *OTHER_KINDS)} == set(leases._leased_models())
+
+
+@pytest.mark.django_db
+def test_the_look_for_them_is_one_statement(django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(1):
+        assert watchdog.end_orphaned() == 0
 
 
 class TestKeepAlive:

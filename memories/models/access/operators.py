@@ -72,6 +72,8 @@ class OperatorMail(Leased):
         LONG_QUEUE = "long_queue", _("extraction falls behind")
         LONG_REVIEW = "long_review", _("review falls behind")
 
+    IN_WORK = Q(sent_at=None)
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="+", db_index=False)
     tenant = models.ForeignKey(Tenant, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)

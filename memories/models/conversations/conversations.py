@@ -129,6 +129,8 @@ class QueueRowQuerySet(LeasedQuerySet[_QueueRow]):
 class QueueRow(OfParent, Leased):
     """One row per session that is its own queue: due, claimed, postponed or parked (queue/queue_rows.py)."""
 
+    IN_WORK = Q(due_at__isnull=False, parked_at=None)
+
     due_at = models.DateTimeField(null=True, help_text="When a worker may begin; empty: nothing to do.")
     woken_at = models.DateTimeField(null=True, help_text="When the last wake-up was sent.")
     parked_at = models.DateTimeField(null=True)

@@ -91,6 +91,8 @@ class Dream(Leased):
         SCHEDULE = "schedule", _("Schedule")
         HAND = "hand", _("By hand")
 
+    IN_WORK = Q(state=State.RUNNING)
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(
         Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False

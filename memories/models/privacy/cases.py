@@ -98,6 +98,7 @@ class PrivacyCase(Leased):
 
     # Whether its export waits to be handed over; only on rows read with_handover() it can be true.
     to_hand_over = False
+    IN_WORK = Q(state__in=[CaseState.RUNNING, CaseState.VERIFYING])
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(

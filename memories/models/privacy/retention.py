@@ -33,6 +33,8 @@ class RetentionPass(Leased):
         STORE = "store", _("Items of the store")
         DIARY = "diary", _("Diary entries")
 
+    IN_WORK = Q(finished_at=None)
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(
         Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="retention_passes", db_index=False
