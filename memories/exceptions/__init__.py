@@ -8,6 +8,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── FileNotFound        404
 │   └── TextNotFound        404    in a file
 ├── Conflict                409
+│   ├── ModelUntested       409
 │   ├── OperatorWord        409
 │   ├── FactLocked          409    by a key; a change that lifts the lock is taken
 │   ├── TripleOfFact        409    only the fact changes it
@@ -104,6 +105,7 @@ from memories.exceptions.requests import (
     MayNotWrite,
     MemoryHubError,
     MessageTooLarge,
+    ModelUntested,
     NotAMember,
     NotFound,
     OffsetBeyondEnd,
@@ -160,6 +162,7 @@ __all__ = [
     "ModelRefused",
     "ModelTimeout",
     "ModelUnavailable",
+    "ModelUntested",
     "NotAMember",
     "NotFound",
     "OffsetBeyondEnd",

@@ -72,6 +72,14 @@ class Conflict(MemoryHubError):
     status = 409
 
 
+class ModelUntested(Conflict):
+    """The model's endpoint could not be tested, or does not answer; `code` is that of the error of the call."""
+
+    def __init__(self, detail: str = "", *, code: str = Conflict.code) -> None:
+        super().__init__(detail)
+        self.code = code  # type: ignore[misc]  # of each one its own
+
+
 class OperatorWord(Conflict):
     """An operator corrected, pinned or locked this. Only an operator can change it."""
 

@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.admin.tenants import language_model
 from memories.curation.access.invitations import invite
+from memories.curation.tenants import language_models
 from memories.llm import addresses
 from memories.llm.backends import transport
 from memories.models import LanguageModel, Tenant
@@ -146,7 +146,7 @@ class TestOfTheEndpoint:
         assert self.tried(admin, tenant).text == "No model is configured, so there is nothing to ask."
 
     def test_one_test_at_a_time(self, admin: Client, tenant: Tenant) -> None:
-        with language_model._testing:
+        with language_models._testing:
             assert "Another test is running" in self.tried(admin, tenant).text
 
     def test_it_is_for_who_may_change_the_model(self, tenant: Tenant, staff_who_may: Callable[..., Client]) -> None:

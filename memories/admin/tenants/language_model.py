@@ -1,12 +1,10 @@
 """A tenant's own language model: the form for it, what its day used, and tenants that wait at a daily cap."""
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from http import HTTPStatus
-from threading import Lock
-from time import perf_counter
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -36,18 +34,15 @@ from memories.curation.tenants.language_models import (
     MOST_TOKENS,
     ModelSettings,
     save_language_model,
+    try_language_model,
 )
-from memories.exceptions import InvalidInput, MemoryHubError, ModelError, ModelTimeout
-from memories.llm import client
+from memories.exceptions import InvalidInput, MemoryHubError, ModelUntested
 from memories.llm.addresses import LONGEST_ADDRESS
 from memories.models import Tenant
 from memories.queue import own_models, spending
 from memories.queue.spending import Day
 
 CHANGE = "memories.change_languagemodel"
-# A tested endpoint answers within this time or does not.
-TEST_SECONDS = 10
-_testing = Lock()
 _HOST_OF_OPENAI = "api.openai.com"
 
 
@@ -190,23 +185,11 @@ def try_model(request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
 
 
 def _tested(tenant: Tenant) -> Tried:
-    config = own_models.config_of(tenant.pk)
-    if not client.is_configured(config):
-        return Tried(False, _("No model is configured, so there is nothing to ask."))
-    # A thread of the web server waits: one at a time, and not for long.
-    if not _testing.acquire(blocking=False):
-        return Tried(False, _("Another test is running. Try again in a few seconds."))
-    began = perf_counter()
     try:
-        client.check(config=replace(config, timeout=min(config.timeout, TEST_SECONDS)))
-    except ModelTimeout:
-        return Tried(False, _("No answer within %(seconds)d seconds.") % {"seconds": TEST_SECONDS})
-    except ModelError as error:
+        found = try_language_model(tenant_id=tenant.pk)
+    except ModelUntested as error:
         return Tried(False, error.detail)
-    finally:
-        _testing.release()
-    taken = {"model": config.model, "ms": round(1_000 * (perf_counter() - began))}
-    return Tried(True, _("%(model)s answered in %(ms)d ms.") % taken)
+    return Tried(True, _("%(model)s answered in %(ms)d ms.") % {"model": found.model, "ms": found.milliseconds})
 
 
 def language_model(request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:

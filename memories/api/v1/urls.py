@@ -45,6 +45,7 @@ from memories.api.v1.groups.views import (
 )
 from memories.api.v1.management.views import (
     KeyRotationView,
+    ModelTestView,
     SendingAgainView,
     TakeBackView,
     TenantAgentsView,
@@ -146,6 +147,7 @@ urlpatterns = [
     path(_TENANT, TenantView.as_view()),
     path(f"{_TENANT}/take-back", TakeBackView.as_view()),
     path(f"{_TENANT}/model", TenantModelView.as_view()),
+    path(f"{_TENANT}/model/test", ModelTestView.as_view()),
     path(f"{_TENANT}/agents", TenantAgentsView.as_view()),
     path(f"{_TENANT}/agents/<uuid:agent_id>", TenantAgentView.as_view()),
     path(f"{_TENANT}/keys", TenantKeysView.as_view()),

@@ -4,19 +4,25 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from threading import Lock
+from time import perf_counter
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from memories import audit, conf
 from memories.audit import Actor
-from memories.exceptions import InvalidInput, NotFound, PreconditionFailed
+from memories.exceptions import InvalidInput, ModelError, ModelTimeout, ModelUntested, NotFound, PreconditionFailed
+from memories.llm import client
 from memories.llm.addresses import AddressRefused, check_address
 from memories.models import LanguageModel, Tenant
-from memories.queue import circuit_breaker, spending
+from memories.queue import circuit_breaker, own_models, spending
 from memories.text.secrets.redaction import redact_text
 
 LONGEST_MODEL, LONGEST_KEY = 100, 500
+# A tested endpoint answers within this time or does not.
+TEST_SECONDS = 10
+_testing = Lock()
 MOST_PRICE, MOST_COST, MOST_TOKENS = 10_000, 1_000_000, 1_000_000_000_000
 
 
@@ -89,6 +95,38 @@ def save_language_model(
     if _CAPS.intersection(changed) or _OF_THE_CALL.intersection(changed):
         spending.resume(tenant_id)
     return after
+
+
+@dataclass(frozen=True)
+class ModelTest:
+    """A model that answered, and after how many milliseconds."""
+
+    model: str
+    milliseconds: int
+
+
+def try_language_model(*, tenant_id: uuid.UUID) -> ModelTest:
+    """Ask the model of the tenant's calls, its own or the hub's, for one word, without anybody's data.
+
+    Errors: ModelUntested: none is configured, another test is running, or the endpoint does not answer.
+    """
+    config = own_models.config_of(tenant_id)
+    if not client.is_configured(config):
+        raise ModelUntested(_("No model is configured, so there is nothing to ask."))
+    # A thread of the web server waits: one at a time, and not for long.
+    if not _testing.acquire(blocking=False):
+        raise ModelUntested(_("Another test is running. Try again in a few seconds."))
+    began = perf_counter()
+    try:
+        client.check(config=replace(config, timeout=min(config.timeout, TEST_SECONDS)))
+    except ModelTimeout as error:
+        late = _("No answer within %(seconds)d seconds.") % {"seconds": TEST_SECONDS}
+        raise ModelUntested(late, code=error.code) from None
+    except ModelError as error:
+        raise ModelUntested(error.detail, code=error.code) from None
+    finally:
+        _testing.release()
+    return ModelTest(config.model, round(1_000 * (perf_counter() - began)))
 
 
 def reencrypt_model_keys() -> tuple[int, int]:

@@ -17,7 +17,8 @@ from django.utils import timezone
 
 from memories import conf
 from memories.curation.access.keys import revoke_management_key
-from memories.curation.tenants import webhooks
+from memories.curation.tenants import language_models, webhooks
+from memories.exceptions import ModelMisconfigured, ModelTimeout, ModelUnavailable
 from memories.models import (
     APIKey,
     AuditEvent,
@@ -332,6 +333,57 @@ def test_a_wrong_model_names_its_place(acme: Tenant, manager: HubClient, body: d
     refused = manager.call("PUT", f"{ACME}/model", {**given, **body})
     assert (refused.status_code, list(faults(refused))) == (400, [place])
     assert manager.get(f"{ACME}/model").json() == before
+
+
+def test_the_model_of_a_tenants_calls_is_asked_for_one_word(
+    acme: Tenant, manager: HubClient, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"{ACME}/model/test"
+
+    def refused() -> tuple[int, str, str]:
+        answer = manager.call("POST", path)
+        assert answer.headers["Content-Type"] == "application/problem+json"
+        return answer.status_code, answer.json()["code"], answer.json()["detail"]
+
+    settings.MEMORYHUB_LLM = "rules"
+    assert refused() == (409, "conflict", "No model is configured, so there is nothing to ask.")
+    asked: list[conf.LLMConfig] = []
+    fails: list[Exception] = []
+
+    def ask(*, config: conf.LLMConfig) -> None:
+        asked.append(config)
+        for one in fails:
+            raise one
+
+    settings.MEMORYHUB_LLM, settings.OPENAI_API_KEY = "openai", SECRET
+    monkeypatch.setattr(language_models.client, "check", ask)
+    answer = manager.call("POST", path)
+    assert (answer.status_code, answer.json()["model"]) == (200, settings.MEMORYHUB_LLM_MODEL)
+    # From now on its own.
+    assert manager.call("PUT", f"{ACME}/model", MODEL | {"api_key": SECRET}).status_code == 200
+    own = manager.call("POST", path)
+    assert (own.json()["model"], asked[-1].model, asked[-1].tenant_id) == (MODEL["model"], MODEL["model"], acme.pk)
+    assert asked[-1].timeout <= language_models.TEST_SECONDS
+    assert SECRET not in answer.content.decode() + own.content.decode()
+    for fails[:] in ([ModelTimeout()], [ModelMisconfigured()], [ModelUnavailable("It answered 500.")]):
+        assert refused()[:2] == (409, fails[0].code)  # type: ignore[attr-defined]
+    fails.clear()
+    with language_models._testing:
+        assert "Another test is running" in refused()[2]
+    assert manager.call("POST", path).status_code == 200
+    # A test changes nothing and leaves no trace.
+    assert not AuditEvent.objects.exclude(verb__in=["create", "change_model"]).exists()
+    manager.call("DELETE", ACME)
+    assert refused()[0] == 409
+
+
+def test_a_test_asks_no_private_address(acme: Tenant, manager: HubClient, settings: LazySettings) -> None:
+    settings.MEMORYHUB_LLM, settings.MEMORYHUB_PRIVATE_ENDPOINTS = "openai", []
+    LanguageModel.objects.create(
+        tenant=acme, base_url="https://127.0.0.1:9/v1", model="small", updated_at=timezone.now()
+    )
+    refused = manager.call("POST", f"{ACME}/model/test")
+    assert (refused.status_code, refused.json()["code"]) == (409, "model_misconfigured")
 
 
 def test_an_agent_is_switched_with_an_operators_word(acme: Tenant, manager: HubClient) -> None:

@@ -18,6 +18,7 @@ from memoryhub_client.models import (
     MadeWebhook,
     ManagedKey,
     MemoryOf,
+    ModelTest,
     SentAgain,
     Tenant,
     Webhook,
@@ -134,6 +135,11 @@ class ManagementOperations:
     @operation("DELETE", TENANT + "/model")
     def delete_tenant_model(self, slug: str) -> None:
         """Ask the hub's model from now on, without caps."""
+        ...
+
+    @operation("POST", TENANT + "/model/test")
+    def test_tenant_model(self, slug: str) -> ModelTest:
+        """Ask the model of the tenant's calls for one word. What does not answer is refused with the call's code."""
         ...
 
     @listing(TENANT + "/agents")

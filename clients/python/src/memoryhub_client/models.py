@@ -1227,6 +1227,14 @@ class LanguageModel:
 
 
 @dataclass(frozen=True)
+class ModelTest:
+    """A language model that answered."""
+
+    model: str
+    milliseconds: int
+
+
+@dataclass(frozen=True)
 class Webhook:
     """An address that is told of events of a tenant."""
 

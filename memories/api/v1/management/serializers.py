@@ -28,7 +28,14 @@ from memories.api.v1.fields import (
 )
 from memories.curation.access.keys import LONGEST_NAME
 from memories.curation.tenants import webhooks
-from memories.curation.tenants.language_models import LONGEST_KEY, LONGEST_MODEL, MOST_COST, MOST_PRICE, MOST_TOKENS
+from memories.curation.tenants.language_models import (
+    LONGEST_KEY,
+    LONGEST_MODEL,
+    MOST_COST,
+    MOST_PRICE,
+    MOST_TOKENS,
+    ModelTest,
+)
 from memories.curation.tenants.settings import version_of
 from memories.llm.addresses import LONGEST_ADDRESS
 from memories.models import (
@@ -185,6 +192,11 @@ class LanguageModelSerializer(serializers.Serializer[LanguageModel]):
 
     def get_has_key(self, row: LanguageModel) -> bool:
         return bool(row.api_key)
+
+
+class ModelTestSerializer(serializers.Serializer[ModelTest]):
+    model = serializers.CharField(help_text="The model that answered.")
+    milliseconds = serializers.IntegerField(help_text="So long it took.")
 
 
 class NewKeySerializer(Strict):

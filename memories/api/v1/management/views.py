@@ -26,6 +26,7 @@ from memories.api.v1.management.serializers import (
     MadeWebhookSerializer,
     ManagedKeySerializer,
     ModelSettingsSerializer,
+    ModelTestSerializer,
     NewKeySerializer,
     RotationSerializer,
     SendAgainSerializer,
@@ -41,7 +42,7 @@ from memories.api.v1.management.serializers import (
 from memories.curation.access.keys import DEFAULT_DAYS, Binding, create_api_key, revoke_api_key, rotate_api_key
 from memories.curation.tenants import webhooks
 from memories.curation.tenants.agents import change_agent
-from memories.curation.tenants.language_models import ModelSettings, save_language_model
+from memories.curation.tenants.language_models import ModelSettings, save_language_model, try_language_model
 from memories.curation.tenants.off_boarding import off_board_tenant, take_back_tenant
 from memories.curation.tenants.settings import change_tenant, check_not_off_boarded, put_tenant, version_of
 from memories.exceptions import Conflict, InvalidInput, KeyBound, NotFound
@@ -218,6 +219,22 @@ class TenantModelView(ManagementEndpoint):
                 actor=self.actor,
                 now=self.now,
             )
+
+
+class ModelTestView(ManagementEndpoint):
+    @management(
+        "testTenantModel",
+        "Ask the model of a tenant's calls for one word",
+        description=(
+            "Its own or the hub's, as its calls do, without anybody's data; within 10 seconds. What does not answer is "
+            "a 409 with the call's `code`, such as `model_timeout` or `model_misconfigured`."
+        ),
+        answers={200: ModelTestSerializer},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        check_not_off_boarded(self.tenant)
+        return Response(ModelTestSerializer(try_language_model(tenant_id=self.tenant.pk)).data)
 
 
 class TenantAgentsView(ManagementEndpoint):
