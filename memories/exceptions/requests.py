@@ -73,8 +73,9 @@ class Conflict(MemoryHubError):
 
 
 class ModelUntested(Conflict):
-    """The model's endpoint could not be tested, or does not answer; `code` is that of the error of the call."""
+    """The endpoint of the model could not be tested, or did not answer."""
 
+    # `code` is that of the failed call.
     def __init__(self, detail: str = "", *, code: str = Conflict.code) -> None:
         super().__init__(detail)
         self.code = code  # type: ignore[misc]  # of each one its own

@@ -356,7 +356,7 @@ def test_the_model_of_a_tenants_calls_is_asked_for_one_word(
             raise one
 
     settings.MEMORYHUB_LLM, settings.OPENAI_API_KEY = "openai", SECRET
-    monkeypatch.setattr(language_models.client, "check", ask)
+    monkeypatch.setattr("memories.llm.client.check", ask)
     answer = manager.call("POST", path)
     assert (answer.status_code, answer.json()["model"]) == (200, settings.MEMORYHUB_LLM_MODEL)
     # From now on its own.
