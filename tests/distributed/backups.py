@@ -9,6 +9,7 @@ from typing import Any
 from tests.distributed.cluster import USER, Cluster, Node, begun, made, run, started
 
 POINT = "all-nodes"
+SLOT = "archive"
 Wait = Callable[[Callable[[], Any]], Any]
 
 
@@ -20,7 +21,10 @@ def archived(programs: Path, cluster: Cluster, folder: Path) -> Iterator[None]:
             base, wal = _places(folder, node)
             made(base.parent, base, wal)
             connection = ["--host=127.0.0.1", f"--port={node.port}", f"--username={USER}"]
-            receiver = begun(programs / "pg_receivewal", f"--directory={wal}", *connection)
+            # Without a slot the server may remove a file before it is received: the fast checkpoint below does.
+            slot = [f"--slot={SLOT}", *connection]
+            run(programs / "pg_receivewal", "--create-slot", "--if-not-exists", *slot)
+            receiver = begun(programs / "pg_receivewal", f"--directory={wal}", *slot)
             stack.callback(receiver.wait)
             stack.callback(receiver.terminate)
             run(programs / "pg_basebackup", f"--pgdata={base}", "--wal-method=none", "--checkpoint=fast", *connection)

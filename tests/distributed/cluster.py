@@ -179,8 +179,8 @@ def run(*command: str | Path, stdin: str = "") -> None:
 
 
 def begun(*command: str | Path) -> "subprocess.Popen[bytes]":
-    """As `run`, and it goes on."""
-    return subprocess.Popen(**_arguments(*command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    """As `run`, and it goes on; what it complains of is printed."""
+    return subprocess.Popen(**_arguments(*command), stdout=subprocess.DEVNULL)
 
 
 def _arguments(*command: str | Path) -> dict[str, Any]:
