@@ -28,6 +28,8 @@ class Together(Operation):
             operation.state_forwards(app_label, state)
         if made is not None:
             state.apps  # noqa: B018
+            # They are whole: RunPython need not make them once more.
+            state.is_delayed = False
 
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
