@@ -12,9 +12,11 @@ from django.utils.module_loading import import_string
 
 from memories import conf
 from memories.exceptions import EmbeddingAnswerInvalid, EmbeddingError, EmbeddingMisconfigured
+from memories.telemetry import traces
 
 Kind = Literal["passage", "query"]
 Vectors = npt.NDArray[np.float32]
+Backend = Callable[[Sequence[str], Kind, str], Vectors]
 
 # Longer texts are found by their beginning; the measured recipe embeds as much (docs/decisions/0006).
 LONGEST_TEXT = 1_000
@@ -59,10 +61,18 @@ def embed(texts: Sequence[str], *, kind: Kind = "passage", model: str | None = N
     name = model or current_model()
     if not is_available(name):
         raise EmbeddingMisconfigured(f"The embedding model {name} is not configured here.")
-    backend: Callable[[Sequence[str], Kind, str], Vectors] = import_string(f"{_backend(name)}.embed")
+    backend: Backend = import_string(f"{_backend(name)}.embed")
     said = [prepared(text) for text in texts]
-    parts = [backend(said[start : start + BATCH], kind, name) for start in range(0, len(said), BATCH)]
+    parts = [_part(backend, said[start : start + BATCH], kind, name) for start in range(0, len(said), BATCH)]
     return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
+
+
+def _part(backend: Backend, texts: Sequence[str], kind: Kind, name: str) -> Vectors:
+    if not name.startswith(OPENAI_PREFIX):
+        return backend(texts, kind, name)
+    # An endpoint's call takes as long as a model's.
+    with traces.span("embedding call", model=name, kind=kind, texts=len(texts)):
+        return backend(texts, kind, name)
 
 
 def embed_queries(texts: Sequence[str], *, model: str) -> list[Vectors]:

@@ -62,9 +62,9 @@ def restore(moment: datetime, *, ledger_file: Path | None, replace: bool, stdout
 
 
 @contextmanager
-def scratch_cluster() -> Iterator[RecoveryPath]:
-    """A server of its own beside the hub's, with all that the archive leads to. Within the block the connection leads
-    there; afterwards it is gone. That of a process that was killed stays until the next.
+def scratch_cluster(moment: datetime | None = None) -> Iterator[RecoveryPath]:
+    """A server of its own beside the hub's, with all that the archive leads to, or with the data of the moment. Within
+    the block the connection leads there; afterwards it is gone. That of a process that was killed stays until the next.
 
     Errors: CommandError, EmbeddedPostgresError.
     """
@@ -74,12 +74,12 @@ def scratch_cluster() -> Iterator[RecoveryPath]:
     with base_backups.only_one(kept):
         try:
             with recovery.alone(home) as place:
-                way = base_backups.way_to_the_end(kept)
+                way = base_backups.way_to(moment, kept) if moment else base_backups.way_to_the_end(kept)
                 _require_room(place, way.base)
                 base, timeline = way.base.path, way.timeline
                 with (
-                    recovery.recovering(place, base=base, kept=kept, timeline=timeline, is_scratch=True),
-                    _leading_to(home),
+                    recovery.recovering(place, base=base, kept=kept, timeline=timeline, until=moment, is_scratch=True),
+                    _connected_to(home),
                 ):
                     yield way
         finally:
@@ -87,7 +87,7 @@ def scratch_cluster() -> Iterator[RecoveryPath]:
 
 
 @contextmanager
-def _leading_to(home: Path) -> Iterator[None]:
+def _connected_to(home: Path) -> Iterator[None]:
     """The connection leads to the server of this home."""
     own = connection.settings_dict
     found = embedded_postgres.connection(home)

@@ -132,6 +132,12 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life, stopped: Hu
     assert "Recovered from the base backup " in drilled.stdout
     assert "end users 2, turns 4, facts 2, episodes 0" in drilled.stdout
     assert "People to erase again: 0." in drilled.stdout
+    # And as it was at a moment since, of a life that was given up.
+    drilled = life.manage("restore_drill", "--to", since["at"], "--skip-checks")
+    assert drilled.returncode == 0, drilled.stdout + drilled.stderr
+    assert "end users 3, " in drilled.stdout
+    never = life.manage("restore_drill", "--to", "2001-01-01T00:00:00Z", "--skip-checks")
+    assert (never.returncode, "the archive leads to moments from" in never.stderr) == (1, True), never.stderr
     newest = max((life.kept / "wal").glob("*.gz"), key=lambda path: path.name if "." not in path.stem else "")
     whole = newest.read_bytes()
     newest.write_bytes(whole[: len(whole) // 2])

@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
+from django.conf import LazySettings
 from django.test import Client
 from django.utils import timezone
 from opentelemetry.sdk.trace import ReadableSpan
@@ -13,8 +16,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from memories.capture import flushing
 from memories.episodes import compaction
-from memories.exceptions import ModelTimeout
+from memories.exceptions import EmbeddingTimeout, ModelTimeout
 from memories.extraction import consolidation
+from memories.llm import embeddings
 from memories.models import Dream, Session
 from memories.telemetry import traces
 from tests import factories
@@ -105,6 +109,38 @@ def test_a_dream_is_a_trace_of_ids_and_counts(exporter: InMemorySpanExporter, mo
         [part] = named(exporter, name)
         assert part.parent
         assert part.parent.span_id == context(dreamt).span_id
+
+
+def test_calls_of_an_embedding_endpoint_tell_no_text(
+    exporter: InMemorySpanExporter, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(texts: Sequence[str], _kind: str, _model: str) -> Any:
+        if texts == ["fails"]:
+            raise EmbeddingTimeout("what somebody said")
+        return np.ones((len(texts), 2), dtype=np.float32)
+
+    monkeypatch.setattr("memories.llm.backends.openai_embeddings.embed", answer)
+    monkeypatch.setattr("memories.llm.backends.hashed_embeddings.embed", answer)
+    settings.MEMORYHUB_EMBEDDINGS = "openai"
+    model = embeddings.current_model()
+    with traces.span("search"):
+        assert embeddings.embed(["I live in Leiden"] * 65).shape == (65, 2)
+    with pytest.raises(EmbeddingTimeout):
+        embeddings.embed(["fails"], kind="query")
+    [search] = named(exporter, "search")
+    first, second, failed = named(exporter, "embedding call")
+    for span, texts in ((first, 64), (second, 1)):
+        assert dict(span.attributes or {}) == {"model": model, "kind": "passage", "texts": texts}
+        assert span.parent
+        assert span.parent.span_id == context(search).span_id
+    assert (failed.attributes or {})["error.type"] == "EmbeddingTimeout"
+    assert failed.parent is None
+    assert not [word for word in ("Leiden", "somebody", "fails") for span in (first, failed) if word in span.to_json()]
+    # A model in the process is no endpoint.
+    exporter.clear()
+    settings.MEMORYHUB_EMBEDDINGS = "hashed"
+    embeddings.embed(["I live in Leiden"])
+    assert not exporter.get_finished_spans()
 
 
 def test_of_an_error_its_type_is_told(exporter: InMemorySpanExporter) -> None:

@@ -1,4 +1,5 @@
-"""`manage.py restore_drill --from FILE`, or `--base`: shows that a backup can be restored, beside the hub at work.
+"""`manage.py restore_drill --from FILE`, or `--base`, or `--to TIME`: shows beside the hub at work that a backup can be
+restored.
 
 It says how long that takes, how old the newest turn of the backup is, whether the invariants hold, and how many people
 the erasure ledger would erase again. The hub's own database and its files are not touched.
@@ -7,6 +8,7 @@ the erasure ledger would erase again. The hub's own database and its files are n
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Max
 from django.utils import timezone
 
-from memories.management import backups, point_in_time
+from memories.management import backups, base_backups, point_in_time
+from memories.management.commands.restore import moment
 from memories.models import EndUser, Episode, Fact, Turn
 from memoryhub.embedded_postgres import EmbeddedPostgresError
 
@@ -37,17 +40,24 @@ class Command(BaseCommand):
             action="store_true",
             help="The newest base backup with all WAL of MEMORYHUB_ARCHIVE, in a server of its own.",
         )
+        what.add_argument(
+            "--to",
+            type=moment,
+            metavar="TIME",
+            dest="moment",
+            help="As --base, but to this moment alone, e.g. 2026-11-03T09:00:00Z: what restore --to would give back.",
+        )
         parser.add_argument("--ledger", type=Path, metavar="FILE", help="Another one than MEMORYHUB_ERASURE_LEDGER.")
 
-    def handle(self, *, source: Path | None, ledger: Path | None, **_options: Any) -> None:
+    def handle(self, *, source: Path | None, moment: datetime | None, ledger: Path | None, **_options: Any) -> None:
         try:
-            self._drill(source, ledger)
+            self._drill(source, moment, ledger)
         except EmbeddedPostgresError as error:
             raise CommandError(f"{error} The backup cannot be restored.") from error
 
-    def _drill(self, source: Path | None, ledger: Path | None) -> None:
+    def _drill(self, source: Path | None, moment: datetime | None, ledger: Path | None) -> None:
         began = time.monotonic()
-        with self._dump(source) if source else self._archive():
+        with self._dump(source) if source else self._archive(moment):
             call_command("migrate", interactive=False, verbosity=0)
             self.stdout.write(f"Restored and migrated in {time.monotonic() - began:.1f} s: {_what_it_holds()}")
             wrong = self._complaint_of("check_memory")
@@ -64,9 +74,10 @@ class Command(BaseCommand):
             yield
 
     @contextmanager
-    def _archive(self) -> Iterator[None]:
-        with point_in_time.scratch_cluster() as way:
-            self.stdout.write(f"Recovered from the base backup {way.base.path.name} and all WAL of the archive.")
+    def _archive(self, moment: datetime | None) -> Iterator[None]:
+        with point_in_time.scratch_cluster(moment) as way:
+            reached = f"WAL up to {base_backups.shown(moment)}" if moment else "all WAL"
+            self.stdout.write(f"Recovered from the base backup {way.base.path.name} and {reached} of the archive.")
             yield
 
     def _complaint_of(self, command: str, *arguments: str) -> list[str]:
