@@ -301,9 +301,9 @@ def _begun(named: dict[str, Any], sent: "_Sent") -> list[_Begun]:
 
 def _repeated(begun: _Begun, sent: "_Sent") -> int:
     """With how many of these turns the messages begin."""
-    common = 0
-    for turn, alternatives in zip(begun.turns, sent.keys_in(begun.id, begun.turns), strict=False):
-        if _key_of_turn(turn) not in alternatives:
+    common, stored = 0, [_key_of_turn(turn) for turn in begun.turns]
+    for key, alternatives in zip(stored, sent.keys_in(begun.id, begun.turns, stored), strict=False):
+        if key not in alternatives:
             break
         common += 1
     return common
@@ -319,7 +319,7 @@ def _asks_again(session: _Begun, messages: Sequence[PostedMessage], *, now: date
 
 
 def _keys_of(messages: Sequence[PostedMessage], turns: Sequence[Turn], session: Session) -> list[list[Key]]:
-    return list(_Sent(messages).keys_in(session.pk, turns))
+    return list(_Sent(messages).keys_in(session.pk, turns, [_key_of_turn(turn) for turn in turns]))
 
 
 class _Sent:
@@ -330,14 +330,14 @@ class _Sent:
         self._clean: dict[int, Redacted] = {}
         self._keys: dict[tuple[int, bool], Key] = {}
 
-    def keys_in(self, session_id: uuid.UUID, turns: Sequence[Turn]) -> Iterator[list[Key]]:
-        """For each message the keys under which the session, of which these are the turns, may have it: as sent,
-        without secrets, or redacted since."""
-        stored = {_key_of_turn(turn) for turn in turns}
+    def keys_in(self, session_id: uuid.UUID, turns: Sequence[Turn], stored: Sequence[Key]) -> Iterator[list[Key]]:
+        """For each message the keys under which the session, of which these are the turns with their keys, may have
+        it: as sent, without secrets, or redacted since."""
+        known = set(stored)
         is_redacted = any(turn.digest for turn in turns)
         for at, message in enumerate(self.messages):
             alternatives = [self._key(at, as_sent=True)]
-            if turns and alternatives[0] not in stored:
+            if turns and alternatives[0] not in known:
                 alternatives.append(self._key(at, as_sent=False))
                 if is_redacted:
                     clean = self.clean(at)

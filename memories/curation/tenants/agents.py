@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation.tenants.settings import check_not_off_boarded
 from memories.exceptions import NotFound, OperatorWord
 from memories.models import ActorKind, Agent, SessionQueue, Tenant
 from memories.text.secrets.redaction import redact_text
@@ -23,12 +24,17 @@ def change_agent(
 
     `by` says whose word it is, if not that of the actor's kind: a management key's is an operator's.
 
-    Errors: NotFound (an erasure removed it meanwhile), OperatorWord for a key that switches on what an operator
-    switched off, or that writes over an operator's guidance.
+    Errors: NotFound (an erasure removed it meanwhile), Conflict when the tenant is off-boarded, OperatorWord for a key
+    that switches on what an operator switched off, or that writes over an operator's guidance.
     """
     if "guidance" in changes:
         changes = {**changes, "guidance": redact_text(changes["guidance"])[0]}
     with transaction.atomic():
+        # Locked, a tenant cannot be off-boarded past the change.
+        tenant = Tenant.objects.select_for_update(no_key=True).filter(pk=agent.tenant_id).first()
+        if tenant is None:
+            raise NotFound
+        check_not_off_boarded(tenant)
         rows = Agent.objects.select_for_update(of=("self",)).select_related("tenant")
         current = rows.filter(pk=agent.pk).first()
         if current is None:

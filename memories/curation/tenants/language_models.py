@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit, conf
 from memories.audit import Actor
+from memories.curation.tenants.settings import check_not_off_boarded
 from memories.exceptions import InvalidInput, ModelError, ModelTimeout, ModelUntested, NotFound, PreconditionFailed
 from memories.llm import client
 from memories.llm.addresses import AddressRefused, check_address
@@ -60,7 +61,8 @@ def save_language_model(
     A changed address needs its key anew: otherwise whoever may enter an address could have the key sent to a server of
     their own. The name in an address is resolved before the transaction.
 
-    Errors: InvalidInput with the field; NotFound; PreconditionFailed when somebody changed it meanwhile.
+    Errors: InvalidInput with the field; NotFound; PreconditionFailed when somebody changed it meanwhile; Conflict when
+    the tenant is off-boarded.
     """
     settings = replace(settings, model=redact_text(settings.model)[0][:LONGEST_MODEL])
     _check(settings)
@@ -68,6 +70,7 @@ def save_language_model(
         tenant = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant_id).first()
         if tenant is None:
             raise NotFound
+        check_not_off_boarded(tenant)
         row = LanguageModel.objects.select_for_update().filter(pk=tenant_id).first()
         before = row or LanguageModel(tenant=tenant, version=0)
         if expected_version not in (None, before.version):

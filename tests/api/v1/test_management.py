@@ -647,3 +647,42 @@ def test_no_key_is_made_past_the_end_of_its_tenant(monkeypatch: pytest.MonkeyPat
     acme.refresh_from_db()
     assert acme.offboarded_at
     assert not APIKey.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("what", ["model", "agent"])
+def test_nothing_is_changed_past_the_end_of_its_tenant(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The off-boarding has locked the tenant, and has not committed, when the change is asked for."""
+    acme = factories.tenant(slug="acme")
+    agent = factories.agent(acme)
+    _, plaintext = factories.management_key()
+    change: tuple[str, str, dict[str, Any]] = (
+        ("PUT", f"{ACME}/model", {"model": "small"})
+        if what == "model"
+        else ("PATCH", f"{ACME}/agents/{agent.pk}", {"recall": False})
+    )
+    locked, asked = threading.Event(), threading.Event()
+    disable = webhooks.off_board
+
+    def held(tenant: Tenant) -> int:
+        locked.set()
+        assert asked.wait(timeout=300)
+        return disable(tenant)
+
+    monkeypatch.setattr(webhooks, "off_board", held)
+
+    def make() -> Any:
+        assert locked.wait(timeout=300)
+        client = HubClient(plaintext)
+        # It is as before when the request finds the tenant.
+        assert client.get(ACME).json()["offboarded_at"] is None
+        asked.set()
+        return client.call(*change).status_code
+
+    came = side_by_side(lambda: HubClient(plaintext).call("DELETE", ACME).status_code, make)
+    assert came == [204, 409]
+    agent.refresh_from_db()
+    assert (agent.recall, LanguageModel.objects.exists()) == (True, False)
+    # Taken back it can be changed.
+    assert HubClient(plaintext).call("POST", f"{ACME}/take-back").status_code == 200
+    assert HubClient(plaintext).call(*change).status_code == 200

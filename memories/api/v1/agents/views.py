@@ -2,20 +2,29 @@
 
 from uuid import UUID
 
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.api import lookups
 from memories.api.bound import Bound, agents_of
-from memories.api.endpoints import Endpoint
+from memories.api.endpoints import AnyEndpoint, Endpoint
 from memories.api.schema import operation
 from memories.api.v1.agents.serializers import AgentChangesSerializer, AgentSerializer, AgentsQuery
 from memories.api.v1.fields import page_of
 from memories.curation.tenants.agents import change_agent
 from memories.exceptions import OperatorWord
-from memories.models import Scope, Trust
+from memories.models import Agent, Scope, Trust
 
 _GUIDANCE = "Instructions to the model come from an operator, or from a key that writes as the user."
+
+
+def listed_agents(view: AnyEndpoint, agents: QuerySet[Agent]) -> Response:
+    """The page of these agents that AgentsQuery asks for, for both kinds of keys."""
+    given = view.query(AgentsQuery)
+    if given.get("agent_id"):
+        agents = agents.filter(agent_id=given["agent_id"])
+    return view.listed(agents, AgentSerializer, given=given)
 
 
 class AgentsView(Endpoint):
@@ -29,11 +38,7 @@ class AgentsView(Endpoint):
         answers={200: page_of(AgentSerializer)},
     )
     def get(self, request: Request) -> Response:
-        given = self.query(AgentsQuery)
-        agents = agents_of(self.caller)
-        if given.get("agent_id"):
-            agents = agents.filter(agent_id=given["agent_id"])
-        return self.listed(agents, AgentSerializer, given=given)
+        return listed_agents(self, agents_of(self.caller))
 
 
 class AgentView(Endpoint):

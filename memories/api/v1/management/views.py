@@ -19,6 +19,7 @@ from memories.api import lookups
 from memories.api.endpoints import ManagementEndpoint
 from memories.api.schema import etag, if_match, if_none_match, management
 from memories.api.v1.agents.serializers import AgentChangesSerializer, AgentSerializer, AgentsQuery
+from memories.api.v1.agents.views import listed_agents
 from memories.api.v1.fields import PageQuery, page_of
 from memories.api.v1.management.serializers import (
     LanguageModelSerializer,
@@ -208,7 +209,6 @@ class TenantModelView(ManagementEndpoint):
         return Response(status=204)
 
     def saved(self, given: dict[str, Any]) -> LanguageModel:
-        check_not_off_boarded(self.tenant)
         for name in ("model", "base_url"):
             given[name] = given.get(name) or ""
         with _pointing_into_body():
@@ -247,10 +247,7 @@ class TenantAgentsView(ManagementEndpoint):
         problems=(404,),
     )
     def get(self, request: Request, slug: str) -> Response:
-        given, agents = self.query(AgentsQuery), Agent.objects.filter(tenant=self.tenant)
-        if given.get("agent_id"):
-            agents = agents.filter(agent_id=given["agent_id"])
-        return self.listed(agents, AgentSerializer, given=given)
+        return listed_agents(self, Agent.objects.filter(tenant=self.tenant))
 
 
 class TenantAgentView(ManagementEndpoint):
@@ -269,7 +266,6 @@ class TenantAgentView(ManagementEndpoint):
     def patch(self, request: Request, slug: str, agent_id: UUID) -> Response:
         changes = self.body(AgentChangesSerializer)
         agent = lookups.agent(tenant=self.tenant, agent_id=agent_id)
-        check_not_off_boarded(self.tenant)
         changed = change_agent(agent=agent, changes=changes, by=ActorKind.OPERATOR, actor=self.actor, now=self.now)
         return Response(self.shown(changed, AgentSerializer))
 
