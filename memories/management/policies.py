@@ -51,19 +51,29 @@ OPEN = {
     "memories_backup": "of the hub",
     "memories_workerheartbeat": "of the hub",
 }
+# Tables in which some rows are the hub's, without a tenant, and none of a tenant's business → why.
+HUBS_OWN = {
+    "memories_managementkey": "a key without a tenant manages all of them",
+    "memories_operatormail": "what operators of several tenants are told",
+}
 LOCK_TIMEOUT, PAUSES = "2s", (0.5, 1, 2, 4, 8)
 
 
 class Guarded(NamedTuple):
-    """A table with policies, the column that names a row's tenant, and whether rows of the hub have none."""
+    """A table with policies, the column that names a row's tenant, and whether all are shown rows of the hub, which
+    have none."""
 
     table: str
     column: str
-    nullable: bool
+    shows_hubs: bool
 
     def condition(self, wall: Policies) -> str:
         found = CONDITIONS[wall].format(column=self.column)
-        return f"{self.column} IS NULL OR {found}" if self.nullable and wall is not Policies.ALL else found
+        return f"{self.column} IS NULL OR {found}" if self.with_hubs(wall) else found
+
+    def with_hubs(self, wall: Policies) -> bool:
+        """Whether the policy has a condition of its own for rows of the hub."""
+        return self.shows_hubs and wall is not Policies.ALL
 
 
 def guarded() -> Iterator[Guarded]:
@@ -73,11 +83,11 @@ def guarded() -> Iterator[Guarded]:
         if table in OPEN:
             continue
         if model is Tenant:
-            yield Guarded(table, "id", nullable=False)
+            yield Guarded(table, "id", shows_hubs=False)
             continue
         fields: list[Any] = [f for f in model._meta.concrete_fields if f.column in ("tenant_id", "tenant_uuid")]
         for field in fields:
-            yield Guarded(table, field.column, nullable=field.null)
+            yield Guarded(table, field.column, shows_hubs=field.null and table not in HUBS_OWN)
 
 
 def roles_of(role: str) -> dict[Policies, str]:
@@ -85,25 +95,35 @@ def roles_of(role: str) -> dict[Policies, str]:
     return {wall: f"{role}{wall}" for wall in Policies}
 
 
+class Policy(NamedTuple):
+    """The role that a policy is for, and whether it shows rows of the hub beside those of its tenants."""
+
+    role: str
+    shows_hubs: bool
+
+
 class Held(NamedTuple):
     """What a table has of it."""
 
     is_enforced: bool
-    # Our policies → the role that each is for.
-    policies: dict[str, str]
+    policies: dict[str, Policy]
 
 
 def held() -> dict[str, Held]:
     """Each table of the schema."""
     with connection.cursor() as cursor:
         cursor.execute(_HELD, [list(NAMES.values())])
-        return {table: Held(enforced, policies) for table, enforced, policies in cursor.fetchall()}
+        rows: list[tuple[str, bool, dict[str, list[Any]]]] = cursor.fetchall()
+    return {
+        table: Held(enforced, {name: Policy(*made) for name, made in found.items()}) for table, enforced, found in rows
+    }
 
 
 _HELD = """
     SELECT c.relname, c.relrowsecurity, coalesce((
-        SELECT json_object_agg(p.polname, (
-            SELECT string_agg(r.rolname, ',') FROM pg_roles r WHERE r.oid = ANY(p.polroles)
+        SELECT json_object_agg(p.polname, json_build_array(
+            (SELECT string_agg(r.rolname, ',') FROM pg_roles r WHERE r.oid = ANY(p.polroles)),
+            pg_get_expr(p.polqual, p.polrelid) LIKE '%%IS NULL%%'
         ))
         FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = ANY(%s)
     ), '{}')
@@ -119,18 +139,20 @@ def give(role: str, *, enforced: bool) -> None:
     _check_server(role)
     for wall in (Policies.SEVERAL, Policies.ALL):
         _make_role(role, f"{role}{wall}")
-    wanted = Held(enforced, {NAMES[wall]: holder for wall, holder in roles_of(role).items()})
-    _change_all(wanted)
+    _change_all(role, enforced=enforced)
 
 
 def lift() -> None:
     """Take the policies away. The roles stay: nobody can log in to them."""
-    _change_all(Held(is_enforced=False, policies={}))
+    _change_all(None, enforced=False)
 
 
-def _change_all(wanted: Held) -> None:
+def _change_all(role: str | None, *, enforced: bool) -> None:
+    """None: no policies."""
+    holders = roles_of(role) if role else {}
     there = held()
     for one in guarded():
+        wanted = Held(enforced, {NAMES[wall]: Policy(name, one.with_hubs(wall)) for wall, name in holders.items()})
         if one.table in there and there[one.table] != wanted:
             act = partial(_change, one, there[one.table], wanted)
             retry_while_locked(act, lock_timeout=LOCK_TIMEOUT, pauses=PAUSES)
@@ -138,17 +160,17 @@ def _change_all(wanted: Held) -> None:
 
 def _change(one: Guarded, before: Held, wanted: Held) -> None:
     table = sql.Identifier(one.table)
-    for name, holder in before.policies.items():
-        if wanted.policies.get(name) != holder:
+    for name, policy in before.policies.items():
+        if wanted.policies.get(name) != policy:
             _run("DROP POLICY {name} ON {table}", table=table, name=sql.Identifier(name))
     walls = {name: wall for wall, name in NAMES.items()}
-    for name, holder in wanted.policies.items():
-        if before.policies.get(name) != holder:
+    for name, policy in wanted.policies.items():
+        if before.policies.get(name) != policy:
             _run(
                 "CREATE POLICY {name} ON {table} TO {holder} USING ({condition})",
                 table=table,
                 name=sql.Identifier(name),
-                holder=sql.Identifier(holder),
+                holder=sql.Identifier(policy.role),
                 condition=sql.SQL(one.condition(walls[name])),
             )
     if before.is_enforced != wanted.is_enforced:

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -18,14 +18,17 @@ from psycopg import sql
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories import audit
+from memories.admin.trail.authors import names_of
 from memories.api.endpoints import Endpoint
 from memories.api.tenancy import TenancyMiddleware
+from memories.audit import Actor
 from memories.db import tenancy
 from memories.management import policies
-from memories.models import EndUser, Fact, Scope, Tenant
+from memories.models import ActorKind, EndUser, Fact, ManagementKey, Scope, Tenant
 from memoryhub import roles
 from tests import factories
-from tests.database import enforced, runtime_role, walled
+from tests.database import enforced, runtime_role, undone, walled
 
 pytestmark = pytest.mark.django_db
 
@@ -59,17 +62,22 @@ def test_every_table_of_tenants_has_policies_or_a_reason() -> None:
     assert ("memories_planted",) in found
 
 
-def test_a_planted_query_without_its_tenant_shows_only_the_tenants_rows(wall: None) -> None:
-    """Raw SQL without a condition, on every table of tenants that there is."""
+@pytest.fixture
+def planted(wall: None) -> tuple[uuid.UUID, uuid.UUID]:
+    """Two tenants with a row each in every table of tenants that there is. What rows refer to need not be there."""
     one, other = uuid.uuid4(), uuid.uuid4()
-    tables = list(policies.guarded())
     with connection.cursor() as cursor:
-        # Any row will do: what it refers to need not be there.
         cursor.execute("SET LOCAL session_replication_role = replica")
-        for guarded in tables:
-            for tenant in (one, other):
-                plant(guarded, tenant)
-    for guarded in tables:
+    for guarded in policies.guarded():
+        for tenant in (one, other):
+            plant(guarded, tenant)
+    return one, other
+
+
+def test_a_planted_query_without_its_tenant_shows_only_the_tenants_rows(planted: tuple[uuid.UUID, uuid.UUID]) -> None:
+    """Raw SQL without a condition, on every table."""
+    one, other = planted
+    for guarded in policies.guarded():
         statement = f"SELECT {guarded.column} FROM {guarded.table}"
         with tenancy.of_tenant(one):
             assert set(rows(statement)) == {(one,)}, guarded
@@ -81,6 +89,97 @@ def test_a_planted_query_without_its_tenant_shows_only_the_tenants_rows(wall: No
             assert rows(statement) == [], guarded
         with tenancy.everything():
             assert {(one,), (other,)} <= set(rows(statement)), guarded
+
+
+def of_one(tenant: uuid.UUID) -> tenancy.Tenancy:
+    return tenancy.of_one(tenant)
+
+
+def of_some(tenant: uuid.UUID) -> tenancy.Tenancy:
+    return tenancy.of_several([tenant])
+
+
+@pytest.mark.parametrize("bounded", [of_one, of_some], ids=["a tenant", "an operator of some tenants"])
+def test_a_planted_write_without_its_tenant_reaches_only_the_tenants_rows(
+    planted: tuple[uuid.UUID, uuid.UUID], bounded: Any
+) -> None:
+    """UPDATE and DELETE without a condition, a row for another tenant, and one given to another, on every table."""
+    one, other = planted
+    for guarded in policies.guarded():
+        table, column = guarded.table, guarded.column
+        with tenancy.within(bounded(one)):
+            assert_refused(lambda guarded=guarded: plant(guarded, other), guarded)
+        if table in TRAIL:
+            continue
+        with tenancy.within(bounded(one)):
+            assert rows(f"UPDATE {table} SET {column} = {column} RETURNING {column}") == [(one,)], guarded
+            move = f"UPDATE {table} SET {column} = %s"
+            assert_refused(lambda move=move: change(move, other), guarded)
+            if table in policies.HUBS_OWN:
+                assert_refused(lambda move=move: change(move, None), guarded)
+            assert rows(f"DELETE FROM {table} RETURNING {column}") == [(one,)], guarded
+            with undone():
+                plant(guarded, one)
+        with tenancy.nothing():
+            assert rows(f"DELETE FROM {table} RETURNING {column}") == [], guarded
+        with tenancy.everything():
+            assert (other,) in rows(f"SELECT {column} FROM {table}"), guarded
+            assert change(f"UPDATE {table} SET {column} = %s WHERE {column} = %s", one, other) == 1, guarded
+
+
+# Nobody but the owner changes what is in it: tests/models/test_least_role.py.
+TRAIL = ("memories_auditevent", "memories_auditseal")
+
+
+def assert_refused(work: Callable[[], object], guarded: policies.Guarded) -> None:
+    refusal = f'row-level security policy for table "{guarded.table}"'
+    with pytest.raises(ProgrammingError, match=refusal), transaction.atomic():
+        work()
+
+
+def change(statement: str, *values: Any) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return int(cursor.rowcount)
+
+
+def test_rows_of_the_hub_are_shown_to_all_only_where_that_is_harmless(wall: None) -> None:
+    nullable = {
+        model._meta.db_table
+        for model in apps.get_app_config("memories").get_models()
+        for field in model._meta.concrete_fields
+        if field.column in ("tenant_id", "tenant_uuid") and field.null and model._meta.db_table not in policies.OPEN
+    }
+    assert {one.table for one in policies.guarded() if one.shows_hubs} == nullable - set(policies.HUBS_OWN)
+    # Ids and verbs; how the hub's endpoint answers. Whoever signs in writes the one, whoever extracts the other.
+    assert nullable - set(policies.HUBS_OWN) == {"memories_auditevent", "memories_auditseal", "memories_endpointstate"}
+    tenant = factories.tenant()
+    of_all, of_one = (factories.management_key(of)[0] for of in (None, tenant))
+    said = [tenancy.of_one(tenant.pk), tenancy.of_several([tenant.pk]), tenancy.EVERYTHING]
+    for within, shown in zip(said, ([of_one], [of_one], [of_all, of_one]), strict=True):
+        with tenancy.within(within):
+            assert list(ManagementKey.objects.order_by("created_at", "pk")) == shown
+    # What such a key changed has its name, also for an operator of that tenant alone.
+    actor = Actor(kind=ActorKind.KEY, id=str(of_all.pk))
+    event = audit.record(
+        actor=actor, verb="update", target=tenant, object_id=tenant.pk, tenant=tenant, now=factories.NOW
+    )
+    with tenancy.within(tenancy.of_several([tenant.pk])):
+        assert names_of([event]) == {str(of_all.pk): str(of_all)}
+
+
+def test_a_policy_that_an_earlier_version_made_is_replaced(wall: None) -> None:
+    role, _ = runtime_role()
+    before = policies.held()
+    statements = (
+        "DROP POLICY of_one_tenant ON memories_managementkey",
+        f"CREATE POLICY of_one_tenant ON memories_managementkey TO {role} USING (tenant_id IS NULL)",
+    )
+    for statement in statements:
+        change(statement)
+    assert policies.held() != before
+    policies.give(role, enforced=True)
+    assert policies.held() == before
 
 
 def plant(guarded: policies.Guarded, tenant: uuid.UUID) -> None:

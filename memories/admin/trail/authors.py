@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
+from memories.db import tenancy
 from memories.models import ActorKind, APIKey, ManagementKey, Operator
 
 
@@ -24,5 +25,7 @@ def names_of(rows: Iterable[Signed]) -> dict[str, str]:
     keys = APIKey.objects.filter(pk__in=ids[ActorKind.KEY])
     names = {str(operator.pk): operator.username for operator in operators} | {str(key.pk): str(key) for key in keys}
     if others := ids[ActorKind.KEY] - names.keys():
-        names |= {str(key.pk): str(key) for key in ManagementKey.objects.filter(pk__in=others)}
+        # One that manages all tenants is none of the operator's, and named where it changed theirs.
+        with tenancy.everything():
+            names |= {str(key.pk): str(key) for key in ManagementKey.objects.filter(pk__in=others)}
     return names

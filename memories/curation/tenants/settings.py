@@ -12,6 +12,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.conf.kinds import CATEGORIES, NumberKind
 from memories.curation.marks import mark_of
+from memories.db import tenancy
 from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PreconditionFailed
 from memories.forgetting import decay
 from memories.invisible import strip_invisible
@@ -51,7 +52,8 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
     tenant.signal_phrases = redact_message(content="", metadata=tenant.signal_phrases).metadata
     tenant.name = redact_text(strip_invisible(tenant.name))[0][:_LONGEST_NAME]
     tenant.numbers = conf.own_numbers(tenant.numbers)
-    with transaction.atomic():
+    # Also where the caller reaches all tenants, as to look whether there is one.
+    with tenancy.of_tenant(tenant.pk), transaction.atomic():
         previous = Tenant.objects.select_for_update().filter(pk=tenant.pk).first()
         numbers_before = conf.own_numbers(previous.numbers if previous else {})
         changed = [name for name in conf.NUMBERS if numbers_before.get(name) != tenant.numbers.get(name)]
