@@ -16,6 +16,8 @@ from django.conf import settings
 from django.db import connection
 
 from memories.models import WorkerHeartbeat
+from tests.database import runtime_role
+from tests.settings import ROW_SECURITY
 
 PATIENCE = 300.0
 
@@ -85,9 +87,10 @@ def running(*environs: Mapping[str, str], folder: Path, beside: int = 0) -> Iter
 
 
 def database_url() -> str:
-    """The test's database as DATABASE_URL."""
+    """The test's database as DATABASE_URL: behind row level security for web and worker's role, else for the owner."""
     own: dict[str, Any] = connection.settings_dict
-    who = f"{quote(own['USER'])}:{quote(own['PASSWORD'])}"
+    user, password = (own["USER"], own["PASSWORD"]) if ROW_SECURITY == "off" else runtime_role()
+    who = f"{quote(user)}:{quote(password)}"
     return f"postgresql://{who}@/{own['NAME']}?{urlencode({'host': own['HOST'], 'port': own['PORT']})}"
 
 

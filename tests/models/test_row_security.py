@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -108,15 +109,15 @@ def test_a_planted_write_without_its_tenant_reaches_only_the_tenants_rows(
     for guarded in policies.guarded():
         table, column = guarded.table, guarded.column
         with tenancy.within(bounded(one)):
-            assert_refused(lambda guarded=guarded: plant(guarded, other), guarded)
+            assert_refused(partial(plant, guarded, other), guarded)
         if table in TRAIL:
             continue
         with tenancy.within(bounded(one)):
             assert rows(f"UPDATE {table} SET {column} = {column} RETURNING {column}") == [(one,)], guarded
             move = f"UPDATE {table} SET {column} = %s"
-            assert_refused(lambda move=move: change(move, other), guarded)
+            assert_refused(partial(change, move, other), guarded)
             if table in policies.HUBS_OWN:
-                assert_refused(lambda move=move: change(move, None), guarded)
+                assert_refused(partial(change, move, None), guarded)
             assert rows(f"DELETE FROM {table} RETURNING {column}") == [(one,)], guarded
             with undone():
                 plant(guarded, one)

@@ -18,6 +18,8 @@ BEGINNING = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
 MILLISECOND = 1_000_000
 _REPLACED = """
     CREATE SCHEMA simulated;
+    -- Behind row level security also for the roles that statements take, which would see the true time instead.
+    GRANT USAGE ON SCHEMA simulated TO PUBLIC;
     CREATE FUNCTION simulated.statement_timestamp() RETURNS timestamptz LANGUAGE sql STABLE
         AS $$ SELECT current_setting('simulated.now')::timestamptz $$;
     SET LOCAL search_path = simulated, public, pg_catalog;
