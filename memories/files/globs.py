@@ -24,6 +24,8 @@ Part = str | None
 _FOLDERS = r"(?:[^/]+/)*"
 _SHOWN_FOLDERS = r"(?:(?!\.)[^/]+/)*"
 _SHOWN_NAME = r"(?!\.)[^/]+"
+# Behind the last of these a part is text as it is, also where a bracket is closed by none.
+_SPECIAL = re.compile(r"[*?\[\]/]")
 
 
 class InvalidPattern(ValueError):
@@ -74,6 +76,13 @@ def literal_folder(pattern: str) -> str:
             break
         plain.append(f"{part}/")
     return "".join(plain)
+
+
+def literal_end(pattern: str) -> str:
+    """What every path that matches ends with, as it is; empty where the end can differ."""
+    if any(sign in pattern for sign in "{\\"):
+        return ""
+    return _SPECIAL.split(pattern)[-1]
 
 
 def _matches(parts: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> bool:

@@ -47,11 +47,14 @@ class Entry(NamedTuple):
     """
 
     path: str
-    is_dir: bool
     size: int
     modified_at: str | None
-    version: int | None = None
+    version: int | None
     locked: bool = False
+
+    @property
+    def is_dir(self) -> bool:
+        return self.version is None
 
 
 _PATH, _MODIFIED = attrgetter("path"), attrgetter("modified_at")
@@ -141,12 +144,12 @@ class FileTree:
         inner = rows.annotate(name=Substr("path", len(base) + 1)).annotate(slash=StrIndex("name", Value("/")))
         names = inner.filter(slash__gt=0).values_list(Left("name", F("slash") - 1), flat=True).distinct()
         folders = {f"{base}{name}/" for name in names}
-        files = [_entry(row) for row in _listed(inner.filter(slash=0))]
+        files = list(map(Entry._make, _listed(inner.filter(slash=0))))
         if seed := self._seed_below(base):
             name, slash, _ = seed.path[len(base) :].partition("/")
             folders |= {f"{base}{name}/"} if slash else set()
             files += [] if slash else [seed]
-        return sorted([*files, *(Entry(name, True, 0, None) for name in folders)])
+        return sorted([*files, *(Entry(name, 0, None, None) for name in folders)])
 
     def glob(self, pattern: str, *, path: str = paths.ROOT) -> FoundFiles:
         """Errors: globs.InvalidPattern."""
@@ -156,10 +159,11 @@ class FileTree:
         rows = self.present.filter(path=path) if is_file else self.present.below(below)
         seed = self._seed_below(base if is_file else below)
         seed = None if is_file and path != seeds.SEEDED else seed
-        listed = _listed(rows)
+        # The database passes over most others faster than they are read.
+        listed = _listed(rows.filter(path__endswith=end) if (end := globs.literal_end(pattern)) else rows)
         looked_at = _within(MOST_STEPS // len(pattern), listed)
         start = len(base)
-        found = [_entry(row) for row in looked_at if matches(row[0][start:])]
+        found = [Entry._make(row) for row in looked_at if matches(row[0][start:])]
         if seed and matches(_relative(seed.path, base)):
             found.append(seed)
         return FoundFiles(_newest_first(found), truncated=len(looked_at) < len(listed))
@@ -193,7 +197,7 @@ class FileTree:
         seeded = self.seeded() if has_seed else None
         if seeded is None:
             return None
-        return Entry(seeded.path, False, seeded.size, seeded.updated_at.astimezone(UTC).strftime(_MOMENT), 0)
+        return Entry(seeded.path, seeded.size, seeded.updated_at.astimezone(UTC).strftime(_MOMENT), 0)
 
     def _texts(self, path: str, pattern: str, is_wanted: Callable[[str], object] | None) -> Iterator[tuple[str, str]]:
         """Path and text of the text files in which the database finds the pattern, in the order of their paths."""
@@ -236,13 +240,13 @@ def _texts_in_order(rows: MemoryFileQuerySet) -> Iterator[tuple[str, str]]:
 
 
 def _listed(rows: MemoryFileQuerySet) -> list[Any]:
-    """What an Entry is made of. The database writes the moment: Python takes longer for that than for all the rest."""
-    return list(rows.order_by().annotate(moment=_MomentText("updated_at")).values_list(*_LISTED))
-
-
-def _entry(row: tuple[str, int, str, int, bool]) -> Entry:
-    path, size, moment, version, locked = row
-    return Entry(path, False, size, moment, version, locked)
+    """What an Entry is made of, in its order. The database writes the moment: Python takes longer for that than for
+    all the rest."""
+    wanted = rows.order_by().annotate(moment=_MomentText("updated_at")).values_list(*_LISTED)
+    try:
+        return binary_rows.fetched(*wanted.query.sql_with_params())
+    except EmptyResultSet:
+        return []
 
 
 def _within(most: int, listed: Sequence[Any]) -> Sequence[Any]:

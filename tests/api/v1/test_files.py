@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memories import conf
-from memories.files import seeds
+from memories.files import globs, seeds
 from memories.models import AuditEvent, FileVersion, IdempotencyRecord, MemoryFile, Tenant
 from tests import factories
 from tests.api.conftest import Hub
@@ -191,6 +191,33 @@ def test_patterns(hub: Hub) -> None:
         assert answer.json()["errors"][0]["code"] == "invalid_pattern"
     newest = hub.client.post("/files/glob", {"user_id": "u1", "pattern": "*"}).json()["results"][0]["path"]
     assert newest == "/src/x/e.md"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "end"),
+    [
+        ("*.md", ".md"),
+        ("a_b%.md", "a_b%.md"),
+        ("*_b%.md", "_b%.md"),
+        ("x/*[%]*z", "z"),
+        ("**/[a]b]c", "c"),
+        ("[open.md", "open.md"),
+        ("*close].md", ".md"),
+        ("x/**", ""),
+        ("*.{md,txt}", ""),
+        (r"a\*.md", ""),
+    ],
+)
+def test_the_end_of_a_pattern_leaves_out_no_match(hub: Hub, pattern: str, end: str) -> None:
+    names = ["a.md", "a_b%.md", "axb1.md", "x/%yz", "x/y.txt", "d/ab]c", "[open.md", "close].md", "a*.md", "A.MD"]
+    for name in names:
+        put(hub, "x", f"/{name}")
+    found = hub.client.post("/files/glob", {"user_id": "u1", "pattern": pattern}).json()["results"]
+    matches = globs.compiled(pattern)
+    expected = sorted(f"/{name}" for name in names if matches(name))
+    assert expected
+    assert sorted(row["path"] for row in found) == expected
+    assert globs.literal_end(pattern) == end
 
 
 def test_lists_are_json_whatever_the_texts_are(hub: Hub) -> None:

@@ -370,11 +370,13 @@ def _written(results: Iterable[str], **around: bool | None) -> HttpResponse:
 
 def _entry(entry: Entry) -> str:
     """As FileEntrySerializer has it. The moment is written already, and the numbers are Python's own."""
-    path, is_dir, size, modified_at, version, locked = entry
-    moment = f'"{modified_at}"' if modified_at else "null"
+    path, size, modified_at, version, locked = entry
+    if version is None:
+        around = '"is_dir":true,"size":0,"modified_at":null,"version":null,"locked":false'
+        return f'{{"path":{encode_basestring(path)},{around}}}'
     return (
-        f'{{"path":{encode_basestring(path)},"is_dir":{_BOOLEAN[is_dir]},"size":{size},"modified_at":{moment},'
-        f'"version":{"null" if version is None else version},"locked":{_BOOLEAN[locked]}}}'
+        f'{{"path":{encode_basestring(path)},"is_dir":false,"size":{size},"modified_at":"{modified_at}",'
+        f'"version":{version},"locked":{_BOOLEAN[locked]}}}'
     )
 
 
