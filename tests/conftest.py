@@ -19,7 +19,6 @@ from django.core.management.commands import flush
 from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
-from django.db.models.signals import pre_save
 from hypothesis import HealthCheck, settings
 from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -74,7 +73,6 @@ LONG = (
     "tests/browser/test_review_queue.py",
 )
 # What names the parent of a row that has its tenant.
-PARENTS = ("fact", "session", "change_set", "api_key", "case", "end_user")
 MADE_BY_DJANGO = ("django_content_type", "auth_permission")
 # A busy machine is no fault of what is tested.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -146,14 +144,6 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         cursor.execute("SELECT 1 FROM pg_dist_partition LIMIT 1")
         if cursor.fetchone() is None:
             call_command("distribute")
-
-    def fill_in(sender: Any, instance: Any, **_named: Any) -> None:
-        """As the trigger `tenant_of_parent` does elsewhere, for rows that tests make."""
-        if hasattr(instance, "tenant_id") and instance.tenant_id is None:
-            of = next((name for name in PARENTS if getattr(instance, f"{name}_id", None)), None)
-            instance.tenant_id = getattr(instance, of).tenant_id if of else None
-
-    pre_save.connect(fill_in, weak=False)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -166,7 +166,13 @@ def fact(person: EndUser, content: str = "Lives in Leiden", **over: Any) -> Fact
 
 def evidence(of: Fact, turn: Turn, quote: str = "") -> FactEvidence:
     return FactEvidence.objects.create(
-        fact=of, turn=turn, session=turn.session, turn_number=turn.number, quote=quote, created_at=NOW
+        tenant_id=of.tenant_id,
+        fact=of,
+        turn=turn,
+        session=turn.session,
+        turn_number=turn.number,
+        quote=quote,
+        created_at=NOW,
     )
 
 
@@ -193,7 +199,7 @@ def idempotency_record(person: EndUser, **over: Any) -> IdempotencyRecord:
     """A kept answer that tells of this person."""
     key, _ = api_key(person.tenant)
     given = {"endpoint": "postTurns", "key_digest": b"k", "request_digest": b"r", "created_at": NOW, **over}
-    row = IdempotencyRecord.objects.create(api_key=key, **given)
+    row = IdempotencyRecord.objects.create(tenant_id=key.tenant_id, api_key=key, **given)
     row.end_users.add(person)
     return row
 
@@ -278,7 +284,9 @@ def group_fact(
 def profile_revision(person: EndUser, after: str = "Runs a bakery.", **over: Any) -> ProfileRevision:
     """Of a version that was written, unless `version` is None."""
     given = {"section": "work_context", "version": 1, "verb": "write", "actor_kind": ActorKind.RUN, **over}
-    return ProfileRevision.objects.create(end_user=person, after=after, **{"created_at": NOW, **given})
+    return ProfileRevision.objects.create(
+        tenant_id=person.tenant_id, end_user=person, after=after, **{"created_at": NOW, **given}
+    )
 
 
 def review_item(of: Fact | None, **over: Any) -> ReviewItem:

@@ -111,7 +111,7 @@ def _person() -> Any:
 
 def _queue(**values: Any) -> None:
     session = factories.session(_person(), [("user", "Hello.")])
-    SessionQueue.objects.update_or_create(session=session, defaults=values)
+    SessionQueue.objects.update_or_create(tenant_id=session.tenant_id, session=session, defaults=values)
 
 
 def _away(patch: pytest.MonkeyPatch) -> None:

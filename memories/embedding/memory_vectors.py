@@ -98,7 +98,7 @@ def write(kind: MemoryKind, space: EmbeddingSpace, rows: Sequence[Any], vectors:
             if (vector := vectors[row.pk]) is not None
         ],
         update_conflicts=True,
-        unique_fields=[kind.name, "space"],
+        unique_fields=[kind.name, "space", "tenant"],
         update_fields=["text_digest", "language", "vector"],
     )
     refused = [row.pk for row in rows if vectors[row.pk] is None]

@@ -17,8 +17,8 @@ from django.db import connection, models, transaction
 from memoryhub.database.placement import COLUMN, Placement, placements
 
 DELETES = {"a": "", "c": " ON DELETE CASCADE", "n": "", "r": " ON DELETE RESTRICT"}
-# For the version before that one which requires the column.
-OUTDATED_TRIGGER = "tenant_of_parent"
+# Keys that stay for the version before the one that made them anew (migration 0032).
+OUTDATED = "_before_0032"
 # In a trigger's function these are distributed: of each the shard that lies with the trigger's own is meant.
 _SHARD = """
     SELECT format('%s_%s', {table}, other.shardid) FROM pg_dist_shard own, pg_dist_shard other
@@ -222,8 +222,8 @@ def _name_tenant_in_keys(table: str) -> None:
             if columns != [COLUMN]:
                 key = ", ".join([*columns, COLUMN])
                 _run(f"ALTER TABLE {table} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} PRIMARY KEY ({key})")
-        elif set(columns) == {COLUMN, "id"}:
-            # The primary key is the same now.
+        elif set(columns) == {COLUMN, "id"} or name.endswith(OUTDATED):
+            # Of the one the primary key is the same now.
             _run(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
         elif COLUMN not in columns:
             _run(f"ALTER TABLE {table} DROP CONSTRAINT {name}" if constraint else f"DROP INDEX {name}")
@@ -241,9 +241,7 @@ def _replace_triggers(tables: list[str], nulled: list[_CatalogReference]) -> Non
         tables,
     )
     for table, name, function in found:
-        if name == OUTDATED_TRIGGER:
-            _run(f"DROP TRIGGER {name} ON {table}")
-        elif function not in FUNCTIONS:
+        if function not in FUNCTIONS:
             raise CommandError(f"The trigger {name} of {table} has no form that runs on the nodes.")
     for function, body in FUNCTIONS.items():
         _run(f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $function${body}$function$")

@@ -250,13 +250,4 @@ class SQLAggregateCompiler(_TenantCompiler, compiler.SQLAggregateCompiler):
     pass
 
 
-class SQLInsertCompiler(compiler.SQLInsertCompiler):
-    def as_sql(self, *args: Any, **options: Any) -> Any:
-        query: Any = self.query
-        table = query.get_meta().db_table
-        if query.unique_fields and table in _distributed(query):
-            # The unique indexes name it.
-            names = {getattr(field, "column", field) for field in query.unique_fields}
-            if not names & {COLUMN, "tenant"}:
-                query.unique_fields = [*query.unique_fields, _fields()[table]]
-        return super().as_sql(*args, **options)
+SQLInsertCompiler = compiler.SQLInsertCompiler

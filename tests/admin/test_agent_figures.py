@@ -101,7 +101,12 @@ def test_what_it_wrote_is_rolled_back_from_its_page(session: Session, agent: Age
     new, old = made(session, 2), made(session, 40, content="Old")
     for fact in (new, old):
         fact.revisions.create(
-            version=1, verb="add", actor_kind="run", actor_id=str(fact.extraction_id), created_at=fact.created_at
+            tenant_id=fact.tenant_id,
+            version=1,
+            verb="add",
+            actor_kind="run",
+            actor_id=str(fact.extraction_id),
+            created_at=fact.created_at,
         )
     page: Any = admin.get(page_of(agent))
     since = dict(page.context_data["roll_back"])[7]

@@ -80,7 +80,12 @@ def test_what_confirms_a_fact_later_does_not_move_it(session: Session) -> None:
     factories.evidence(fact, turn_of(session, 1))
     assert shown(session.end_user) == ["turn", ("turn", ["fact"])]
     FactEvidence.objects.create(
-        fact=fact, turn=turn_of(session, 2), session=session, turn_number=2, created_at=NOW + timedelta(hours=1)
+        tenant_id=fact.tenant_id,
+        fact=fact,
+        turn=turn_of(session, 2),
+        session=session,
+        turn_number=2,
+        created_at=NOW + timedelta(hours=1),
     )
     assert shown(session.end_user) == ["turn", ("turn", ["fact"])]
 

@@ -51,7 +51,9 @@ def test_they_say_what_the_tables_say_and_nothing_personal() -> None:
     before = told()
     now = timezone.now()
     SessionQueue.objects.update_or_create(
-        session=session, defaults={"due_at": now, "parked_at": now, "attempts": 5, "failure": "worker_lost"}
+        tenant_id=session.tenant_id,
+        session=session,
+        defaults={"due_at": now, "parked_at": now, "attempts": 5, "failure": "worker_lost"},
     )
     ModelUse.objects.create(
         tenant=tenant,
@@ -65,7 +67,9 @@ def test_they_say_what_the_tables_say_and_nothing_personal() -> None:
     restricted = factories.end_user(tenant, external_id="restricted")
     for one in (person, restricted):
         waits = factories.session(one, [("user", "Hello.")], session_id=f"due-{one.pk}")
-        SessionQueue.objects.update_or_create(session=waits, defaults={"due_at": now - timedelta(hours=1)})
+        SessionQueue.objects.update_or_create(
+            tenant_id=waits.tenant_id, session=waits, defaults={"due_at": now - timedelta(hours=1)}
+        )
     EndUser.objects.filter(pk=restricted.pk).update(restricted_at=now)
     factories.privacy_case(person, state="received", due_at=now - timedelta(days=1))
     hours_ago = now - timedelta(hours=2)

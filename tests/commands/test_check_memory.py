@@ -63,7 +63,9 @@ def sound() -> tuple[Session, Fact]:
     factories.session(person, [("user", "Still waiting")])
     draft = FactDraft(content="Carries an allergy card", category="other")
     other = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW).fact
-    FactRelation.objects.create(fact=fact, target=other, type="related_to", created_at=factories.NOW)
+    FactRelation.objects.create(
+        tenant_id=fact.tenant_id, fact=fact, target=other, type="related_to", created_at=factories.NOW
+    )
     vectors.embed_all(person, vectors.space(embeddings.HASHED, 16))
     return session, fact
 

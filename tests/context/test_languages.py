@@ -63,7 +63,9 @@ def test_headings_are_in_the_tenants_language(person: EndUser, language: str, me
 
 def test_so_is_what_introduces_a_summary(person: EndUser) -> None:
     session = person.sessions.get()
-    WorkingMemory.objects.update_or_create(session=session, defaults={"summary": "他们打过招呼。"})
+    WorkingMemory.objects.update_or_create(
+        tenant_id=session.tenant_id, session=session, defaults={"summary": "他们打过招呼。"}
+    )
     include = frozenset({"working_memory"})
     given = in_language(person, "zh-hans", session_id="s1", include=include)
     assert FRAMES["zh-hans"].summary_notice in str(given.messages)

@@ -145,7 +145,9 @@ class TestWhatMoves:
         of_item = factories.review_item(known(theirs, "May like tea", status="pending"))
         factories.profile_section(theirs)
         factories.profile_revision(theirs)
-        FactRefusal.objects.create(end_user=theirs, kind="text", digest=b"d", created_at=NOW)
+        FactRefusal.objects.create(
+            tenant_id=theirs.tenant_id, end_user=theirs, kind="text", digest=b"d", created_at=NOW
+        )
         factories.idempotency_record(theirs)
         before = {store.model: store.rows_of(theirs).count() for store in registry.STORES}
         done = merge(ours, theirs)
@@ -298,7 +300,9 @@ class TestWhereTheyMeet:
         fact = known(ours, "Smokes")
         known(ours, "Sails", binding=True)
         for text in ("Smokes", "Sails"):
-            FactRefusal.objects.create(end_user=theirs, kind="text", digest=refusal_of_text(text), created_at=NOW)
+            FactRefusal.objects.create(
+                tenant_id=theirs.tenant_id, end_user=theirs, kind="text", digest=refusal_of_text(text), created_at=NOW
+            )
         done = merge(ours, theirs)
         item = ReviewItem.objects.get()
         assert (item.known_id, item.fact, item.reason) == (fact.pk, None, "other_person")
@@ -308,7 +312,9 @@ class TestWhereTheyMeet:
 
     def test_what_both_refused_stays_with_each(self, ours: EndUser, theirs: EndUser) -> None:
         for person in (ours, theirs):
-            FactRefusal.objects.create(end_user=person, kind="text", digest=b"d", created_at=NOW)
+            FactRefusal.objects.create(
+                tenant_id=person.tenant_id, end_user=person, kind="text", digest=b"d", created_at=NOW
+            )
         done = merge(ours, theirs)
         assert (ours.refusals.count(), done.counts["refusals"]) == (1, 0)
         assert registry.STORES[-1]
@@ -332,7 +338,9 @@ class TestWhereTheyMeet:
         for name, person in (("ours", ours), ("theirs", theirs)):
             by = {"actor_kind": "operator" if name == whose else "key", "actor_id": name}
             digest = refusal_of_text("Smokes")
-            FactRefusal.objects.create(end_user=person, kind="text", digest=digest, created_at=NOW, **by)
+            FactRefusal.objects.create(
+                tenant_id=person.tenant_id, end_user=person, kind="text", digest=digest, created_at=NOW, **by
+            )
         before = [list(person.refusals.order_by("pk").values()) for person in (ours, theirs)]
         done = merge(ours, theirs)
         assert (ours.refusals.get().actor_kind, ours.refusals.get().actor_id) == ("operator", whose)
@@ -459,7 +467,9 @@ class TestUndo:
         for fact in (of_theirs, of_both, stated):
             factories.evidence(fact, moved.turns.get(number=1))
         factories.evidence(of_both, own.turns.get(number=1))
-        FactRelation.objects.create(fact=of_both, target=of_theirs, type="related_to", created_at=NOW)
+        FactRelation.objects.create(
+            tenant_id=of_both.tenant_id, fact=of_both, target=of_theirs, type="related_to", created_at=NOW
+        )
         undo(done)
         assert texts(theirs) == ["Cares about boats", "Sails"]
         assert texts(ours) == ["Cares about bread", "Gets up early", "Is left-handed"]

@@ -148,7 +148,7 @@ class TestWhatWasMadeOfIt:
         factories.evidence(both, turn_of(session, 3), "tea")
         before, after = {"raw": "I live in Leiden"}, {"raw": "I live in Leiden", "content": "x"}
         given: dict[str, Any] = {"verb": "add", "actor_kind": "key", "created_at": NOW}
-        FactRevision.objects.create(fact=both, version=1, before=before, after=after, **given)
+        FactRevision.objects.create(tenant_id=both.tenant_id, fact=both, version=1, before=before, after=after, **given)
         word, stated = resting("Sails", turn_of(session), binding=True), resting("Sings", turn_of(session))
         Fact.objects.filter(pk=stated.pk).update(extractor="api")
         redact(turn_of(session))

@@ -90,7 +90,9 @@ CHANGES: dict[str, Callable[[Fact], object]] = {
 
 @pytest.mark.parametrize("verb", CHANGES)
 def test_a_change_of_a_fact_is_taken_back(fact: Fact, verb: str) -> None:
-    FactRefusal.objects.create(end_user=fact.end_user, kind="text", digest=b"d" * 32, created_at=NOW)
+    FactRefusal.objects.create(
+        tenant_id=fact.end_user.tenant_id, end_user=fact.end_user, kind="text", digest=b"d" * 32, created_at=NOW
+    )
     if verb == "restore":
         CHANGES["forget"](fact)
         forgotten = world()

@@ -234,6 +234,11 @@ class TestMergeOfPeople:
         with connection.schema_editor() as editor:
             for name in ("PersonMerge", "MergeEntry"):
                 editor.create_model(state.apps.get_model("memories", name))
+        # Rows of then had no tenant.
+        later = import_module("memories.migrations.0027_tenant_of_children")
+        with connection.cursor() as cursor:
+            cursor.execute(later.FUNCTION)
+            cursor.execute(later.TRIGGER.format(table="change", parent="changeset", column="change_set_id"))
 
     def everything(self) -> list[Any]:
         sets = ChangeSet.objects.exclude(verb="undo_merge").order_by("pk").values()
@@ -249,7 +254,7 @@ class TestMergeOfPeople:
             factories.evidence(fact, factories.session(somebody, session_id="main").turns.get())
             factories.profile_section(somebody, summary=somebody.external_id)
         factories.profile_section(other, "top_of_mind", "Boats.")
-        FactRefusal.objects.create(end_user=other, kind="text", digest=b"d", created_at=NOW)
+        FactRefusal.objects.create(tenant_id=other.tenant_id, end_user=other, kind="text", digest=b"d", created_at=NOW)
         before = everything(person), everything(other)
         given: dict[str, Any] = {"survivor": person.pk, "merged": other.pk, "actor": STAFF, "reason": "One person"}
         take_back(merge_people(**given, now=NOW).id)

@@ -229,7 +229,9 @@ class TestApprove:
             ("key", refusal_of_key("knowledge", "home_city")),
             ("text", refusal_of_text("Something else")),
         ):
-            FactRefusal.objects.create(end_user=person, kind=digest_kind, digest=digest, created_at=NOW)
+            FactRefusal.objects.create(
+                tenant_id=person.tenant_id, end_user=person, kind=digest_kind, digest=digest, created_at=NOW
+            )
         before = world()
         decide(item, Choice.APPROVE)
         assert FactRefusal.objects.count() == 1
@@ -364,7 +366,9 @@ class TestEdit:
     def test_what_was_refused_may_be_said_once_it_is_undone_it_is_refused_again(self, person: EndUser) -> None:
         item = KINDS["refused before"](person)
         for text in ("Lives in Delft", "Lives in Delft now"):
-            FactRefusal.objects.create(end_user=person, kind="text", digest=refusal_of_text(text), created_at=NOW)
+            FactRefusal.objects.create(
+                tenant_id=person.tenant_id, end_user=person, kind="text", digest=refusal_of_text(text), created_at=NOW
+            )
         before = world()
         decide(item, Choice.EDIT, changes={"content": "Lives in Delft now"})
         refused = {bytes(row.digest) for row in FactRefusal.objects.all()}

@@ -10,7 +10,7 @@ from django.db import connection, connections, transaction
 from django.db.models import Exists, OuterRef
 
 from memories import invariants
-from memories.management.distributing import FUNCTIONS, OUTDATED_TRIGGER
+from memories.management.distributing import FUNCTIONS
 from memories.models import EndUser, Fact, Session, SessionQueue
 from memories.privacy.searching import tables
 from memoryhub.database.distributed import of_tenant
@@ -70,9 +70,7 @@ def test_each_trigger_of_a_distributed_table_runs_on_the_nodes() -> None:
         )
         found = cursor.fetchall()
     assert found
-    assert [
-        (name, function) for name, function in found if function not in FUNCTIONS and name != OUTDATED_TRIGGER
-    ] == []
+    assert [(name, function) for name, function in found if function not in FUNCTIONS] == []
 
 
 def test_locks_are_taken_of_one_tenant_after_the_other(named: None) -> None:

@@ -347,7 +347,9 @@ class TestMerged:
     def test_the_gate(self, person: EndUser, model: Model, over: dict[str, Any], done: bool) -> None:
         many(person, 9)
         refused = refusal_of_text("Refused for good")
-        FactRefusal.objects.create(end_user=person, kind="text", digest=refused, created_at=NOW)
+        FactRefusal.objects.create(
+            tenant_id=person.tenant_id, end_user=person, kind="text", digest=refused, created_at=NOW
+        )
         model.answers.append(merged(1, 2, **over))
         found = counts(night(person))
         assert found.get("merged", 0) == int(done)

@@ -138,20 +138,26 @@ def test_a_turn_is_cited_once_by_a_fact(person: EndUser, talk: Session) -> None:
     one, other = factories.fact(person, "One"), factories.fact(person, "Other")
     turn = talk.turns.get(number=1)
     factories.evidence(one, turn)
-    cited = {"fact": one, "turn": turn, "session": talk, "turn_number": 1, "created_at": NOW}
+    cited = {"tenant": person.tenant, "fact": one, "turn": turn, "session": talk, "turn_number": 1, "created_at": NOW}
     refused("evidence_once", FactEvidence, **cited)
     factories.evidence(other, turn)
 
 
 def test_a_version_has_one_revision(person: EndUser) -> None:
-    given = {"fact": factories.fact(person), "verb": "edit", "actor_kind": ActorKind.KEY, "created_at": NOW}
+    given = {
+        "tenant": person.tenant,
+        "fact": factories.fact(person),
+        "verb": "edit",
+        "actor_kind": ActorKind.KEY,
+        "created_at": NOW,
+    }
     FactRevision.objects.create(version=1, **given)
     refused("revision_once", FactRevision, version=1, **given)
     FactRevision.objects.create(version=2, **given)
 
 
 def test_a_refusal_is_kept_once_per_person_and_kind(person: EndUser) -> None:
-    given = {"digest": b"d" * 32, "created_at": NOW}
+    given = {"tenant": person.tenant, "digest": b"d" * 32, "created_at": NOW}
     FactRefusal.objects.create(end_user=person, kind="text", **given)
     refused("refusal_once", FactRefusal, end_user=person, kind="text", **given)
     FactRefusal.objects.create(end_user=person, kind="key", **given)

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -64,7 +66,7 @@ def test_back_to_nothing_and_forward_again(scratch: str) -> None:
     kinds = ("facts", "episodes", "turns", "files", "diary", "triples", "groups")
     logged = {f"logged_texts_of_{rows}" for rows in kinds}
     unused = {f"unused_entities_of_{rows}" for rows in ("deleted", "changed")}
-    assert made["triggers"] == trail | logged | unused | {"tenant_of_parent"}
+    assert made["triggers"] == trail | logged | unused
     migrate(scratch, "memories", "zero")
     assert ours(scratch) == nothing
     migrate(scratch)
@@ -133,3 +135,50 @@ def test_databases_with_the_replaced_migrations_go_on_from_there_and_others_are_
         since = [name for later in own[left:] for _, name in disk["memories", later].replaces]
         recorder.migration_qs.filter(app="memories", name__in=[*own[kept:], *since]).delete()
         assert plan(scratch) == own[left:]
+
+
+def unique_keys(alias: str) -> dict[str, str]:
+    """Name of each unique index → what it is."""
+    with connections[alias].cursor() as cursor:
+        cursor.execute(
+            "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index "
+            "WHERE indisunique AND indrelid::regclass::text LIKE 'memories\\_%%'",
+            [],
+        )
+        return dict(cursor.fetchall())
+
+
+def test_unique_keys_are_made_anew_also_after_the_migration_died(scratch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = unique_keys(scratch)
+    migrate(scratch, "memories", "0031")
+    before = unique_keys(scratch)
+    anew = {name for name in made if made[name] != before.get(name)}
+    # Of three the version before names the columns: they stay beside those that replace them.
+    assert len(anew) == 12 + 3
+    assert {name for name in made if name not in before} == {name for name in anew if name.endswith("_before_0032")}
+    migration: Any = import_module("memories.migrations.0032_tenant_in_unique_keys")
+    plain, seen = migration._run_briefly, list[Any]()
+
+    def die(*given: Any) -> None:
+        seen.append(given)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        plain(*given)
+
+    monkeypatch.setattr(migration, "_run_briefly", die)
+    with pytest.raises(KeyboardInterrupt):
+        migrate(scratch, "memories", "0032")
+    assert {name for name in unique_keys(scratch) if name.endswith("_built")} == {"episode_range_once_built"}
+    with connections[scratch].cursor() as cursor:
+        # As one is left whose building was cut off, and one of other columns.
+        cursor.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'episode_range_once_built'::regclass")
+        cursor.execute("CREATE UNIQUE INDEX export_token_once_built ON memories_privacyexport (id)")
+    monkeypatch.undo()
+    migrate(scratch)
+    assert unique_keys(scratch) == made
+    # The statement by which the version before writes a vector finds its key, as this version's does.
+    for columns in ("fact_id, space_id", "fact_id, space_id, tenant_id"):
+        with connections[scratch].cursor() as cursor:
+            cursor.execute(f"EXPLAIN INSERT INTO memories_factvector DEFAULT VALUES ON CONFLICT ({columns}) DO NOTHING")
+    migrate(scratch, "memories", "0031")
+    assert unique_keys(scratch) == before

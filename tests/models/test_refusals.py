@@ -37,7 +37,9 @@ def old_digest(secret: str, *parts: str) -> bytes:
 
 
 def refuse(person: EndUser, digest: bytes, kind: str = "text") -> FactRefusal:
-    return FactRefusal.objects.create(end_user=person, kind=kind, digest=digest, created_at=NOW)
+    return FactRefusal.objects.create(
+        tenant_id=person.tenant_id, end_user=person, kind=kind, digest=digest, created_at=NOW
+    )
 
 
 def refused(person: EndUser, *marks: Mark) -> frozenset[Mark]:

@@ -286,7 +286,9 @@ class Canary:
         friend = factories.end_user(self.tenant)
         fact = factories.fact(friend, "Plays chess on Sundays", scope="limited", allowed_users=[self.user_id, "x"])
         after = {"content": "Plays chess on Sundays", "allowed_users": [self.user_id, "x"]}
-        fact.revisions.create(version=1, verb="add", actor_kind="api", created_at=timezone.now(), after=after)
+        fact.revisions.create(
+            tenant_id=fact.tenant_id, version=1, verb="add", actor_kind="api", created_at=timezone.now(), after=after
+        )
         self.for_person = fact
 
     def reference(self, what: str) -> str:

@@ -138,8 +138,10 @@ def told_to_another(person: EndUser) -> None:
 def _decided(person: EndUser, name: str) -> None:
     fact = person.facts.get()
     older = known(person, f"Baked cake with {name}", status="superseded", superseded_by=fact)
-    FactRelation.objects.create(fact=fact, target=older, type="related_to", created_at=NOW)
-    FactRefusal.objects.create(end_user=person, kind="text", digest=uuid.uuid4().bytes, fact=fact, created_at=NOW)
+    FactRelation.objects.create(tenant_id=fact.tenant_id, fact=fact, target=older, type="related_to", created_at=NOW)
+    FactRefusal.objects.create(
+        tenant_id=person.tenant_id, end_user=person, kind="text", digest=uuid.uuid4().bytes, fact=fact, created_at=NOW
+    )
     factories.profile_revision(person)
     item = factories.review_item(fact, known=older, note=f"About {name}")
     factories.review_note(item, f"Asked {name}")
@@ -147,7 +149,7 @@ def _decided(person: EndUser, name: str) -> None:
     made = {"tenant": person.tenant, "verb": "approve", "reason": f"About {name}", "created_at": NOW}
     for about in ({"item": item}, {"fact": fact}, {"end_user": person}):
         done = ChangeSet.objects.create(**made, **about, batch=batch)
-        done.changes.create(table="refusal", action="deleted", before={"fact": str(fact.pk)})
+        done.changes.create(tenant_id=done.tenant_id, table="refusal", action="deleted", before={"fact": str(fact.pk)})
 
 
 def _merged(person: EndUser, name: str) -> None:
@@ -155,7 +157,7 @@ def _merged(person: EndUser, name: str) -> None:
     merge = ChangeSet.objects.create(
         tenant=person.tenant, end_user=person, merged=other, verb="merge", reason=f"About {name}", created_at=NOW
     )
-    merge.changes.create(table="fact", action="moved", uuid=person.facts.first().pk)  # type: ignore[union-attr]
+    merge.changes.create(tenant_id=merge.tenant_id, table="fact", action="moved", uuid=person.facts.first().pk)  # type: ignore[union-attr]
 
 
 def _asked(person: EndUser) -> None:

@@ -40,12 +40,16 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     factories.evidence(stated, talk.turns.get(number=2), quote="How nice")
     revise(fact=stated, verb="add", actor=factories.COMMAND, before={}, reason="Seen", now=NOW)
     inferred = factories.fact(person, "Likes canals", source="implicit_inference", confidence=0.6)
-    FactRelation.objects.create(fact=inferred, target=stated, type="related_to", created_at=NOW)
-    FactRefusal.objects.create(end_user=person, kind="text", digest=b"d" * 32, created_at=NOW)
+    FactRelation.objects.create(
+        tenant_id=inferred.tenant_id, fact=inferred, target=stated, type="related_to", created_at=NOW
+    )
+    FactRefusal.objects.create(
+        tenant_id=person.tenant_id, end_user=person, kind="text", digest=b"d" * 32, created_at=NOW
+    )
     merged = ChangeSet.objects.create(
         tenant=person.tenant, fact=stated, verb="merge", actor_kind="operator", reason="One", created_at=NOW
     )
-    merged.changes.create(table="fact", action="left", uuid=inferred.pk, version=1)
+    merged.changes.create(tenant_id=merged.tenant_id, table="fact", action="left", uuid=inferred.pk, version=1)
     factories.episode(talk)
     factories.profile_section(person)
     factories.memory_file(person)

@@ -265,7 +265,14 @@ def test_a_memory_that_is_for_the_person_names_them(person: EndUser) -> None:
     case = erased(person)
     assert hits(case) == {"memories.Fact.allowed_users": 1}
     Fact.objects.filter(pk=fact.pk).update(allowed_users=[])
-    fact.revisions.create(version=9, verb="x", actor_kind="command", created_at=NOW, after={"allowed_users": [NAME]})
+    fact.revisions.create(
+        tenant_id=fact.tenant_id,
+        version=9,
+        verb="x",
+        actor_kind="command",
+        created_at=NOW,
+        after={"allowed_users": [NAME]},
+    )
     assert hits(case) == {"memories.FactRevision.after": 1}
 
 

@@ -33,12 +33,14 @@ def _fact(friend: EndUser, said: str, **over: Any) -> None:
 
 def _revision(friend: EndUser, **over: Any) -> None:
     fact = friend.facts.first() or factories.fact(friend, "Asks a lot")
-    FactRevision.objects.create(fact=fact, verb="x", actor_kind="key", created_at=NOW, **{"version": 9, **over})
+    FactRevision.objects.create(
+        tenant_id=fact.tenant_id, fact=fact, verb="x", actor_kind="key", created_at=NOW, **{"version": 9, **over}
+    )
 
 
 def _lifted(friend: EndUser, before: dict[str, str]) -> None:
     done = ChangeSet.objects.create(tenant=friend.tenant, end_user=friend, verb="x", created_at=NOW)
-    done.changes.create(table="refusal", action="deleted", before=before)
+    done.changes.create(tenant_id=done.tenant_id, table="refusal", action="deleted", before=before)
 
 
 def _answer(friend: EndUser, body: Any) -> None:

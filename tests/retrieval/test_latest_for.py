@@ -40,7 +40,9 @@ def test_of_two_with_one_key_what_was_said_last(seed: int) -> None:
     for fact, target in ((draw.choice(facts), draw.choice(facts)) for _number in range(300)):
         if fact != target:
             kind = draw.choice(["contradicts", "contradicts", "related_to"])
-            FactRelation.objects.get_or_create(fact=fact, target=target, type=kind, defaults={"created_at": NOW})
+            FactRelation.objects.get_or_create(
+                tenant_id=fact.tenant_id, fact=fact, target=target, type=kind, defaults={"created_at": NOW}
+            )
     rules = conf.rules(person.tenant)
     hidden = 0
     for viewer in (Viewer("sales"), Viewer("sales", ("doctor",)), Viewer("legal"), Viewer()):

@@ -282,10 +282,12 @@ class Turn(models.Model):
         verbose_name_plural = _("turns")
         constraints = [
             # Serves reading a session in order, and holds "no number twice" under races.
-            models.UniqueConstraint(fields=["session", "number"], name="turn_number_once"),
+            models.UniqueConstraint(fields=["session", "number", "tenant"], name="turn_number_once"),
             # Serves the look-up of doubles at ingest.
             models.UniqueConstraint(
-                fields=["session", "external_id"], name="turn_external_id_once", condition=Q(external_id__isnull=False)
+                fields=["session", "external_id", "tenant"],
+                name="turn_external_id_once",
+                condition=Q(external_id__isnull=False),
             ),
         ]
         indexes = [

@@ -80,7 +80,9 @@ class ChangeSet(models.Model):
             models.UniqueConstraint(fields=["reverted_by", "tenant"], name="change_set_reverts_one"),
             # One merge at a time leads away from a person, also when two operators merge them.
             models.UniqueConstraint(
-                fields=["merged"], name="change_set_merged_once", condition=Q(undone_at=None, merged__isnull=False)
+                fields=["merged", "tenant"],
+                name="change_set_merged_once",
+                condition=Q(undone_at=None, merged__isnull=False),
             ),
             # A batch that is sent twice changes each memory once. Serves finding the steps of a batch, too.
             models.UniqueConstraint(fields=["batch", "item", "tenant"], name="change_set_item_once"),

@@ -104,7 +104,7 @@ class TurnVector(Vector):
         verbose_name_plural = _("turn vectors")
         constraints = [
             # Two embedders at work on one turn leave one row. Serves the cascade from the turn, too.
-            models.UniqueConstraint(fields=["turn", "space"], name="turn_vector_once"),
+            models.UniqueConstraint(fields=["turn", "space", "tenant"], name="turn_vector_once"),
         ]
         indexes = [
             # Serves reading all of one person's vectors.
@@ -126,7 +126,7 @@ class FactVector(Vector):
         verbose_name_plural = _("fact vectors")
         constraints = [
             # One vector per fact and space, replaced when the text changes. Serves the cascade from the fact, too.
-            models.UniqueConstraint(fields=["fact", "space"], name="fact_vector_once"),
+            models.UniqueConstraint(fields=["fact", "space", "tenant"], name="fact_vector_once"),
         ]
         indexes = [
             # Serves reading all of one person's vectors.
@@ -148,7 +148,7 @@ class EpisodeVector(Vector):
         verbose_name_plural = _("episode vectors")
         constraints = [
             # One vector per episode and space, replaced when the text changes. Serves the cascade from it, too.
-            models.UniqueConstraint(fields=["episode", "space"], name="episode_vector_once"),
+            models.UniqueConstraint(fields=["episode", "space", "tenant"], name="episode_vector_once"),
         ]
         indexes = [
             # Serves reading all of one person's vectors.
@@ -170,7 +170,7 @@ class DiaryVector(Vector):
         verbose_name_plural = _("diary vectors")
         constraints = [
             # One vector per entry and space. Serves the cascade from the entry, too.
-            models.UniqueConstraint(fields=["entry", "space"], name="diary_vector_once"),
+            models.UniqueConstraint(fields=["entry", "space", "tenant"], name="diary_vector_once"),
         ]
         indexes = [
             # Serves an erasure and a merge.

@@ -109,7 +109,7 @@ class Episode(models.Model):
         verbose_name_plural = _("episodes")
         constraints = [
             # Each range once, also after retries and under races. Serves reading a session's episodes in order.
-            models.UniqueConstraint(fields=["session", "first_number"], name="episode_range_once"),
+            models.UniqueConstraint(fields=["session", "first_number", "tenant"], name="episode_range_once"),
             models.CheckConstraint(condition=Q(first_number__lte=F("last_number")), name="episode_range_in_order"),
             models.CheckConstraint(condition=~Q(summary=""), name="episode_summary_not_empty"),
         ]

@@ -113,13 +113,15 @@ class ReviewItem(models.Model):
         constraints = [
             # The same question waits once, also when two batches raise it. Serves finding a fact's open items, too.
             models.UniqueConstraint(
-                fields=["fact", "known", "kind"],
+                fields=["fact", "known", "kind", "tenant"],
                 name="review_open_once",
                 condition=Q(state="open", proposed_section=None, episode=None),
                 nulls_distinct=False,
             ),
             models.UniqueConstraint(
-                fields=["episode"], name="review_episode_once", condition=Q(state="open", episode__isnull=False)
+                fields=["episode", "tenant"],
+                name="review_episode_once",
+                condition=Q(state="open", episode__isnull=False),
             ),
         ]
         indexes = [

@@ -124,7 +124,7 @@ class StoreItemVector(models.Model):
         verbose_name_plural = _("store item vectors")
         constraints = [
             # Two embedders at work on one item leave one row for each text. Serves searches and the cascade, too.
-            models.UniqueConstraint(fields=["item", "space", "place"], name="store_item_vector_once"),
+            models.UniqueConstraint(fields=["item", "space", "place", "tenant"], name="store_item_vector_once"),
         ]
 
     def __str__(self) -> str:

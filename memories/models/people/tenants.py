@@ -143,7 +143,7 @@ class Tenant(models.Model):
 class OfParent(models.Model):
     """A row that belongs to another row of the same tenant: references of the database by (tenant, id) hold it there.
 
-    Its makers fill the tenant in. For the version before, which does not know the column, the database does.
+    Its makers fill the tenant in.
     """
 
     # The references see that there is such a tenant.

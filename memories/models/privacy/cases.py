@@ -262,7 +262,7 @@ class PrivacyExport(OfParent):
         verbose_name = _("export")
         verbose_name_plural = _("exports")
         constraints = [
-            models.UniqueConstraint(fields=["token_digest"], name="export_token_once"),
+            models.UniqueConstraint(fields=["token_digest", "tenant"], name="export_token_once"),
             models.CheckConstraint(
                 name="export_gone_is_empty",
                 condition=Q(state__in=["making", "ready"]) | Q(content=b""),

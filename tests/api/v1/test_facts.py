@@ -157,7 +157,9 @@ def test_a_list_costs_few_queries_however_long(hub: Hub, django_assert_num_queri
     for number in range(3):
         fact = factories.fact(person, f"fact {number}")
         older = factories.fact(person, f"older {number}", status="superseded", superseded_by=fact)
-        FactRelation.objects.create(fact=fact, target=older, type="contradicts", created_at=factories.NOW)
+        FactRelation.objects.create(
+            tenant_id=fact.tenant_id, fact=fact, target=older, type="contradicts", created_at=factories.NOW
+        )
         factories.evidence(fact, turn)
     hub.client.get("/facts", user_id="u1")
     # Key, person, facts, evidence with sessions, relations, what they took the place of.
@@ -294,7 +296,9 @@ def test_relations(hub: Hub) -> None:
     fact, other = factories.fact(person, "Lives in Leiden"), factories.fact(person, "Likes Leiden")
     older = [factories.fact(person, f"Lives in {city}", status="superseded", superseded_by=fact) for city in "AB"]
     for target, kind in ((older[0], "contradicts"), (other, "related_to")):
-        FactRelation.objects.create(fact=fact, target=target, type=kind, created_at=factories.NOW)
+        FactRelation.objects.create(
+            tenant_id=fact.tenant_id, fact=fact, target=target, type=kind, created_at=factories.NOW
+        )
     told = hub.client.get(f"/facts/{fact.pk}").json()["relations"]
     assert told[:2] == [
         {"type": "contradicts", "target_id": str(older[0].pk)},
