@@ -2,12 +2,16 @@
 
 import io
 import socket
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test import Client
 from django.utils import timezone
 
 from memories.api import health
@@ -71,6 +75,45 @@ def test_it_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch, s
         "model": "does not answer",
     }.items():
         assert advice in said[name], said
+
+
+@contextmanager
+def behind_https(port: int, reasons: str = "") -> Iterator[None]:
+    """A server on the port which, as a hub with an https address, sends away who comes without a proxy's header."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_https = self.headers["X-Forwarded-Proto"] == "https"
+            self.send_response(503 if reasons and is_https else 200 if is_https else 301)
+            if not is_https:
+                self.send_header("Location", f"https://127.0.0.1{self.path}")
+            self.end_headers()
+            if is_https:
+                self.wfile.write(b'{"checks": {}, "reasons": [%s]}' % reasons.encode())
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    with HTTPServer(("127.0.0.1", port), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_hub_with_an_https_address_is_known_again(settings: Any, port: int) -> None:
+    """What a container's doctor said of its own web server: that another program uses the port."""
+    settings.SECURE_SSL_REDIRECT, settings.SECURE_PROXY_SSL_HEADER = True, ("HTTP_X_FORWARDED_PROTO", "https")
+    # The control: so the hub itself answers.
+    assert Client().get("/readyz").status_code == 301
+    assert "checks" in Client().get("/readyz", headers={"X-Forwarded-Proto": "https"}).json()
+    with behind_https(port):
+        assert told(wrong=0)["port"] == f"ok a hub answers on {port} and is ready"
+    with behind_https(port, '"No worker."'):
+        assert told(wrong=1)["port"] == f"wrong a hub answers on {port} and is not ready: No worker."
 
 
 def test_several_hosts(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:

@@ -221,9 +221,11 @@ def port() -> str:
 
 def _answer() -> str:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    # Asked past the proxy. A hub with an https address redirects who does not say what a proxy would.
     address = f"http://127.0.0.1:{settings.PORT}/readyz"
+    asked = urllib.request.Request(address, headers={"X-Forwarded-Proto": "https"})
     try:
-        with opener.open(address, timeout=PATIENCE_SECONDS) as answer:
+        with opener.open(asked, timeout=PATIENCE_SECONDS) as answer:
             said = json.load(answer)
     except urllib.error.HTTPError as error:
         try:
