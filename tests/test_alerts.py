@@ -91,6 +91,40 @@ BY_LABELS_THAT_COME = (
 )
 
 
+@pytest.mark.django_db
+def test_legends_name_labels_that_the_answers_have() -> None:
+    """With another one Grafana shows an empty name, and lines that nobody can tell apart."""
+    factories.decay_pass(factories.tenant(), state="done", finished_at=timezone.now())
+    factories.privacy_case(factories.end_user(factories.tenant()))
+    labels: dict[str, set[str]] = {}
+    for name, pairs in read():
+        labels.setdefault(name, set()).update(label for label, _ in pairs)
+    checked = 0
+    for panel in json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]:
+        for target in panel["targets"]:
+            shown = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+            grouped = re.findall(r"\bby \(([^)]*)\)", target["expr"])
+            one_by_one = set() if grouped else labels[target["expr"]]
+            kept = {word.strip() for words in grouped for word in words.split(",")} - {"le"} | one_by_one
+            assert shown == kept, (panel["title"], target["legendFormat"])
+            checked += bool(shown)
+    assert checked > 10
+
+
+def test_panels_lie_beside_each_other_and_ask_the_chosen_source() -> None:
+    dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    [source] = dashboard["templating"]["list"]
+    taken: list[tuple[int, int]] = []
+    for panel in dashboard["panels"]:
+        assert panel["datasource"] == {"type": source["query"], "uid": f"${{{source['name']}}}"}
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        taken += [(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])]
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+    assert len(set(taken)) == len(taken)
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+
+
 def test_every_alert_has_its_runbook() -> None:
     page = (ROOT / "docs/runbooks.md").read_text(encoding="utf-8")
     titles = re.findall(r"^## (MemoryHub\w+)$", page, re.MULTILINE)
