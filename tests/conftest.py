@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import httpcore2
 import pytest
 from django.conf import LazySettings
 from django.core.management import call_command
@@ -203,6 +205,14 @@ def static_files_looked_up_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(WhiteNoiseMiddleware, "add_files_from_finders", add)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def certificates_read_once() -> Iterator[None]:
+    """Each client of httpx2 reads those of the system anew, also one for http://127.0.0.1: 20 ms."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
         yield
 
 
