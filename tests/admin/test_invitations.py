@@ -16,7 +16,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
-from memories.admin.access import invitations
 from memories.curation.access.invitations import invite
 from memories.models import AuditEvent, Operator
 from memories.models.access import roles
@@ -233,7 +232,7 @@ class TestMail:
         def fail(*_given: Any, **_more: Any) -> None:
             raise smtplib.SMTPRecipientsRefused({"lin@example.com": (550, b"lin@example.com is unknown")})
 
-        monkeypatch.setattr(invitations, "send_mail", fail)
+        monkeypatch.setattr("memories.curation.access.invitations.send_mail", fail)
         page = add(admin, email="lin@example.com")
         assert "The mail could not be sent" in text_of(page)
         assert "SMTPRecipientsRefused" in caplog.text

@@ -4,16 +4,13 @@ The secret of a link follows its #, which browsers send to nobody: it is in no l
 puts it into the form. Opening the page changes nothing, so programs that look at links in mails use none up.
 """
 
-import logging
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from django.conf import settings
-from django.core.mail import send_mail
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -21,23 +18,15 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.debug import sensitive_post_parameters
 
 from memories.admin.access.operator_forms import AcceptForm, check_twice
-from memories.admin.site import wording
 from memories.admin.site.page import render_page
-from memories.curation.access.invitations import accept_invitation, invited
+from memories.curation.access.invitations import accept_invitation, invited, link_of, send, sends_to
 from memories.exceptions import MemoryHubError
 from memories.models import Operator
-
-logger = logging.getLogger(__name__)
 
 
 def urls() -> list[URLPattern]:
     # Not an admin_view: who is invited cannot sign in yet.
     return [path("invitation/", accept, name="invitation")]
-
-
-def sends_to(operator: Operator) -> bool:
-    """Whether the link goes to the operator by mail."""
-    return bool(settings.MEMORYHUB_SENDS_MAIL and operator.email)
 
 
 def is_late(operator: Operator, *, now: datetime) -> bool:
@@ -47,8 +36,8 @@ def is_late(operator: Operator, *, now: datetime) -> bool:
 
 def hand_over(request: HttpRequest, operator: Operator, secret: str) -> TemplateResponse:
     """Send the link. Where that is not possible, show it in the response itself: a redirect would have to store it."""
-    link = f"{settings.PUBLIC_URL}{reverse('admin:invitation')}#{secret}"
-    sent = sends_to(operator) and _send(operator, link)
+    link = link_of(secret)
+    sent = sends_to(operator) and send(operator, link)
     context: dict[str, Any] = {
         "title": _("Invitation"),
         "opts": Operator._meta,
@@ -59,23 +48,6 @@ def hand_over(request: HttpRequest, operator: Operator, secret: str) -> Template
     page = render_page(request, "memories/invitation_made.html", **context)
     page["Cache-Control"] = "no-store"
     return page
-
-
-def _send(operator: Operator, link: str) -> bool:
-    until = wording.exact(operator.invited_until) if operator.invited_until else ""
-    about = {"hub": settings.PUBLIC_URL, "name": operator.username, "link": link, "until": until}
-    text = _(
-        "You are invited to Memory Hub at %(hub)s.\n\n"
-        "Your username is %(name)s. Open this link and choose a password:\n\n%(link)s\n\n"
-        "The link works once, until %(until)s. If you did not expect it, do nothing."
-    )
-    try:
-        send_mail(_("Your invitation to Memory Hub"), text % about, None, [operator.email])
-    except OSError as error:
-        # Not the message: servers repeat the address in it.
-        logger.warning("An invitation could not be sent: %s", type(error).__name__)
-        return False
-    return True
 
 
 @never_cache

@@ -3,7 +3,6 @@
 from http import HTTPStatus
 from typing import Any, ClassVar
 
-from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django import forms
 from django.contrib import messages
@@ -36,9 +35,10 @@ from memories.admin.access.permissions import ACTIONS, held_by, rows_of
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import HubModelAdmin, RecordPage, VerbForm, actor_of, render_page, url_of
-from memories.curation.access.invitations import add_invited_operator
+from memories.curation.access.invitations import add_invited_operator, sends_to
 from memories.curation.access.operators import add_operator
 from memories.curation.access.powers import Powers, powers_of, powers_of_group
+from memories.curation.access.second_factors import has_second_factor
 from memories.exceptions import MemoryHubError
 from memories.models import Operator, Tenant
 from memories.models.access.roles import line_of, name_of
@@ -153,10 +153,10 @@ class OperatorPage(AddablePage):
             "operator": record,
             "roles": [(name_of(group.name), line_of(group.name)) for group in record.groups.order_by("name")],
             "tenants": record.tenants.order_by("slug"),
-            "has_factor": Authenticator.objects.filter(user=record).exists(),
+            "has_factor": has_second_factor(record),
             "linked": SocialAccount.objects.filter(user=record).exists(),
             "provider": provider_name(),
-            "sends_mail": invitations.sends_to(record),
+            "sends_mail": sends_to(record),
             "late": invitations.is_late(record, now=timezone.now()),
         }
 

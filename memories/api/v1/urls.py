@@ -44,8 +44,11 @@ from memories.api.v1.groups.views import (
     GroupView,
 )
 from memories.api.v1.management.views import (
+    InvitationView,
     KeyRotationView,
     ModelTestView,
+    OperatorsView,
+    OperatorView,
     SendingAgainView,
     TakeBackView,
     TenantAgentsView,
@@ -143,6 +146,9 @@ urlpatterns = [
     path("store/namespaces", NamespacesView.as_view()),
     path("store/batch", BatchView.as_view()),
     path("privacy/requests/<uuid:case_id>/export", PrivacyExportView.as_view()),
+    path("management/operators", OperatorsView.as_view()),
+    path("management/operators/detail", OperatorView.as_view()),
+    path("management/operators/invitation", InvitationView.as_view()),
     path("management/tenants", TenantsView.as_view()),
     path(_TENANT, TenantView.as_view()),
     path(f"{_TENANT}/take-back", TakeBackView.as_view()),

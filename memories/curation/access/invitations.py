@@ -5,12 +5,19 @@ the invitation, so a second one ends the first.
 """
 
 import hashlib
+import logging
 import secrets
 import uuid
 from datetime import datetime
 
+from django.conf import settings
+from django.core.mail import send_mail
 from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from memories import audit
 from memories.audit import Actor
@@ -19,6 +26,8 @@ from memories.curation.access.powers import check_covers, powers_of, powers_of_a
 from memories.exceptions import Conflict
 from memories.models import Operator
 from memories.models.access.operators import INVITATION_VALID
+
+logger = logging.getLogger(__name__)
 
 
 def invite(*, operator_id: uuid.UUID, actor: Actor, now: datetime) -> tuple[Operator, str]:
@@ -42,6 +51,47 @@ def add_invited_operator(*, draft: OperatorDraft, actor: Actor, now: datetime) -
     with transaction.atomic():
         operator = add_operator(draft=draft, password=None, actor=actor, now=now)
         return invite(operator_id=operator.pk, actor=actor, now=now)
+
+
+def invite_by_mail(*, operator_id: uuid.UUID, actor: Actor, now: datetime) -> Operator:
+    """Make a link and send it to the operator; nobody else sees it. Errors: as invite(); Conflict without mail."""
+    operator = Operator.objects.filter(pk=operator_id).first()
+    if operator and not sends_to(operator):
+        raise Conflict(_("The hub sends no mail, or the operator has no address. Make the link in the admin."))
+    operator, secret = invite(operator_id=operator_id, actor=actor, now=now)
+    if not send(operator, link_of(secret)):
+        raise Conflict(_("The mail could not be sent. Try again."))
+    return operator
+
+
+def sends_to(operator: Operator) -> bool:
+    """Whether the link goes to the operator by mail."""
+    return bool(settings.MEMORYHUB_SENDS_MAIL and operator.email)
+
+
+def link_of(secret: str) -> str:
+    """The secret follows the #, which browsers send to nobody."""
+    return f"{settings.PUBLIC_URL}{reverse('admin:invitation')}#{secret}"
+
+
+def send(operator: Operator, link: str) -> bool:
+    """Send the link; False if that failed."""
+    # Translators: Django's date format of a moment with its zone.
+    form = pgettext("date format", "j M Y, H:i:s T")
+    until = date_format(timezone.localtime(operator.invited_until), form) if operator.invited_until else ""
+    about = {"hub": settings.PUBLIC_URL, "name": operator.username, "link": link, "until": until}
+    text = _(
+        "You are invited to Memory Hub at %(hub)s.\n\n"
+        "Your username is %(name)s. Open this link and choose a password:\n\n%(link)s\n\n"
+        "The link works once, until %(until)s. If you did not expect it, do nothing."
+    )
+    try:
+        send_mail(_("Your invitation to Memory Hub"), text % about, None, [operator.email])
+    except OSError as error:
+        # Not the message: servers repeat the address in it.
+        logger.warning("An invitation could not be sent: %s", type(error).__name__)
+        return False
+    return True
 
 
 def revoke_invitation(*, operator_id: uuid.UUID, actor: Actor, now: datetime) -> Operator:

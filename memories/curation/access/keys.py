@@ -19,6 +19,7 @@ from memories.curation.people.external_ids import LONGEST_ID, check_id
 from memories.exceptions import Conflict, InvalidInput, PersonRestricted, PreconditionFailed
 from memories.invisible import strip_invisible
 from memories.models import APIKey, EndUser, ManagementKey, Scope, Tenant, WritesAs
+from memories.models.access.api_keys import OPERATORS
 from memories.models.hand_written import columns_of, first, read, selected
 from memories.text.secrets.redaction import redact_text
 
@@ -131,9 +132,17 @@ def create_api_key(
 
 
 def create_management_key(
-    *, name: str, tenant: Tenant | None, gives: list[str], actor: Actor, now: datetime, expires_at: datetime | None
+    *,
+    name: str,
+    tenant: Tenant | None,
+    gives: list[str],
+    actor: Actor,
+    now: datetime,
+    expires_at: datetime | None,
+    operators: bool = False,
 ) -> tuple[ManagementKey, str]:
     """Make a management key, of all tenants or of one; the second value is the plaintext `mhm_<prefix>_<secret>`.
+    `operators`: it may manage them.
 
     For a command on the server alone: no key of any kind makes one.
     """
@@ -144,7 +153,7 @@ def create_management_key(
             name=_clean_name(name),
             prefix=prefix,
             digest=_digest(plaintext),
-            gives=[scope for scope in Scope.values if scope in gives],
+            gives=[scope for scope in Scope.values if scope in gives] + [OPERATORS] * operators,
             created_at=now,
             expires_at=expires_at,
         )

@@ -1,13 +1,14 @@
 """Operators and groups. An operator gives others at most the permissions and tenants that they have themselves."""
 
 import uuid
-from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission
-from django.db import transaction
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
@@ -23,10 +24,13 @@ from memories.curation.access.powers import (
     powers_of_group,
 )
 from memories.curation.marks import mark
-from memories.exceptions import Conflict, NotFound, PreconditionFailed
+from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PreconditionFailed
 from memories.models import Operator, Tenant
+from memories.time_zones import is_zone
 
 CHANGE_OPERATOR, CHANGE_GROUP = "memories.change_operator", "auth.change_group"
+# Versions stay below: they are hashes, and nine digits fit an ETag.
+_VERSIONS = 999_999_999
 _COLUMNS = ("username", "first_name", "last_name", "email", "time_zone", "is_active", "is_superuser", "all_tenants")
 
 
@@ -49,8 +53,8 @@ class OperatorDraft:
 def draft_of(operator: Operator) -> OperatorDraft:
     """The record of the operator as it is now."""
     plain = {name: getattr(operator, name) for name in _COLUMNS}
-    groups = frozenset(operator.groups.values_list("pk", flat=True))
-    return OperatorDraft(**plain, groups=groups, tenants=frozenset(operator.tenants.values_list("pk", flat=True)))
+    groups = frozenset(group.pk for group in operator.groups.all())
+    return OperatorDraft(**plain, groups=groups, tenants=frozenset(tenant.pk for tenant in operator.tenants.all()))
 
 
 def state_of(draft: OperatorDraft) -> str:
@@ -101,6 +105,55 @@ def update_operator(
             operator.save(update_fields=["invitation", "invited_until"])
         _record(operator, "update", actor=actor, now=now, counts=dict.fromkeys(changed, 1))
     return operator
+
+
+def put_operator(
+    *,
+    username: str,
+    settings: Mapping[str, Any],
+    expected_version: int | None,
+    only_new: bool,
+    actor: Actor,
+    now: datetime,
+) -> tuple[Operator, bool]:
+    """Make the operator if there is none of this name, and give them this record; what it leaves out is the default.
+    The second value: whether they were made. A record that is theirs already leaves no trace.
+
+    `roles` are names of groups; `tenants` slugs, or None for all. Nobody becomes a superuser by it, or stops being one.
+
+    Errors: InvalidInput with the places; PreconditionFailed; those of update_operator().
+    """
+    try:
+        return _put(username, settings, expected_version, only_new=only_new, actor=actor, now=now)
+    except IntegrityError:
+        # Somebody made them at this moment; the second time they are there.
+        return _put(username, settings, expected_version, only_new=only_new, actor=actor, now=now)
+
+
+def deactivate_operator(*, operator_id: uuid.UUID, actor: Actor, now: datetime) -> Operator:
+    """Sign the operator out, for good unless somebody lets them in again. Errors: as update_operator()."""
+    with transaction.atomic():
+        operator = locked(operator_id)
+        if not operator.is_active:
+            return operator
+        draft = replace(draft_of(operator), is_active=False)
+        return update_operator(operator_id=operator_id, draft=draft, actor=actor, now=now)
+
+
+def version_of(operator: Operator) -> int:
+    """A number that changes with each change of the record; it tells nothing of their order."""
+    return 1 + int(state_of(draft_of(operator)), 16) % _VERSIONS
+
+
+def check_username(username: str) -> None:
+    """Errors: InvalidInput."""
+    field: Any = Operator._meta.get_field("username")
+    try:
+        field.clean(username, None)
+    except ValidationError:
+        raise InvalidInput.at(
+            "username", _("A username has 1 to 150 letters, digits and the characters @ . + - _.")
+        ) from None
 
 
 def set_password(*, operator_id: uuid.UUID, password: str, actor: Actor, now: datetime) -> Operator:
@@ -174,6 +227,64 @@ def save_group(
             actor=actor, verb=verb, target=group, object_id=uuid.UUID(int=group.pk), tenant=None, now=now, counts=counts
         )
     return group
+
+
+def _put(
+    username: str,
+    settings: Mapping[str, Any],
+    expected_version: int | None,
+    *,
+    only_new: bool,
+    actor: Actor,
+    now: datetime,
+) -> tuple[Operator, bool]:
+    check_username(username)
+    with transaction.atomic():
+        _lock_all()
+        operator = Operator.objects.filter(username=username).first()
+        if only_new and operator:
+            raise PreconditionFailed(_("An operator with this name already exists."))
+        if expected_version is not None and (operator is None or expected_version != version_of(operator)):
+            raise PreconditionFailed
+        before = draft_of(operator) if operator else OperatorDraft(username)
+        draft = replace(_draft_from(settings, username), is_superuser=before.is_superuser)
+        if operator is None:
+            return add_operator(draft=draft, password=None, actor=actor, now=now), True
+        if draft != before:
+            operator = update_operator(operator_id=operator.pk, draft=draft, actor=actor, now=now)
+        return operator, False
+
+
+def _draft_from(settings: Mapping[str, Any], username: str) -> OperatorDraft:
+    """Errors: InvalidInput with all places."""
+    given = {name: value for name, value in settings.items() if name not in ("roles", "tenants")}
+    roles, tenants = settings.get("roles") or [], settings.get("tenants")
+    groups = dict(Group.objects.filter(name__in=roles).values_list("name", "pk"))
+    known = dict(Tenant.objects.filter(slug__in=tenants or []).values_list("slug", "pk"))
+    faults = [
+        Fault(f"roles/{at}", "not_found", _("There is no such role."))
+        for at, one in enumerate(roles)
+        if one not in groups
+    ]
+    faults += [
+        Fault(f"tenants/{at}", "not_found", _("There is no such tenant."))
+        for at, one in enumerate(tenants or [])
+        if one not in known
+    ]
+    draft = OperatorDraft(
+        username,
+        **given,
+        all_tenants=tenants is None,
+        groups=frozenset(groups.values()),
+        tenants=frozenset(known.values()),
+    )
+    if not is_zone(draft.time_zone):
+        faults.append(
+            Fault("time_zone", "invalid", _("This is not a time zone. Use a name such as Asia/Shanghai or UTC."))
+        )
+    if faults:
+        raise InvalidInput(faults=faults)
+    return draft
 
 
 def _lock_all() -> None:

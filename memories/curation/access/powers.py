@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.exceptions import Conflict
-from memories.models import Operator
+from memories.models import ActorKind, Operator
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,12 @@ def labels(permissions: QuerySet[Permission]) -> frozenset[str]:
 
 
 def powers_of_actor(actor: Actor, *, needs: str) -> Powers:
-    """The actor's powers; a command can do everything. Errors: PermissionDenied without the permission `needs`."""
+    """The actor's powers: a command can do everything, a management key for operators all but make a superuser.
+
+    Errors: PermissionDenied without the permission `needs`.
+    """
+    if actor.kind == ActorKind.KEY:
+        return Powers(labels(Permission.objects.all()), None)
     if not actor.is_operator:
         return EVERYTHING
     operator = Operator.objects.filter(pk=actor.id, is_active=True).first()

@@ -25,6 +25,7 @@ class Command(BaseCommand):
             default=",".join(ordinary_scopes()),
             help=f"Scopes that it may give to keys (%(default)s); comma-separated: {', '.join(Scope.values)}",
         )
+        parser.add_argument("--operators", action="store_true", help="It may manage operators, too, but no superuser.")
         parser.add_argument(
             "--expires-days",
             type=days,
@@ -37,10 +38,13 @@ class Command(BaseCommand):
         tenant = Tenant.objects.filter(slug=options["tenant"]).first() if options["tenant"] else None
         if options["tenant"] and tenant is None:
             raise CommandError(f"There is no tenant with the slug {options['tenant']!r}.")
+        if tenant and options["operators"]:
+            raise CommandError("Operators are of all tenants: leave --tenant out.")
         _, plaintext = create_management_key(
             name=key_name(options["name"]),
             tenant=tenant,
             gives=gives,
+            operators=options["operators"],
             actor=Actor(kind=ActorKind.COMMAND),
             now=now,
             expires_at=now + timedelta(days=given) if (given := options["expires_days"]) else None,

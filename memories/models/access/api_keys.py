@@ -101,6 +101,10 @@ def ordinary_scopes() -> list[str]:
     return [Scope.INGEST, Scope.READ, Scope.WRITE]
 
 
+# In what a management key gives, beside scopes: it may manage operators.
+OPERATORS = "operators"
+
+
 class ManagementKey(models.Model):
     """A key of its own kind: it manages tenants, their keys, settings and webhooks, and reads no memory.
 

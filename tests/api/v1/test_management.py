@@ -50,6 +50,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "sendWebhookAgain": {},
     "putTenantModel": {"model": "small"},
     "changeTenantAgent": {"recall": False},
+    "putOperator": {"tenants": None},
 }
 
 
@@ -65,7 +66,7 @@ def acme() -> Tenant:
 
 @pytest.fixture
 def manager() -> HubClient:
-    return HubClient(factories.management_key()[1])
+    return HubClient(factories.management_key(operators=True)[1])
 
 
 def call(client: HubClient, operation: str, **path: str) -> Any:
@@ -73,7 +74,8 @@ def call(client: HubClient, operation: str, **path: str) -> Any:
     method, template = management_operations()[operation]
     ids = {name: str(uuid.uuid4()) for name in ("key_id", "webhook_id", "agent_id")}
     named = {"slug": "acme", **ids, **path}
-    return client.call(method, template.removeprefix(BASE).format(**named), BODIES.get(operation))
+    query = "username=lin" if "/operators/" in template else ""
+    return client.call(method, template.removeprefix(BASE).format(**named), BODIES.get(operation), query=query)
 
 
 def faults(answer: Any) -> dict[str, str]:

@@ -1,5 +1,5 @@
-"""Every operation for management keys: tenants, with their settings, models, agents, keys and webhooks. No memories are
-in it."""
+"""Every operation for management keys: tenants, with their settings, models, agents, keys and webhooks, and operators.
+No memories are in it."""
 # mypy: disable-error-code="empty-body"
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from memoryhub_client.models import (
     ManagedKey,
     MemoryOf,
     ModelTest,
+    Operator,
     SentAgain,
     Tenant,
     Webhook,
@@ -28,6 +29,7 @@ from memoryhub_client.models import (
 
 TENANT = "/management/tenants/{slug}"
 KEY = TENANT + "/keys/{key_id}"
+OPERATOR = "/management/operators/detail"
 WEBHOOK = TENANT + "/webhooks/{webhook_id}"
 
 
@@ -106,6 +108,50 @@ class ManagementOperations:
     @operation("POST", TENANT + "/take-back")
     def take_back_tenant(self, slug: str) -> Tenant:
         """Undo the off-boarding."""
+        ...
+
+    # Operators
+
+    @listing("/management/operators")
+    def list_operators(self, *, page_size: int | None = None, cursor: str | None = None) -> Operator:
+        """The operators of the hub, newest first, also those who are no longer active."""
+        ...
+
+    @operation("GET", OPERATOR)
+    def get_operator(self, *, username: str) -> Operator: ...
+
+    @operation("PUT", OPERATOR, query=("username",), nulls=("tenants",))
+    def put_operator(
+        self,
+        *,
+        username: str,
+        tenants: Sequence[str] | None,
+        roles: Sequence[str] | None = None,
+        email: str | None = None,
+        first_name: str | None = None,
+        last_name: str | None = None,
+        time_zone: str | None = None,
+        is_active: bool | None = None,
+        if_match: int | None = None,
+        if_none_match: str | None = None,
+    ) -> Operator:
+        """Make the operator, or give them this record; what is left out is the default. `tenants` None: every tenant.
+        A new one has no password: invite them."""
+        ...
+
+    @operation("DELETE", OPERATOR, query=("username",))
+    def deactivate_operator(self, *, username: str) -> None:
+        """Sign the operator out and let them in no more."""
+        ...
+
+    @operation("POST", "/management/operators/invitation", query=("username",))
+    def invite_operator(self, *, username: str) -> None:
+        """Send the operator a link by mail, with which they choose a password."""
+        ...
+
+    @operation("DELETE", "/management/operators/invitation", query=("username",))
+    def revoke_invitation(self, *, username: str) -> None:
+        """End the link of an open invitation."""
         ...
 
     # Models and agents

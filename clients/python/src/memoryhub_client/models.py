@@ -1235,6 +1235,28 @@ class ModelTest:
 
 
 @dataclass(frozen=True)
+class Operator:
+    """A member of staff who signs in to the admin. `tenants` None: every tenant."""
+
+    id: str
+    username: str
+    first_name: str
+    last_name: str
+    email: str
+    time_zone: str
+    is_active: bool
+    is_superuser: bool
+    roles: list[str]
+    tenants: list[str] | None
+    has_password: bool
+    has_second_factor: bool
+    invited_until: datetime | None
+    version: int
+    created_at: datetime
+    last_signed_in_at: datetime | None
+
+
+@dataclass(frozen=True)
 class Webhook:
     """An address that is told of events of a tenant."""
 

@@ -27,6 +27,8 @@ from memories.api.v1.fields import (
     Words,
 )
 from memories.curation.access.keys import LONGEST_NAME
+from memories.curation.access.operators import version_of as version_of_operator
+from memories.curation.access.second_factors import has_second_factor
 from memories.curation.tenants import webhooks
 from memories.curation.tenants.language_models import (
     LONGEST_KEY,
@@ -43,6 +45,7 @@ from memories.models import (
     ContextLog,
     LanguageModel,
     MemoryOf,
+    Operator,
     Scope,
     Tenant,
     WebhookDelivery,
@@ -57,6 +60,18 @@ LONGEST_TEXT = 4000
 LONGEST_OVERLAP = 30 * 86_400
 DAY = 86_400
 EVENTS = sorted(webhooks.SUBSCRIBED)
+
+
+class Email(serializers.EmailField):
+    """An address, exactly as it is written."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=254, allow_blank=True, trim_whitespace=False, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
 
 
 class TenantsQuery(PageQuery):
@@ -197,6 +212,66 @@ class LanguageModelSerializer(serializers.Serializer[LanguageModel]):
 class ModelTestSerializer(serializers.Serializer[ModelTest]):
     model = serializers.CharField(help_text="The model that answered.")
     milliseconds = serializers.IntegerField(help_text="So long it took.")
+
+
+class OperatorQuery(Strict):
+    username = ExactText(max_length=150, help_text="What the operator signs in with.")
+
+
+class OperatorSettingsSerializer(Strict):
+    """The record of an operator; what is left out is the default. Passwords and second factors are their own."""
+
+    tenants = Words(
+        child=ExactText(max_length=63), max_length=1_000, allow_null=True, help_text="Slugs; null: every tenant."
+    )
+    roles = Words(
+        child=ExactText(max_length=150), default=list, help_text="Names of roles; without one they can do nothing."
+    )
+    email = Email(default="", help_text="Where invitations and reminders go.")
+    first_name = CleanText(max_length=150, allow_blank=True, default="")
+    last_name = CleanText(max_length=150, allow_blank=True, default="")
+    time_zone = ExactText(max_length=64, default="UTC", help_text="An IANA name.")
+    is_active = Flag(default=True, help_text="false: signed out, and not let in again.")
+
+
+class OperatorSerializer(serializers.Serializer[Operator]):
+    id = serializers.UUIDField()
+    username = serializers.CharField()
+    first_name = serializers.CharField()
+    last_name = serializers.CharField()
+    email = serializers.CharField()
+    time_zone = serializers.CharField()
+    is_active = serializers.BooleanField()
+    is_superuser = serializers.BooleanField(help_text="Can do everything; no key makes or changes a superuser.")
+    roles = serializers.SerializerMethodField()
+    tenants = serializers.SerializerMethodField(help_text="Slugs; null: every tenant.")
+    has_password = serializers.SerializerMethodField(help_text="false: was never set.")
+    has_second_factor = serializers.SerializerMethodField()
+    invited_until = serializers.SerializerMethodField(help_text="So long the link of an open invitation works.")
+    version = serializers.SerializerMethodField(help_text="Another one after each change; as in the ETag.")
+    created_at = serializers.DateTimeField(source="date_joined")
+    last_signed_in_at = serializers.DateTimeField(source="last_login", allow_null=True)
+
+    def get_roles(self, operator: Operator) -> list[str]:
+        return sorted(group.name for group in operator.groups.all())
+
+    @extend_schema_field({"type": "array", "items": {"type": "string"}, "nullable": True})
+    def get_tenants(self, operator: Operator) -> list[str] | None:
+        return None if operator.all_tenants else sorted(tenant.slug for tenant in operator.tenants.all())
+
+    def get_has_password(self, operator: Operator) -> bool:
+        return operator.has_usable_password()
+
+    def get_has_second_factor(self, operator: Operator) -> bool:
+        return has_second_factor(operator)
+
+    @extend_schema_field({"type": "string", "format": "date-time", "nullable": True})
+    def get_invited_until(self, operator: Operator) -> Any:
+        shown = serializers.DateTimeField(allow_null=True)
+        return shown.to_representation(operator.invited_until) if operator.invited_until else None
+
+    def get_version(self, operator: Operator) -> int:
+        return version_of_operator(operator)
 
 
 class NewKeySerializer(Strict):

@@ -1,4 +1,4 @@
-"""/management: tenants with their settings, language models, agents, keys and webhooks.
+"""/management: tenants with their settings, language models, agents, keys and webhooks, and the hub's operators.
 
 The address names the tenant; a management key for one tenant finds no other. Nothing here shows a memory or a person.
 """
@@ -29,6 +29,9 @@ from memories.api.v1.management.serializers import (
     ModelSettingsSerializer,
     ModelTestSerializer,
     NewKeySerializer,
+    OperatorQuery,
+    OperatorSerializer,
+    OperatorSettingsSerializer,
     RotationSerializer,
     SendAgainSerializer,
     SentAgainSerializer,
@@ -40,14 +43,26 @@ from memories.api.v1.management.serializers import (
     WebhookSerializer,
     WebhookSettingsSerializer,
 )
+from memories.curation.access.invitations import invite_by_mail, revoke_invitation
 from memories.curation.access.keys import DEFAULT_DAYS, Binding, create_api_key, revoke_api_key, rotate_api_key
+from memories.curation.access.operators import check_username, deactivate_operator, put_operator
 from memories.curation.tenants import webhooks
 from memories.curation.tenants.agents import change_agent
 from memories.curation.tenants.language_models import ModelSettings, save_language_model, try_language_model
 from memories.curation.tenants.off_boarding import off_board_tenant, take_back_tenant
 from memories.curation.tenants.settings import change_tenant, check_not_off_boarded, put_tenant, version_of
 from memories.exceptions import Conflict, InvalidInput, KeyBound, NotFound
-from memories.models import ActorKind, Agent, APIKey, LanguageModel, Tenant, WebhookDelivery, WebhookEndpoint
+from memories.models import (
+    ActorKind,
+    Agent,
+    APIKey,
+    LanguageModel,
+    Operator,
+    Tenant,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from memories.models.access.api_keys import OPERATORS
 
 
 @contextmanager
@@ -278,6 +293,122 @@ def _slug(text: str) -> str:
     return text
 
 
+class _OperatorsEndpoint(ManagementEndpoint):
+    """Operators are of the whole hub, and a key that makes them can open what they can: it is made for that."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if self.caller.key.tenant_id or OPERATORS not in self.caller.key.gives:
+            raise KeyBound("This management key manages no operators. Make one with --operators.")
+
+    @property
+    def username(self) -> str:
+        return str(self.query(OperatorQuery)["username"])
+
+    @property
+    def operator(self) -> Operator:
+        """Errors: NotFound."""
+        found = Operator.objects.filter(username=self.username).first()
+        if found is None:
+            raise NotFound
+        return found
+
+    def answered(self, operator: Operator, *, status: int = 200) -> Response:
+        shown = OperatorSerializer(operator).data
+        return Response(shown, status=status, headers={"ETag": f'"{shown["version"]}"'})
+
+
+class OperatorsView(_OperatorsEndpoint):
+    @management(
+        "listOperators",
+        "List the operators, newest first",
+        description="The staff who sign in to the admin, also those who are no longer active.",
+        parameters=[PageQuery],
+        answers={200: page_of(OperatorSerializer)},
+    )
+    def get(self, request: Request) -> Response:
+        rows = Operator.objects.prefetch_related("groups", "tenants", "authenticator_set")
+        return self.listed(rows, OperatorSerializer, given=self.query(PageQuery), ordering=("-date_joined", "-id"))
+
+
+class OperatorView(_OperatorsEndpoint):
+    @management(
+        "getOperator",
+        "Get an operator",
+        parameters=[OperatorQuery, etag(200)],
+        answers={200: OperatorSerializer},
+        problems=(404,),
+    )
+    def get(self, request: Request) -> Response:
+        return self.answered(self.operator)
+
+    @management(
+        "putOperator",
+        "Make an operator, or give one this record",
+        description=(
+            "What the body leaves out is the default. A new one has no password: invite them. With `If-None-Match: *` "
+            "one who exists is refused with 412. Superusers are changed in the admin alone."
+        ),
+        request=OperatorSettingsSerializer,
+        parameters=[OperatorQuery, if_match(), if_none_match(), etag(200, 201)],
+        answers={200: OperatorSerializer, 201: OperatorSerializer},
+        problems=(409, 412),
+    )
+    def put(self, request: Request) -> Response:
+        username, given = self.username, self.body(OperatorSettingsSerializer)
+        check_username(username)
+        with _pointing_into_body():
+            operator, was_made = put_operator(
+                username=username,
+                settings=given,
+                expected_version=self.expected_version(),
+                only_new=(request.headers.get("If-None-Match") or "").strip() == "*",
+                actor=self.actor,
+                now=self.now,
+            )
+        return self.answered(operator, status=201 if was_made else 200)
+
+    @management(
+        "deactivateOperator",
+        "Deactivate an operator",
+        description=(
+            "They are signed out and not let in again, until their record says so. Operators are never deleted: the "
+            "audit trail names them."
+        ),
+        parameters=[OperatorQuery],
+        answers={204: None},
+        problems=(404, 409),
+    )
+    def delete(self, request: Request) -> Response:
+        deactivate_operator(operator_id=self.operator.pk, actor=self.actor, now=self.now)
+        return Response(status=204)
+
+
+class InvitationView(_OperatorsEndpoint):
+    @management(
+        "inviteOperator",
+        "Send an operator a link to choose a password",
+        description="By mail alone: no answer has the link. It works once, for three days; a former one works no more.",
+        parameters=[OperatorQuery],
+        answers={204: None},
+        problems=(404, 409),
+    )
+    def post(self, request: Request) -> Response:
+        invite_by_mail(operator_id=self.operator.pk, actor=self.actor, now=self.now)
+        return Response(status=204)
+
+    @management(
+        "revokeInvitation",
+        "Revoke the open invitation of an operator",
+        parameters=[OperatorQuery],
+        answers={204: None},
+        problems=(404, 409),
+    )
+    def delete(self, request: Request) -> Response:
+        revoke_invitation(operator_id=self.operator.pk, actor=self.actor, now=self.now)
+        return Response(status=204)
+
+
 class _KeysEndpoint(ManagementEndpoint):
     def keys(self) -> QuerySet[APIKey]:
         """Those of the tenant, but for those that somebody revoked: they are gone."""
@@ -295,7 +426,8 @@ class _KeysEndpoint(ManagementEndpoint):
         """Errors: KeyBound, if the management key may not give one of these scopes."""
         gives = self.caller.key.gives
         if not set(scopes) <= set(gives):
-            raise KeyBound(f"This management key may give these scopes: {', '.join(gives)}.")
+            scopes = [scope for scope in gives if scope != OPERATORS]
+            raise KeyBound(f"This management key may give these scopes: {', '.join(scopes)}.")
 
     def made(self, key: APIKey, secret: str) -> Response:
         return Response(MadeKeySerializer(key, context={"secret": secret}).data, status=201)
