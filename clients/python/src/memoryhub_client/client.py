@@ -13,7 +13,6 @@ from typing_extensions import Self
 
 from memoryhub_client._calls import PreparedRequest
 from memoryhub_client._http import httpx
-from memoryhub_client._plain import PlainTransport, is_plain
 from memoryhub_client._retrying import Came, Retries, RetryDelay, steps
 from memoryhub_client.management import ManagementOperations
 from memoryhub_client.models import Page
@@ -41,10 +40,7 @@ class Hub:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._retries = retries
-        options = _options(key, base_url, timeout)
-        if transport is None and is_plain(options["base_url"]):
-            transport = PlainTransport(options["base_url"])
-        self._http = httpx.Client(transport=transport, **options)
+        self._http = httpx.Client(transport=transport, **_options(key, base_url, timeout))
 
     def __enter__(self) -> Self:
         return self
