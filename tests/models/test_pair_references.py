@@ -1,6 +1,6 @@
 """Rows of tenants refer to each other by (tenant, id): the database refuses what points into another tenant."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -129,13 +129,18 @@ def test_every_unique_key_of_a_tenants_table_names_the_tenant() -> None:
     assert unnamed == UNNAMED.keys(), "A new key names the tenant, or says in UNNAMED why not."
 
 
+def columns_of(model: type[models.Model], fields: Iterable[str]) -> list[str]:
+    columns = {field.name: str(field.column) for field in model._meta.concrete_fields}
+    return [columns[name] for name in fields]
+
+
 def test_unique_keys_are_those_of_the_models() -> None:
     """Some of them were replaced by SQL of ours."""
     with connection.cursor() as cursor:
         cursor.execute(_UNIQUE)
         found = {name: (table, columns) for table, name, columns in cursor.fetchall()}
     models_keys = {
-        one.name: (model._meta.db_table, [model._meta.get_field(field).column for field in one.fields])
+        one.name: (model._meta.db_table, columns_of(model, one.fields))
         for model in apps.get_app_config("memories").get_models()
         for one in model._meta.constraints
         if isinstance(one, models.UniqueConstraint) and one.fields
