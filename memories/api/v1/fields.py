@@ -8,13 +8,14 @@ import re
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 from django.utils.dateparse import parse_datetime
 from drf_spectacular.utils import extend_schema_field, inline_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
+from rest_framework.fields import SkipField
 
 from memories.api.pagination import MAX_PAGE_SIZE, PAGE_SIZE
 from memories.curation.statements.voices import StatedBy
@@ -35,18 +36,39 @@ class Strict(serializers.Serializer[Any]):
     agent_of_key: ClassVar[bool] = True
 
     def to_internal_value(self, data: Any) -> Any:
-        known = self.fields.keys() | self.tolerated
-        unknown = [name for name in data if name not in known] if isinstance(data, Mapping) else []
-        faults = {name: [ErrorDetail("There is no such field.", code="unknown_field")] for name in unknown}
-        try:
-            value = super().to_internal_value(data)
-        except ValidationError as error:
-            if isinstance(error.detail, dict):
-                error.detail.update(faults)
-            raise
+        """As REST framework reads, without asking a field that may be left out and is."""
+        if not isinstance(data, Mapping):
+            return super().to_internal_value(data)
+        given: dict[str, Any] = {}
+        faults: dict[str, Any] = {}
+        for field, validate, may_be_absent in self._inputs:
+            name: str = field.field_name
+            if may_be_absent and name not in data:
+                continue
+            try:
+                value = field.run_validation(data.get(name, serializers.empty))
+                given[field.source] = validate(value) if validate else value
+            except ValidationError as error:
+                faults[name] = error.detail
+            except SkipField:
+                pass
+        faults |= {
+            name: [ErrorDetail("There is no such field.", code="unknown_field")]
+            for name in data
+            if name not in self.fields and name not in self.tolerated
+        }
         if faults:
             raise ValidationError(faults)
-        return value
+        return given
+
+    @cached_property
+    def _inputs(self) -> list[tuple[Any, Any, bool]]:
+        """Each field that is read, the method that validates it further, and whether its absence says nothing."""
+        return [
+            (field, getattr(self, f"validate_{name}", None), not field.required and field.default is serializers.empty)
+            for name, field in self.fields.items()
+            if not field.read_only
+        ]
 
 
 class ChangesSerializer(Strict):
