@@ -29,6 +29,10 @@ _PUBLISH = """
 """
 
 
+# What an event with content says of a fact. When one of these changes, consumers have an old copy.
+SAID_OF_FACT = ("agent_id", "category", "key", "value", "content")
+
+
 @dataclass(frozen=True)
 class Happened:
     """An event: ids, codes and times alone. `person`: whose memory it is about, and with whom it goes.
@@ -70,11 +74,14 @@ def is_wanted(tenant: Tenant, event: Event) -> bool:
 
 
 def facts_changed(changed: Sequence[tuple[Fact, Mapping[str, Any]]], *, now: datetime) -> None:
-    """Publish facts that came into use, were replaced or went out of use. Each with its snapshot before the change."""
+    """Publish facts that came into use, say something else, were replaced or went out of use. Each with its snapshot
+    before the change."""
     happened: dict[uuid.UUID, list[Happened]] = {}
     tenants: dict[uuid.UUID, Tenant | None] = {}
     for fact, before in changed:
         event = _event_of(before.get("status"), fact.status)
+        if event is None and fact.status == Status.ACTIVE and _says_something_else(fact, before):
+            event = Event.FACT_UPDATED
         if event is None:
             continue
         data: dict[str, Any] = {"fact_id": fact.pk, "person_id": fact.end_user_id}
@@ -98,6 +105,10 @@ def _event_of(was: str | None, status: str) -> Event | None:
     if status == Status.ACTIVE:
         return Event.FACT_CREATED
     return Event.FACT_SUPERSEDED if status == Status.SUPERSEDED else Event.FACT_FORGOTTEN
+
+
+def _says_something_else(fact: Fact, before: Mapping[str, Any]) -> bool:
+    return any(before.get(name, getattr(fact, name)) != getattr(fact, name) for name in SAID_OF_FACT)
 
 
 def _tenant_read(fact: Fact) -> Tenant | None:

@@ -23,6 +23,7 @@ class Event(models.TextChoices):
     """What an endpoint can be told."""
 
     FACT_CREATED = "fact.created", _("A fact is in use")
+    FACT_UPDATED = "fact.updated", _("A fact in use says something else")
     FACT_SUPERSEDED = "fact.superseded", _("A fact is replaced by another")
     FACT_FORGOTTEN = "fact.forgotten", _("A fact is not used any more")
     EPISODE_CREATED = "episode.created", _("An episode is made")

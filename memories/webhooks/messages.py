@@ -24,6 +24,7 @@ from memories.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from memories.outbox import SAID_OF_FACT
 
 SECRET_BYTES = 32
 _PREFIX = "whsec_"
@@ -79,11 +80,10 @@ def _content(delivery: WebhookDelivery, person_id: uuid.UUID) -> dict[str, Any]:
         return {}
     known: dict[str, Any] = {"user_id": person.external_id}
     own = {"tenant": delivery.tenant_id, "end_user": person}
-    if delivery.event in (Event.FACT_CREATED, Event.FACT_SUPERSEDED):
-        wanted = Status.ACTIVE if delivery.event == Event.FACT_CREATED else Status.SUPERSEDED
+    if delivery.event in (Event.FACT_CREATED, Event.FACT_UPDATED, Event.FACT_SUPERSEDED):
+        wanted = Status.SUPERSEDED if delivery.event == Event.FACT_SUPERSEDED else Status.ACTIVE
         if fact := Fact.objects.filter(pk=delivery.data["fact_id"], status=wanted, **own).first():
-            names = ("agent_id", "category", "key", "value", "content")
-            known |= {name: getattr(fact, name) for name in names}
+            known |= {name: getattr(fact, name) for name in SAID_OF_FACT}
     elif delivery.event == Event.EPISODE_CREATED:
         found = Episode.objects.filter(pk=delivery.data["episode_id"], status=EpisodeStatus.ACTIVE, **own)
         if episode := found.first():

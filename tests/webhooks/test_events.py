@@ -89,6 +89,12 @@ def test_facts_that_come_into_use_are_replaced_or_go(person: EndUser) -> None:
     assert told("fact_id") == [("fact.created", str(newer.pk))]
     edit_fact(fact_id=newer.pk, tenant=None, changes={"importance": 0.9}, actor=COMMAND, now=NOW)
     assert told() == []
+    edit_fact(fact_id=newer.pk, tenant=None, changes={"content": "Likes espresso"}, actor=COMMAND, now=NOW)
+    assert told("fact_id", "person_id") == [("fact.updated", str(newer.pk), str(person.pk))]
+    # What is not in use is told of to nobody.
+    archived = factories.fact(person, "Liked cocoa", status="pending")
+    edit_fact(fact_id=archived.pk, tenant=None, changes={"content": "Liked milk"}, actor=COMMAND, now=NOW)
+    assert told() == []
     delete_fact(fact_id=newer.pk, tenant=None, actor=COMMAND, now=NOW)
     assert told("fact_id") == [("fact.forgotten", str(newer.pk))]
 

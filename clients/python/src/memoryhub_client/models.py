@@ -84,6 +84,7 @@ ContextLog = Literal["off", "ids", "texts"]
 DeliveryState = Literal["waiting", "delivered", "failed"]
 EventName = Literal[
     "fact.created",
+    "fact.updated",
     "fact.superseded",
     "fact.forgotten",
     "episode.created",
