@@ -19,12 +19,14 @@ SAYINGS = (
 
 def people(tenant: Tenant, count: int) -> list[str]:
     """The user ids of `count` people, each with 50 facts; a second call finds those of the first."""
-    known = list(EndUser.objects.of(tenant).filter(external_id__startswith="fan").values_list("external_id", flat=True))
-    if not known:
-        known = _made(tenant, count)
+    people = list(
+        EndUser.objects.of(tenant).filter(external_id__startswith="fan").values_list("external_id", flat=True)
+    )
+    if not people:
+        people = _made(tenant, count)
     # The clients are forked: they must not share a connection.
     connections.close_all()
-    return known
+    return people
 
 
 def _made(tenant: Tenant, count: int) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.extraction.matching import Label
-from memories.llm.prompts.memory_update import KnownFact
+from memories.llm.prompts.memory_update import NumberedFact
 
 FOLDER = Path(__file__).parent
 FILES = {"en": FOLDER / "english.jsonl", "zh": FOLDER / "chinese.jsonl"}
@@ -49,7 +49,7 @@ class Dialogue:
     language: str
     kind: str
     turns: list[tuple[str, str]]
-    known: list[KnownFact]
+    existing: list[NumberedFact]
     outdated: frozenset[int]
     expect: list[Label]
     may: list[Label]
@@ -71,13 +71,13 @@ def chosen(languages: Iterable[str], kinds: Iterable[str], most: int | None) -> 
 
 def _dialogue(told: dict[str, Any]) -> Dialogue:
     labels = {name: [Label.of(label) for label in told.get(name, [])] for name in ("expect", "may", "forbid")}
-    known = [KnownFact(number=n, binding=False, **fact) for n, fact in enumerate(told.get("known", []), start=1)]
+    existing = [NumberedFact(number=n, binding=False, **fact) for n, fact in enumerate(told.get("known", []), start=1)]
     return Dialogue(
         id=told["id"],
         language=told["language"],
         kind=told["kind"],
         turns=[(role, words) for role, words in told["turns"]],
-        known=known,
+        existing=existing,
         outdated=frozenset(told.get("outdated", [])),
         secrets=told.get("secrets", []),
         **labels,

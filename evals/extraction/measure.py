@@ -67,7 +67,7 @@ def evidence_of(dialogue: Dialogue) -> BatchEvidence:
         fed={turn.number: turn for turn in fed(turns)},
         tool_numbers=tools,
         tools=tuple(turn.content for turn in turns if turn.role == Role.TOOL),
-        known=tuple(fact.content for fact in dialogue.known),
+        existing=tuple(fact.content for fact in dialogue.existing),
         embed=similarity.vectors,
     )
 
@@ -78,7 +78,7 @@ def messages_of(dialogue: Dialogue, evidence: BatchEvidence, *, with_triples: bo
     said = [turn.text for turn in turns[-_TURNS_WITH_SIGNALS:] if turn.is_user]
     return memory_update.build(
         turns=[TurnInput(turn.number, turn.turn.role, turn.text, turn.at) for turn in turns],
-        known_facts=dialogue.known,
+        existing_facts=dialogue.existing,
         sections={},
         today=TODAY,
         time_zone=ZONES[dialogue.language],
@@ -132,7 +132,7 @@ def _found(candidate: Accepted) -> Found:
 
 def _wrongly_removed(dialogue: Dialogue, answer: MemoryUpdate, evidence: BatchEvidence) -> int:
     """Facts that the person's own turns would close though they hold."""
-    shown = tuple(ShownFact(uuid.UUID(int=number), b"") for number in range(1, len(dialogue.known) + 1))
+    shown = tuple(ShownFact(uuid.UUID(int=number), b"") for number in range(1, len(dialogue.existing) + 1))
     tools = dict.fromkeys(evidence.tool_numbers, uuid.UUID(int=0))
     turns = tuple(evidence.fed.values())
     batch = TurnBatch(first_number=1, last_number=len(dialogue.turns), turns=turns, tool_turns=tools, shown_facts=shown)

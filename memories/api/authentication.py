@@ -80,7 +80,7 @@ class KeyAuthentication(BaseAuthentication):
         plaintext = _plaintext_of(request)
         if plaintext is None:
             return None
-        key = known_key(plaintext)
+        key = find_key(plaintext)
         if key is None:
             if is_management_key(plaintext):
                 raise PermissionDenied(IS_MANAGEMENT_KEY, code="management_key")
@@ -94,7 +94,7 @@ class KeyAuthentication(BaseAuthentication):
         return 'Bearer realm="memory-hub"'
 
 
-def known_key(plaintext: str) -> APIKey | None:
+def find_key(plaintext: str) -> APIKey | None:
     """The usable key with this plaintext, or None. Statements of this request see its tenant from now on."""
     if not plaintext:
         return None
@@ -118,7 +118,7 @@ class ManagementAuthentication(BaseAuthentication):
         with tenancy.everything():
             key = authenticate_management_key(plaintext=plaintext, now=timezone.now())
         if key is None:
-            if known_key(plaintext):
+            if find_key(plaintext):
                 raise PermissionDenied(NO_MANAGEMENT_KEY, code="no_management_key")
             raise AuthenticationFailed(_UNKNOWN)
         # ManagementEndpoint narrows it to the tenant of the address.

@@ -10,11 +10,11 @@ from django.db.models.functions import Now
 from memories.models import Agent, Tenant
 
 # More than a process meets; where there are more, they are written again.
-_MOST_KNOWN = 50_000
+_MOST_CACHED = 50_000
 # After so long an agent is written again: an erasure may have removed it.
-_KNOWN_SECONDS = 300.0
+_CACHE_SECONDS = 300.0
 # Tenant and agent → until when it need not be written.
-_known: dict[tuple[uuid.UUID, str], float] = {}
+_cached: dict[tuple[uuid.UUID, str], float] = {}
 
 
 def note_agents(tenant: Tenant, agent_ids: Iterable[str]) -> None:
@@ -24,7 +24,7 @@ def note_agents(tenant: Tenant, agent_ids: Iterable[str]) -> None:
     same order, so that two with the same new agents cannot deadlock.
     """
     now = time.monotonic()
-    new = sorted({agent_id for agent_id in agent_ids if agent_id and _known.get((tenant.pk, agent_id), 0.0) <= now})
+    new = sorted({agent_id for agent_id in agent_ids if agent_id and _cached.get((tenant.pk, agent_id), 0.0) <= now})
     if not new:
         return
     rows = [Agent(tenant=tenant, agent_id=agent_id, created_at=Now()) for agent_id in new]
@@ -34,7 +34,7 @@ def note_agents(tenant: Tenant, agent_ids: Iterable[str]) -> None:
 
 
 def _know(tenant: uuid.UUID, agent_ids: Iterable[str]) -> None:
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
-    until = time.monotonic() + _KNOWN_SECONDS
-    _known.update({(tenant, agent_id): until for agent_id in agent_ids})
+    if len(_cached) >= _MOST_CACHED:
+        _cached.clear()
+    until = time.monotonic() + _CACHE_SECONDS
+    _cached.update({(tenant, agent_id): until for agent_id in agent_ids})

@@ -150,8 +150,8 @@ def _write(batch: Sequence[NotedContext]) -> tuple[int, list[NotedContext]]:
     with transaction.atomic():
         owners = dict(Fact.objects.filter(pk__in=_ids(batch, "fact")).values_list("pk", "end_user"))
         concerned = {one.person.pk: {one.person.pk, *_owners_of(one, owners)} for one in batch}
-        known, locked = _lock_people(set().union(*concerned.values()))
-        busy = [one for one in batch if (concerned[one.person.pk] & known) - locked.keys()]
+        existing, locked = _lock_people(set().union(*concerned.values()))
+        busy = [one for one in batch if (concerned[one.person.pk] & existing) - locked.keys()]
         held = {id(one) for one in busy}
         free = [one for one in batch if id(one) not in held and _may_be_written(one, locked)]
         # Whoever deletes a memory locks its person first: what is there now stays until these rows are written.
@@ -173,9 +173,9 @@ def _lock_people(ids: set[uuid.UUID]) -> tuple[set[uuid.UUID], dict[uuid.UUID, E
     these rows are there for it to find.
     """
     people = EndUser.objects.filter(pk__in=ids)
-    known = set(people.values_list("pk", flat=True))
+    existing = set(people.values_list("pk", flat=True))
     free = people.select_for_update(no_key=True, skip_locked=True, of=("self",)).order_by("pk")
-    return known, {row.pk: row for row in free.only("generation", "restricted_at")}
+    return existing, {row.pk: row for row in free.only("generation", "restricted_at")}
 
 
 def _may_be_written(served: NotedContext, locked: Mapping[uuid.UUID, EndUser]) -> bool:

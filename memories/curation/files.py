@@ -131,7 +131,7 @@ def write_file(
             _check_unlocked(row, writer)
             check_place(tree, path)
             _check_number(tree)
-        new, redactions = _clean(tree, path, content, _known(before), writer)
+        new, redactions = _clean(tree, path, content, _existing_text(before), writer)
         file = _stored(tree, row, path)
         is_new = before is None or before.version == 0
         _save(file, verb, new, writer)
@@ -219,7 +219,7 @@ def restore_file(
             check_place(tree, path)
             _check_number(tree)
         given = NewContent(found.content, found.encoding, found.size)
-        new, redactions = _clean(tree, path, given, _known(before), writer)
+        new, redactions = _clean(tree, path, given, _existing_text(before), writer)
         _save(row, Verb.RESTORE, new, writer, restored=version)
     return WrittenFile(row, before is None, redactions=redactions)
 
@@ -242,17 +242,17 @@ class OpenFile:
         FileTooLarge (also beyond so many characters, unless it gets shorter), TooManyFiles, FileIsFolder, FolderIsFile,
         ReviewNeeded, InvalidInput.
         """
-        known = self.text
-        if known is None and old:
+        existing = self.text
+        if existing is None and old:
             raise FileNotFound
-        text = texts.with_end(known or "", new) if not old else _replaced(known or "", old, new)
-        if longest < len(text) > len(known or ""):
+        text = texts.with_end(existing or "", new) if not old else _replaced(existing or "", old, new)
+        if longest < len(text) > len(existing or ""):
             raise FileTooLarge(_("A dream keeps such a file at %(most)d characters.") % {"most": longest})
-        if known is None:
+        if existing is None:
             check_place(self.tree, self.path)
             _check_number(self.tree)
         given = NewContent(text, Encoding.UTF_8, len(text.encode()))
-        self.text = _clean(self.tree, self.path, given, known, self.writer)[0].content
+        self.text = _clean(self.tree, self.path, given, existing, self.writer)[0].content
 
     def save(self, verb: FileVersion.Verb, *, trust: Trust, change_set: uuid.UUID) -> MemoryFile:
         """Store the text as the next version, of this trust; of a deletion it is empty."""
@@ -379,7 +379,7 @@ def check_place(tree: FileTree, path: str) -> None:
         raise FolderIsFile
 
 
-def _known(before: MemoryFile | None) -> str | None:
+def _existing_text(before: MemoryFile | None) -> str | None:
     """The text that a file has; empty of bytes that are none, None where there is no file."""
     if before is None:
         return None
@@ -396,22 +396,22 @@ def _check_number(tree: FileTree) -> None:
 
 
 def _clean(
-    tree: FileTree, path: str, given: NewContent, known: str | None, writer: FileWriter
+    tree: FileTree, path: str, given: NewContent, existing: str | None, writer: FileWriter
 ) -> tuple[NewContent, int]:
-    """The content without secrets and invisible letters, and how many secrets it had; `known`: what was there before.
+    """The content without secrets and invisible letters, and how many secrets it had; `existing`: its text until now.
 
     Errors: FileTooLarge, InvalidInput (a secret in the path), ReviewNeeded.
     """
     most = conf.rules(tree.tenant).file_kilobytes
     if given.size > most * KILOBYTE:
         raise FileTooLarge(_("A file can have at most %(most)d kB. Split it, or shorten it.") % {"most": most})
-    if known is None and redact_text(path)[1]:
+    if existing is None and redact_text(path)[1]:
         raise InvalidInput.at("/path", _("The path holds what looks like a secret: name the file otherwise."))
     if given.encoding != Encoding.UTF_8:
         return given, 0
     text, redactions = redact_text(strip_invisible(given.content))
     if not writer.actor.is_operator:
-        _check_text(path if known is None else "", known or "", text, writer)
+        _check_text(path if existing is None else "", existing or "", text, writer)
     return NewContent(text, Encoding.UTF_8, len(text.encode())), redactions
 
 

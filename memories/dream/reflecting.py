@@ -24,7 +24,7 @@ from memories.dream import unread
 from memories.dream.unread import LONGEST_ENTRY, PAGE
 from memories.llm.prompts import reflections
 from memories.llm.prompts.framing import Message
-from memories.llm.prompts.reflections import EpisodeInput, KnownInput, ProposedPattern
+from memories.llm.prompts.reflections import EpisodeInput, ExistingInput, ProposedPattern
 from memories.models import (
     Category,
     Dream,
@@ -56,8 +56,8 @@ MOST_EPISODES = 60
 MOST_A_WEEK = 5
 WEEK = timedelta(days=7)
 LONGEST_PATTERN = 500
-_MOST_KNOWN = 60
-_LONGEST_KNOWN = 200
+_MOST_EXISTING = 60
+_LONGEST_EXISTING = 200
 _MOST_ITEMS = 50
 _LIVE = (Status.ACTIVE, Status.PENDING)
 DONE = (Dream.State.APPLIED, Dream.State.UNCHANGED)
@@ -122,13 +122,13 @@ def left_this_week(person: EndUser, *, now: datetime) -> int:
 
 def messages(person: EndUser, agent_id: str, episodes: Sequence[Episode], *, now: datetime) -> list[Message]:
     """The prompt: these episodes, and what need not be proposed again."""
-    known = Fact.objects.of(person.tenant, person).for_agent(agent_id).filter(status__in=[*_LIVE, Status.REJECTED])
-    shown = known.order_by("-updated_at", "-pk").values_list("content", "status")[:_MOST_KNOWN]
+    existing = Fact.objects.of(person.tenant, person).for_agent(agent_id).filter(status__in=[*_LIVE, Status.REJECTED])
+    shown = existing.order_by("-updated_at", "-pk").values_list("content", "status")[:_MOST_EXISTING]
     return reflections.build(
         episodes=[
             EpisodeInput(number, one.ended_at, one.text[:LONGEST_ENTRY]) for number, one in enumerate(episodes, start=1)
         ],
-        known=[KnownInput(content[:_LONGEST_KNOWN], status == Status.REJECTED) for content, status in shown],
+        existing=[ExistingInput(content[:_LONGEST_EXISTING], status == Status.REJECTED) for content, status in shown],
         today=now.astimezone(zone_or_utc(person.time_zone or person.tenant.time_zone)).date(),
         most=MOST_A_WEEK,
         categories=Category.values,
@@ -153,7 +153,7 @@ def propose(
     left = left_this_week(dream.end_user, now=now)
     for raw in items[:_MOST_ITEMS]:
         pattern = _judge(raw, episodes, rules)
-        if pattern is None or counts["proposed"] >= left or _is_known(dream.end_user, pattern):
+        if pattern is None or counts["proposed"] >= left or _exists(dream.end_user, pattern):
             counts["refused"] += 1
             continue
         _store(dream, pattern, actor=actor, extractor=extractor, rules=rules, now=now)
@@ -185,7 +185,7 @@ def _judge(raw: Any, episodes: Sequence[Episode], rules: conf.Rules) -> _Evidenc
     return _EvidencedPattern(accepted, flag, shown)
 
 
-def _is_known(person: EndUser, pattern: _EvidencedPattern) -> bool:
+def _exists(person: EndUser, pattern: _EvidencedPattern) -> bool:
     """Whether a live fact of the person has this text already, or it was refused for good."""
     live = Fact.objects.of(person.tenant, person).filter(status__in=_LIVE)
     refused = FactRefusal.objects.refused(person, [mark_of_text(pattern.accepted.content)])

@@ -50,7 +50,7 @@ class SummedTurns:
         texts = [(turn.text, turn.at.date()) for turn in turns]
         # A summary may name the time of a turn.
         moments = list(dict.fromkeys(f"{turn.at:%Y-%m-%d %H:%M}" for turn in turns))
-        self._everybody = SourceTexts(users=texts, known=[earlier, *moments])
+        self._everybody = SourceTexts(users=texts, existing=[earlier, *moments])
         # What the earlier summary tells as an assistant's words are still an assistant's.
         parts = [clause for start, end in sentences.spans(earlier) for clause in _CLAUSE.findall(earlier[start:end])]
         own = [part for part in parts if not attribution.is_attributed(part)]
@@ -65,14 +65,14 @@ class SummedTurns:
         users = [text for text, turn in zip(texts, turns, strict=True) if turn.is_user]
         self._person = SourceTexts(
             users=users,
-            known=[*own, *moments],
+            existing=[*own, *moments],
             assistants=[*others[Role.ASSISTANT], *orders],
             tools=others[Role.TOOL],
             embed=embed,
         )
         # What is said without speaking to a model, and what is not.
-        known = [*own, *moments, *others[Role.ASSISTANT], *others[Role.TOOL]]
-        self._harmless = SourceTexts(users=users, known=known, assistants=orders) if orders else None
+        existing = [*own, *moments, *others[Role.ASSISTANT], *others[Role.TOOL]]
+        self._harmless = SourceTexts(users=users, existing=existing, assistants=orders) if orders else None
 
     def supported(self, text: str) -> str:
         """The text without its unsupported parts; perhaps empty."""

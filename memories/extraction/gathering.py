@@ -10,7 +10,7 @@ from django.db.models.functions import Substr
 from memories.extraction.turn_reader import fed_turns
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
-from memories.llm.prompts.memory_update import KnownFact, TurnInput
+from memories.llm.prompts.memory_update import NumberedFact, TurnInput
 from memories.models import SAID_AT, Agent, Fact, ProfileSection, Role, Trust, Turn
 from memories.queue.session_queue import Claim
 from memories.reconcile import neighbours
@@ -56,7 +56,7 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
         tool_turns={number: pk for number, pk, _, _ in tools},
         tools_said_at={number: said for number, _, _, said in tools},
         tool_texts=tuple(text for _, _, text, _ in tools[:_TOOLS_HEARD] if text),
-        known_texts=tuple(stated_texts),
+        existing_texts=tuple(stated_texts),
         shown_facts=tuple(ShownFact(fact.pk, bytes(fact.content_hash)) for fact in facts),
         shown_profile={row.section: row.version for row in profile},
         # A model that reads a conversation of last year is told the day of that conversation.
@@ -96,8 +96,10 @@ def _messages(
     zone = zone_or_utc(claim.session.end_user.zone)
     return memory_update.build(
         turns=[TurnInput(number=turn.number, role=turn.turn.role, text=turn.text, at=turn.at) for turn in turns],
-        known_facts=[
-            KnownFact(number=number, content=fact.content, category=fact.category, key=fact.key, binding=fact.binding)
+        existing_facts=[
+            NumberedFact(
+                number=number, content=fact.content, category=fact.category, key=fact.key, binding=fact.binding
+            )
             for number, fact in enumerate(facts, start=1)
         ],
         sections={row.section: row.summary for row in profile},

@@ -91,9 +91,9 @@ def _overlapping(text: str, *, longest: int, overlap: int = 300) -> Iterator[str
 
 
 def _runs_changed(before: str, after: str, *, lines: int, longest: int) -> Iterator[str]:
-    known = set(before.splitlines())
+    old = set(before.splitlines())
     now = after.splitlines()
-    new = [number for number, line in enumerate(now) if line not in known and line.strip()]
+    new = [number for number, line in enumerate(now) if line not in old and line.strip()]
     wanted = sorted({place for number in new for place in (number - 1, number, number + 1) if 0 <= place < len(now)})
     run: list[str] = []
     last = -1

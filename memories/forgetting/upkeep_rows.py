@@ -116,7 +116,7 @@ class Keeper:
         accepted = gate.judge(raw, index=0, evidence=_NO_EVIDENCE, rules=self.rules)
         if others or isinstance(accepted, Refused) or accepted.flags or self._is_taken(accepted):
             return None
-        if not SourceTexts(known=[fact.content for fact in sources]).has_all_of(merge.content):
+        if not SourceTexts(existing=[fact.content for fact in sources]).has_all_of(merge.content):
             return None
         return accepted
 

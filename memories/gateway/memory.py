@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memories import conf
 from memories.api import bound
-from memories.api.authentication import IS_MANAGEMENT_KEY, Caller, is_management_key, known_key
+from memories.api.authentication import IS_MANAGEMENT_KEY, Caller, find_key, is_management_key
 from memories.api.named import id_in, key_in
 from memories.api.throttles import count
 from memories.api.v1.fields import AgentId, Identifier
@@ -73,7 +73,7 @@ class Given:
 
 def authenticate(headers: Mapping[str, str], *, scopes: Sequence[Scope]) -> tuple[Caller, conf.LLMConfig]:
     """The caller and the endpoint. Errors: GatewayRefused."""
-    key = known_key(plaintext_of(headers))
+    key = find_key(plaintext_of(headers))
     if key is None:
         if is_management_key(plaintext_of(headers)):
             raise GatewayRefused(403, "management_key", IS_MANAGEMENT_KEY)

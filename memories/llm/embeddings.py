@@ -78,21 +78,21 @@ def _part(backend: Backend, texts: Sequence[str], kind: Kind, name: str) -> Vect
 def embed_queries(texts: Sequence[str], *, model: str) -> list[Vectors]:
     """The vectors of what one question is asked by, float32 [dimensions] each; one call for those not known yet."""
     keys = [_key(text, model) for text in texts]
-    known = {key: _queries.get(key) for key in keys}
-    new = [(key, text) for key, text in zip(keys, texts, strict=True) if known[key] is None]
+    held = {key: _queries.get(key) for key in keys}
+    new = [(key, text) for key, text in zip(keys, texts, strict=True) if held[key] is None]
     if new:
         made = embed([text for _, text in new], kind="query", model=model)
         for (key, _), vector in zip(new, made, strict=True):
             vector.setflags(write=False)
             _queries.put(key, vector)
-            known[key] = vector
-    return [vector for key in keys if (vector := known[key]) is not None]
+            held[key] = vector
+    return [vector for key in keys if (vector := held[key]) is not None]
 
 
-def known_queries(texts: Sequence[str], *, model: str) -> list[Vectors] | None:
+def cached_queries(texts: Sequence[str], *, model: str) -> list[Vectors] | None:
     """Their vectors if all of them are kept in this process, else None."""
-    known = [vector for text in texts if (vector := _queries.get(_key(text, model))) is not None]
-    return known if len(known) == len(texts) else None
+    held = [vector for text in texts if (vector := _queries.get(_key(text, model))) is not None]
+    return held if len(held) == len(texts) else None
 
 
 def _key(text: str, model: str) -> bytes:

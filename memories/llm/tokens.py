@@ -14,8 +14,8 @@ TOKENIZERS = (DEFAULT_TOKENIZER, "cl100k_base")
 _BLANKS_AT_ONCE = 250_000
 _BLANKS = re.compile(r"\s+")
 # About 10 MB when full; then it begins anew.
-_MOST_KNOWN = 65_536
-_known: dict[tuple[str, bytes], int] = {}
+_MOST_CACHED = 65_536
+_cached: dict[tuple[str, bytes], int] = {}
 
 
 def warm() -> None:
@@ -36,11 +36,11 @@ def count(text: str, encoding: str = DEFAULT_TOKENIZER) -> int:
 def count_once(text: str, encoding: str = DEFAULT_TOKENIZER) -> int:
     """The same, remembered: for lines that are told again and again. Kept is a digest, not the text."""
     key = (encoding, blake2b(text.encode(), digest_size=16).digest())
-    found = _known.get(key)
+    found = _cached.get(key)
     if found is None:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        found = _known[key] = count(text, encoding)
+        if len(_cached) >= _MOST_CACHED:
+            _cached.clear()
+        found = _cached[key] = count(text, encoding)
     return found
 
 

@@ -81,8 +81,8 @@ class Import:
     def _import(self, whose: Whose, facts: Sequence[DocumentFact], sections: dict[str, DocumentSection]) -> None:
         person = self._person(whose.user_id)
         # In whatever state they are: what somebody changed or forgot since does not come back.
-        known = set(_facts_called(self._tenant, person, facts))
-        new = [fact for fact in facts if not fact.external_id or fact.external_id not in known]
+        existing = set(_facts_called(self._tenant, person, facts))
+        new = [fact for fact in facts if not fact.external_id or fact.external_id not in existing]
         if self._dry_run or person is None:
             stored, waiting = len(new), 0
         else:

@@ -179,12 +179,12 @@ def _claude_message(message: dict[str, Any]) -> Request | None:
 
 
 def _said(role: Any, text: Any, external_id: Any, at: Any) -> Request | None:
-    known = _SENDERS.get(role) if isinstance(role, str) else None
-    if not (known and isinstance(text, str) and text.strip()):
+    sender = _SENDERS.get(role) if isinstance(role, str) else None
+    if not (sender and isinstance(text, str) and text.strip()):
         return None
     moment = _moment(at)
     timestamp = {"timestamp": moment.isoformat()} if moment else {}
-    return {"role": known, "content": text, "external_id": external_id, **timestamp}
+    return {"role": sender, "content": text, "external_id": external_id, **timestamp}
 
 
 def _moment(value: Any) -> datetime | None:

@@ -238,9 +238,9 @@ def _items(place: StoreLocation) -> Iterator[StoredItem]:
 def _rows(place: StoreLocation) -> Iterator[dict[str, Any]]:
     table = place.table or "store"
     vectors = _VECTORS.format(table)
-    known = has_table(place, vectors)
-    query = _COLUMNS % (_EMBEDDED if known else "")
-    return table_rows(place, query, table=table, beside=vectors if known else "")
+    has_vectors = has_table(place, vectors)
+    query = _COLUMNS % (_EMBEDDED if has_vectors else "")
+    return table_rows(place, query, table=table, beside=vectors if has_vectors else "")
 
 
 def _paths_of(names: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from memories import conf
 from memories.api import bound
-from memories.api.authentication import IS_MANAGEMENT_KEY, Caller, is_management_key, known_key
+from memories.api.authentication import IS_MANAGEMENT_KEY, Caller, find_key, is_management_key
 from memories.api.named import id_in, key_in
 from memories.api.v1.fields import AgentId, Identifier
 from memories.audit import Actor
@@ -57,7 +57,7 @@ class MCPCaller:
 
 def identify(headers: Mapping[str, str]) -> MCPCaller:
     """Check the key and whom it may name; `headers` by their lower-cased names. Errors: Refused."""
-    key = known_key(key_in(headers))
+    key = find_key(key_in(headers))
     if key is None:
         if is_management_key(key_in(headers)):
             raise RefusedRequest(403, IS_MANAGEMENT_KEY)

@@ -120,8 +120,9 @@ def remember_conversation(call: AgentCall) -> ToolResult:
     )
     if receipt.session is None:
         return ToolResult("Nothing was kept: capture is switched off here.", {"session_id": None, "stored": 0})
-    known = len(messages) - receipt.accepted
-    text = f"Kept {receipt.accepted} messages; {known} were known." if known else f"Kept {receipt.accepted} messages."
+    duplicates = len(messages) - receipt.accepted
+    rest = f"; {duplicates} were known" if duplicates else ""
+    text = f"Kept {receipt.accepted} messages{rest}."
     return ToolResult(text, {"session_id": session_id, "stored": receipt.accepted})
 
 

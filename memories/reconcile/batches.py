@@ -42,7 +42,7 @@ class TurnBatch:
     patterns: Patterns | None = None
     # The texts of the tool turns, and what the person or an operator stated before.
     tool_texts: tuple[str, ...] = ()
-    known_texts: tuple[str, ...] = ()
+    existing_texts: tuple[str, ...] = ()
 
     @cached_property
     def evidence(self) -> BatchEvidence:
@@ -52,7 +52,7 @@ class TurnBatch:
             tool_numbers=frozenset(self.tool_turns),
             patterns=self.patterns,
             tools=self.tool_texts,
-            known=self.known_texts,
+            existing=self.existing_texts,
             embed=similarity.vectors,
         )
 

@@ -58,7 +58,7 @@ class BatchEvidence:
     tool_numbers: frozenset[int]
     patterns: Patterns | None = None
     tools: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    existing: tuple[str, ...] = ()
     embed: Embed | None = None
 
     @cached_property
@@ -70,7 +70,7 @@ class BatchEvidence:
         files = [text for turn in turns for text in uploads.blocks(turn.turn.content)]
         return SourceTexts(
             users=[(own, turn.at.date() if turn.at else None) for turn, own, _ in self._users],
-            known=self.known,
+            existing=self.existing,
             assistants=[turn.text for turn in turns if not turn.is_user],
             tools=[*self.tools, *files, *(orders for _, _, orders in self._users if orders)],
             embed=self.embed,

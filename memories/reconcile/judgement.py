@@ -11,7 +11,7 @@ from memories.llm import client, tokens
 from memories.llm.prompts import fact_judgement
 from memories.llm.prompts.fact_judgement import CandidateInput, FactJudgement
 from memories.llm.prompts.framing import Message
-from memories.llm.prompts.memory_update import KnownFact
+from memories.llm.prompts.memory_update import NumberedFact
 from memories.reconcile.gate import Accepted
 
 
@@ -140,8 +140,8 @@ class _JudgementSheet:
                 )
                 for number, proposal in enumerate(self.proposals, start=1)
             ],
-            known_facts=[
-                KnownFact(number, fact.content, fact.category, fact.key, fact.binding)
+            existing_facts=[
+                NumberedFact(number, fact.content, fact.category, fact.key, fact.binding)
                 for number, fact in enumerate(self.facts, start=1)
             ],
         )

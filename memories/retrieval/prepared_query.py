@@ -62,7 +62,7 @@ def prepare(text: str, *, asked: datetime | None = None) -> PreparedQuery:
 
 def vectors(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors] | None:
     """The vectors of what one question is asked by; None where they do not come in time."""
-    cached = embeddings.known_queries(texts, model=space.model)
+    cached = embeddings.cached_queries(texts, model=space.model)
     if cached and _fit(cached, space):
         return cached
     return _answered(lambda: embeddings.embed_queries(texts, model=space.model), space)

@@ -64,7 +64,7 @@ class Vectors:
     blocks: tuple[VectorBlock, ...]
     matrices: tuple[Floats, ...]
     shifts: tuple[dict[Language, Floats], ...]
-    known: tuple[Floats, ...]
+    covered: tuple[Floats, ...]
 
     @classmethod
     def of(
@@ -80,26 +80,26 @@ class Vectors:
         if raw.shape[1] != sum(block.dimensions for block in blocks):
             raise ValueError(f"Vectors of {raw.shape[1]} dimensions do not fit {[block.model for block in blocks]}")
         spoken = np.array(languages, dtype="U2")
-        matrices, shifts, known, column = [], [], [], 0
+        matrices, shifts, covered, column = [], [], [], 0
         for block in blocks:
             part = raw[:, column : column + block.dimensions]
             matrix, moved = _centred(part, present, spoken, block, constants)
             matrices.append(matrix)
             shifts.append(moved)
-            known.append((np.isin(spoken, list(block.languages)) & present).astype(np.float32))
+            covered.append((np.isin(spoken, list(block.languages)) & present).astype(np.float32))
             column += block.dimensions
-        return cls(tuple(blocks), tuple(matrices), tuple(shifts), tuple(known))
+        return cls(tuple(blocks), tuple(matrices), tuple(shifts), tuple(covered))
 
     def nearness(self, vector: Floats, language: Language) -> tuple[Floats, NDArray[np.bool_]]:
         """Mean of the centred cosines over the blocks that know both languages, and where there is one; 0 elsewhere."""
-        total, used = np.zeros((2, len(self.known[0])), np.float32)
+        total, used = np.zeros((2, len(self.covered[0])), np.float32)
         column = 0
-        for block, matrix, shift, known in zip(self.blocks, self.matrices, self.shifts, self.known, strict=True):
+        for block, matrix, shift, covered in zip(self.blocks, self.matrices, self.shifts, self.covered, strict=True):
             part = vector[column : column + block.dimensions]
             column += block.dimensions
             if language in block.languages:
                 total += matrix @ _unit((part - shift[language])[None, :])[0]
-                used += known
+                used += covered
         return (total / np.maximum(used, 1)).astype(np.float32), used > 0
 
 
@@ -118,14 +118,14 @@ def _centred(
     return matrix, shifts
 
 
-def _means(vectors: Floats, known: Means | None, constants: Constants) -> tuple[Floats, Floats]:
+def _means(vectors: Floats, prior: Means | None, constants: Constants) -> tuple[Floats, Floats]:
     """The mean of a person's vectors, held by the frozen one; and the same as a question is moved: mu + (q0 − d0)."""
     total = vectors.sum(axis=0, dtype=np.float32)
-    if known is None:
+    if prior is None:
         mean = total / max(len(vectors) + constants.prior_unknown, 1)
         return mean, mean
-    mean = (total + constants.prior * known.statement) / (len(vectors) + constants.prior)
-    return mean.astype(np.float32), (mean + known.question - known.statement).astype(np.float32)
+    mean = (total + constants.prior * prior.statement) / (len(vectors) + constants.prior)
+    return mean.astype(np.float32), (mean + prior.question - prior.statement).astype(np.float32)
 
 
 def _unit(vectors: Floats) -> Floats:

@@ -21,15 +21,15 @@ def assign(tenant: Tenant, *, now: datetime) -> int:
     What the new patterns give to somebody who was erased, and whose id is refused, is deleted.
     """
     changed = 0
-    known: dict[str, uuid.UUID | None] = {}
+    ids: dict[str, uuid.UUID | None] = {}
     rows = StoreItem.objects.filter(tenant=tenant).order_by("namespace").values_list("namespace", "end_user").distinct()
     moves: dict[uuid.UUID | None, list[str]] = {}
     gone: list[str] = []
     for namespace, owner in rows:
         user_id = _user_id(namespace, tenant)
-        if user_id and user_id not in known:
-            known[user_id] = _person(tenant, user_id, now)
-        wanted = known[user_id] if user_id else None
+        if user_id and user_id not in ids:
+            ids[user_id] = _person(tenant, user_id, now)
+        wanted = ids[user_id] if user_id else None
         if user_id and wanted is None:
             gone.append(namespace)
         elif wanted != owner:

@@ -35,15 +35,15 @@ def _count_in_slots() -> None:
 
 
 class Family:
-    """A counter, or with `buckets` a histogram. `known`: the values of each label, if all combinations of them can
+    """A counter, or with `buckets` a histogram. `labels`: the values of each label, if all combinations of them can
     come; `expect` names others."""
 
     all: "list[Family]" = []
 
-    def __init__(self, name: str, says: str, *, buckets: tuple[float, ...] = (), **known: Iterable[str]) -> None:
+    def __init__(self, name: str, says: str, *, buckets: tuple[float, ...] = (), **labels: Iterable[str]) -> None:
         self.name, self.says, self.buckets = f"memoryhub_{name}", says, buckets
-        self.labels = tuple(known)
-        self._expected: set[Labels] = set(product(*known.values()))
+        self.labels = tuple(labels)
+        self._expected: set[Labels] = set(product(*labels.values()))
         self._series: dict[Labels, Any] = {}
         self._lock = Lock()
         kind: Any = partial(Histogram, buckets=buckets) if buckets else Counter

@@ -54,7 +54,7 @@ class SourceTexts:
     turns of assistants and tools."""
 
     users: Sequence[tuple[str, date | None]] = ()
-    known: Sequence[str] = ()
+    existing: Sequence[str] = ()
     assistants: Sequence[str] = ()
     tools: Sequence[str] = ()
     embed: Embed | None = None
@@ -185,7 +185,7 @@ class SourceTexts:
     def _meanings(self) -> dict[Trust, npt.NDArray[np.float32]]:
         """Vectors of the sentences of each side, made once; empty when no other side says anything."""
         sides = {
-            Trust.USER: [*(text for text, _ in self.users), *self.known],
+            Trust.USER: [*(text for text, _ in self.users), *self.existing],
             Trust.ASSISTANT: list(self.assistants),
             Trust.TOOL: list(self.tools),
         }
@@ -236,7 +236,7 @@ class SourceTexts:
 
     @cached_property
     def _own(self) -> SpokenWords:
-        return SpokenWords([*(heard(text) for text, _ in self.users), *self.known])
+        return SpokenWords([*(heard(text) for text, _ in self.users), *self.existing])
 
     @cached_property
     def _assistant(self) -> SpokenWords:
@@ -248,7 +248,7 @@ class SourceTexts:
 
     @cached_property
     def _counted(self) -> Counted:
-        return Counted((*((heard(text), at) for text, at in self.users), *((text, None) for text in self.known)))
+        return Counted((*((heard(text), at) for text, at in self.users), *((text, None) for text in self.existing)))
 
     @cached_property
     def _others_say_little(self) -> bool:

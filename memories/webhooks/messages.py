@@ -78,17 +78,17 @@ def _content(delivery: WebhookDelivery, person_id: uuid.UUID) -> dict[str, Any]:
     person = EndUser.objects.filter(tenant=delivery.tenant_id, pk=person_id).first()
     if person is None:
         return {}
-    known: dict[str, Any] = {"user_id": person.external_id}
+    content: dict[str, Any] = {"user_id": person.external_id}
     own = {"tenant": delivery.tenant_id, "end_user": person}
     if delivery.event in (Event.FACT_CREATED, Event.FACT_UPDATED, Event.FACT_SUPERSEDED):
         wanted = Status.SUPERSEDED if delivery.event == Event.FACT_SUPERSEDED else Status.ACTIVE
         if fact := Fact.objects.filter(pk=delivery.data["fact_id"], status=wanted, **own).first():
-            known |= {name: getattr(fact, name) for name in SAID_OF_FACT}
+            content |= {name: getattr(fact, name) for name in SAID_OF_FACT}
     elif delivery.event == Event.EPISODE_CREATED:
         found = Episode.objects.filter(pk=delivery.data["episode_id"], status=EpisodeStatus.ACTIVE, **own)
         if episode := found.first():
-            known |= {"summary": episode.summary, "key_topics": episode.key_topics}
+            content |= {"summary": episode.summary, "key_topics": episode.key_topics}
     elif delivery.event == Event.SESSION_EXTRACTED:
         session = Session.objects.filter(pk=delivery.data["session_id"], **own).first()
-        known |= {"session": session.external_id, "agent_id": session.agent_id} if session else {}
-    return known
+        content |= {"session": session.external_id, "agent_id": session.agent_id} if session else {}
+    return content

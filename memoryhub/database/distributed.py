@@ -103,7 +103,7 @@ class _TenantCompiler(compiler.SQLCompiler):
     _in_choice = 0
 
     def as_sql(self, *args: Any, **options: Any) -> Any:
-        with of_tenant(self._known()):
+        with of_tenant(self._statement_tenant()):
             return super().as_sql(*args, **options)
 
     def compile(self, node: Any) -> Any:
@@ -138,7 +138,7 @@ class _TenantCompiler(compiler.SQLCompiler):
             self.where = WhereNode([*own, *self._conditions()]) or None  # type: ignore[list-item]
         return found
 
-    def _known(self) -> Any:
+    def _statement_tenant(self) -> Any:
         named = _named_by(self.query.where)
         return named or _tenant.get() or _only_tenant()
 
@@ -180,7 +180,7 @@ class _TenantCompiler(compiler.SQLCompiler):
 class SQLCompiler(_TenantCompiler):
     def execute_sql(self, result_type: Any = MULTI, *args: Any, **options: Any) -> Any:
         asked = self.query.select_for_update and self._base() in _distributed(self.query) and not self.query.combinator
-        if not asked or self._known() is not None:
+        if not asked or self._statement_tenant() is not None:
             return super().execute_sql(result_type, *args, **options)
         first, *others = self._tenants() or [NOBODY]
         with of_tenant(first):
@@ -204,7 +204,7 @@ class _Changing(_TenantCompiler):
     """Statements that change rows: one for each tenant whose rows they are."""
 
     def execute_sql(self, *args: Any, **options: Any) -> Any:
-        if self._base() not in _distributed(self.query) or self._known() is not None:
+        if self._base() not in _distributed(self.query) or self._statement_tenant() is not None:
             return super().execute_sql(*args, **options)
         *others, last = self._tenants() or [NOBODY]
         counted = 0

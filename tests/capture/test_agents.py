@@ -53,7 +53,7 @@ class TestBesideOthers:
         Agent.objects.all().delete()
         post(tenant, "sales")
         assert not Agent.objects.exists()
-        later = time.monotonic() + agents._KNOWN_SECONDS
+        later = time.monotonic() + agents._CACHE_SECONDS
         monkeypatch.setattr(time, "monotonic", lambda: later)
         post(tenant, "sales")
         assert Agent.objects.get().agent_id == "sales"

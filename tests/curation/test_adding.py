@@ -292,6 +292,6 @@ class TestNear:
             raise EmbeddingUnavailable
 
         monkeypatch.setattr(embeddings, "embed_queries", away)
-        monkeypatch.setattr(embeddings, "known_queries", lambda *_, **__: None)
+        monkeypatch.setattr(embeddings, "cached_queries", lambda *_, **__: None)
         assert add(person, self.TEA_TODAY).status == "active"
         assert not ReviewItem.objects.exists()

@@ -291,7 +291,7 @@ def test_while_the_database_is_away_it_says_when_to_come_again(
     def away(*_: Any) -> None:
         raise OperationalError("secret of somebody")
 
-    monkeypatch.setattr(memory, "known_key", away)
+    monkeypatch.setattr(memory, "find_key", away)
     answer = client.post(asks("Hi"), user="u1", path=path)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
     assert "The database cannot answer" in answer.text

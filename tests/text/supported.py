@@ -34,12 +34,12 @@ def users(said: str) -> list[str]:
     return said.partition("#")[0].split("|")[::2]
 
 
-def heard_in(said: str, known: tuple[str, ...] = (), *, by_meaning: bool = True) -> SourceTexts:
+def heard_in(said: str, existing: tuple[str, ...] = (), *, by_meaning: bool = True) -> SourceTexts:
     """Of turns "user|assistant|user …#tool"."""
     talk, _, tool = said.partition("#")
     return SourceTexts(
         users=[(text, TODAY) for text in users(said)],
-        known=known,
+        existing=existing,
         assistants=talk.split("|")[1::2],
         tools=[tool] if tool else [],
         embed=embed if by_meaning else None,

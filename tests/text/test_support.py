@@ -113,8 +113,8 @@ def test_what_others_said_in_other_words_is_told_by_its_meaning(said: str, state
 
 def test_what_is_known_of_the_person_supports_too() -> None:
     assert heard_in("Book the usual hotel.|Sure.").trust_of("Stays at the Bellarosa") == Trust.ASSISTANT
-    known = ("Prefers the hotel Bellarosa",)
-    assert heard_in("Book the usual hotel.|Sure.", known).trust_of("Stays at the Bellarosa") == Trust.USER
+    existing = ("Prefers the hotel Bellarosa",)
+    assert heard_in("Book the usual hotel.|Sure.", existing).trust_of("Stays at the Bellarosa") == Trust.USER
 
 
 ASSENTS = [

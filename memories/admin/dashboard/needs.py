@@ -216,12 +216,12 @@ def needs(
     `review` (None: they see no items) and `outages` are counted already, as the page shows them elsewhere, too.
     """
     works = [work for work in WORK if has_perm(work.permission)]
-    known = [_known(work, review, outages) for work in works]
+    tallied = [_tallied(work, review, outages) for work in works]
     others = iter(
-        tallies((within(work.rows(now)), work.moment) for work, one in zip(works, known, strict=True) if one is None)
+        tallies((within(work.rows(now)), work.moment) for work, one in zip(works, tallied, strict=True) if one is None)
     )
     found = []
-    for work, one in zip(works, known, strict=True):
+    for work, one in zip(works, tallied, strict=True):
         count, first = one or next(others)
         if count or (work.tab == "outage" and outages):
             text = str(work.text % {"count": count})
@@ -229,7 +229,7 @@ def needs(
     return found
 
 
-def _known(work: Work, review: ToReview | None, outages: Sequence[Outage]) -> RowTally | None:
+def _tallied(work: Work, review: ToReview | None, outages: Sequence[Outage]) -> RowTally | None:
     """What the page has counted already."""
     if work.model is ReviewItem:
         return RowTally(review.waiting, review.oldest) if review else RowTally(0, None)

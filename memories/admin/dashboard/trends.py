@@ -232,5 +232,5 @@ def _within(scope: Within, tenant: Tenant | None, rows: QuerySet[Any], path: str
     return visible if tenant is None else visible.filter(**{path: tenant})
 
 
-def _added(known: Sequence[int] | None, more: Sequence[int]) -> list[int]:
-    return [a + b for a, b in zip(known or [0] * BUCKETS, more, strict=True)]
+def _added(sums: Sequence[int] | None, more: Sequence[int]) -> list[int]:
+    return [a + b for a, b in zip(sums or [0] * BUCKETS, more, strict=True)]

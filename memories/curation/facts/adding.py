@@ -104,16 +104,16 @@ def add_fact(
             if corrects:
                 _check_active(corrects)
                 met = Met(reason=ReviewItem.Reason.PROPOSED, known=corrects)
-            if known := _said_before(fact, met, visible):
-                _confirm(known, fact, met, rests, changes)
-                return Stated(known, is_new=False)
+            if existing := _said_before(fact, met, visible):
+                _confirm(existing, fact, met, rests, changes)
+                return Stated(existing, is_new=False)
             _store(fact, met, changes, said=said)
             rests.store(fact, now=now, quote=fact.raw)
             if fact.status == Status.ACTIVE:
                 similar = [*met.agreeing, *_active(end_user, near, but=met.beaten)]
                 # Whether it repeats one of these; the nearest are enough to ask about.
-                for existing in similar[:MOST_DUPLICATES]:
-                    question = ReviewQuestion(ReviewItem.Reason.NOT_JUDGED, fact=fact, known=existing)
+                for other in similar[:MOST_DUPLICATES]:
+                    question = ReviewQuestion(ReviewItem.Reason.NOT_JUDGED, fact=fact, known=other)
                     review_items.ask(question, run=None, now=now)
     except IntegrityError as error:
         # Somebody stored the same text between the look above and our insert.
@@ -181,39 +181,39 @@ def _said_before(fact: Fact, met: Met, visible: FactQuerySet | None) -> Fact | N
     """
     if met.reason or fact.binding:
         return None
-    same = [known for known in met.agreeing if all(getattr(known, name) == getattr(fact, name) for name in READERS)]
+    same = [one for one in met.agreeing if all(getattr(one, name) == getattr(fact, name) for name in READERS)]
     if visible is not None and same:
-        seen = set(visible.filter(pk__in=[known.pk for known in same]).values_list("pk", flat=True))
-        same = [known for known in same if known.pk in seen]
+        seen = set(visible.filter(pk__in=[one.pk for one in same]).values_list("pk", flat=True))
+        same = [one for one in same if one.pk in seen]
     # Of one that was replaced by now the later one is confirmed, as far as it says the same.
-    return next(iter(sorted(same, key=lambda known: (not known.protected, known.status != Status.ACTIVE))), None)
+    return next(iter(sorted(same, key=lambda one: (not one.protected, one.status != Status.ACTIVE))), None)
 
 
-def _confirm(known: Fact, fact: Fact, met: Met, rests: Rests, changes: Changes) -> None:
+def _confirm(existing: Fact, fact: Fact, met: Met, rests: Rests, changes: Changes) -> None:
     """The known fact was stated again: it keeps its text, and rests on what this statement rests on, too.
 
     An operator's fact, a locked one and one of more trust stay as they are (rules.md, 4.3 and 5.5).
     """
-    if known.protected or rank(fact.trust) < rank(known.trust):
+    if existing.protected or rank(fact.trust) < rank(existing.trust):
         return
-    rules = conf.rules(known.tenant)
-    with changes.changing(known, "reinforce"):
-        known.confidence = min(1.0, known.confidence + rules.confirmed_by)
-        known.stated_confidence = max(known.stated_confidence, fact.stated_confidence)
-        known.mentions += 1
-        known.mention([fact.first_observed_at, fact.last_confirmed_at])
-        known.valid_from = min(known.valid_from, fact.valid_from)
-        if known.expires_at:
-            known.expires_at = max(known.expires_at, fact.expires_at) if fact.expires_at else None
-        known.trust = max(known.trust, fact.trust, key=rank)
-    rests.store(known, now=changes.now, quote=fact.raw)
+    rules = conf.rules(existing.tenant)
+    with changes.changing(existing, "reinforce"):
+        existing.confidence = min(1.0, existing.confidence + rules.confirmed_by)
+        existing.stated_confidence = max(existing.stated_confidence, fact.stated_confidence)
+        existing.mentions += 1
+        existing.mention([fact.first_observed_at, fact.last_confirmed_at])
+        existing.valid_from = min(existing.valid_from, fact.valid_from)
+        if existing.expires_at:
+            existing.expires_at = max(existing.expires_at, fact.expires_at) if fact.expires_at else None
+        existing.trust = max(existing.trust, fact.trust, key=rank)
+    rests.store(existing, now=changes.now, quote=fact.raw)
     for loser in met.beaten:
-        changes.supersede(loser, by=known)
-    if met.place and (before := met.place.before) and known is met.place.after and not before.protected:
-        older.end(before, changes, by=known)
-    changes.lift(known.end_user, met.forgiven)
+        changes.supersede(loser, by=existing)
+    if met.place and (before := met.place.before) and existing is met.place.after and not before.protected:
+        older.end(before, changes, by=existing)
+    changes.lift(existing.end_user, met.forgiven)
     item_states.settle(changes)
-    changes.record("reinforce", known)
+    changes.record("reinforce", existing)
 
 
 def _store(fact: Fact, met: Met, changes: Changes, *, said: Sequence[datetime]) -> None:

@@ -92,8 +92,8 @@ def _said(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
 
 
 def _gap(fact: Fact, later: Sequence[Fact], *, now: datetime) -> Gap | None:
-    known = {row.pk: row for row in (*later, *older.lock_values(fact.end_user, fact, now=now))}
-    return timeline.place(list(known.values()), moment=_said([fact])[fact])
+    existing = {row.pk: row for row in (*later, *older.lock_values(fact.end_user, fact, now=now))}
+    return timeline.place(list(existing.values()), moment=_said([fact])[fact])
 
 
 def _close(fact: Fact, gap: Gap, changes: Changes) -> None:

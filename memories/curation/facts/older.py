@@ -20,9 +20,9 @@ def place_of(end_user: EndUser, stated: Fact, *, now: datetime) -> Gap | None:
     """
     if stated.last_confirmed_at >= now:
         return None
-    known = lock_values(end_user, stated, now=now)
-    gap = timeline.place(known, moment=stated.last_confirmed_at)
-    if gap and stated.binding and any(fact.status == Status.ACTIVE and _agree(fact, stated) for fact in known):
+    existing = lock_values(end_user, stated, now=now)
+    gap = timeline.place(existing, moment=stated.last_confirmed_at)
+    if gap and stated.binding and any(fact.status == Status.ACTIVE and _agree(fact, stated) for fact in existing):
         # An operator binds the words of what is in force.
         return None
     return gap

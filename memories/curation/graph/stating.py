@@ -76,8 +76,8 @@ def add_triple(
         lock(end_user, actor, turns=[draft.turn_id] if draft.turn_id else [])
         turn = _turn(end_user, draft.turn_id)
         voice = voice.lowered(Rests([turn]).trusts) if turn else voice
-        if known := _same(end_user, draft):
-            return StatingResult(known, is_new=False)
+        if existing := _same(end_user, draft):
+            return StatingResult(existing, is_new=False)
         return StatingResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
 
 
@@ -144,8 +144,8 @@ def supersede_triple(
         for triple in ending:
             close(triple, ended=moment, actor=actor, now=now)
         draft = replace(draft, valid_from=moment, valid_to=None)
-        if known := _same(end_user, draft):
-            return StatingResult(known, is_new=False)
+        if existing := _same(end_user, draft):
+            return StatingResult(existing, is_new=False)
         return StatingResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
 
 

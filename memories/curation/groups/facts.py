@@ -69,8 +69,8 @@ def state_group_fact(
         _check(text, person, voice)
         group = lock_group(group_id, tenant_id=person.tenant_id)
         _check_members(group, person, *others)
-        known = GroupFact.objects.of(group.tenant, group).present()
-        fact = known.filter(content_hash=text_digest(text), about=others[0] if others else None).first()
+        existing = GroupFact.objects.of(group.tenant, group).present()
+        fact = existing.filter(content_hash=text_digest(text), about=others[0] if others else None).first()
         is_new = fact is None
         if fact is None:
             fact = _new_fact(group, text, others[0] if others else None, now)
@@ -156,8 +156,8 @@ def put_back(fact: GroupFact) -> GroupFact:
         fact.trashed_at = fact.change_set = None
         fact.save(update_fields=["trashed_at", "change_set"])
         return fact
-    known = GroupEvidence.objects.filter(fact=twin).values("end_user")
-    GroupEvidence.objects.filter(fact=fact).exclude(end_user__in=known).update(fact=twin)
+    existing = GroupEvidence.objects.filter(fact=twin).values("end_user")
+    GroupEvidence.objects.filter(fact=fact).exclude(end_user__in=existing).update(fact=twin)
     fact.delete()
     return twin
 

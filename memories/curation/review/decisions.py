@@ -106,11 +106,11 @@ def keep_both(
 ) -> ReviewItem:
     """Serve both facts; those of a conflict are related as contradicting. Errors: as approve_item()."""
     with deciding(item_id, Choice.KEEP_BOTH, actor=actor, now=now, reason=reason, expected=expected) as (item, changes):
-        fact, known = _pair(item)
+        fact, existing = _pair(item)
         if fact.status == Status.PENDING:
             approve(fact, changes, "keep_both")
         if item.kind == Kind.CONFLICT:
-            changes.relate(fact, known, RelationType.CONTRADICTS)
+            changes.relate(fact, existing, RelationType.CONTRADICTS)
     return item
 
 
@@ -131,11 +131,11 @@ def merge_items(
     """
     content = redact_text(content)[0].strip()
     with deciding(item_id, Choice.MERGE, actor=actor, now=now, reason=reason, expected=expected) as (item, changes):
-        fact, known = _pair(item)
-        if not content or survivor not in (fact.pk, known.pk):
+        fact, existing = _pair(item)
+        if not content or survivor not in (fact.pk, existing.pk):
             fault = _("One of the two must stay, with a text.")
             raise InvalidInput.at("content" if not content else "survivor", fault)
-        kept, other = (fact, known) if survivor == fact.pk else (known, fact)
+        kept, other = (fact, existing) if survivor == fact.pk else (existing, fact)
         if not other.may_give_way_to(kept):
             raise Conflict(_("One of the two is an agent's and the other is the end user's own. Keep the latter."))
         # First, so that the survivor may take its very text.

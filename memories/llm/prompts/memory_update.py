@@ -39,7 +39,7 @@ class TurnInput:
 
 
 @dataclass(frozen=True)
-class KnownFact:
+class NumberedFact:
     """A fact that the model is shown under a small number; binding = an operator's word."""
 
     number: int
@@ -184,7 +184,7 @@ ANSWER_WITH_TRIPLES = _answer(triples=list_of(_TRIPLE))
 def build(
     *,
     turns: Sequence[TurnInput],
-    known_facts: Sequence[KnownFact],
+    existing_facts: Sequence[NumberedFact],
     sections: Mapping[str, str],
     today: date,
     time_zone: str,
@@ -202,7 +202,7 @@ def build(
         f"Today: {today.isoformat()} ({today:%A}), {escape(time_zone)}",
         f"Signals found in the turns: {escape(', '.join(signals)) or 'none'}",
         block("profile", _profile(sections)),
-        block("known_facts", map(_known_fact, known_facts)),
+        block("known_facts", map(_numbered_fact, existing_facts)),
         block("turns", map(turn_element, turns)),
     ]
     return [
@@ -222,6 +222,6 @@ def _profile(sections: Mapping[str, str]) -> Iterator[str]:
         yield f'<section name="{name}">{escape(sections.get(name, ""))}</section>'
 
 
-def _known_fact(fact: KnownFact) -> str:
+def _numbered_fact(fact: NumberedFact) -> str:
     attributes = f'n="{fact.number}" category="{escape_attribute(fact.category)}" key="{escape_attribute(fact.key)}"'
     return f'<fact {attributes} binding="{str(fact.binding).lower()}">{escape(fact.content)}</fact>'

@@ -50,7 +50,7 @@ class EpisodeInput:
 
 
 @dataclass(frozen=True)
-class KnownInput:
+class ExistingInput:
     """A fact that is known or waits, or that was turned down."""
 
     content: str
@@ -98,7 +98,12 @@ ANSWER = AnswerFormat(
 
 
 def build(
-    *, episodes: Sequence[EpisodeInput], known: Sequence[KnownInput], today: date, most: int, categories: Sequence[str]
+    *,
+    episodes: Sequence[EpisodeInput],
+    existing: Sequence[ExistingInput],
+    today: date,
+    most: int,
+    categories: Sequence[str],
 ) -> list[Message]:
     """The instructions, then one message with everything that people wrote, escaped."""
     instructions = INSTRUCTIONS.replace("{most}", str(most)).replace("{categories}", ", ".join(categories))
@@ -108,11 +113,11 @@ def build(
             "episodes",
             (f'<episode n="{one.number}" at="{utc(one.at)}">{escape(one.text)}</episode>' for one in episodes),
         ),
-        block("known", map(_known, known)),
+        block("known", map(_existing, existing)),
     ]
     return [{"role": "system", "content": instructions}, {"role": "user", "content": "\n".join(data)}]
 
 
-def _known(fact: KnownInput) -> str:
+def _existing(fact: ExistingInput) -> str:
     refused = escape_attribute("true" if fact.is_refused else "false")
     return f'<fact refused="{refused}">{escape(fact.content)}</fact>'

@@ -218,5 +218,5 @@ def _looked_up(tenant: Tenant, conversation: Conversation) -> dict[str, int]:
     ids = {message.external_id for message in conversation.messages if message.external_id}
     user_id, agent_id, session_id = conversation.key
     turns = Turn.objects.filter(tenant=tenant, session__external_id=session_id, session__agent_id=agent_id)
-    known = turns.filter(end_user__external_id=user_id, external_id__in=ids).count()
-    return {"accepted": len(conversation.messages) - known, "duplicates": known}
+    duplicates = turns.filter(end_user__external_id=user_id, external_id__in=ids).count()
+    return {"accepted": len(conversation.messages) - duplicates, "duplicates": duplicates}

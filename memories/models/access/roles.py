@@ -115,14 +115,14 @@ def grant(apps: Any) -> None:
     For migrations: `apps` is their registry. Django makes its permissions after all of them, so those that a group
     needs are made here; later it finds them. A change of the table needs a migration that calls this again.
     """
-    permissions = _permissions(apps, [label for label in GIVEN if _is_known(apps, label)])
+    permissions = _permissions(apps, [label for label in GIVEN if _has_model(apps, label)])
     groups = apps.get_model("auth", "Group").objects
     for name, labels in ROLES.items():
         group, _ = groups.get_or_create(name=name)
         group.permissions.add(*(permissions[label] for label in labels if label in permissions))
 
 
-def _is_known(apps: Any, label: str) -> bool:
+def _has_model(apps: Any, label: str) -> bool:
     """Whether there is this model at the migration that calls; a later one brings it and calls again."""
     app, _, codename = label.partition(".")
     return app != "memories" or codename.partition("_")[2] in apps.all_models[app]
@@ -141,11 +141,11 @@ def _permissions(apps: Any, labels: Iterable[str]) -> dict[str, Any]:
         key: kinds.get_or_create(app_label=key[0], model=key[1])[0] for key in {one[:2] for one in wanted.values()}
     }
     there = model.objects.filter(content_type__in=kind_of.values())
-    known = set(there.values_list("content_type_id", "codename"))
+    existing = set(there.values_list("content_type_id", "codename"))
     made = [
         model(content_type=kind_of[app, name], codename=codename, name=shown)
         for app, name, codename, shown in wanted.values()
-        if (kind_of[app, name].pk, codename) not in known
+        if (kind_of[app, name].pk, codename) not in existing
     ]
     model.objects.bulk_create(made, ignore_conflicts=True)
     found = {(one.content_type_id, one.codename): one for one in there.all()}

@@ -78,8 +78,8 @@ def _of_profile(profile: CaseType) -> Schema:
         for section in SECTIONS
         if section.columns_in(profile)
     }
-    known: Schema = {**dict.fromkeys(_head(), True), "profile": {"const": profile.value}, **lists}
-    return {"properties": known, "required": list(lists), "additionalProperties": False}
+    properties: Schema = {**dict.fromkeys(_head(), True), "profile": {"const": profile.value}, **lists}
+    return {"properties": properties, "required": list(lists), "additionalProperties": False}
 
 
 def _row(section: ExportSection, profile: CaseType) -> Schema:

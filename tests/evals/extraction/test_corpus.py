@@ -59,7 +59,7 @@ def test_a_dialogue_is_sound(dialogue: Dialogue) -> None:
     assert 2 <= len(dialogue.turns) <= 8
     assert {role for role, _ in dialogue.turns} <= {"user", "assistant", "tool"}
     assert all(words.strip() for _, words in dialogue.turns)
-    assert dialogue.outdated <= {fact.number for fact in dialogue.known}
+    assert dialogue.outdated <= {fact.number for fact in dialogue.existing}
     assert all(label.categories for label in dialogue.expect)
     assert all(group and all(group) for label in labels(dialogue) for group in label.all)
     # It is one side of the conversation at least that the model sees.

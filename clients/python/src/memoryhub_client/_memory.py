@@ -69,7 +69,7 @@ class Memory:
             return ""
         asked = str(sendable(query or "")).strip()[:LONGEST_QUERY] or None
         key = (*sorted(names.items()), asked)
-        known = self._kept.get(key)
+        kept = self._kept.get(key)
         try:
             context = self.hub.get_context(
                 user_id=names["user_id"],
@@ -78,15 +78,15 @@ class Memory:
                 query=asked,
                 max_tokens=self._max_tokens,
                 include=INCLUDE_OF_SESSION if names.get("session_id") else INCLUDE,
-                if_revision=known[0] if known else None,
+                if_revision=kept[0] if kept else None,
                 # Left out rather than false: hubs from before do not know it.
                 guidelines=self._guidelines or None,
             )
         except MemoryHubError as error:
             self.failed("The agent goes on without memory", error)
             return ""
-        if context.unchanged and known:
-            return known[1]
+        if context.unchanged and kept:
+            return kept[1]
         memory = "\n\n".join(one for one in (context.guidelines, context.memory) if one)
         self._kept[key] = (context.revision, memory)
         while len(self._kept) > KEPT_CONTEXTS:

@@ -27,7 +27,7 @@ MOST_MESSAGES = 500
 # What waits at most while the hub cannot be reached. What is over it is not taken.
 MOST_WAITING = 20_000
 # Of so many conversations the messages that were posted are known; of others the hub says that it has them.
-MOST_KNOWN = 2_000
+MOST_CONVERSATIONS = 2_000
 LONGEST_PAUSE_SECONDS = 30.0
 
 
@@ -167,17 +167,17 @@ class Outbox:
         with self._changed:
             self._posted.setdefault(to, {}).update({_id(one): digest(one) for one in batch})
             self._posted.move_to_end(to)
-            while len(self._posted) > MOST_KNOWN:
+            while len(self._posted) > MOST_CONVERSATIONS:
                 self._posted.popitem(last=False)
 
 
-def _renamed(message: NewMessage, known: Mapping[str, str]) -> NewMessage | None:
+def _renamed(message: NewMessage, posted: Mapping[str, str]) -> NewMessage | None:
     """The message if it is new; under an id of its own if it has other content than what is known by its id."""
     name, content = _id(message), digest(message)
-    if name not in known:
+    if name not in posted:
         return message
     own = f"{name[:200]}#{content[:16]}"
-    return None if known[name] == content or own in known else {**message, "external_id": own}
+    return None if posted[name] == content or own in posted else {**message, "external_id": own}
 
 
 def _id(message: NewMessage) -> str:

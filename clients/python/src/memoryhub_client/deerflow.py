@@ -184,21 +184,21 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
     def _search(
         self, query: str, top_k: int, user_id: str | None, agent_name: str | None, category: str | None
     ) -> list[dict[str, Any]]:
-        known = category if category in CATEGORIES else None
+        own = category if category in CATEGORIES else None
         found = self._hub.search(
             user_id=self._person(user_id),
             query=query[:20_000],
             kinds=["fact"],
             # Among facts whose category is the document's own word the right ones are picked here.
-            limit=MOST_FOUND if category and not known else min(top_k, MOST_FOUND),
+            limit=MOST_FOUND if category and not own else min(top_k, MOST_FOUND),
             filters={
-                **({"category": known} if known else {}),
+                **({"category": own} if own else {}),
                 **({"agent_id": _agent(agent_name)} if agent_name else {}),
             }
             or None,
         ).results
         document = self._document(user_id, agent_name) if found else {}
-        told = {one["content"]: one for one in document.get("facts", ())}
+        stored = {one["content"]: one for one in document.get("facts", ())}
         facts = [
             {
                 "id": one.id,
@@ -207,12 +207,12 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
                 "confidence": one.confidence or 0.0,
                 "createdAt": one.created_at.isoformat(),
                 "source": one.session_id or "manual",
-                **told.get(one.text, {}),
+                **stored.get(one.text, {}),
                 "score": one.score,
             }
             for one in found
         ]
-        return [one for one in facts if known or not category or one["category"] == category][:top_k]
+        return [one for one in facts if own or not category or one["category"] == category][:top_k]
 
     def get_memory(self, *, user_id: str | None = None, agent_name: str | None = None) -> dict[str, Any]:
         """The memory document."""

@@ -382,10 +382,10 @@ def _entry(entry: Entry) -> str:
 
 def _matches(lines: Iterable[Match]) -> Iterator[str]:
     """Each as FileMatchSerializer has it. Those of a file stand together: its path is written once."""
-    known, written = "", ""
+    last, written = "", ""
     for path, line, text in lines:
-        if path != known:
-            known, written = path, encode_basestring(path)
+        if path != last:
+            last, written = path, encode_basestring(path)
         yield f'{{"path":{written},"line":{line},"text":{encode_basestring(text)}}}'
 
 

@@ -101,8 +101,8 @@ class OpenFactSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
     target_class = DocumentFactSerializer
 
     def map_serializer(self, auto_schema: Any, direction: str) -> dict[str, Any]:
-        known: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
-        return known | {"additionalProperties": True}
+        schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return schema | {"additionalProperties": True}
 
 
 class DocumentSerializer(Lenient):

@@ -137,14 +137,14 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         kept = self.turns[session["id"]]
         receipts = []
         for message in given["messages"]:
-            known = next((one for one in kept if _is_same(one, message)), None)
-            if known and known["content"] != message["content"]:
+            existing = next((one for one in kept if _is_same(one, message)), None)
+            if existing and existing["content"] != message["content"]:
                 raise RefusedCall(409, "external_id_reused")
-            turn = known or _turn(len(kept) + 1, message)
-            if not known:
+            turn = existing or _turn(len(kept) + 1, message)
+            if not existing:
                 kept.append(turn)
             of_turn = {name: turn[name] for name in ("id", "number", "external_id", "token_count")}
-            receipts.append({**of_turn, "duplicate": known is not None})
+            receipts.append({**of_turn, "duplicate": existing is not None})
         doubled = sum(one["duplicate"] for one in receipts)
         session.update(turn_count=len(kept), last_turn_at=_now(), ended_at=None)
         stored = {name: session[name] for name in STORED}

@@ -343,12 +343,12 @@ class FakeGroups:
             raise RefusedCall(409, "read_only_member" if member else "not_a_member")
         said, at = {"content": given["content"], "about_user_id": given.get("about_user_id")}, now()
         kept = self.group_facts[group_id]
-        known = [one for one in kept.values() if _said(one) == _said(said)]
-        fact = known[0] if known else {"id": str(uuid.uuid4()), **said, "said_by": [], "created_at": at}
+        existing = [one for one in kept.values() if _said(one) == _said(said)]
+        fact = existing[0] if existing else {"id": str(uuid.uuid4()), **said, "said_by": [], "created_at": at}
         by = sorted({*fact["said_by"], given["user_id"]})
         fact.update(said_by=by, said_by_count=len(by), said_at=at)
         kept[fact["id"]] = fact
-        return 200 if known else 201, {**fact, "redactions": 0}
+        return 200 if existing else 201, {**fact, "redactions": 0}
 
     def _delete_group_fact(self, asked: Any) -> tuple[int, Any]:
         kept, fact_id = self.group_facts[self._group(asked)["id"]], asked.path["fact_id"]
