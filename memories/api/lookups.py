@@ -147,11 +147,11 @@ def group(*, tenant: Tenant, group_id: uuid.UUID) -> MemoryGroup:
 
 
 def group_facts(group: MemoryGroup) -> GroupFactQuerySet:
-    """What its members are told, with who said it."""
-    said = GroupEvidence.objects.filter(end_user__restricted_at=None, end_user__merged_into__restricted_at=None)
-    evidence = Prefetch("evidence", queryset=said.select_related("end_user"))
+    """The facts that its members' agents are served, with who stated them."""
+    evidence = GroupEvidence.objects.filter(end_user__restricted_at=None, end_user__merged_into__restricted_at=None)
+    with_evidence = Prefetch("evidence", queryset=evidence.select_related("end_user"))
     rows = GroupFact.objects.filter(tenant=group.tenant_id, group=group).served()
-    return rows.select_related("about").prefetch_related(evidence)
+    return rows.select_related("about").prefetch_related(with_evidence)
 
 
 def group_fact(*, group: MemoryGroup, fact_id: uuid.UUID) -> GroupFact:

@@ -325,7 +325,7 @@ def _number(
     new: list[Turn] = []
     for given in turns:
         given.tenant_id, given.end_user_id, given.session_id = session.tenant_id, session.end_user_id, session.pk
-        same = timed.get(_as_said(given)) if timed and not given.external_id else None
+        same = timed.get(_repeat_key(given)) if timed and not given.external_id else None
         turn = existing.get(given.external_id) if given.external_id else same.pop(0) if same else None
         if turn is None and redacted and not given.external_id:
             turn = redacted.get((given.content_digest, given.timestamp))
@@ -369,11 +369,11 @@ def _timed(session: Session, turns: Iterable[Turn]) -> dict[str, list[Turn]]:
     found: dict[str, list[Turn]] = {}
     stored = Turn.objects.filter(session=session, external_id=None, timestamp__in=times).order_by("number")
     for turn in stored if times else ():
-        found.setdefault(_as_said(turn), []).append(turn)
+        found.setdefault(_repeat_key(turn), []).append(turn)
     return found
 
 
-def _as_said(turn: Turn) -> str:
+def _repeat_key(turn: Turn) -> str:
     """Equal for messages of one time that repeat each other."""
     at = turn.timestamp.astimezone(UTC).isoformat() if turn.timestamp else ""
     return json.dumps([at, *(getattr(turn, name) for name in REPEATED)], sort_keys=True)

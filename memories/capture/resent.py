@@ -45,7 +45,7 @@ _NEWEST = """
     ORDER BY s.last_turn_at DESC
     LIMIT %(most)s
 """
-_SAID = ("session_id", "role", "content", "parts", "tool_calls", "tool_call_id", "digest")
+_TURN_COLUMNS = ("session_id", "role", "content", "parts", "tool_calls", "tool_call_id", "digest")
 # Before the first byte of each answer: to build them by the ORM takes longer than PostgreSQL does. Most sessions begin
 # otherwise than the conversation: their turns are not read.
 _BEGUN = f"""
@@ -57,9 +57,9 @@ _BEGUN = f"""
         ) first
         WHERE first.digest IS NOT NULL OR btrim(first.content, %(blanks)s) = ANY(%(said)s)
     )
-    SELECT alike.external_id, alike.last_turn_at, alike.place, {selected("t", _SAID)}
+    SELECT alike.external_id, alike.last_turn_at, alike.place, {selected("t", _TURN_COLUMNS)}
     FROM alike CROSS JOIN LATERAL (
-        SELECT t.number, {selected("t", _SAID)} FROM memories_turn t
+        SELECT t.number, {selected("t", _TURN_COLUMNS)} FROM memories_turn t
         WHERE t.tenant_id = %(tenant)s AND t.session_id = alike.id AND t.left_at IS NULL AND t.role <> %(system)s
         ORDER BY t.number LIMIT %(count)s
     ) t
@@ -220,8 +220,8 @@ def _going_on(session: Session, turns: Sequence[Turn], last: Turn, keys: Sequenc
     unread = branches.unread(session, [turn for turn in turns if turn.number > last.number])
     found: list[Turn] = []
     for alternatives in keys:
-        said = after[(found or [last])[-1].number]
-        same = next((one for one in said if one.number not in unread and _key_of_turn(one) in alternatives), None)
+        others = after[(found or [last])[-1].number]
+        same = next((one for one in others if one.number not in unread and _key_of_turn(one) in alternatives), None)
         if same is None:
             break
         found.append(same)
@@ -294,7 +294,7 @@ def _begun(named: dict[str, Any], sent: "_Sent") -> list[_Begun]:
     for place, of in groupby(rows, key=itemgetter(2)):
         each = list(of)
         external_id, last_turn_at, _, session_id, *_ = each[0]
-        turns = [read(Turn, _SAID, row[3:]) for row in each]
+        turns = [read(Turn, _TURN_COLUMNS, row[3:]) for row in each]
         found.append(_Begun(session_id, external_id, last_turn_at, is_newest=place == 1, turns=turns))
     return found
 
@@ -341,14 +341,14 @@ class _Sent:
                 alternatives.append(self._key(at, as_sent=False))
                 if is_redacted:
                     clean = self.clean(at)
-                    said = Turn(
+                    turn = Turn(
                         session_id=session_id,
                         role=message.role,
                         content=clean.content,
                         parts=clean.parts,
                         tool_call_id=clean.tool_call_id,
                     )
-                    alternatives.append(said.content_digest)
+                    alternatives.append(turn.content_digest)
             yield alternatives
 
     def clean(self, at: int) -> Redacted:
@@ -359,8 +359,8 @@ class _Sent:
     def _key(self, at: int, *, as_sent: bool) -> Key:
         if (at, as_sent) not in self._keys:
             message = self.messages[at]
-            said = message if as_sent else self.clean(at)
-            key = _key(message.role, said.content, said.parts, said.tool_calls, said.tool_call_id)
+            parts = message if as_sent else self.clean(at)
+            key = _key(message.role, parts.content, parts.parts, parts.tool_calls, parts.tool_call_id)
             self._keys[at, as_sent] = key
         return self._keys[at, as_sent]
 
@@ -374,5 +374,5 @@ def _key_of_turn(turn: Turn) -> Key:
 def _key(role: str, content: str, parts: Any, tool_calls: Any, tool_call_id: str) -> Key:
     """Equal for messages that say the same: clients trim texts and drop fields that hold nothing."""
     beside_text = [part for part in parts or [] if not (isinstance(part, dict) and part.get("type") == "text")]
-    said = json.dumps([str(role), content.strip(), beside_text, tool_calls or [], tool_call_id], sort_keys=True)
-    return hashlib.blake2b(said.encode(), digest_size=16).digest()
+    text = json.dumps([str(role), content.strip(), beside_text, tool_calls or [], tool_call_id], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -13,8 +13,8 @@ def digest(purpose: str, *parts: bytes) -> bytes:
 
     Digests of different purposes, like `tombstone`, tell nothing of one another.
     """
-    said = b"".join(len(part).to_bytes(8) + part for part in (purpose.encode(), *parts))
-    return hmac.digest(settings.MEMORYHUB_PEPPER.encode(), said, sha256)
+    message = b"".join(len(part).to_bytes(8) + part for part in (purpose.encode(), *parts))
+    return hmac.digest(settings.MEMORYHUB_PEPPER.encode(), message, sha256)
 
 
 def digest_of_person(tenant_id: uuid.UUID, external_id: str) -> bytes:

@@ -21,7 +21,7 @@ from memories.context.other_memories import diary_lines, file_lines, graph_lines
 from memories.context.rendering import MemoryLine, episode_line, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
-from memories.models import SAID_AT, EndUser, Role, Section, Tenant, Turn
+from memories.models import SENT_AT, EndUser, Role, Section, Tenant, Turn
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
@@ -311,7 +311,7 @@ def _unextracted(task: _Task) -> list[MemoryLine]:
         .exclude(session=window.session, number__in=window.numbers)
         .filter(task.conversations.turns(person.pk), role__in=[Role.USER, Role.ASSISTANT])
     )
-    newest = turns.order_by(SAID_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
+    newest = turns.order_by(SENT_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
     return [turn_line(turn) for turn in newest if text_of(turn) and not is_flagged(turn)]
 
 

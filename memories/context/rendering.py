@@ -93,8 +93,8 @@ def triple_line(triple: GraphTriple, *, place: int, score: float, score_parts: d
     limits = (("since", triple.valid_from), ("until", triple.valid_to))
     holds = " ".join(f"{word} {at.astimezone(UTC).date().isoformat()}" for word, at in limits if at)
     text = f"- [{holds}] " if holds else "- "
-    said = one_line(strip_invisible(triple.sentence))
-    return MemoryLine("triple", triple.pk, text + said, GRAPH, (place,), score=score, score_parts=score_parts)
+    content = one_line(strip_invisible(triple.sentence))
+    return MemoryLine("triple", triple.pk, text + content, GRAPH, (place,), score=score, score_parts=score_parts)
 
 
 def episode_line(
@@ -119,11 +119,11 @@ def turn_line(
     With the words of a query it is the passage that says most about it, until there is room for more. Texts of uploaded
     files are left out: they belong to their session, and nobody said them.
     """
-    day = turn.said_at.date().isoformat()
+    day = turn.sent_at.date().isoformat()
     beginning = f"- [{day}] {turn.role}: "
-    said = shorten(text_of(turn))
-    shown = said if words is None else passage(said, words)
-    whole = beginning + one_line(said) if shown != said else None
+    content = shorten(text_of(turn))
+    shown = content if words is None else passage(content, words)
+    whole = beginning + one_line(content) if shown != content else None
     place = (turn.created_at, turn.session_id, turn.number)
     return MemoryLine("turn", turn.pk, beginning + one_line(shown), TURNS, place, score, score_parts, whole)
 

@@ -51,7 +51,7 @@ MOST_READ = 10_000
 MOST_FILES, LONGEST_FILE = 200, 20_000
 
 
-class StillSaidIn(StrEnum):
+class OccurrenceKind(StrEnum):
     SECTION = "section"
     EPISODE = "episode"
     PENDING = "pending"
@@ -68,16 +68,16 @@ class Mend(StrEnum):
     DROP = "drop"
 
 
-DROPPABLE = frozenset(StillSaidIn) - {StillSaidIn.SECTION, StillSaidIn.SUMMARY}
+DROPPABLE = frozenset(OccurrenceKind) - {OccurrenceKind.SECTION, OccurrenceKind.SUMMARY}
 # A triple's names are those of entities, and nobody rewrites what an agent noted for itself.
-REPLACEABLE = frozenset(StillSaidIn) - {StillSaidIn.TRIPLE, StillSaidIn.DIARY}
+REPLACEABLE = frozenset(OccurrenceKind) - {OccurrenceKind.TRIPLE, OccurrenceKind.DIARY}
 
 
 @dataclass(frozen=True)
-class StillSaid:
-    """A memory that still says the old claim, with the version that was seen and the text that would mend it."""
+class Occurrence:
+    """A memory in which the old claim still occurs, with the version that was seen and the text that would mend it."""
 
-    kind: StillSaidIn
+    kind: OccurrenceKind
     id: uuid.UUID
     version: int
     text: str
@@ -112,15 +112,17 @@ def claim_of(correction: ChangeSet) -> OldClaim | None:
     return OldClaim(old, new) if old and new and old != new else None
 
 
-def still_said(fact: Fact, claim: OldClaim, kinds: Collection[StillSaidIn] = tuple(StillSaidIn)) -> list[StillSaid]:
-    """The other memories of these kinds of the fact's person that still say it, those of the profile first."""
+def occurrences(
+    fact: Fact, claim: OldClaim, kinds: Collection[OccurrenceKind] = tuple(OccurrenceKind)
+) -> list[Occurrence]:
+    """The other memories of these kinds of the fact's person in which it still occurs, those of the profile first."""
     person = fact.end_user
     found = (
         *_sections(person), *_facts(fact), *_episodes(person), *_summaries(person),
         *_files(person), *_triples(person), *_entries(person),
     )  # fmt: skip
     return [
-        StillSaid(kind, row.pk, version, text, claim.reworded(text) if kind in REPLACEABLE else text, row)
+        Occurrence(kind, row.pk, version, text, claim.reworded(text) if kind in REPLACEABLE else text, row)
         for kind, row, version, text, all_of_it in found
         if kind in kinds and claim.is_in(all_of_it)
     ]
@@ -130,7 +132,7 @@ def mend(
     *,
     end_user: EndUser,
     claim: OldClaim,
-    kind: StillSaidIn,
+    kind: OccurrenceKind,
     row_id: uuid.UUID,
     how: Mend,
     text: str,
@@ -149,30 +151,30 @@ def mend(
     if row is None or kind not in (DROPPABLE if how == Mend.DROP else REPLACEABLE):
         raise NotFound
     given: dict[str, Any] = {"expected_version": expected_version, "actor": actor, "now": now}
-    if kind == StillSaidIn.FILE:
+    if kind == OccurrenceKind.FILE:
         _mend_file(row, text if how == Mend.REPLACE else None, given)
     elif how == Mend.DROP:
         _drop(kind, row_id, given)
-    elif kind == StillSaidIn.EPISODE:
+    elif kind == OccurrenceKind.EPISODE:
         words = {"summary": text, **_lists_of(row, claim)}
         episodes.edit_episode(episode_id=row_id, tenant=None, changes=words, **given)
-    elif kind == StillSaidIn.SECTION:
+    elif kind == OccurrenceKind.SECTION:
         place = {"section": row.section, "agent_id": row.agent_id}
         write_profile_section(end_user=end_user, summary=text, reason=REASON, **place, **given)
-    elif kind == StillSaidIn.SUMMARY:
+    elif kind == OccurrenceKind.SUMMARY:
         rewrite_summary(session_id=row_id, summary=text, **given)
     else:
         correct_fact(fact_id=row_id, tenant=None, content=text, reason=REASON, **given)
 
 
-def _drop(kind: StillSaidIn, row_id: uuid.UUID, given: dict[str, Any]) -> None:
-    if kind == StillSaidIn.EPISODE:
+def _drop(kind: OccurrenceKind, row_id: uuid.UUID, given: dict[str, Any]) -> None:
+    if kind == OccurrenceKind.EPISODE:
         episodes.forget_episode(episode_id=row_id, tenant=None, **given)
-    elif kind == StillSaidIn.PENDING:
+    elif kind == OccurrenceKind.PENDING:
         reject_fact(fact_id=row_id, reason=REASON, **given)
-    elif kind == StillSaidIn.TRIPLE:
+    elif kind == OccurrenceKind.TRIPLE:
         forget_triple(triple_id=row_id, reason=REASON, **given)
-    elif kind == StillSaidIn.DIARY:
+    elif kind == OccurrenceKind.DIARY:
         # An entry has one version.
         delete_entry(entry_id=row_id, actor=given["actor"], now=given["now"])
     else:
@@ -197,70 +199,70 @@ def _mend_file(shown: MemoryFile, text: str | None, given: dict[str, Any]) -> No
         write_file(**place, content=NewContent.of(f"{first}{text}{rest}".encode(), ""), writer=writer)
 
 
-def _rows_of(kind: StillSaidIn, person: EndUser) -> QuerySet[Any]:
-    if kind == StillSaidIn.SUMMARY:
+def _rows_of(kind: OccurrenceKind, person: EndUser) -> QuerySet[Any]:
+    if kind == OccurrenceKind.SUMMARY:
         return WorkingMemory.objects.filter(session__end_user=person)
     return _MODELS[kind]._default_manager.filter(end_user=person)
 
 
-_MODELS: dict[StillSaidIn, type[Model]] = {
-    StillSaidIn.SECTION: ProfileSection,
-    StillSaidIn.EPISODE: Episode,
-    StillSaidIn.PENDING: Fact,
-    StillSaidIn.FACT: Fact,
-    StillSaidIn.FILE: MemoryFile,
-    StillSaidIn.TRIPLE: GraphTriple,
-    StillSaidIn.DIARY: DiaryEntry,
+_MODELS: dict[OccurrenceKind, type[Model]] = {
+    OccurrenceKind.SECTION: ProfileSection,
+    OccurrenceKind.EPISODE: Episode,
+    OccurrenceKind.PENDING: Fact,
+    OccurrenceKind.FACT: Fact,
+    OccurrenceKind.FILE: MemoryFile,
+    OccurrenceKind.TRIPLE: GraphTriple,
+    OccurrenceKind.DIARY: DiaryEntry,
 }
 # StillSaidIn, row, version, the text that is shown, and all its texts together.
-_Said = tuple[StillSaidIn, Any, int, str, str]
+_OccurrenceRow = tuple[OccurrenceKind, Any, int, str, str]
 
 
-def _sections(person: EndUser) -> Iterator[_Said]:
+def _sections(person: EndUser) -> Iterator[_OccurrenceRow]:
     for row in ProfileSection.objects.written().filter(end_user=person).order_by("agent_id", "section"):
-        yield StillSaidIn.SECTION, row, row.version, row.summary, row.summary
+        yield OccurrenceKind.SECTION, row, row.version, row.summary, row.summary
 
 
-def _facts(fact: Fact) -> Iterator[_Said]:
+def _facts(fact: Fact) -> Iterator[_OccurrenceRow]:
     rows = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE).exclude(pk=fact.pk)
     columns = ("content", "category", "agent_id", "status", "version", "created_at")
     for row in rows.only(*columns).order_by("-created_at", "-id")[:MOST_READ]:
-        kind = StillSaidIn.PENDING if row.status == Status.PENDING else StillSaidIn.FACT
+        kind = OccurrenceKind.PENDING if row.status == Status.PENDING else OccurrenceKind.FACT
         yield kind, row, row.version, row.content, row.content
 
 
-def _episodes(person: EndUser) -> Iterator[_Said]:
+def _episodes(person: EndUser) -> Iterator[_OccurrenceRow]:
     rows = Episode.objects.filter(end_user=person, status__in=episodes.LIVE).order_by("-created_at", "-id")
     for row in rows.only("version", "status", "created_at", *episodes.TEXTS)[:MOST_READ]:
         texts = (row.summary, *row.key_topics, *row.actions_taken, *row.outcomes)
-        yield StillSaidIn.EPISODE, row, row.version, row.summary, "\n".join(texts)
+        yield OccurrenceKind.EPISODE, row, row.version, row.summary, "\n".join(texts)
 
 
-def _summaries(person: EndUser) -> Iterator[_Said]:
+def _summaries(person: EndUser) -> Iterator[_OccurrenceRow]:
     rows = WorkingMemory.objects.filter(session__end_user=person).exclude(summary="").select_related("session")
     for row in rows.order_by("-updated_at", "pk")[:MOST_READ]:
-        yield StillSaidIn.SUMMARY, row, version_of_summary(row.summary), row.summary, row.summary
+        yield OccurrenceKind.SUMMARY, row, version_of_summary(row.summary), row.summary, row.summary
 
 
-def _files(person: EndUser) -> Iterator[_Said]:
+def _files(person: EndUser) -> Iterator[_OccurrenceRow]:
     rows = MemoryFile.objects.of(person.tenant, person).filter(trashed_at=None, expires_at=None)
     rows = rows.filter(encoding=Encoding.UTF_8, size__lte=LONGEST_FILE)
     for row in rows.order_by("-updated_at", "-id")[:MOST_FILES]:
-        yield StillSaidIn.FILE, row, row.version, row.content, row.content
+        yield OccurrenceKind.FILE, row, row.version, row.content, row.content
 
 
-def _triples(person: EndUser) -> Iterator[_Said]:
+def _triples(person: EndUser) -> Iterator[_OccurrenceRow]:
     """Those that were stated and still hold; one of a fact follows its fact."""
     rows = GraphTriple.objects.filter(tenant=person.tenant, end_user=person, fact=None, valid_to=None)
     rows = rows.exclude(status=TripleStatus.TRASHED).select_related("subject", "object")
     for row in rows.order_by("-created_at", "-id")[:MOST_READ]:
         text = f"{row.subject.name} {row.predicate.replace('_', ' ')} {row.object.name}"
-        yield StillSaidIn.TRIPLE, row, row.version, text, text
+        yield OccurrenceKind.TRIPLE, row, row.version, text, text
 
 
-def _entries(person: EndUser) -> Iterator[_Said]:
+def _entries(person: EndUser) -> Iterator[_OccurrenceRow]:
     for row in DiaryEntry.objects.of(person.tenant, person).present().order_by("-created_at", "-id")[:MOST_READ]:
-        yield StillSaidIn.DIARY, row, 1, row.content, f"{row.topic}\n{row.content}"
+        yield OccurrenceKind.DIARY, row, 1, row.content, f"{row.topic}\n{row.content}"
 
 
 def _lists_of(episode: Episode, claim: OldClaim) -> dict[str, Any]:

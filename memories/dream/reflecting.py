@@ -214,7 +214,7 @@ def _store(
         prompt_version=reflections.VERSION,
     )
     fact.say(accepted.content)
-    fact.begin(now=now, rules=rules, said=[episode.ended_at for episode in pattern.episodes])
+    fact.begin(now=now, rules=rules, stated_at=[episode.ended_at for episode in pattern.episodes])
     fact.save(force_insert=True)
     FactEvidence.objects.bulk_create(_evidence(fact, pattern.episodes, now=now))
     audit.revise(fact=fact, verb="reflect", actor=actor, before={}, reason="Found in several episodes.", now=now)

@@ -59,8 +59,8 @@ class SummedTurns:
         for turn in turns:
             if not turn.is_user:
                 is_flagged = flagged_turns.is_flagged(turn.turn)
-                said, order = flagged_turns.parted(support.heard(turn.text)) if is_flagged else (turn.text, "")
-                others[turn.turn.role].append(said)
+                spoken, order = flagged_turns.parted(support.heard(turn.text)) if is_flagged else (turn.text, "")
+                others[turn.turn.role].append(spoken)
                 orders += [order] if order else []
         users = [text for text, turn in zip(texts, turns, strict=True) if turn.is_user]
         self._person = SourceTexts(

@@ -11,7 +11,7 @@ from memories.extraction.turn_reader import fed_turns
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import NumberedFact, TurnInput
-from memories.models import SAID_AT, Agent, Fact, ProfileSection, Role, Trust, Turn
+from memories.models import SENT_AT, Agent, Fact, ProfileSection, Role, Trust, Turn
 from memories.queue.session_queue import Claim
 from memories.reconcile import neighbours
 from memories.reconcile.batches import ShownFact, TurnBatch, bounded
@@ -47,14 +47,14 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     stated_texts = [fact.content for fact in facts if fact.trust in stated]
     stated_texts += [row.summary for row in profile if row.trust in stated]
     tool_turns = new.filter(number__range=(first, last), role=Role.TOOL).order_by("number")
-    heard = {"heard": Substr("content", 1, HEARD), "said": SAID_AT}
-    tools = list(tool_turns.values_list("number", "pk", heard["heard"], heard["said"]))
+    heard = {"heard": Substr("content", 1, HEARD), "sent": SENT_AT}
+    tools = list(tool_turns.values_list("number", "pk", heard["heard"], heard["sent"]))
     return TurnBatch(
         first_number=first,
         last_number=last,
         turns=turns,
         tool_turns={number: pk for number, pk, _, _ in tools},
-        tools_said_at={number: said for number, _, _, said in tools},
+        tools_sent_at={number: sent_at for number, _, _, sent_at in tools},
         tool_texts=tuple(text for _, _, text, _ in tools[:_TOOLS_HEARD] if text),
         existing_texts=tuple(stated_texts),
         shown_facts=tuple(ShownFact(fact.pk, bytes(fact.content_hash)) for fact in facts),
@@ -77,8 +77,8 @@ def _facts_to_show(claim: Claim, turns: Sequence[TranscriptTurn], *, now: dateti
     others = [pk for pk, binding in rows if not binding]
     near: list[uuid.UUID] = []
     if len(bound) < most < len(rows):
-        said = [turn.turn.pk for turn in turns if turn.is_user]
-        near = neighbours.of_turns(person=person, turns=said, facts=others, most=(most - len(bound) + 1) // 2)
+        own = [turn.turn.pk for turn in turns if turn.is_user]
+        near = neighbours.of_turns(person=person, turns=own, facts=others, most=(most - len(bound) + 1) // 2)
     chosen = list(dict.fromkeys([*bound, *near, *others]))[:most]
     found = visible.in_bulk(chosen)
     # A fact may have gone since the first look.

@@ -186,14 +186,14 @@ def _is_unread(sentence: _OwnSentence) -> bool:
 
 def _plain(text: str) -> Iterator[_QuotedText]:
     """Wishes how to be answered, and what people plainly say of themselves."""
-    yield from filter(None, map(_plainly_said, _sentences(text))) if _is_said_plainly(text) else ()
+    yield from filter(None, map(_plain_statement, _sentences(text))) if _is_plain(text) else ()
 
 
-def _is_said_plainly(text: str) -> bool:
+def _is_plain(text: str) -> bool:
     return len(text) <= _LONGEST_PLAIN_TURN
 
 
-def _plainly_said(sentence: _OwnSentence) -> _QuotedText | None:
+def _plain_statement(sentence: _OwnSentence) -> _QuotedText | None:
     start = plain.after_greetings(sentence.own)
     own = sentence.own[start:]
     if sentences.is_question(own) and not _POLITE_WISH.match(own):
@@ -207,13 +207,13 @@ def _plainly_said(sentence: _OwnSentence) -> _QuotedText | None:
 
 def _suggestions(text: str, patterns: Patterns | None) -> Iterator[_QuotedText]:
     """Sentences that signal something lasting, and are neither requests nor plain."""
-    is_plain = _is_said_plainly(text)
+    is_plain = _is_plain(text)
     for sentence in _sentences(text):
         kinds = {match.kind for match in signals.matches(sentence.own, patterns)}
         content = _trimmed(sentence.text)
         if kinds.isdisjoint(_SUGGESTING) or not 0 < len(content) <= _LONGEST_SUGGESTION or _MARK in content:
             continue
-        if not _asking(sentence.own, _after_lead_in(sentence.own)) and not (is_plain and _plainly_said(sentence)):
+        if not _asking(sentence.own, _after_lead_in(sentence.own)) and not (is_plain and _plain_statement(sentence)):
             yield _QuotedText(content, sentence.text)
 
 

@@ -143,8 +143,10 @@ class Keeper:
         )
         fact.say(accepted.content)
         fact.last_recalled_at = max((at for source in sources if (at := source.last_recalled_at)), default=None)
-        said = [at for source in sources for at in (source.first_observed_at, source.last_confirmed_at)]
-        fact.begin(now=self.now, rules=self.rules, said=said, valid_from=min(source.valid_from for source in sources))
+        stated_at = [at for source in sources for at in (source.first_observed_at, source.last_confirmed_at)]
+        fact.begin(
+            now=self.now, rules=self.rules, stated_at=stated_at, valid_from=min(source.valid_from for source in sources)
+        )
         return fact
 
     def _cite(self, fact: Fact, sources: Sequence[Fact]) -> None:

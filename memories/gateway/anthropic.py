@@ -33,7 +33,7 @@ class Messages(Dialect):
             raise UnreadableRequest
         user = (document.get("metadata") or {}).get("user_id")
         return ChatRequest(
-            messages=[said for one in given for said in _messages(one)],
+            messages=[part for one in given for part in _messages(one)],
             streams=document.get("stream") is True,
             user=user if isinstance(user, str) else "",
         )
@@ -97,13 +97,13 @@ def _messages(given: Mapping[str, Any]) -> Iterator[PostedMessage]:
             yield message(Role.TOOL, text, parts=parts, tool_call_id=str(block.get("tool_use_id") or ""))
     calls = [_call(one) for one in blocks if isinstance(one, dict) and one.get("type") == "tool_use"]
     if blocks:
-        content = [one for one in blocks if not (isinstance(one, dict) and one.get("type") in _NOT_SAID)]
+        content = [one for one in blocks if not (isinstance(one, dict) and one.get("type") in _HIDDEN_BLOCKS)]
     if content or calls:
         text, parts = text_of(content)
         yield message(role, text, parts=parts, tool_calls=calls or None)
 
 
-_NOT_SAID = ("tool_result", "tool_use", "thinking", "redacted_thinking")
+_HIDDEN_BLOCKS = ("tool_result", "tool_use", "thinking", "redacted_thinking")
 
 
 def _call(block: Mapping[str, Any], *, arguments: str | None = None) -> dict[str, Any]:

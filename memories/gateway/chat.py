@@ -61,10 +61,10 @@ class ChatCompletions(Dialect):
     def read_answer(self, document: Mapping[str, Any]) -> StreamedReply:
         choices = document.get("choices") or [{}]
         first: dict[str, Any] = next((one for one in choices if one.get("index", 0) == 0), {})
-        said = first.get("message") or {}
+        message = first.get("message") or {}
         return StreamedReply(
-            text=said.get("content") or said.get("refusal") or "",
-            tool_calls=said.get("tool_calls") or [],
+            text=message.get("content") or message.get("refusal") or "",
+            tool_calls=message.get("tool_calls") or [],
             id=str(document.get("id") or ""),
             is_whole=True,
         )

@@ -38,8 +38,8 @@ class ChatRequest:
 
     @property
     def query(self) -> str:
-        said = (one.content for one in reversed(self.messages) if one.role == Role.USER and one.content.strip())
-        return next(said, "")[-LONGEST_QUERY:]
+        texts = (one.content for one in reversed(self.messages) if one.role == Role.USER and one.content.strip())
+        return next(texts, "")[-LONGEST_QUERY:]
 
 
 @dataclass
@@ -59,8 +59,8 @@ class StreamedReply:
         if self.in_items and self.id:
             metadata[ANSWER_ID] = storable(self.id)[:LONGEST_NAME]
         if not self.in_items:
-            said = self.text.strip() or self.tool_calls
-            return [self._message(self.text, self.tool_calls, metadata)] if said else []
+            has_content = self.text.strip() or self.tool_calls
+            return [self._message(self.text, self.tool_calls, metadata)] if has_content else []
         texts = [self._message(self.text, [], metadata)] if self.text.strip() else []
         return texts + [self._message("", [call], metadata) for call in self.tool_calls]
 

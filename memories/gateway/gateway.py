@@ -166,7 +166,7 @@ class Gateway:
             if keeping is not None and collector is not None:
                 await self._keep_answer(exchange, await keeping, collector)
 
-        added = _said_of(request)
+        added = _memory_headers(request)
         await _stream(response, receive, answering, collector=collector, added=added, begun=begun, finish=finish)
 
     async def _keep_asked(self, exchange: Exchange, begun: asyncio.Event) -> int | None:
@@ -260,16 +260,16 @@ def _connected(call: Callable[[], T]) -> T:
     return call()
 
 
-def _said_of(request: _Request) -> Headers:
+def _memory_headers(request: _Request) -> Headers:
     """What the gateway tells of its own part, in headers of the answer."""
     given, exchange = request.given, request.exchange
     if given.body:
-        said = {"x-memory": "used", "x-memory-tokens": str(given.tokens)}
+        headers = {"x-memory": "used", "x-memory-tokens": str(given.tokens)}
     else:
-        said = {"x-memory": "none", "x-memory-reason": given.reason}
+        headers = {"x-memory": "none", "x-memory-reason": given.reason}
     if exchange.is_kept and exchange.session_id.isascii():
-        said["x-memory-session"] = exchange.session_id
-    return [(name.encode(), value.encode("latin-1")) for name, value in said.items()]
+        headers["x-memory-session"] = exchange.session_id
+    return [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
 
 
 async def _nothing() -> None:

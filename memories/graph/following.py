@@ -68,9 +68,9 @@ def follow(facts: Sequence[Fact], *, now: datetime, retold: Collection[Any] = ()
                     confidence=fact.confidence,
                     trust=fact.trust,
                     extractor=fact.extractor,
-                    **said,
+                    **values,
                 )
-                for fact, place, subject, object_, said in found
+                for fact, place, subject, object_, values in found
             ],
             batch_size=STEP,
             update_conflicts=True,

@@ -62,8 +62,8 @@ def embed(texts: Sequence[str], *, kind: Kind = "passage", model: str | None = N
     if not is_available(name):
         raise EmbeddingMisconfigured(f"The embedding model {name} is not configured here.")
     backend: Backend = import_string(f"{_backend(name)}.embed")
-    said = [prepared(text) for text in texts]
-    parts = [_part(backend, said[start : start + BATCH], kind, name) for start in range(0, len(said), BATCH)]
+    inputs = [prepared(text) for text in texts]
+    parts = [_part(backend, inputs[start : start + BATCH], kind, name) for start in range(0, len(inputs), BATCH)]
     return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
 

@@ -210,7 +210,7 @@ def _fact(run: ExtractionRun, turn: Turn, statement: DemoFact, *, now: datetime)
         extraction=run,
     )
     fact.say(statement.content)
-    fact.begin(now=now, rules=conf.rules(run.tenant), said=[turn.said_at])
+    fact.begin(now=now, rules=conf.rules(run.tenant), stated_at=[turn.sent_at])
     fact.save()
     FactEvidence.objects.create(
         tenant_id=fact.tenant_id,

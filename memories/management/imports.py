@@ -80,8 +80,9 @@ def _chatgpt(path: Path) -> Iterator[Request]:
 def _claude(path: Path) -> Iterator[Request]:
     """`conversations.json`: each conversation has a list of messages."""
     for conversation in _by_date(_list_in(path), "created_at"):
-        said = conversation.get("chat_messages")
-        messages = (_claude_message(one) for one in said if isinstance(one, dict)) if isinstance(said, list) else ()
+        entries = conversation.get("chat_messages")
+        entries = entries if isinstance(entries, list) else []
+        messages = (_claude_message(one) for one in entries if isinstance(one, dict))
         yield _request(conversation.get("uuid"), messages)
 
 
@@ -166,7 +167,7 @@ def _chatgpt_message(message: dict[str, Any], conversation: dict[str, Any]) -> R
         return None
     text = "\n".join(part for part in parts if isinstance(part, str)).strip()
     at = message.get("create_time") or conversation.get("create_time")
-    return _said(author.get("role"), text, message.get("id"), at)
+    return _message(author.get("role"), text, message.get("id"), at)
 
 
 def _claude_message(message: dict[str, Any]) -> Request | None:
@@ -175,10 +176,10 @@ def _claude_message(message: dict[str, Any]) -> Request | None:
     blocks = content if isinstance(content, list) else []
     texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
     text = "\n".join(one for one in texts if isinstance(one, str)).strip() or message.get("text")
-    return _said(message.get("sender"), text, message.get("uuid"), message.get("created_at"))
+    return _message(message.get("sender"), text, message.get("uuid"), message.get("created_at"))
 
 
-def _said(role: Any, text: Any, external_id: Any, at: Any) -> Request | None:
+def _message(role: Any, text: Any, external_id: Any, at: Any) -> Request | None:
     sender = _SENDERS.get(role) if isinstance(role, str) else None
     if not (sender and isinstance(text, str) and text.strip()):
         return None

@@ -117,8 +117,8 @@ def _ledger(given: Path | None, kept: Path) -> tuple[Path, list[str]]:
     if not copy.is_file():
         raise CommandError(f"There is no ledger of erasures, neither {own} nor {copy}. Say which with --ledger.")
     private_files.write(own, copy.read_bytes())
-    said = f"The ledger of erasures {own} was lost: it is now the archive's copy, which may lack the last erasures."
-    return own, [said] if copy.stat().st_size else []
+    note = f"The ledger of erasures {own} was lost: it is now the archive's copy, which may lack the last erasures."
+    return own, [note] if copy.stat().st_size else []
 
 
 def _close(place: Place, moment: datetime, path: Path, *, replace: bool) -> Withdrawals | None:

@@ -93,10 +93,10 @@ def apply(found: Withdrawals, *, now: datetime) -> list[str]:
         SignIn.objects.all().delete()
         Operator.objects.exclude(invitation=None).update(invitation=None, invited_until=None)
     counts["redacted turns, emptied as a whole"] = sum(_redact(turn, now) for turn in found.redacted)
-    said = [f"Done again: {what}: {count:,}." for what, count in counts.items() if count]
+    lines = [f"Done again: {what}: {count:,}." for what, count in counts.items() if count]
     there = set(PrivacyCase.objects.values_list("pk", flat=True))
     lost = [f"{kind}, due {due:%Y-%m-%d}" for pk, kind, due in found.cases if pk not in there]
-    return said + ([f"Privacy cases that were opened since, to be opened again: {'; '.join(lost)}."] if lost else [])
+    return lines + ([f"Privacy cases that were opened since, to be opened again: {'; '.join(lost)}."] if lost else [])
 
 
 def _values(rows: QuerySet[Any], *names: str) -> Values:

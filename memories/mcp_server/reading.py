@@ -188,8 +188,8 @@ def _line_of(row: dict[str, Any]) -> str:
     if row["kind"] == GROUP_FACT:
         # Without its id: no tool changes what others share.
         return f"- [group: {row['group']}] {row['text']}"
-    said_by = f"{row['role']}: " if row["kind"] == TURN else ""
-    return f"- [{row['date']}] {said_by}{row['text']}"
+    speaker = f"{row['role']}: " if row["kind"] == TURN else ""
+    return f"- [{row['date']}] {speaker}{row['text']}"
 
 
 def _framed(tenant: Tenant, lines: Sequence[str]) -> str:

@@ -40,14 +40,14 @@ class FactIdInput(Strict):
     id = OurId()
 
 
-class SaidInput(Strict):
+class MessageInput(Strict):
     role = OneOf([Role.USER.value, Role.ASSISTANT.value])
     content = ExactText()
 
 
 class ConversationInput(Strict):
     messages: serializers.ListSerializer[Any] = serializers.ListSerializer(
-        child=SaidInput(), min_length=1, max_length=MAX_MESSAGES
+        child=MessageInput(), min_length=1, max_length=MAX_MESSAGES
     )
 
 

@@ -5,7 +5,7 @@ from memories.models.access.idempotency import IdempotencyRecord
 from memories.models.access.operators import FailedSignIns, Language, Operator, OperatorMail, SavedFilter
 from memories.models.actors import ActorKind
 from memories.models.backups import Backup
-from memories.models.conversations.conversations import SAID_AT, Role, Session, SessionQueue, Turn, said_at
+from memories.models.conversations.conversations import SENT_AT, Role, Session, SessionQueue, Turn, sent_at
 from memories.models.conversations.runs import ExtractionRun, ModelUse
 from memories.models.conversations.serving import ServedDay
 from memories.models.conversations.working_memory import WorkingMemory
@@ -71,7 +71,7 @@ __all__ = [
     "CLOSED",
     "EXPORTING",
     "RESTRICTING",
-    "SAID_AT",
+    "SENT_AT",
     "APIKey",
     "ActorKind",
     "Agent",
@@ -174,6 +174,6 @@ __all__ = [
     "WorkingMemory",
     "WritesAs",
     "categories_of",
-    "said_at",
+    "sent_at",
     "waits_for_handover",
 ]

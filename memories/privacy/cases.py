@@ -245,8 +245,8 @@ def extend_case(
             raise InvalidInput.at("months", _("A case can be extended by one or two months."))
         first, last = workflow.notice_days(case)
         if not first <= notice_on <= min(last, now.date()):
-            said = _("The requester must have been informed by today, and within one month of receipt.")
-            raise InvalidInput.at("notice_on", said)
+            detail = _("The requester must have been informed by today, and within one month of receipt.")
+            raise InvalidInput.at("notice_on", detail)
         case.extension_reason = required_text("reason", reason)
         case.extension_notice_on = notice_on
         case.extended_at = now

@@ -119,9 +119,9 @@ class ReceiptPage:
         """The page of a receipt; a code without words here is shown itself."""
         erased = [(_store_name(store), _number(count)) for store, count in receipt["erased"].items() if count]
         not_covered = [
-            (_word(NOT_COVERED, one["what"]), _said(one["says"]), _said(one["until"])) for one in receipt["not_covered"]
+            (_word(NOT_COVERED, one["what"]), _text(one["says"]), _text(one["until"])) for one in receipt["not_covered"]
         ]
-        remains = [(_word(REMAINS, one["what"]), _said(one["says"])) for one in receipt["remains"]]
+        remains = [(_word(REMAINS, one["what"]), _text(one["says"])) for one in receipt["remains"]]
         file = f"{receipt['case']}.json"
         how = gettext("The file %(file)s holds the same, signed. Check it with: %(command)s")
         how %= {"file": file, "command": f"manage.py verify_receipt {file} --key KEY"}
@@ -137,7 +137,7 @@ class ReceiptPage:
                 not_covered,
             ),
             ReceiptSection(gettext("What remains on purpose"), [], (gettext("What"), gettext("Why")), remains),
-            ReceiptSection(gettext("Who was told"), [_said(receipt["told"]) or gettext("No recipients were noted.")]),
+            ReceiptSection(gettext("Who was told"), [_text(receipt["told"]) or gettext("No recipients were noted.")]),
             ReceiptSection(gettext("How to check it"), [how], ("", "Ed25519"), keys),
         ]
         return cls(gettext("Receipt of an erasure"), _summary(receipt), sections)
@@ -153,7 +153,7 @@ def _summary(receipt: Mapping[str, Any]) -> list[str]:
     return [
         erased % {"tenant": tenant, "count": _number(count)},
         done % {"when": completed, "case": receipt["case"]},
-        _said(receipt["return"]["says"]),
+        _text(receipt["return"]["says"]),
         gettext("This receipt names nobody: whoever asked knows the number of the case."),
     ]
 
@@ -169,7 +169,7 @@ def _course(receipt: Mapping[str, Any]) -> ReceiptSection:
     asked = gettext("It was asked for by %(whom)s.") % {"whom": _word(ASKED, receipt["asked_by"])}
     identity = _word(IDENTITY, receipt["identity"])
     # Older receipts do not have it.
-    ties = [_said(one["says"]) for one in receipt.get("two_people", [])]
+    ties = [_text(one["says"]) for one in receipt.get("two_people", [])]
     says = [asked, identity, *([str(TIED), *ties] if ties else [])]
     return ReceiptSection(gettext("What happened"), says, (gettext("Step"), gettext("When (UTC), or by whom")), rows)
 
@@ -186,9 +186,9 @@ def _search(verified: Mapping[str, Any]) -> ReceiptSection:
     rows = [(str(label), _number(verified[name])) for name, label in CHECKED.items()]
     rows += [(mentioned % {"place": _place(place)}, _number(count)) for place, count in verified["mentions"].items()]
     rows += [
-        (left_out % {"place": _place(place)}, _said(reason)) for place, reason in verified.get("skipped", {}).items()
+        (left_out % {"place": _place(place)}, _text(reason)) for place, reason in verified.get("skipped", {}).items()
     ]
-    says = [str(SEARCHED), *([_said(verified["mentions_say"])] if verified["mentions"] else [])]
+    says = [str(SEARCHED), *([_text(verified["mentions_say"])] if verified["mentions"] else [])]
     return ReceiptSection(heading, says, (gettext("Figure"), gettext("Count, or why not")), rows)
 
 
@@ -201,7 +201,7 @@ def _word(words: Words, code: str) -> str:
     return str(words.get(code, code))
 
 
-def _said(text: str) -> str:
+def _text(text: str) -> str:
     """A stored English sentence in the language in force; one that nobody knows any more stays as it is."""
     for template in TEMPLATES:
         pattern = re.sub(r"%\\\((\w+)\\\)s", r"(?P<\1>.+?)", re.escape(template))

@@ -34,7 +34,7 @@ class TurnBatch:
     last_number: int
     turns: tuple[TranscriptTurn, ...] = ()
     tool_turns: dict[int, uuid.UUID] = field(default_factory=dict)
-    tools_said_at: dict[int, datetime] = field(default_factory=dict)
+    tools_sent_at: dict[int, datetime] = field(default_factory=dict)
     shown_facts: tuple[ShownFact, ...] = ()
     # Versions of the sections that the model is shown; a missing section has version 0.
     shown_profile: dict[str, int] = field(default_factory=dict)
@@ -62,9 +62,9 @@ class TurnBatch:
         return self.tool_turns | {turn.number: turn.turn.pk for turn in self.turns}
 
     @property
-    def said_at(self) -> dict[int, datetime]:
-        """When these turns were said."""
-        return self.tools_said_at | {turn.number: turn.at for turn in self.turns}
+    def sent_at(self) -> dict[int, datetime]:
+        """When these turns were sent."""
+        return self.tools_sent_at | {turn.number: turn.at for turn in self.turns}
 
 
 def bounded(

@@ -22,8 +22,8 @@ def decide(changes: FactChanges, candidates: Iterable[Accepted]) -> None:
 
     The candidate that was said last comes last: of two values for one key it is the newer.
     """
-    said = changes.writer.said
-    for candidate in sorted(candidates, key=lambda candidate: (said(candidate.cited)[-1:], candidate.cited[-1:])):
+    times_of = changes.writer.times_of
+    for candidate in sorted(candidates, key=lambda candidate: (times_of(candidate.cited)[-1:], candidate.cited[-1:])):
         try:
             _decide(changes, candidate)
         except TextTaken:
@@ -69,7 +69,7 @@ def _assert(changes: FactChanges, candidate: Accepted, compared: Comparison) -> 
     """Somebody who is believed stated it: same text, then same key, then the verdicts (rules.md, 5.1 to 5.3)."""
     suggestion, opposes = compared.suggestion, compared.opposes
     refined = next((fact for fact in compared.refines if changes.existing.may_replace(fact)), None)
-    place = changes.existing.place(candidate, opposes, moment=changes.writer.said(candidate.cited)[-1])
+    place = changes.existing.place(candidate, opposes, moment=changes.writer.times_of(candidate.cited)[-1])
     stronger = next((fact for fact in opposes if not _wins(candidate, fact)), None)
     if place:
         _insert(changes, candidate, compared, place)

@@ -24,16 +24,16 @@ class TextTaken(Exception):
 
 @dataclass(frozen=True)
 class Writer:
-    """The run that writes, the turns that its batch can cite and when they were said, and the time of the writing."""
+    """The run that writes, the turns that its batch can cite and when they were sent, and the time of the writing."""
 
     run: ExtractionRun
     turn_ids: Mapping[int, uuid.UUID]
-    said_at: Mapping[int, datetime]
+    sent_at: Mapping[int, datetime]
     now: datetime
 
-    def said(self, turns: Iterable[int]) -> list[datetime]:
-        """When these turns were said, in order; all of them before the run began, whatever the clocks say."""
-        return sorted(min(self.said_at[number], self.run.started_at) for number in turns)
+    def times_of(self, turns: Iterable[int]) -> list[datetime]:
+        """When these turns were sent, in order; all of them before the run began, whatever the clocks say."""
+        return sorted(min(self.sent_at[number], self.run.started_at) for number in turns)
 
     def store(self, candidate: Accepted) -> Fact:
         """Insert a new fact. Errors: TextTaken."""
@@ -54,7 +54,7 @@ class Writer:
         What was said before it ends where it begins; a fact that was stated before and after it becomes two.
         """
         fact = self._new(candidate)
-        timeline.close(fact, place, self.said(candidate.cited))
+        timeline.close(fact, place, self.times_of(candidate.cited))
         fact.save(force_insert=True)
         self.cite(fact, candidate)
         self._revise(fact, "extract", before={})
@@ -72,7 +72,7 @@ class Writer:
     def date(self, fact: Fact, turns: Iterable[int]) -> None:
         """It was said at further moments of a batch that it was counted for."""
         before, was = audit.snapshot(fact), (fact.first_observed_at, fact.last_confirmed_at)
-        fact.mention(self.said(turns))
+        fact.mention(self.times_of(turns))
         if (fact.first_observed_at, fact.last_confirmed_at) != was:
             self._save(fact, "reinforce", before)
 
@@ -114,7 +114,7 @@ class Writer:
 
     def remove(self, fact: Fact, *, by: Fact | None, reason: str, turns: Sequence[int]) -> None:
         """The fact no longer holds; `turns` are the evidence."""
-        self._close(fact, "remove", by=by, ended=by.valid_from if by else self.said(turns)[-1], reason=reason)
+        self._close(fact, "remove", by=by, ended=by.valid_from if by else self.times_of(turns)[-1], reason=reason)
         self.cite_turns(fact, turns)
 
     def archive(self, fact: Fact) -> None:
@@ -178,7 +178,7 @@ class Writer:
         )
         fact.say(candidate.content)
         fact.triples = self._triples(candidate, fact)
-        fact.begin(now=now, rules=conf.rules(run.tenant), said=self.said(candidate.cited))
+        fact.begin(now=now, rules=conf.rules(run.tenant), stated_at=self.times_of(candidate.cited))
         fact.expires_at = self._expiry(candidate)
         return fact
 
@@ -196,7 +196,7 @@ class Writer:
     def _confirm(self, fact: Fact, turns: Iterable[int]) -> None:
         fact.confidence = min(1.0, fact.confidence + conf.rules(self.run.tenant).confirmed_by)
         fact.mentions += 1
-        fact.mention(self.said(turns))
+        fact.mention(self.times_of(turns))
 
     def _raise_trust(self, fact: Fact, candidate: Accepted) -> None:
         """The person's own statement replaces what others, or the rules mode, suggested in the same words."""
@@ -242,7 +242,7 @@ class Writer:
 
     def _later_expiry(self, fact: Fact, candidate: Accepted) -> datetime | None:
         """The latest mention says how long a temporary fact lives; a date set by a caller stays until it has passed."""
-        is_older = self.said(candidate.cited)[-1] < fact.last_confirmed_at
+        is_older = self.times_of(candidate.cited)[-1] < fact.last_confirmed_at
         if fact.expires_at is None or is_older or (fact.extraction_id is None and fact.expires_at > self.now):
             return fact.expires_at
         expiry = self._expiry(candidate)
@@ -250,7 +250,7 @@ class Writer:
 
     def _expiry(self, candidate: Accepted) -> datetime | None:
         """A temporary fact lives from when it was said."""
-        return self.said(candidate.cited)[-1] + candidate.expires_in if candidate.expires_in else None
+        return self.times_of(candidate.cited)[-1] + candidate.expires_in if candidate.expires_in else None
 
     def _close(self, fact: Fact, verb: str, *, by: Fact | None, ended: datetime, reason: str = "") -> None:
         before = audit.snapshot(fact)

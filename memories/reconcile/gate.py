@@ -312,10 +312,10 @@ def _may_keep(name: str, part: Part, evidence: BatchEvidence) -> bool:
     if not 0 < len(name) <= LONGEST_PART_NAME or part == "" or name in _OF_THE_HUB:
         return False
     words, source_texts = name.replace("_", " "), evidence.source_texts
-    said = "" if isinstance(part, bool) else str(part)
-    if not (source_texts.names_nothing_new(words) and source_texts.has_all_of(said)):
+    value = "" if isinstance(part, bool) else str(part)
+    if not (source_texts.names_nothing_new(words) and source_texts.has_all_of(value)):
         return False
-    return not detection.flags(words, said, "") and not uploads.mentioned(said)
+    return not detection.flags(words, value, "") and not uploads.mentioned(value)
 
 
 def _grounds(accepted: Accepted, evidence: BatchEvidence) -> stated_triples.TripleGrounds:

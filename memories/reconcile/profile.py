@@ -19,7 +19,7 @@ from memories import audit
 from memories.audit import Actor
 from memories.llm.prompts import memory_update
 from memories.models import (
-    SAID_AT,
+    SENT_AT,
     ActorKind,
     ExtractionRun,
     ProfileRevision,
@@ -59,8 +59,8 @@ class RewriteBasis:
         users = [turn for turn in self.evidence.fed.values() if turn.is_user]
         return [turn for turn in users if has_word_of(turn.text, text)] or users
 
-    def said_last(self, text: str) -> datetime:
-        """When the last of what it rests on was said."""
+    def last_stated(self, text: str) -> datetime:
+        """When the last of what it rests on was stated."""
         resting = self.supporting(text) or self.evidence.fed.values()
         return max((min(turn.at, self.run.started_at) for turn in resting), default=self.run.started_at)
 
@@ -127,12 +127,12 @@ def _why_refused(row: ProfileSection, summary: str, *, is_stale: bool, basis: Re
         return "operator_section"
     if is_stale:
         return "profile_changed_meanwhile"
-    if (stored := _said_last(row)) and basis.said_last(summary) < stored:
+    if (stored := _last_stated(row)) and basis.last_stated(summary) < stored:
         return "profile_older"
     return "profile_too_long" if len(summary) > LONGEST_SUMMARY else ""
 
 
-def _said_last(row: ProfileSection) -> datetime | None:
+def _last_stated(row: ProfileSection) -> datetime | None:
     """When the last of what the stored text rests on was said; None if anything may replace it.
 
     What staff put back or released has no moment of its own.
@@ -142,15 +142,15 @@ def _said_last(row: ProfileSection) -> datetime | None:
     if row.extraction is None:
         return row.updated_at
     turns = Turn.objects.filter(session=row.extraction.session_id, number__in=row.evidence)
-    last = turns.aggregate(last=Max(SAID_AT))["last"]
+    last = turns.aggregate(last=Max(SENT_AT))["last"]
     # Retention may have deleted them. All of them were said before the run began, whatever the clocks say.
     return min(last, row.extraction.started_at) if last else row.extraction.started_at
 
 
 def _is_own(summary: str, evidence: BatchEvidence) -> bool:
     """Whether every sentence has the person's trust, and nothing in their turns speaks to a model."""
-    said = (summary[start:end] for start, end in sentences.spans(summary))
-    return not evidence.has_orders and all(evidence.source_texts.trust_of(one) == Trust.USER for one in said)
+    parts = (summary[start:end] for start, end in sentences.spans(summary))
+    return not evidence.has_orders and all(evidence.source_texts.trust_of(one) == Trust.USER for one in parts)
 
 
 def _supported(row: ProfileSection, summary: str, basis: RewriteBasis) -> _SectionText:

@@ -43,7 +43,7 @@ def apply(
     ids = [reference.shown.fact_id for reference in named]
     ids += [relation.shown.fact_id for relation in related if relation.shown]
     existing = existing_facts.load(run=run, candidates=admitted.candidates, near=near, named=ids, now=now)
-    changes = FactChanges(Writer(run, batch.turn_ids, batch.said_at, now), existing)
+    changes = FactChanges(Writer(run, batch.turn_ids, batch.sent_at, now), existing)
     decision.decide(changes, admitted.candidates)
     references.apply(changes, named)
     relations.apply(changes, related)

@@ -100,7 +100,7 @@ def _remove(changes: FactChanges, fact: Fact, reference: Reference) -> None:
     is_enough = reference.trust == Trust.USER and gate.rank(reference.trust) >= gate.rank(fact.trust)
     if place is not None and successor in {None, fact}:
         changes.refuse("replacement_not_stored")
-    elif changes.writer.said(reference.turns)[-1] < fact.last_confirmed_at:
+    elif changes.writer.times_of(reference.turns)[-1] < fact.last_confirmed_at:
         changes.refuse("said_since")
     elif successor and not changes.existing.may_replace(fact):
         # The agent is told its own instead, if both say something of one key. The other agents are told what they were.

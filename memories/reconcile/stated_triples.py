@@ -78,9 +78,9 @@ def texts_of(items: Iterable[Any]) -> tuple[list[str], dict[str, str]]:
     announced: dict[str, str] = {}
     for item in items:
         given = [item.get(name) for name in ("subject", "predicate", "object")] if isinstance(item, dict) else []
-        said = [text[: LONGEST_NAME + 1] if isinstance(text, str) else str(text) for text in given]
-        texts += said
-        announced |= {said[1]: said[2]} if said else {}
+        names = [text[: LONGEST_NAME + 1] if isinstance(text, str) else str(text) for text in given]
+        texts += names
+        announced |= {names[1]: names[2]} if names else {}
     return texts, announced
 
 
@@ -89,7 +89,7 @@ def of_person(
 ) -> list[dict[str, Any]] | None:
     """As a fact keeps them, each once: `called` names the person as the graph does. Its key and value say for
     themselves what is between the person and the value; nothing stands in a relation to itself."""
-    said = {(naming.digest_of(naming.SELF), naming.digest_of(value))} if key and value else set()
+    implied = {(naming.digest_of(naming.SELF), naming.digest_of(value))} if key and value else set()
     named = [replace(one, subject=called(one.subject), object=called(one.object)) for one in triples]
     distinct = {(*one.between, one.predicate): one for one in named if one.between[0] != one.between[1]}
     return [
@@ -101,7 +101,7 @@ def of_person(
             "valid_to": one.valid_to.isoformat() if one.valid_to else None,
         }
         for one in distinct.values()
-        if one.between not in said
+        if one.between not in implied
     ] or None
 
 
@@ -126,8 +126,8 @@ def _read(raw: Any) -> StatedTriple | None:
 def _reason_against(triple: StatedTriple, grounds: TripleGrounds) -> str:
     """Why it is left out; empty when it is not. The meaning of its words is asked last, because that takes longest."""
     names = [name for name in (triple.subject, triple.object) if not naming.is_self(name)]
-    said = fold(grounds.content)
-    if not all(fold(name) in said or grounds.supports(name) for name in names):
+    content = fold(grounds.content)
+    if not all(fold(name) in content or grounds.supports(name) for name in names):
         return "unsupported_triple"
     if not grounds.allows(triple.predicate.replace("_", " ")) or any(map(is_example, names)):
         return "unsupported_triple"

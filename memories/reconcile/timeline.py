@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memories.models import Fact, FactEvidence, Status, said_at
+from memories.models import Fact, FactEvidence, Status, sent_at
 from memories.models.ids import new_id
 
 # When the turn of a row of evidence was said.
-SAID = said_at("turn__")
+SENT_AT = sent_at("turn__")
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ def place(facts: Sequence[Fact], *, moment: datetime) -> Gap | None:
     if not any(fact.last_confirmed_at > moment for fact in facts):
         return None
     by_id = {fact.pk: fact for fact in facts}
-    stated = sorted((said, pk) for pk, said in _statements(facts))
-    before_at, before = next(((said, pk) for said, pk in reversed(stated) if said <= moment), (None, None))
-    after_at, after = next((said, pk) for said, pk in stated if said > moment)
+    stated = sorted((at, pk) for pk, at in _statements(facts))
+    before_at, before = next(((at, pk) for at, pk in reversed(stated) if at <= moment), (None, None))
+    after_at, after = next((at, pk) for at, pk in stated if at > moment)
     return Gap(by_id[before] if before else None, before_at, by_id[after], after_at)
 
 
-def close(fact: Fact, gap: Gap, said: Iterable[datetime]) -> None:
+def close(fact: Fact, gap: Gap, stated_at: Iterable[datetime]) -> None:
     """Make an unsaved fact, said at these moments, what held in the gap until the next one was stated."""
     fact.valid_from = min(fact.valid_from, fact.last_confirmed_at)
     if gap.before_at and fact.valid_from < gap.before_at:
-        fact.valid_from = min(at for at in said if at >= gap.before_at)
+        fact.valid_from = min(at for at in stated_at if at >= gap.before_at)
     fact.valid_to = gap.after_at if gap.before is gap.after else max(fact.valid_from, gap.after.valid_from)
     fact.status, fact.superseded_by = Status.SUPERSEDED, gap.after
 
@@ -64,12 +64,12 @@ def split(fact: Fact, *, by: Fact, confirmed_by: float, now: datetime) -> tuple[
     Returns that one, and the ids of the evidence that is its own; the fact becomes the later part. Nothing is saved.
     """
     since, until = by.valid_from, by.valid_to or now
-    cited = list(fact.evidence.filter(turn__isnull=False).annotate(said=SAID).order_by("said", "pk"))
-    older: list[Any] = [row for row in cited if row.said < since]
+    cited = list(fact.evidence.filter(turn__isnull=False).annotate(sent_at=SENT_AT).order_by("sent_at", "pk"))
+    older: list[Any] = [row for row in cited if row.sent_at < since]
     earlier = copy(fact)
     earlier.id, earlier.version, earlier.updated_at, earlier.embedded_hash = new_id(), 1, now, None
     earlier._state.adding = True
-    earlier.last_confirmed_at = max((row.said for row in older), default=fact.first_observed_at)
+    earlier.last_confirmed_at = max((row.sent_at for row in older), default=fact.first_observed_at)
     earlier.status, earlier.valid_to, earlier.superseded_by = Status.SUPERSEDED, since, by
     fact.first_observed_at = fact.valid_from = until
     # A batch counts as one mention.
@@ -92,4 +92,4 @@ def _statements(facts: Collection[Fact]) -> Iterable[tuple[uuid.UUID, datetime]]
         yield fact.pk, fact.last_confirmed_at
     # Retention may have deleted turns in between.
     cited = FactEvidence.objects.filter(fact__in=facts, turn__isnull=False).order_by("pk")
-    yield from cited.values_list("fact_id", SAID)
+    yield from cited.values_list("fact_id", SENT_AT)

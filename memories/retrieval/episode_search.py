@@ -65,7 +65,7 @@ class VisibleEpisode(NamedTuple):
 
     def is_in(self, conversations: Conversations) -> bool:
         """Whether a viewer of these conversations sees it. Its time is its end."""
-        return conversations.include(self.agent_id, self.memory_of, said_at=self.ended_at)
+        return conversations.include(self.agent_id, self.memory_of, sent_at=self.ended_at)
 
     def fits(self, filters: SearchFilters) -> bool:
         """Whether it passes the filters of time, agent and session."""

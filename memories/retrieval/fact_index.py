@@ -72,8 +72,8 @@ def build(
         (fact.confidence, decayed(fact, rules, day), float((day - fact.last_confirmed_at) // DAY)) for fact in facts
     )
     # When it was said first and last.
-    said = [(fact.first_observed_at.timestamp(), fact.last_confirmed_at.timestamp()) for fact in facts]
-    return FactIndex(facts, units, Weights.of(weights), np.array(said, np.float64).reshape(-1, 2))
+    times = [(fact.first_observed_at.timestamp(), fact.last_confirmed_at.timestamp()) for fact in facts]
+    return FactIndex(facts, units, Weights.of(weights), np.array(times, np.float64).reshape(-1, 2))
 
 
 def decayed(fact: FactFeatures, rules: conf.Rules, day: datetime) -> float:

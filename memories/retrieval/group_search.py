@@ -52,8 +52,8 @@ def _ranked(found: list[_Shared], query: PreparedQuery, now: datetime) -> Memory
     )
     day = memory_index.today(now)
     weights = Weights.of((1.0, 1.0, float(max(0, (day - one.said_at) // DAY))) for one in found)
-    said = np.array([(one.created_at.timestamp(), one.said_at.timestamp()) for one in found], np.float64)
-    return memory_index.rank(units, weights, said, query.queries)
+    times = np.array([(one.created_at.timestamp(), one.said_at.timestamp()) for one in found], np.float64)
+    return memory_index.rank(units, weights, times, query.queries)
 
 
 def _hit(fact: _Shared, ranking: MemoryRanking, place: int) -> Finding:

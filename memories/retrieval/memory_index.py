@@ -136,7 +136,7 @@ def rank(units: Units, weights: Weights, times: NDArray[np.float64], queries: Se
     dates = np.zeros(len(units), np.float32)
     for query in queries if times.size else ():
         if query.dates:
-            np.maximum(dates, query.said_then(times).max(axis=1), out=dates)
+            np.maximum(dates, query.date_scores(times).max(axis=1), out=dates)
     return MemoryRanking(scores, weighting.weigh(scores.total + dates, weights), dates)
 
 

@@ -66,9 +66,9 @@ def narrowed(rows: GraphTripleQuerySet, filters: SearchFilters) -> GraphTripleQu
     if filters.until:
         rows = rows.filter(dated_at__lt=filters.until)
     if filters.session_id is not None:
-        said = Turn.objects.filter(session__external_id=filters.session_id)
+        turns = Turn.objects.filter(session__external_id=filters.session_id)
         resting = FactEvidence.objects.filter(session__external_id=filters.session_id)
-        rows = rows.filter(Q(turn__in=said.values("pk")) | Q(fact__in=resting.values("fact")))
+        rows = rows.filter(Q(turn__in=turns.values("pk")) | Q(fact__in=resting.values("fact")))
     return rows
 
 

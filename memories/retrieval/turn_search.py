@@ -113,7 +113,7 @@ def _hit(ranked: TurnRanking, place: int, turn: Turn) -> Finding:
         text=turn.content,
         score=ranked.score(place),
         score_parts=ranked.parts(place),
-        created_at=turn.said_at,
+        created_at=turn.sent_at,
         external_id=turn.external_id,
         session_id=session.external_id,
         agent_id=session.agent_id or None,

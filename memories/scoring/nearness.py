@@ -49,9 +49,9 @@ def calibrated(vectors: Floats) -> Floors:
     line = np.arange(len(SENTENCES)) // 2
     one_line = line[:, None] == line
     chinese = line >= len(SAMPLES) // 2
-    said_twice = float(cosines[one_line & ~np.eye(len(line), dtype=bool)].mean())
+    restated = float(cosines[one_line & ~np.eye(len(line), dtype=bool)].mean())
     apart = float(cosines[~one_line & (chinese[:, None] == chinese)].mean())
-    spread = said_twice - apart
+    spread = restated - apart
     return Floors(apart + _PROPOSED * spread, apart + _REFUSED * spread) if spread > _LEAST_SPREAD else _NEVER
 
 

@@ -44,8 +44,8 @@ class Query:
         zone = (asked and asked.tzinfo) or UTC
         return cls(terms.count(text).ids, language.of(text), vector, dates.named(text, asked), zone)
 
-    def said_then(self, times: NDArray[np.float64], c: Constants = DEFAULT) -> Floats:
-        """What being said at the dates that it names adds to a score; `times` in seconds since 1970."""
+    def date_scores(self, times: NDArray[np.float64], c: Constants = DEFAULT) -> Floats:
+        """What a date that the query names adds to the score of what was said then; `times` in seconds since 1970."""
         near = dates.closeness(times, self.dates, before=c.date_before, after=c.date_after, zone=self.zone)
         return np.float32(c.date) * near
 
@@ -141,7 +141,7 @@ def _score(units: Units, query: Query) -> Scores:
     lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
     around = _context(vector + lexical, covered, units.layout, c)
     if units.times is not None and query.dates:
-        around += query.said_then(units.times, c)
+        around += query.date_scores(units.times, c)
     return Scores(vector + lexical + around, vector, lexical, around)
 
 

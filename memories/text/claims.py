@@ -67,8 +67,8 @@ class OldClaim:
         """A number alone says nothing: the text must have a word of what it was the number of."""
         if not any(voice.says(piece) for piece in self._shared):
             return False
-        said = quantities.of(text)
-        return bool(self._numbers & said.numbers or self._dates & set(said.dates))
+        found = quantities.of(text)
+        return bool(self._numbers & found.numbers or self._dates & set(found.dates))
 
     def _says_phrase(self, text: str) -> bool:
         """Of a claim that was only added to, or denied: the old words, where the new ones do not hold them."""

@@ -123,12 +123,12 @@ class Counted:
         if not number.isdigit():
             return False
         value = int(number)
-        said = [int(one) for one in self.numbers if one.isdigit() and len(one) <= 9]
+        counts = [int(one) for one in self.numbers if one.isdigit() and len(one) <= 9]
         return bool(
-            (self._horizons and any(one * many == value for one in [*said, 1] for many in _MULTIPLES))
-            or any(self._is_age(value, one) or self._is_age(one, value) for one in said)
+            (self._horizons and any(one * many == value for one in [*counts, 1] for many in _MULTIPLES))
+            or any(self._is_age(value, one) or self._is_age(one, value) for one in counts)
             or (self._is_current(value) and any(days > 16 for _, days in self._horizons))
-            or (self._has_time and any(abs(one - value) == _NOON and max(one, value) <= 2 * _NOON for one in said))
+            or (self._has_time and any(abs(one - value) == _NOON and max(one, value) <= 2 * _NOON for one in counts))
             or (2 <= value <= _LONGEST_LIST and self._listed >= value - 1)
         )
 
@@ -156,13 +156,13 @@ class Counted:
         return [(at, days) for text, at in self.texts if at and (days := _horizon(fold(text)))]
 
 
-def _horizon(said: str) -> int:
+def _horizon(text: str) -> int:
     """How many days ahead or back the text can mean; "in three weeks" three times as many as "next week"."""
-    words = set(_WORD.findall(said))
+    words = set(_WORD.findall(text))
     base = max(
-        (days for word, days in _DAYS.items() if word in words or (not word.isascii() and word in said)), default=0
+        (days for word, days in _DAYS.items() if word in words or (not word.isascii() and word in text)), default=0
     )
-    counted = (int(one) for one in _numbers(said) if one.isdigit() and int(one) <= _MOST_COUNTED) if base > 3 else ()
+    counted = (int(one) for one in _numbers(text) if one.isdigit() and int(one) <= _MOST_COUNTED) if base > 3 else ()
     return int(base * max([1, *counted]))
 
 
@@ -182,20 +182,20 @@ def _month(word: str) -> int | None:
     return _MONTHS.get(word) or next((_MONTHS[word[:size]] for size in (6, 5) if word[:size] in _MONTHS), None)
 
 
-def _numbers(said: str) -> Iterator[str]:
-    for hours, minutes in _CLOCK_TIME.findall(said):
+def _numbers(text: str) -> Iterator[str]:
+    for hours, minutes in _CLOCK_TIME.findall(text):
         yield str(int(hours))
         yield from [] if minutes == "00" else [str(int(minutes))]
-    said = _CLOCK_TIME.sub(" ", said)
-    for found in _NUMBER.finditer(said):
+    text = _CLOCK_TIME.sub(" ", text)
+    for found in _NUMBER.finditer(text):
         yield from _written(found["digits"] or found["bare"], _SCALES.get(found["scale"] or "", 1))
-    for run in _HAN_NUMBER.findall(said):
+    for run in _HAN_NUMBER.findall(text):
         value = _han(run)
         if value != 1 or len(run) > 1:
             yield str(value)
-    for word in _WORD.findall(said):
+    for word in _WORD.findall(text):
         yield from _in_words(word)
-    for run in _RUNS.findall(said):
+    for run in _RUNS.findall(text):
         yield str(_multiplied(run))
 
 

@@ -22,7 +22,7 @@ _ANY_WORDS = r"[^,.;:!?，。；：！？]{0,40}?"
 
 def patterns_of(phrases: Phrases) -> Patterns:
     """The patterns for a tenant: those of its phrases for kinds that have some, those of the hub for the others."""
-    return _patterns(tuple((kind, tuple(said)) for kind, said in sorted(phrases.items()) if said))
+    return _patterns(tuple((kind, tuple(texts)) for kind, texts in sorted(phrases.items()) if texts))
 
 
 @lru_cache(maxsize=256)
@@ -56,8 +56,8 @@ def checked(phrases: Phrases) -> dict[str, list[str]]:
     """The same from phrases by kind. Errors: ValueError, naming the kind's phrase by its number."""
     return _gathered(
         (f"{kind}: {phrase}", f"{kind} {number}")
-        for kind, said in phrases.items()
-        for number, phrase in enumerate(said, start=1)
+        for kind, texts in phrases.items()
+        for number, phrase in enumerate(texts, start=1)
     )
 
 

@@ -45,7 +45,7 @@ _QUESTION_OR_NUMBER = re.compile(r"[?？\d]")
 
 # Vectors of length 1, one a text; None when no embedding is available.
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32] | None]
-_Said = TypeVar("_Said", str, StatementWord)
+_Piece = TypeVar("_Piece", str, StatementWord)
 
 
 @dataclass(frozen=True)
@@ -189,13 +189,13 @@ class SourceTexts:
             Trust.ASSISTANT: list(self.assistants),
             Trust.TOOL: list(self.tools),
         }
-        said = {trust: _parts(texts)[:_COMPARED] for trust, texts in sides.items()}
-        every = [text for texts in said.values() for text in texts]
-        made = self.embed(every) if self.embed and (said[Trust.ASSISTANT] or said[Trust.TOOL]) else None
+        spoken = {trust: _parts(texts)[:_COMPARED] for trust, texts in sides.items()}
+        every = [text for texts in spoken.values() for text in texts]
+        made = self.embed(every) if self.embed and (spoken[Trust.ASSISTANT] or spoken[Trust.TOOL]) else None
         if made is None:
             return {}
-        ends = np.cumsum([len(texts) for texts in said.values()])[:-1]
-        return dict(zip(said, np.split(made, ends), strict=True))
+        ends = np.cumsum([len(texts) for texts in spoken.values()])[:-1]
+        return dict(zip(spoken, np.split(made, ends), strict=True))
 
     def _sentences(self, sides: Iterable[str]) -> list[SpokenWords]:
         texts = tuple(map(heard, sides))
@@ -224,11 +224,11 @@ class SourceTexts:
     def _is_others(self, piece: StatementWord) -> bool:
         return self._assistant.says(piece) or self._tool.says(piece)
 
-    def _source(self, says: Callable[[SpokenWords, _Said], bool], said: _Said) -> Trust | None:
+    def _source(self, says: Callable[[SpokenWords, _Piece], bool], spoken: _Piece) -> Trust | None:
         """Which other side says it; None when none does."""
-        if says(self._assistant, said):
+        if says(self._assistant, spoken):
             return Trust.ASSISTANT
-        return Trust.TOOL if says(self._tool, said) else None
+        return Trust.TOOL if says(self._tool, spoken) else None
 
     def _has_own_word(self, statement: Statement) -> bool:
         pieces = any(self._is_own(piece) for piece in statement.pieces if not piece.is_plain)

@@ -36,7 +36,7 @@ class TranscriptTurn:
     @property
     def at(self) -> datetime:
         """When it was said."""
-        return self.turn.said_at
+        return self.turn.sent_at
 
     @property
     def is_user(self) -> bool:

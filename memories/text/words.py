@@ -110,18 +110,18 @@ class Statement:
 @lru_cache(maxsize=4_096)
 def of(text: str) -> Statement:
     """The pieces of one statement, each once."""
-    said = quantities.normalised(text).replace("’", "'")
-    found = (match[0].rstrip(".,;:!?-") for match in _CODE.finditer(said))
+    text = quantities.normalised(text).replace("’", "'")
+    found = (match[0].rstrip(".,;:!?-") for match in _CODE.finditer(text))
     codes = tuple(dict.fromkeys(code for code in found if not _MEASURE_OR_ABBREVIATION.match(code.casefold())))
-    rest = said
+    rest = text
     for code in codes:
         rest = rest.replace(code, " ")
     pieces = {piece.text: piece for piece in (*_words(rest), *_east(rest))}
     return Statement(tuple(pieces.values()), codes, quantities.of(rest))
 
 
-def _words(said: str) -> Iterator[StatementWord]:
-    found = list(_WORD.finditer(said))
+def _words(text: str) -> Iterator[StatementWord]:
+    found = list(_WORD.finditer(text))
     capitals = sum(one[0][0].isupper() for one in found)
     is_title = len(found) > 3 and capitals > len(found) * 0.6
     is_german = any(fold(one[0]) in _GERMAN for one in found)
@@ -130,7 +130,7 @@ def _words(said: str) -> Iterator[StatementWord]:
         if len(word) < 2 or quantities.is_number_word(word):
             continue
         before = fold(found[place - 1][0]) if place else ""
-        looks = one[0][0].isupper() and not _SENTENCE_START.search(said[: one.start()]) and not is_title
+        looks = one[0][0].isupper() and not _SENTENCE_START.search(text[: one.start()]) and not is_title
         looks = looks and (not is_german or before in _ANNOUNCES)
         is_name = looks or (len(one[0]) > 1 and one[0].isupper() and not is_title)
         # "Leiden" is a town where "leiden" is to suffer: a capital outweighs a stem, not a word of the list itself.
@@ -149,8 +149,8 @@ def _is_everyday(word: str) -> bool:
     return word in _COMMON or not stems(word).isdisjoint(_COMMON_STEMS)
 
 
-def _east(said: str) -> Iterator[StatementWord]:
-    folded = fold(said)
+def _east(text: str) -> Iterator[StatementWord]:
+    folded = fold(text)
     if folded.isascii():
         return
     for run in _EAST.findall(_PLAIN_EAST.sub(" ", folded)):

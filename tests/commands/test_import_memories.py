@@ -125,14 +125,14 @@ def test_the_branch_of_chatgpt_that_was_shown_last(tenant: Tenant, tmp_path: Pat
         ("assistant", "Noted."),
     ]
     first, *_, last = Turn.objects.order_by("number")
-    assert (first.said_at.timestamp(), last.said_at.timestamp(), first.external_id) == (THEN, THEN, "m-u1")
+    assert (first.sent_at.timestamp(), last.sent_at.timestamp(), first.external_id) == (THEN, THEN, "m-u1")
     assert Session.objects.get().queue.pending_rounds == 2
 
 
 def test_claudes_messages_without_their_attachments(tenant: Tenant, tmp_path: Path) -> None:
     run(written(tmp_path, CLAUDE), "claude", "--user", "u-1")
     assert turns("k-1") == [("user", "I drink tea"), ("assistant", "Green or black?")]
-    assert Turn.objects.get(number=1).said_at.timestamp() == THEN
+    assert Turn.objects.get(number=1).sent_at.timestamp() == THEN
 
 
 def test_lines_name_their_people_and_sessions(tenant: Tenant, tmp_path: Path) -> None:

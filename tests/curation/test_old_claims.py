@@ -8,7 +8,7 @@ import pytest
 
 from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
-from memories.curation.old_claims import REPLACEABLE, Mend, StillSaidIn, claim_of, correction_of, mend, still_said
+from memories.curation.old_claims import REPLACEABLE, Mend, OccurrenceKind, claim_of, correction_of, mend, occurrences
 from memories.curation.reverting import revert
 from memories.curation.running_summaries import version_of_summary
 from memories.curation.sessions import delete_session
@@ -53,23 +53,23 @@ def session(person: EndUser) -> Session:
 
 
 @pytest.fixture
-def said(person: EndUser, session: Session) -> dict[StillSaidIn, uuid.UUID]:
+def said(person: EndUser, session: Session) -> dict[OccurrenceKind, uuid.UUID]:
     """A memory of each kind that says it."""
     episode = factories.episode(session, "Asked for a dentist in Leiden", key_topics=["Leiden", "dentist"])
     return {
-        StillSaidIn.SECTION: factories.profile_section(person, summary="A baker from Leiden.").pk,
-        StillSaidIn.FACT: factories.fact(person, "Rents a flat in Leiden").pk,
-        StillSaidIn.PENDING: factories.fact(person, "Was born in Leiden", status="pending").pk,
-        StillSaidIn.EPISODE: episode.pk,
-        StillSaidIn.SUMMARY: session.pk,
-        StillSaidIn.FILE: factories.memory_file(person, "/memories/trip.md", "# Home\r\nLeiden\r\n").pk,
-        StillSaidIn.TRIPLE: factories.triple(person, "user", "lives_in", "Leiden").pk,
-        StillSaidIn.DIARY: factories.diary_entry(person, "Asked about trains from Leiden").pk,
+        OccurrenceKind.SECTION: factories.profile_section(person, summary="A baker from Leiden.").pk,
+        OccurrenceKind.FACT: factories.fact(person, "Rents a flat in Leiden").pk,
+        OccurrenceKind.PENDING: factories.fact(person, "Was born in Leiden", status="pending").pk,
+        OccurrenceKind.EPISODE: episode.pk,
+        OccurrenceKind.SUMMARY: session.pk,
+        OccurrenceKind.FILE: factories.memory_file(person, "/memories/trip.md", "# Home\r\nLeiden\r\n").pk,
+        OccurrenceKind.TRIPLE: factories.triple(person, "user", "lives_in", "Leiden").pk,
+        OccurrenceKind.DIARY: factories.diary_entry(person, "Asked about trains from Leiden").pk,
     }
 
 
 @pytest.fixture
-def corrected(person: EndUser, said: dict[StillSaidIn, uuid.UUID]) -> Fact:
+def corrected(person: EndUser, said: dict[OccurrenceKind, uuid.UUID]) -> Fact:
     factories.fact(person, "Likes tea")
     factories.fact(factories.end_user(person.tenant), "Works in Leiden")
     fact = factories.fact(person)
@@ -83,27 +83,27 @@ def claim(fact: Fact) -> OldClaim:
     return found
 
 
-def mend_it(fact: Fact, kind: StillSaidIn, row: uuid.UUID, how: Mend = Mend.REPLACE, **over: Any) -> None:
-    one = next(one for one in still_said(fact, claim(fact)) if one.kind == kind)
+def mend_it(fact: Fact, kind: OccurrenceKind, row: uuid.UUID, how: Mend = Mend.REPLACE, **over: Any) -> None:
+    one = next(one for one in occurrences(fact, claim(fact)) if one.kind == kind)
     given = {"text": one.proposed, "expected_version": one.version, "end_user": fact.end_user, **BY_STAFF, **over}
     mend(claim=claim(fact), kind=kind, row_id=row, how=how, **given)
 
 
-def text_of(kind: StillSaidIn, row: uuid.UUID) -> str:
-    models: dict[StillSaidIn, Any] = {
-        StillSaidIn.SECTION: ProfileSection, StillSaidIn.EPISODE: Episode, StillSaidIn.SUMMARY: WorkingMemory,
-        StillSaidIn.FILE: MemoryFile, StillSaidIn.TRIPLE: GraphTriple, StillSaidIn.DIARY: DiaryEntry,
+def text_of(kind: OccurrenceKind, row: uuid.UUID) -> str:
+    models: dict[OccurrenceKind, Any] = {
+        OccurrenceKind.SECTION: ProfileSection, OccurrenceKind.EPISODE: Episode, OccurrenceKind.SUMMARY: WorkingMemory,
+        OccurrenceKind.FILE: MemoryFile, OccurrenceKind.TRIPLE: GraphTriple, OccurrenceKind.DIARY: DiaryEntry,
     }  # fmt: skip
     found: Any = models.get(kind, Fact)._default_manager.get(pk=row)
-    return found.object.name if kind == StillSaidIn.TRIPLE else str(getattr(found, "content", "") or found.summary)
+    return found.object.name if kind == OccurrenceKind.TRIPLE else str(getattr(found, "content", "") or found.summary)
 
 
 def undo_last() -> None:
     revert(change_set=ChangeSet.objects.filter(undone_at=None).order_by("-id")[0].pk, **BY_STAFF)
 
 
-def test_each_kind_of_memory_of_the_person_is_found(corrected: Fact, said: dict[StillSaidIn, uuid.UUID]) -> None:
-    assert {one.kind: one.id for one in still_said(corrected, claim(corrected))} == said
+def test_each_kind_of_memory_of_the_person_is_found(corrected: Fact, said: dict[OccurrenceKind, uuid.UUID]) -> None:
+    assert {one.kind: one.id for one in occurrences(corrected, claim(corrected))} == said
 
 
 def test_without_a_correction_or_with_it_undone_there_is_no_claim(corrected: Fact, person: EndUser) -> None:
@@ -112,14 +112,14 @@ def test_without_a_correction_or_with_it_undone_there_is_no_claim(corrected: Fac
     assert correction_of(corrected) is None
 
 
-@pytest.mark.parametrize("kind", sorted(REPLACEABLE - {StillSaidIn.FILE}))
+@pytest.mark.parametrize("kind", sorted(REPLACEABLE - {OccurrenceKind.FILE}))
 def test_each_is_mended_by_the_new_words_and_undone(
-    corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn
+    corrected: Fact, said: dict[OccurrenceKind, uuid.UUID], kind: OccurrenceKind
 ) -> None:
     before = text_of(kind, said[kind])
     mend_it(corrected, kind, said[kind])
     assert text_of(kind, said[kind]) == before.replace("Leiden", "Utrecht")
-    assert kind not in {one.kind for one in still_said(corrected, claim(corrected))}
+    assert kind not in {one.kind for one in occurrences(corrected, claim(corrected))}
     undo_last()
     assert text_of(kind, said[kind]) == before
 
@@ -127,78 +127,80 @@ def test_each_is_mended_by_the_new_words_and_undone(
 @pytest.mark.parametrize(
     ("kind", "status"),
     [
-        (StillSaidIn.FACT, "trashed"), (StillSaidIn.PENDING, "rejected"), (StillSaidIn.EPISODE, "trashed"),
-        (StillSaidIn.TRIPLE, "trashed"),
+        (OccurrenceKind.FACT, "trashed"), (OccurrenceKind.PENDING, "rejected"), (OccurrenceKind.EPISODE, "trashed"),
+        (OccurrenceKind.TRIPLE, "trashed"),
     ],
 )  # fmt: skip
-def test_or_goes_away(corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn, status: str) -> None:
+def test_or_goes_away(
+    corrected: Fact, said: dict[OccurrenceKind, uuid.UUID], kind: OccurrenceKind, status: str
+) -> None:
     mend_it(corrected, kind, said[kind], Mend.DROP)
-    model: Any = {StillSaidIn.EPISODE: Episode, StillSaidIn.TRIPLE: GraphTriple}.get(kind, Fact)
+    model: Any = {OccurrenceKind.EPISODE: Episode, OccurrenceKind.TRIPLE: GraphTriple}.get(kind, Fact)
     assert model.objects.get(pk=said[kind]).status == status
     undo_last()
-    assert model.objects.get(pk=said[kind]).status == ("pending" if kind == StillSaidIn.PENDING else "active")
+    assert model.objects.get(pk=said[kind]).status == ("pending" if kind == OccurrenceKind.PENDING else "active")
     assert FactRefusal.objects.filter(fact=said[kind]).count() == 0
 
 
-@pytest.mark.parametrize("kind", [StillSaidIn.SECTION, StillSaidIn.SUMMARY])
+@pytest.mark.parametrize("kind", [OccurrenceKind.SECTION, OccurrenceKind.SUMMARY])
 def test_a_section_and_a_summary_cannot_go_away(
-    corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn
+    corrected: Fact, said: dict[OccurrenceKind, uuid.UUID], kind: OccurrenceKind
 ) -> None:
     with pytest.raises(NotFound):
         mend_it(corrected, kind, said[kind], Mend.DROP)
 
 
 def test_a_file_is_rewritten_with_its_ends_of_lines_or_deleted(
-    corrected: Fact, said: dict[StillSaidIn, uuid.UUID]
+    corrected: Fact, said: dict[OccurrenceKind, uuid.UUID]
 ) -> None:
-    file = said[StillSaidIn.FILE]
-    mend_it(corrected, StillSaidIn.FILE, file, text="# Home\r\nUtrecht\r\n")
-    assert text_of(StillSaidIn.FILE, file) == "# Home\r\nUtrecht\r\n"
+    file = said[OccurrenceKind.FILE]
+    mend_it(corrected, OccurrenceKind.FILE, file, text="# Home\r\nUtrecht\r\n")
+    assert text_of(OccurrenceKind.FILE, file) == "# Home\r\nUtrecht\r\n"
     version = FileVersion.objects.filter(file=file).latest("version")
     assert (version.actor_kind, version.reason) == ("operator", "It said what was corrected.")
     MemoryFile.objects.filter(pk=file).update(content="Leiden\n", encoding="base64")
-    assert StillSaidIn.FILE not in {one.kind for one in still_said(corrected, claim(corrected))}
+    assert OccurrenceKind.FILE not in {one.kind for one in occurrences(corrected, claim(corrected))}
     MemoryFile.objects.filter(pk=file).update(encoding="utf-8")
-    mend_it(corrected, StillSaidIn.FILE, file, Mend.DROP)
+    mend_it(corrected, OccurrenceKind.FILE, file, Mend.DROP)
     assert MemoryFile.objects.get(pk=file).trashed_at
-    assert StillSaidIn.FILE not in {one.kind for one in still_said(corrected, claim(corrected))}
+    assert OccurrenceKind.FILE not in {one.kind for one in occurrences(corrected, claim(corrected))}
 
 
-def test_a_note_of_an_agent_goes_to_the_trash(corrected: Fact, said: dict[StillSaidIn, uuid.UUID]) -> None:
-    mend_it(corrected, StillSaidIn.DIARY, said[StillSaidIn.DIARY], Mend.DROP)
-    assert DiaryEntry.objects.get(pk=said[StillSaidIn.DIARY]).trashed_at
+def test_a_note_of_an_agent_goes_to_the_trash(corrected: Fact, said: dict[OccurrenceKind, uuid.UUID]) -> None:
+    mend_it(corrected, OccurrenceKind.DIARY, said[OccurrenceKind.DIARY], Mend.DROP)
+    assert DiaryEntry.objects.get(pk=said[OccurrenceKind.DIARY]).trashed_at
 
 
-@pytest.mark.parametrize("kind", [StillSaidIn.TRIPLE, StillSaidIn.DIARY])
+@pytest.mark.parametrize("kind", [OccurrenceKind.TRIPLE, OccurrenceKind.DIARY])
 def test_nobody_rewrites_a_triple_or_a_note(
-    corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn
+    corrected: Fact, said: dict[OccurrenceKind, uuid.UUID], kind: OccurrenceKind
 ) -> None:
     with pytest.raises(NotFound):
         mend_it(corrected, kind, said[kind])
 
 
 def test_what_follows_a_fact_or_is_over_is_not_asked_about(corrected: Fact, person: EndUser) -> None:
-    before = len(still_said(corrected, claim(corrected)))
+    before = len(occurrences(corrected, claim(corrected)))
     fact = factories.fact(person, "Has an aunt somewhere")
     factories.triple(person, "Ann", "lives_in", "Leiden", fact=fact)
     factories.triple(person, "Bob", "lives_in", "Leiden", valid_to=NOW)
-    assert len(still_said(corrected, claim(corrected))) == before
+    assert len(occurrences(corrected, claim(corrected))) == before
 
 
-def test_the_lists_of_an_episode_are_mended_with_it(corrected: Fact, said: dict[StillSaidIn, uuid.UUID]) -> None:
-    mend_it(corrected, StillSaidIn.EPISODE, said[StillSaidIn.EPISODE])
-    assert Episode.objects.get(pk=said[StillSaidIn.EPISODE]).key_topics == ["Utrecht", "dentist"]
+def test_the_lists_of_an_episode_are_mended_with_it(corrected: Fact, said: dict[OccurrenceKind, uuid.UUID]) -> None:
+    mend_it(corrected, OccurrenceKind.EPISODE, said[OccurrenceKind.EPISODE])
+    assert Episode.objects.get(pk=said[OccurrenceKind.EPISODE]).key_topics == ["Utrecht", "dentist"]
 
 
-def test_a_section_gets_a_revision_with_the_reason(corrected: Fact, said: dict[StillSaidIn, uuid.UUID]) -> None:
-    mend_it(corrected, StillSaidIn.SECTION, said[StillSaidIn.SECTION])
+def test_a_section_gets_a_revision_with_the_reason(corrected: Fact, said: dict[OccurrenceKind, uuid.UUID]) -> None:
+    mend_it(corrected, OccurrenceKind.SECTION, said[OccurrenceKind.SECTION])
     revision = ProfileRevision.objects.latest("id")
     assert (revision.after, revision.reason) == ("A baker from Utrecht.", "It said what was corrected.")
 
 
 @pytest.mark.parametrize("kind", sorted(REPLACEABLE))
 def test_of_another_version_or_person_nothing_is_changed(
-    corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn
+    corrected: Fact, said: dict[OccurrenceKind, uuid.UUID], kind: OccurrenceKind
 ) -> None:
     with pytest.raises(PreconditionFailed):
         mend_it(corrected, kind, said[kind], expected_version=77)
@@ -217,19 +219,19 @@ class TestSummary:
     def test_a_compaction_in_flight_loses_its_lease(self, corrected: Fact, session: Session) -> None:
         held = {"lease_token": new_id(), "lease_until": LATER, "attempts": 1}
         WorkingMemory.objects.filter(pk=session.pk).update(**held)
-        mend_it(corrected, StillSaidIn.SUMMARY, session.pk)
+        mend_it(corrected, OccurrenceKind.SUMMARY, session.pk)
         row = WorkingMemory.objects.get(pk=session.pk)
         assert (row.lease_token, row.attempts, row.extractor) == (None, 0, "operator")
 
     def test_one_that_was_written_again_is_not_undone(self, corrected: Fact, session: Session) -> None:
-        mend_it(corrected, StillSaidIn.SUMMARY, session.pk)
+        mend_it(corrected, OccurrenceKind.SUMMARY, session.pk)
         WorkingMemory.objects.filter(pk=session.pk).update(summary="Something new.")
         with pytest.raises(Conflict):
             undo_last()
-        assert text_of(StillSaidIn.SUMMARY, session.pk) == "Something new."
+        assert text_of(OccurrenceKind.SUMMARY, session.pk) == "Something new."
 
     def test_what_it_said_before_goes_with_the_session(self, corrected: Fact, session: Session) -> None:
-        mend_it(corrected, StillSaidIn.SUMMARY, session.pk)
+        mend_it(corrected, OccurrenceKind.SUMMARY, session.pk)
         assert Change.objects.of_summary(session.pk).count() == 1
         delete_session(session_id=session.pk, tenant=None, **BY_STAFF)
         assert Change.objects.of_summary(session.pk).count() == 0

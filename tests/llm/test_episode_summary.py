@@ -84,7 +84,7 @@ def test_the_examples_are_answers_that_cannot_leak_unseen() -> None:
         assert len(answer.summary) <= 200
         # A name in it was made up, so that a copy is known again.
         assert is_example(answer.summary)
-        assert is_example(example.said)
+        assert is_example(example.spoken)
     assert not is_example("Bread kept collapsing because the dough rose too warm.")
 
 

@@ -16,7 +16,7 @@ FACTS = [fact for example in EXAMPLES for fact in example.facts]
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact["content"])
 def test_an_example_is_right(fact: dict[str, object]) -> None:
     [example] = [one for one in EXAMPLES if fact in one.facts]
-    assert str(fact["quote"]) in example.said
+    assert str(fact["quote"]) in example.spoken
     candidate = CandidateFact.model_validate(fact)
     assert candidate.category == fact["category"] in memory_update_text.CATEGORIES
     assert set(fact) <= set(CandidateFact.model_fields)
@@ -32,11 +32,11 @@ def test_the_dates_of_the_examples_are_right() -> None:
 
 
 def test_examples_are_in_both_languages_and_not_in_the_form_of_the_data() -> None:
-    said = [example.said for example in EXAMPLES]
+    said = [example.spoken for example in EXAMPLES]
     assert any(text.isascii() for text in said)
     assert any(re.search(r"[\u3400-\u9fff]", text) for text in said)
     assert re.findall(r"<(?!\s)\w+", INSTRUCTIONS) == []
-    assert all(example.said in INSTRUCTIONS for example in EXAMPLES)
+    assert all(example.spoken in INSTRUCTIONS for example in EXAMPLES)
 
 
 @pytest.mark.parametrize(

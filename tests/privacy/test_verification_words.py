@@ -181,7 +181,7 @@ def test_somebody_who_is_staff_as_well_keeps_the_account(person: EndUser) -> Non
 
 def test_every_column_of_words_is_one_that_can_hold_them() -> None:
     kept = {store.model: set(store.fields) for store in registry.all_stores()}
-    for label, columns in verdicts.SAID.items():
+    for label, columns in verdicts.WORD_COLUMNS.items():
         assert columns <= kept[label], label
     for place in (*verdicts.REPORTED, *verdicts.AROUND):
         label, _, column = place.rpartition(".")

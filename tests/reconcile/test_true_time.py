@@ -67,7 +67,7 @@ def test_a_turn_without_a_time_or_with_one_of_tomorrow_was_said_when_it_arrived(
         session = told(person, f"s{number}", (at, "I live in Leiden"))
         extract(model, session, leiden())
         turn, fact = session.turns.get(), only(person)
-        assert fact.last_confirmed_at == turn.created_at == turn.said_at
+        assert fact.last_confirmed_at == turn.created_at == turn.sent_at
     assert (fact.first_observed_at, fact.mentions) == (Turn.objects.earliest("created_at").created_at, 2)
 
 

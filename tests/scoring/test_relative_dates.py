@@ -159,11 +159,11 @@ def test_days_are_those_of_the_zone() -> None:
     assert query.dates == (of((2026, 3, 11)),)
     morning = datetime(2026, 3, 11, 0, 30, tzinfo=auckland)
     times = np.array([moment.timestamp() for moment in (morning, morning - timedelta(days=2), asked)])
-    assert query.said_then(times)[:2] == pytest.approx([DEFAULT.date, 0])
-    assert 0 < query.said_then(times)[2] < DEFAULT.date
+    assert query.date_scores(times)[:2] == pytest.approx([DEFAULT.date, 0])
+    assert 0 < query.date_scores(times)[2] < DEFAULT.date
 
 
-def test_what_was_said_then_is_near() -> None:
+def test_what_was_date_scores_is_near() -> None:
     times = np.array([datetime(2026, 3, day, 12, tzinfo=UTC).timestamp() for day in (1, 2, 8, 10)])
     near = closeness(times, [LAST_WEEK], before=1, after=7)
     assert near == pytest.approx([0.5, 1, 1, 1 - 1.5 / 7])

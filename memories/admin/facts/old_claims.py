@@ -27,12 +27,12 @@ from memories.admin.site.undo import UndoViews, undo
 from memories.curation.old_claims import (
     LONGEST_FILE,
     Mend,
-    StillSaid,
-    StillSaidIn,
+    Occurrence,
+    OccurrenceKind,
     claim_of,
     correction_of,
     mend,
-    still_said,
+    occurrences,
 )
 from memories.exceptions import MemoryHubError
 from memories.models import ActorKind, ChangeSet, EndUser, Fact
@@ -41,48 +41,48 @@ from memories.text.claims import OldClaim
 MOST_SHOWN = 50
 # What it takes to see a memory of the kind, and to change it.
 MAY_SEE = {
-    StillSaidIn.SECTION: "memories.view_fact",
-    StillSaidIn.EPISODE: "memories.view_episode",
-    StillSaidIn.PENDING: "memories.view_fact",
-    StillSaidIn.FACT: "memories.view_fact",
-    StillSaidIn.SUMMARY: "memories.view_session",
-    StillSaidIn.FILE: "memories.view_memoryfile",
-    StillSaidIn.TRIPLE: "memories.view_graphtriple",
-    StillSaidIn.DIARY: "memories.view_diaryentry",
+    OccurrenceKind.SECTION: "memories.view_fact",
+    OccurrenceKind.EPISODE: "memories.view_episode",
+    OccurrenceKind.PENDING: "memories.view_fact",
+    OccurrenceKind.FACT: "memories.view_fact",
+    OccurrenceKind.SUMMARY: "memories.view_session",
+    OccurrenceKind.FILE: "memories.view_memoryfile",
+    OccurrenceKind.TRIPLE: "memories.view_graphtriple",
+    OccurrenceKind.DIARY: "memories.view_diaryentry",
 }
 MAY_CHANGE = {
-    StillSaidIn.SECTION: "memories.change_enduser",
-    StillSaidIn.EPISODE: "memories.change_episode",
-    StillSaidIn.PENDING: "memories.change_fact",
-    StillSaidIn.FACT: "memories.change_fact",
-    StillSaidIn.SUMMARY: "memories.change_session",
-    StillSaidIn.FILE: "memories.change_memoryfile",
-    StillSaidIn.TRIPLE: "memories.change_graphtriple",
-    StillSaidIn.DIARY: "memories.change_diaryentry",
+    OccurrenceKind.SECTION: "memories.change_enduser",
+    OccurrenceKind.EPISODE: "memories.change_episode",
+    OccurrenceKind.PENDING: "memories.change_fact",
+    OccurrenceKind.FACT: "memories.change_fact",
+    OccurrenceKind.SUMMARY: "memories.change_session",
+    OccurrenceKind.FILE: "memories.change_memoryfile",
+    OccurrenceKind.TRIPLE: "memories.change_graphtriple",
+    OccurrenceKind.DIARY: "memories.change_diaryentry",
 }
-LABELS: dict[StillSaidIn, Promise] = {
-    StillSaidIn.SECTION: _("Profile"),
-    StillSaidIn.EPISODE: _("Episode"),
-    StillSaidIn.PENDING: _("Pending fact"),
-    StillSaidIn.FACT: _("Fact"),
-    StillSaidIn.SUMMARY: _("Running summary"),
-    StillSaidIn.FILE: _("Memory file"),
-    StillSaidIn.TRIPLE: _("Triple"),
-    StillSaidIn.DIARY: _("Diary entry"),
+LABELS: dict[OccurrenceKind, Promise] = {
+    OccurrenceKind.SECTION: _("Profile"),
+    OccurrenceKind.EPISODE: _("Episode"),
+    OccurrenceKind.PENDING: _("Pending fact"),
+    OccurrenceKind.FACT: _("Fact"),
+    OccurrenceKind.SUMMARY: _("Running summary"),
+    OccurrenceKind.FILE: _("Memory file"),
+    OccurrenceKind.TRIPLE: _("Triple"),
+    OccurrenceKind.DIARY: _("Diary entry"),
 }
 DONE: dict[Mend, Promise] = {Mend.REPLACE: _("The memory is corrected."), Mend.DROP: _("The memory is gone.")}
-DROPS: dict[StillSaidIn, Promise] = {
-    StillSaidIn.PENDING: _("Reject"),
-    StillSaidIn.FACT: _("Forget"),
-    StillSaidIn.EPISODE: _("Forget"),
-    StillSaidIn.FILE: _("Delete"),
-    StillSaidIn.TRIPLE: _("Forget"),
-    StillSaidIn.DIARY: _("Delete"),
+DROPS: dict[OccurrenceKind, Promise] = {
+    OccurrenceKind.PENDING: _("Reject"),
+    OccurrenceKind.FACT: _("Forget"),
+    OccurrenceKind.EPISODE: _("Forget"),
+    OccurrenceKind.FILE: _("Delete"),
+    OccurrenceKind.TRIPLE: _("Forget"),
+    OccurrenceKind.DIARY: _("Delete"),
 }
 
 
 class MendForm(forms.Form):
-    kind = forms.ChoiceField(choices=[(kind, kind) for kind in StillSaidIn], widget=forms.HiddenInput)
+    kind = forms.ChoiceField(choices=[(kind, kind) for kind in OccurrenceKind], widget=forms.HiddenInput)
     memory = forms.UUIDField(widget=forms.HiddenInput)
     version = forms.IntegerField(widget=forms.HiddenInput)
     how = forms.ChoiceField(choices=[(how, how) for how in Mend])
@@ -106,7 +106,7 @@ class OldClaimViews(UndoViews):
         if not form.is_valid():
             return self._show_claims(request, fact, claim, refused=gettext("Please fix the marked fields."), status=400)
         data, now = form.cleaned_data, timezone.now()
-        kind, how = StillSaidIn(data["kind"]), Mend(data["how"])
+        kind, how = OccurrenceKind(data["kind"]), Mend(data["how"])
         if not request.user.has_perms((MAY_SEE[kind], MAY_CHANGE[kind])):
             raise PermissionDenied
         before = _next_context(request, fact)
@@ -147,7 +147,7 @@ class OldClaimViews(UndoViews):
             return super().answer(request, form, done)
         fact = self.find(request, str(form.record.pk), may_change=True)
         claim = _claim_of(fact)
-        if claim is None or not still_said(fact, claim, _kinds(request)):
+        if claim is None or not occurrences(fact, claim, _kinds(request)):
             return super().answer(request, form, done)
         messages.success(request, done, extra_tags=self.tag_of(request, form))
         if request.headers.get("X-Fragment"):
@@ -183,7 +183,7 @@ class OldClaimViews(UndoViews):
         status: int = 200,
     ) -> HttpResponse:
         after = _next_context(request, fact)
-        found = still_said(fact, claim, _kinds(request))
+        found = occurrences(fact, claim, _kinds(request))
         context = {
             **self.admin_site.each_context(request),
             "title": gettext("What still says the old claim"),
@@ -213,11 +213,11 @@ def _claim_of(fact: Fact) -> OldClaim | None:
     return claim_of(correction) if correction else None
 
 
-def _kinds(request: HttpRequest) -> list[StillSaidIn]:
-    return [kind for kind in StillSaidIn if request.user.has_perm(MAY_SEE[kind])]
+def _kinds(request: HttpRequest) -> list[OccurrenceKind]:
+    return [kind for kind in OccurrenceKind if request.user.has_perm(MAY_SEE[kind])]
 
 
-def _shown(request: HttpRequest, one: StillSaid, person: EndUser) -> dict[str, Any]:
+def _shown(request: HttpRequest, one: Occurrence, person: EndUser) -> dict[str, Any]:
     return {
         "said": one,
         "label": LABELS[one.kind],
@@ -229,20 +229,20 @@ def _shown(request: HttpRequest, one: StillSaid, person: EndUser) -> dict[str, A
     }
 
 
-def _where(one: StillSaid) -> str:
-    if one.kind == StillSaidIn.SECTION:
+def _where(one: Occurrence) -> str:
+    if one.kind == OccurrenceKind.SECTION:
         section = str(one.row.get_section_display())
         return f"{section} · {one.row.agent_id}" if one.row.agent_id else section
-    if one.kind in (StillSaidIn.FACT, StillSaidIn.PENDING):
+    if one.kind in (OccurrenceKind.FACT, OccurrenceKind.PENDING):
         return str(one.row.get_category_display())
-    if one.kind == StillSaidIn.FILE:
+    if one.kind == OccurrenceKind.FILE:
         return f"{one.row.path} · {one.row.agent_id}" if one.row.agent_id else str(one.row.path)
-    if one.kind in (StillSaidIn.TRIPLE, StillSaidIn.DIARY):
+    if one.kind in (OccurrenceKind.TRIPLE, OccurrenceKind.DIARY):
         return str(one.row.agent_id)
-    return called(one.row.session) if one.kind == StillSaidIn.SUMMARY else ""
+    return called(one.row.session) if one.kind == OccurrenceKind.SUMMARY else ""
 
 
-def _address_of(one: StillSaid, person: EndUser) -> str:
-    if one.kind == StillSaidIn.SECTION:
+def _address_of(one: Occurrence, person: EndUser) -> str:
+    if one.kind == OccurrenceKind.SECTION:
         return address_of_section(person.pk, one.row.section, one.row.agent_id)
-    return url_of(one.row.session if one.kind == StillSaidIn.SUMMARY else one.row)
+    return url_of(one.row.session if one.kind == OccurrenceKind.SUMMARY else one.row)

@@ -21,7 +21,7 @@ from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import VerbForm
 from memories.admin.site.wording import KINDS, why_it_stays
-from memories.curation.facts.approving import said_before
+from memories.curation.facts.approving import stated_earlier
 from memories.curation.facts.splitting import is_merged
 from memories.curation.old_claims import correction_of
 from memories.curation.review.suggestions import UNAPPROVED
@@ -129,7 +129,7 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
             "related": related(record),
             "merged": is_merged(record),
             "corrected": correction_of(record),
-            "late": record.status in UNAPPROVED and bool(said_before([record], now=timezone.now())),
+            "late": record.status in UNAPPROVED and bool(stated_earlier([record], now=timezone.now())),
             "merge": record.change_sets.filter(verb="merge", undone_at=None).first(),
             "waiting": ReviewItem.objects.waiting().filter(Q(fact=record) | Q(known=record)),
         }

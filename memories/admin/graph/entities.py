@@ -51,7 +51,7 @@ class EntityPage(UndoViews):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GraphEntity]:
         rows: QuerySet[GraphEntity] = super().get_queryset(request)
-        return with_links(rows.annotate(said_of=_count("subject"), said_by=_count("object")), request)
+        return with_links(rows.annotate(as_subject=_count("subject"), as_object=_count("object")), request)
 
     @column(_("Entity"))
     def called(self, entity: GraphEntity) -> SafeString:
@@ -63,7 +63,7 @@ class EntityPage(UndoViews):
 
     @column(_("Triples"))
     def triples(self, entity: Any) -> int:
-        return int(entity.said_of + entity.said_by)
+        return int(entity.as_subject + entity.as_object)
 
     @column(_("Another name of"))
     def another_name(self, entity: GraphEntity) -> str:

@@ -95,8 +95,8 @@ class CorrectTripleForm(TripleForm):
     def _moment(self, name: str) -> datetime | None:
         """As it was to the second, if the field, which has minutes, still shows it."""
         was: datetime | None = getattr(self.record, name)
-        said: datetime | None = self.cleaned_data[name]
-        return was if was and said and was.replace(second=0, microsecond=0) == said else said
+        given: datetime | None = self.cleaned_data[name]
+        return was if was and given and was.replace(second=0, microsecond=0) == given else given
 
 
 class JoinEntitiesForm(VerbForm):

@@ -26,7 +26,7 @@ from memories.admin.site.segments import Segment, diff
 from memories.admin.trail.authors import names_of
 from memories.admin.trail.redactions import sign_redactions
 from memories.models import (
-    SAID_AT,
+    SENT_AT,
     AuditEvent,
     EndUser,
     Episode,
@@ -206,7 +206,7 @@ SOURCES = (
         "turn",
         "view_session",
         # By its own time: an imported one may be years old. The database clips the text: a message may hold a megabyte.
-        Turn.objects.annotate(dated=SAID_AT, start=Left("content", CLIP), length=Length("content")).defer(
+        Turn.objects.annotate(dated=SENT_AT, start=Left("content", CLIP), length=Length("content")).defer(
             "content", "parts", "terms", "tool_calls", "metadata"
         ),
         order=("dated", "session_id", "number"),

@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.recall import playground, said
+from memories.admin.recall import playground, turn_search
 from memories.admin.site.page import render_page
 from memories.admin.tenants import rollback
 
@@ -68,7 +68,7 @@ JOBS: Sequence[Job] = (
             "Search the turns of a tenant by words and by meaning. Each search is in the audit trail, "
             "without its words."
         ),
-        (HelpEntry(_("What was said"), "admin:said", said.MAY),),
+        (HelpEntry(_("What was said"), "admin:said", turn_search.MAY),),
     ),
     Job(
         _("Answer a request for access, correction or erasure"),

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.access.tenant_scope import permitted, tenants_of, within
-from memories.admin.recall import playground, said
+from memories.admin.recall import playground, turn_search
 from memories.admin.tenants import rollback
 from memories.db.counts import counts
 from memories.models import LanguageModel, Operator, PrivacyCase, ReviewItem
@@ -58,7 +58,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("Sessions"), "chat", "session"),
             _list(_("Extraction runs"), "neurology", "extractionrun", others=["admin:parked"]),
             _list(_("Forgetting"), "auto_delete", "decaypass", others=["admin:forgetting", "admin:retention"]),
-            MenuEntry(_("What was said"), "forum", "admin:said", said.MAY),
+            MenuEntry(_("What was said"), "forum", "admin:said", turn_search.MAY),
             _list(_("Memory files"), "description", "memoryfile"),
             _list(_("Diary entries"), "edit_note", "diaryentry"),
             _list(_("Graph"), "hub", "graphtriple", others=["admin:memories_graphentity_changelist"]),

@@ -38,7 +38,7 @@ from memories.admin.graph.entities import EntityPage
 from memories.admin.graph.pages import TriplePage
 from memories.admin.groups.pages import MemoryGroupPage
 from memories.admin.people.pages import PersonPage
-from memories.admin.recall import playground, said
+from memories.admin.recall import playground, turn_search
 from memories.admin.recall.logged import LoggedContextPage
 from memories.admin.review.pages import ReviewPage
 from memories.admin.runs import parked
@@ -94,7 +94,7 @@ OTHER_PAGES = (
     preferences,
     tenant_in_view,
     playground,
-    said,
+    turn_search,
     parked,
     seals,
     retention,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.admin.dashboard.needs import WORK, Work
 from memories.admin.lists import tabs
-from memories.admin.recall import playground, said
+from memories.admin.recall import playground, turn_search
 from memories.admin.tenants import rollback
 from memories.db.counts import counts
 from memories.models import (
@@ -96,7 +96,7 @@ def _pages(request: HttpRequest, tenant: Tenant) -> Sequence[tuple[str | Promise
     one, of = [tenant.pk], urlencode({"tenant": str(tenant.pk)})
     every = (
         (_("New API key"), "key", f"{reverse('admin:memories_apikey_add')}?{of}", ("memories.add_apikey",)),
-        (_("What was said"), "forum", reverse("admin:said"), said.MAY),
+        (_("What was said"), "forum", reverse("admin:said"), turn_search.MAY),
         (_("Why recalled?"), "manage_search", reverse("admin:recalled"), playground.MAY),
         (_("Roll back"), "settings_backup_restore", f"{reverse('admin:rollback')}?{of}", rollback.MAY),
         (_("Forgetting"), "auto_delete", reverse("admin:next_decay_pass", args=one), ("memories.view_decaypass",)),

@@ -96,18 +96,18 @@ def add_fact(
             rests = provenance.found(end_user, grounds, raw=fact.raw, visible=visible)
             voice = voice.lowered(rests.trusts)
             _attribute(fact, voice, grounds, actor=actor)
-            said = [turn.said_at for turn in rests.turns]
-            fact.begin(now=now, rules=conf.rules(end_user.tenant), said=said, valid_from=grounds.valid_from)
+            stated_at = [turn.sent_at for turn in rests.turns]
+            fact.begin(now=now, rules=conf.rules(end_user.tenant), stated_at=stated_at, valid_from=grounds.valid_from)
             if twin := _same_text(end_user, draft):
                 raise DuplicateFact(fact_id=twin)
             met = meet(end_user, fact, actor=actor, now=now, waits=guarding.why_waits(fact, voice))
             if corrects:
                 _check_active(corrects)
                 met = Met(reason=ReviewItem.Reason.PROPOSED, known=corrects)
-            if existing := _said_before(fact, met, visible):
+            if existing := _existing_fact(fact, met, visible):
                 _confirm(existing, fact, met, rests, changes)
                 return Stated(existing, is_new=False)
-            _store(fact, met, changes, said=said)
+            _store(fact, met, changes, stated_at=stated_at)
             rests.store(fact, now=now, quote=fact.raw)
             if fact.status == Status.ACTIVE:
                 similar = [*met.agreeing, *_active(end_user, near, but=met.beaten)]
@@ -126,8 +126,8 @@ def folded_key(key: str) -> str:
     folded = fold(key)
     if len(folded) > LONGEST_KEY:
         # Cut, it could equal another one.
-        said = _("Give a key of at most 100 characters. Some of these letters stand for several each.")
-        raise InvalidInput.at("/key", said, code="max_length")
+        detail = _("Give a key of at most 100 characters. Some of these letters stand for several each.")
+        raise InvalidInput.at("/key", detail, code="max_length")
     return folded
 
 
@@ -174,7 +174,7 @@ def _attribute(fact: Fact, voice: WriteTrust, grounds: Grounds, *, actor: Actor)
         fact.flags = list(guarding.flags_of_fact(fact, voice))
 
 
-def _said_before(fact: Fact, met: Met, visible: FactQuerySet | None) -> Fact | None:
+def _existing_fact(fact: Fact, met: Met, visible: FactQuerySet | None) -> Fact | None:
     """The active fact of the same readers that gives its key the same value in other words.
 
     An operator's statement is a fact of its own: it binds its words.
@@ -216,13 +216,13 @@ def _confirm(existing: Fact, fact: Fact, met: Met, rests: Rests, changes: Change
     changes.record("reinforce", existing)
 
 
-def _store(fact: Fact, met: Met, changes: Changes, *, said: Sequence[datetime]) -> None:
+def _store(fact: Fact, met: Met, changes: Changes, *, stated_at: Sequence[datetime]) -> None:
     """Write the fact and supersede what it beats, as one change set; ask why it waits, if so; write the audit event.
 
     One that is older than what is known is written closed.
     """
     if met.place and not met.reason:
-        older.insert(fact, met.place, changes, said=said)
+        older.insert(fact, met.place, changes, stated_at=stated_at)
         item_states.settle(changes)
         changes.record("add", fact)
         return

@@ -30,7 +30,7 @@ def approve_suggestion(fact: Fact, changes: Changes, *, instead_of: Collection[u
         make_way(fact, changes, instead_of=instead_of)
 
 
-def said_before(facts: Collection[Fact], *, now: datetime) -> set[uuid.UUID]:
+def stated_earlier(facts: Collection[Fact], *, now: datetime) -> set[uuid.UUID]:
     """The ids of those suggestions that approve_suggestion() would close; in three queries."""
     rivals = _rivals(facts, now=now)
     later = _later({fact: rivals[fact.pk] for fact in facts})
@@ -71,9 +71,9 @@ def _place(fact: Fact) -> tuple[object, ...]:
 
 def _later(rivals: Mapping[Fact, Sequence[Fact]]) -> Mapping[Fact, Sequence[Fact]]:
     """By suggestion, those of its rivals that it would supersede although they were said later."""
-    said = _said({one for fact, some in rivals.items() if some for one in (fact, *some)})
+    last_stated = _last_stated({one for fact, some in rivals.items() if some for one in (fact, *some)})
     return {
-        fact: [rival for rival in some if _gives_way(rival, fact) and said[rival] > said[fact]]
+        fact: [rival for rival in some if _gives_way(rival, fact) and last_stated[rival] > last_stated[fact]]
         for fact, some in rivals.items()
     }
 
@@ -82,18 +82,18 @@ def _gives_way(rival: Fact, fact: Fact) -> bool:
     return rival.pk != fact.pk and rival.status == Status.ACTIVE and rival.may_give_way_to(fact)
 
 
-def _said(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
+def _last_stated(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
     """When each was said last. An operator's approval confirms a fact as well, but tells nothing of when it was true;
     what an operator wrote was said then."""
     own = [fact for fact in facts if not fact.binding]
     cited = FactEvidence.objects.filter(fact__in=own, turn__isnull=False).values_list("fact")
-    moments = dict(cited.annotate(said=Max(timeline.SAID))) if own else {}
+    moments = dict(cited.annotate(last_stated=Max(timeline.SENT_AT))) if own else {}
     return {fact: moments.get(fact.pk, fact.last_confirmed_at) for fact in facts}
 
 
 def _gap(fact: Fact, later: Sequence[Fact], *, now: datetime) -> Gap | None:
     existing = {row.pk: row for row in (*later, *older.lock_values(fact.end_user, fact, now=now))}
-    return timeline.place(list(existing.values()), moment=_said([fact])[fact])
+    return timeline.place(list(existing.values()), moment=_last_stated([fact])[fact])
 
 
 def _close(fact: Fact, gap: Gap, changes: Changes) -> None:
@@ -102,7 +102,7 @@ def _close(fact: Fact, gap: Gap, changes: Changes) -> None:
     changes.lift_refusals(fact)
     with changes.changing(fact, "approve"):
         # Retention may have deleted the turns.
-        timeline.close(fact, gap, [fact.last_confirmed_at, *cited.values_list(timeline.SAID, flat=True)])
+        timeline.close(fact, gap, [fact.last_confirmed_at, *cited.values_list(timeline.SENT_AT, flat=True)])
         fact.flags = []
     if gap.before and not gap.before.protected:
         if gap.before is gap.after:

@@ -38,12 +38,12 @@ def edit_fact(
         fact_id, tenant, "edit", actor=actor, now=now, expected_version=expected_version, reason=reason, unlocks=unlocks
     ) as fact:
         must_be_live(fact)
-        texts_before, said_before = guarding.texts_of(fact), (fact.content, fact.key, fact.value)
+        texts_before, statement_before = guarding.texts_of(fact), (fact.content, fact.key, fact.value)
         for name, value in stated.items():
             setattr(fact, name, value)
         # Keys are compared as they are stored.
         fact.key = folded_key(fact.key)
-        if (fact.content, fact.key, fact.value) != said_before:
+        if (fact.content, fact.key, fact.value) != statement_before:
             # Nobody has read the triples beside the new text.
             fact.triples = None
         fact.say(fact.content)

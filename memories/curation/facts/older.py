@@ -44,9 +44,9 @@ def same_beside(gap: Gap, stated: Fact) -> list[Fact]:
     return list({fact.pk: fact for fact in gap.neighbours if _agree(fact, stated)}.values())
 
 
-def insert(fact: Fact, gap: Gap, changes: Changes, *, said: Iterable[datetime]) -> None:
+def insert(fact: Fact, gap: Gap, changes: Changes, *, stated_at: Iterable[datetime]) -> None:
     """Store the statement closed: it held until what is known was said. What was stated on both sides becomes two."""
-    timeline.close(fact, gap, said)
+    timeline.close(fact, gap, stated_at)
     changes.insert(fact)
     if gap.before and not gap.before.protected:
         if gap.before is gap.after:

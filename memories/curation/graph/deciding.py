@@ -62,11 +62,11 @@ def correct_triple(*, triple_id: uuid.UUID, correction: TripleCorrection, **by: 
     Conflict when another triple says so."""
     stating.check_interval(correction.valid_from, correction.valid_to, at="/valid_to")
     with _deciding(triple_id, "correct_triple", **by) as (triple, changes):
-        said = stating.clean(triple.end_user, correction.relation)
-        entities = naming.ensure(triple.tenant_id, triple.end_user_id, [said.subject, said.object], now=changes.now)
-        triple.subject, triple.object = (entities[naming.digest_of(name)] for name in (said.subject, said.object))
+        stated = stating.clean(triple.end_user, correction.relation)
+        entities = naming.ensure(triple.tenant_id, triple.end_user_id, [stated.subject, stated.object], now=changes.now)
+        triple.subject, triple.object = (entities[naming.digest_of(name)] for name in (stated.subject, stated.object))
         triple.predicate, triple.valid_from, triple.valid_to = (
-            said.predicate,
+            stated.predicate,
             correction.valid_from,
             correction.valid_to,
         )

@@ -62,8 +62,8 @@ def state_group_fact(
     if not text:
         raise InvalidInput.at("/content", _("Nothing of this text can be kept: state a fact in words."))
     if len(text) > LONGEST_GROUP_FACT:
-        said = _("Use at most %(most)d characters.") % {"most": LONGEST_GROUP_FACT}
-        raise InvalidInput.at("/content", said, code="max_length")
+        detail = _("Use at most %(most)d characters.") % {"most": LONGEST_GROUP_FACT}
+        raise InvalidInput.at("/content", detail, code="max_length")
     with transaction.atomic():
         person, *others = locked_people(end_user.pk, *([about.pk] if about else []))
         _check(text, person, voice)
@@ -77,13 +77,13 @@ def state_group_fact(
         else:
             fact.said_at = now
             fact.save(update_fields=["said_at"])
-        said_by = {"actor_kind": actor.kind, "actor_id": actor.id, "agent_id": agent_id, "trust": voice.trust}
+        author = {"actor_kind": actor.kind, "actor_id": actor.id, "agent_id": agent_id, "trust": voice.trust}
         GroupEvidence.objects.update_or_create(
             tenant=group.tenant,
             fact=fact,
             end_user=person,
-            defaults={**said_by, "said_at": now},
-            create_defaults={**said_by, "said_at": now, "created_at": now},
+            defaults={**author, "said_at": now},
+            create_defaults={**author, "said_at": now, "created_at": now},
         )
         _record("add" if is_new else "reinforce", fact, actor, now)
     return SharedFact(fact, is_new, redactions)

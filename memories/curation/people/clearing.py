@@ -84,7 +84,7 @@ def clear_memories(
         triple_count = taking_back.trash(_stated(end_user, agent_id, actor), changes)
         file_count = files.clear(_files(end_user, agent_id).exclude(kept_files), changes)
         entry_count = diary.clear(_entries(end_user, agent_id), changes)
-        said_count = groups.clear(_said(end_user, agent_id), changes)
+        group_count = groups.clear(_group_evidence(end_user, agent_id), changes)
         item_states.settle(changes)
         # What waits for approval would bring some of it back.
         dreams = Dream.objects.of(end_user.tenant, end_user)
@@ -97,7 +97,7 @@ def clear_memories(
             "diary": entry_count,
         }
         counts |= {"triples": triple_count} if triple_count else {}
-        counts |= {"group_facts": said_count} if said_count else {}
+        counts |= {"group_facts": group_count} if group_count else {}
         if any(counts.values()):
             changes.counts.update(counts)
             changes.record(CLEAR, end_user, counts=counts)
@@ -110,7 +110,7 @@ def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]
     written = ProfileSection.objects.written().filter(end_user=end_user)
     if agent_id:
         written = written.filter(agent_id=agent_id)
-    said_count = _said(end_user, agent_id).count()
+    group_count = _group_evidence(end_user, agent_id).count()
     counts = {
         "facts": fact_rows.count(),
         "episodes": episode_rows.count(),
@@ -118,7 +118,7 @@ def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]
         "files": _files(end_user, agent_id).count(),
         "diary": _entries(end_user, agent_id).count(),
     }
-    return counts | ({"group_facts": said_count} if said_count else {})
+    return counts | ({"group_facts": group_count} if group_count else {})
 
 
 def agents_remembered(end_user: EndUser) -> list[str]:
@@ -129,7 +129,7 @@ def agents_remembered(end_user: EndUser) -> list[str]:
     names |= {*ProfileSection.objects.written().filter(end_user=end_user).values_list("agent_id", flat=True).distinct()}
     names |= {*_files(end_user, "").values_list("agent_id", flat=True).distinct()}
     names |= {*_entries(end_user, "").values_list("agent_id", flat=True).distinct()}
-    names |= {*_said(end_user, "").values_list("agent_id", flat=True).distinct()}
+    names |= {*_group_evidence(end_user, "").values_list("agent_id", flat=True).distinct()}
     return sorted(names - {""})
 
 
@@ -152,12 +152,12 @@ def _entries(end_user: EndUser, agent_id: str) -> DiaryEntryQuerySet:
     return entries.filter(agent_id=agent_id) if agent_id else entries
 
 
-def _said(end_user: EndUser, agent_id: str) -> QuerySet[GroupEvidence]:
+def _group_evidence(end_user: EndUser, agent_id: str) -> QuerySet[GroupEvidence]:
     """What the person stated in groups; no operator states anything there."""
-    said = GroupEvidence.objects.filter(
+    evidence = GroupEvidence.objects.filter(
         tenant=end_user.tenant, end_user__in=EndUser.objects.behind(end_user), fact__trashed_at=None
     )
-    return said.filter(agent_id=agent_id) if agent_id else said
+    return evidence.filter(agent_id=agent_id) if agent_id else evidence
 
 
 def _stated(end_user: EndUser, agent_id: str, actor: Actor) -> GraphTripleQuerySet:

@@ -21,11 +21,11 @@ def take_back(selector: Selector, changes: Changes) -> None:
         changes.counts["group_facts"] += count
 
 
-def clear(said: QuerySet[GroupEvidence], changes: Changes) -> int:
+def clear(evidence: QuerySet[GroupEvidence], changes: Changes) -> int:
     """Take back what locked people said; returns how many statements."""
-    seen = dict(said.values_list("pk", "fact__group"))
+    seen = dict(evidence.values_list("pk", "fact__group"))
     _lock(seen.values())
-    ids = list(said.filter(pk__in=seen).values_list("pk", flat=True))
+    ids = list(evidence.filter(pk__in=seen).values_list("pk", flat=True))
     rows = GroupFact.objects.filter(evidence__in=ids).select_related("tenant", "group").distinct()
     for fact in rows.order_by("pk"):
         going = GroupEvidence.objects.filter(fact=fact, pk__in=ids)

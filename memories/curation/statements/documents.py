@@ -52,7 +52,7 @@ class DocumentFact:
     confidence: float
     id: uuid.UUID | None = None
     external_id: str = ""
-    said_at: datetime | None = None
+    stated_at: datetime | None = None
     source_error: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)
 
@@ -354,5 +354,5 @@ def _unsaved(
     fact.document = _document(fact, stated, updated=updated)
     fact.say(stated.content)
     fact.flags = list(guarding.flags_of_fact(fact, voice))
-    fact.begin(now=now, rules=conf.rules(end_user.tenant), said=[stated.said_at or now, now])
+    fact.begin(now=now, rules=conf.rules(end_user.tenant), stated_at=[stated.stated_at or now, now])
     return fact

@@ -30,13 +30,13 @@ def read(body: bytes) -> Reply:
     usage = _mapping(envelope.get("usage"))
     read, written = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
     try:
-        return Reply(_said(envelope), prompt_tokens=read, completion_tokens=written)
+        return Reply(_content(envelope), prompt_tokens=read, completion_tokens=written)
     except ModelError as error:
         error.prompt_tokens, error.completion_tokens = read, written
         raise
 
 
-def _said(envelope: Mapping[str, Any]) -> str:
+def _content(envelope: Mapping[str, Any]) -> str:
     choices = envelope.get("choices")
     choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
     message = _mapping(choice.get("message"))

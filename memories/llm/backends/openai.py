@@ -141,9 +141,9 @@ def _failure(error: openai.APIStatusError) -> ModelError | _FormRefusedError:
 
 
 def _bad_request(error: openai.APIStatusError) -> ModelError | _FormRefusedError:
-    said = error.response.text[:4_000].casefold()
-    if any(words in said for words in _TOO_LONG):
+    body = error.response.text[:4_000].casefold()
+    if any(words in body for words in _TOO_LONG):
         return ModelAnswerTruncated("The prompt is longer than the model's context.")
-    if any(words in said for words in _FILTERED):
+    if any(words in body for words in _FILTERED):
         return ModelRefused()
     return _FormRefusedError()

@@ -10,16 +10,16 @@ _LONGEST_WAIT = 86_400.0
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     """Seconds from 0 to a day, or None when the header is missing or senseless; a date is counted from now."""
-    said = headers.get("retry-after", "")
+    value = headers.get("retry-after", "")
     try:
-        seconds = float(said)
+        seconds = float(value)
     except ValueError:
-        seconds = _until(said)
+        seconds = _until(value)
     return min(max(seconds, 0.0), _LONGEST_WAIT) if math.isfinite(seconds) else None
 
 
-def _until(said: str) -> float:
+def _until(value: str) -> float:
     try:
-        return parsedate_to_datetime(said).timestamp() - time.time()
+        return parsedate_to_datetime(value).timestamp() - time.time()
     except (ValueError, OverflowError):
         return math.nan

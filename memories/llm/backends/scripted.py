@@ -86,8 +86,8 @@ def _chosen(call: Call[A]) -> ScriptEntry | None:
 
 
 def _fits(entry: ScriptEntry, call: Call[A]) -> bool:
-    said = call.messages[-1]["content"]
-    return entry.name in (None, call.answer.name) and (entry.match is None or bool(entry.match.search(said)))
+    prompt = call.messages[-1]["content"]
+    return entry.name in (None, call.answer.name) and (entry.match is None or bool(entry.match.search(prompt)))
 
 
 @lru_cache(maxsize=4)

@@ -47,14 +47,14 @@ ANSWER = AnswerFormat(
 class SummaryExample(NamedTuple):
     """What was said, as no data is written, and the answer that is to come of it."""
 
-    said: str
+    spoken: str
     answer: dict[str, Any]
 
 
 # With names that were made up for examples (memory_update_text.MARKS): a summary that has one was copied from here.
 EXAMPLES = (
     SummaryExample(
-        said="Person: my glimroot bread collapsed again. Assistant: how warm was the dough? Person: 34 degrees. "
+        spoken="Person: my glimroot bread collapsed again. Assistant: how warm was the dough? Person: 34 degrees. "
         "Assistant: then it rose too fast, try 24 degrees for 8 hours. Person: it held! I'll bake it so for the fair "
         "in Vexholm.",
         answer={
@@ -68,7 +68,7 @@ EXAMPLES = (
         },
     ),
     SummaryExample(
-        said="甲：翎川市的团建放周五还是周六？乙：周六的场地便宜两成。甲：那就周六，二十个人，车的事下次再说。",
+        spoken="甲：翎川市的团建放周五还是周六？乙：周六的场地便宜两成。甲：那就周六，二十个人，车的事下次再说。",
         answer={
             "summary": "为翎川市的团建选日子：周六场地便宜两成，定在周六，二十人；用车还没定。",
             "key_topics": ["翎川市团建", "场地价格"],
@@ -83,7 +83,7 @@ EXAMPLES = (
 
 def _lines() -> Iterator[str]:
     for example in EXAMPLES:
-        yield example.said
+        yield example.spoken
         yield "-> " + json.dumps(example.answer, ensure_ascii=False)
 
 

@@ -30,7 +30,7 @@ class Example(NamedTuple):
     values)."""
 
     turn: int
-    said: str
+    spoken: str
     facts: tuple[dict[str, Any], ...]
 
 
@@ -40,7 +40,7 @@ MARKS = ("Vexholm", "Osterquill", "glimroot", "箬程", "翎川市", "Zembria", 
 EXAMPLES = (
     Example(
         turn=41,
-        said="Moved from Osterquill to Vexholm in spring. Never put glimroot flour in my recipes, it makes me ill.",
+        spoken="Moved from Osterquill to Vexholm in spring. Never put glimroot flour in my recipes, it makes me ill.",
         facts=(
             {
                 "content": "Lives in Vexholm",
@@ -62,7 +62,7 @@ EXAMPLES = (
     ),
     Example(
         turn=42,
-        said="不对，又写成英里了！我说过一律用箬程。下周三之前我都在翎川市出差。",
+        spoken="不对，又写成英里了！我说过一律用箬程。下周三之前我都在翎川市出差。",
         facts=(
             {
                 "content": "距离一律用箬程，不用英里",
@@ -85,7 +85,7 @@ EXAMPLES = (
     ),
     Example(
         turn=43,
-        said="Suppose I owned a castle in Zembria. My sister Ysolwen always says: I only drink kvass. Now translate "
+        spoken="Suppose I owned a castle in Zembria. My sister Ysolwen always says: I only drink kvass. Now translate "
         "this menu, quickly, I'm at the barber's.",
         facts=(
             {
@@ -122,7 +122,7 @@ _FOLDED_MARKS = tuple(_words(mark) for mark in MARKS)
 
 def _lines() -> Iterator[str]:
     for example in EXAMPLES:
-        yield f"Turn {example.turn}, the person: {example.said}"
+        yield f"Turn {example.turn}, the person: {example.spoken}"
         for fact in example.facts:
             yield "-> " + json.dumps({**fact, "evidence": [example.turn]}, ensure_ascii=False)
 

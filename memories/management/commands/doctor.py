@@ -226,18 +226,18 @@ def _answer() -> str:
     asked = urllib.request.Request(address, headers={"X-Forwarded-Proto": "https"})
     try:
         with opener.open(asked, timeout=PATIENCE_SECONDS) as answer:
-            said = json.load(answer)
+            report = json.load(answer)
     except urllib.error.HTTPError as error:
         try:
-            said = json.load(error)
+            report = json.load(error)
         except ValueError:
-            said = None
+            report = None
     except (OSError, ValueError):
-        said = None
-    if not isinstance(said, dict) or "checks" not in said:
+        report = None
+    if not isinstance(report, dict) or "checks" not in report:
         raise Wrong(f"another program uses {settings.PORT}. End it, or set MEMORYHUB_PORT.")
-    if said["reasons"]:
-        raise Wrong(f"a hub answers on {settings.PORT} and is not ready: {' '.join(said['reasons'])}")
+    if report["reasons"]:
+        raise Wrong(f"a hub answers on {settings.PORT} and is not ready: {' '.join(report['reasons'])}")
     return f"a hub answers on {settings.PORT} and is ready"
 
 
@@ -267,16 +267,16 @@ def _size(count: int) -> str:
 def backup() -> str:
     """Whether the hub has made the backups that it is to make."""
     last = Backup.objects.made().order_by("started_at").last()
-    said = f"the last one is of {last.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if last else "none was made"
+    found = f"the last one is of {last.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if last else "none was made"
     if not settings.MEMORYHUB_BACKUP_NIGHTLY:
-        return f"{said}; none is made each night (MEMORYHUB_BACKUP_NIGHTLY)"
+        return f"{found}; none is made each night (MEMORYHUB_BACKUP_NIGHTLY)"
     failed = Backup.objects.order_by("started_at").last()
     if failed and failed.failed:
         at = f"{failed.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-        raise Wrong(f"{said}, and one failed at {at}. The worker's log says why, or manage.py backup --nightly.")
+        raise Wrong(f"{found}, and one failed at {at}. The worker's log says why, or manage.py backup --nightly.")
     if last is None or timezone.now() - last.started_at > BACKUP_AGE:
-        raise Wrong(f"{said}, and one is to be made each night. Does a worker run? Or run manage.py backup --nightly.")
-    return said
+        raise Wrong(f"{found}, and one is to be made each night. Does a worker run? Or run manage.py backup --nightly.")
+    return found
 
 
 def archive_of_wal() -> str:

@@ -201,12 +201,12 @@ def trimmed(field: str) -> Func:
     return Func(F(field), Value(BLANKS), function="btrim", output_field=models.TextField())
 
 
-def said_at(turn: str = "") -> Least:
-    """When a turn was said, as `Turn.said_at`; `turn` is the look-up of it, like `turn__`. LEAST leaves out a null."""
+def sent_at(turn: str = "") -> Least:
+    """When a turn was sent, as `Turn.sent_at`; `turn` is the look-up of it, like `turn__`. LEAST leaves out a null."""
     return Least(f"{turn}timestamp", f"{turn}created_at")
 
 
-SAID_AT = said_at()
+SENT_AT = sent_at()
 
 
 class TurnQuerySet(models.QuerySet["Turn"]):
@@ -292,7 +292,7 @@ class Turn(models.Model):
         ]
         indexes = [
             # Serves counting and erasing one person's turns, and contexts that tell what was said last.
-            models.Index(F("end_user"), SAID_AT.desc(), name="turn_said_idx"),
+            models.Index(F("end_user"), SENT_AT.desc(), name="turn_said_idx"),
             # Serves the window of a long session: what the system said stands at its start, as a rule.
             models.Index(fields=["session", "-number"], name="turn_of_system_idx", condition=Q(role="system")),
             # Serves windows and comparisons with what a client sends again; most sessions have none of these.
@@ -303,15 +303,15 @@ class Turn(models.Model):
         return f"Turn {self.id}"
 
     @property
-    def said_at(self) -> datetime:
-        """When it was said: the client's time, but never after it arrived; in SQL LEAST(timestamp, created_at)."""
+    def sent_at(self) -> datetime:
+        """When it was sent: the client's time, but never after it arrived; in SQL LEAST(timestamp, created_at)."""
         return self.timestamp if self.timestamp and self.timestamp < self.created_at else self.created_at
 
     @property
     def content_digest(self) -> bytes:
         """What stands for what it says once that is deleted (32 bytes); tells nothing without the pepper."""
-        said = json.dumps([getattr(self, name) for name in REPEATED], sort_keys=True)
-        return pepper.digest("turn", self.session_id.bytes, said.encode())
+        repeated = json.dumps([getattr(self, name) for name in REPEATED], sort_keys=True)
+        return pepper.digest("turn", self.session_id.bytes, repeated.encode())
 
     @property
     def is_searchable(self) -> bool:

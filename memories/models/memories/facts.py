@@ -294,20 +294,25 @@ class Fact(models.Model):
         self.terms = terms.pack(content)
 
     def begin(
-        self, *, now: datetime, rules: conf.Rules, said: Iterable[datetime] = (), valid_from: datetime | None = None
+        self,
+        *,
+        now: datetime,
+        rules: conf.Rules,
+        stated_at: Iterable[datetime] = (),
+        valid_from: datetime | None = None,
     ) -> None:
         """Set the times that a new fact starts with, and its decay: it arrives `now`, and is dated by when what it
-        rests on was `said` (nothing: now). `valid_from` if it is stated; nothing is dated after it arrives.
+        rests on was stated (`stated_at`; empty: now). `valid_from` if it is stated; nothing is dated after it arrives.
         """
-        moments = [min(moment, now) for moment in said] or [now]
+        moments = [min(moment, now) for moment in stated_at] or [now]
         self.created_at = self.updated_at = now
         self.first_observed_at, self.last_confirmed_at = min(moments), max(moments)
         self.valid_from = min(valid_from or self.first_observed_at, now)
         self.refresh_decay(now=now, rules=rules)
 
-    def mention(self, said: Iterable[datetime]) -> None:
+    def mention(self, stated_at: Iterable[datetime]) -> None:
         """Date it by further statements of the same, which can be older than those that it has."""
-        moments = [self.first_observed_at, self.last_confirmed_at, *said]
+        moments = [self.first_observed_at, self.last_confirmed_at, *stated_at]
         self.first_observed_at, self.last_confirmed_at = min(moments), max(moments)
         self.valid_from = min(self.valid_from, self.first_observed_at)
 

@@ -107,10 +107,12 @@ class GroupFactQuerySet(models.QuerySet["GroupFact"]):
 
     def served(self) -> Self:
         """What the members' agents are told: somebody whose data may be used said it, and it is about nobody else."""
-        said = GroupEvidence.objects.filter(
+        evidence = GroupEvidence.objects.filter(
             fact=OuterRef("pk"), end_user__restricted_at=None, end_user__merged_into__restricted_at=None
         )
-        return self.present().filter(Exists(said), about__restricted_at=None, about__merged_into__restricted_at=None)
+        return self.present().filter(
+            Exists(evidence), about__restricted_at=None, about__merged_into__restricted_at=None
+        )
 
     def served_to(self, person: EndUser) -> Self:
         """The facts of the groups of which the person is a member now. Who has left a group gets none of its facts."""

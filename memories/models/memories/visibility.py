@@ -17,7 +17,7 @@ from django.db.models.lookups import LessThanOrEqual
 from django.utils.translation import gettext_lazy as _
 from numpy.typing import NDArray
 
-from memories.models.conversations.conversations import SAID_AT, Session
+from memories.models.conversations.conversations import SENT_AT, Session
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import MemoryOf, Tenant
 
@@ -143,7 +143,7 @@ def _contradicted(shown: models.QuerySet[Any], of_agent: Q) -> list[models.Query
     """What a judgement found to contradict what was said later: of the person's own, and of the agent's. Lower trust
     does not silence higher trust."""
     persons = shown.filter(agent_id="").order_by().values("pk")
-    said = F("relations__target__last_confirmed_at")
+    stated_at = F("relations__target__last_confirmed_at")
     trusted = Q(trust__in=["operator", "user"]) | Q(trust=F("relations__target__trust"))
 
     def pairs(*more: Q) -> models.QuerySet[Any]:
@@ -152,8 +152,8 @@ def _contradicted(shown: models.QuerySet[Any], of_agent: Q) -> list[models.Query
         return shown.filter(of_agent, contradicts, *more).order_by()
 
     return [
-        pairs(trusted, Q(last_confirmed_at__gte=said)).values("relations__target"),
-        pairs(Q(last_confirmed_at__lt=said)).values("pk"),
+        pairs(trusted, Q(last_confirmed_at__gte=stated_at)).values("relations__target"),
+        pairs(Q(last_confirmed_at__lt=stated_at)).values("pk"),
     ]
 
 
@@ -178,14 +178,14 @@ class Conversations(NamedTuple):
         hidden = Session.objects.filter(end_user=person_id).exclude(agent_id__in=["", self.agent_id])
         of_agent_alone = Q(memory_of=MemoryOf.AGENT) if self._open_by_default else ~Q(memory_of=MemoryOf.PERSON)
         shown = Q(left_at=None) & ~Q(session__in=hidden.filter(of_agent_alone))
-        return shown & Q(LessThanOrEqual(SAID_AT, self.as_of)) if self.as_of else shown
+        return shown & Q(LessThanOrEqual(SENT_AT, self.as_of)) if self.as_of else shown
 
     @property
     def _open_by_default(self) -> bool:
         return self.by_default == MemoryOf.PERSON
 
-    def include(self, agent_id: str, memory_of: str, *, said_at: datetime) -> bool:
-        return self.include_session(agent_id, memory_of) and (self.as_of is None or said_at <= self.as_of)
+    def include(self, agent_id: str, memory_of: str, *, sent_at: datetime) -> bool:
+        return self.include_session(agent_id, memory_of) and (self.as_of is None or sent_at <= self.as_of)
 
     def include_session(self, agent_id: str, memory_of: str) -> bool:
         """Of a session of that agent, which was opened with that choice ("" for none)."""

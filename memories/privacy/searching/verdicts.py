@@ -1,7 +1,7 @@
 """The verdict on a row that still holds a search term: left over, said by others, or kept on purpose.
 
-An id of the hub's own is a trace wherever it is, except in somebody's words. SAID names the columns of words. A column
-that is not named there is the hub's own: what it holds of a person refers to them.
+An id of the hub's own is a trace wherever it is, except in somebody's words. WORD_COLUMNS names the columns of words.
+A column that is not named there is the hub's own: what it holds of a person refers to them.
 """
 
 import json
@@ -110,7 +110,7 @@ _LONG = 48
 
 
 # Model → columns that hold only what people, their application, a model, or staff in a case or question said.
-SAID: Mapping[str, frozenset[str]] = {
+WORD_COLUMNS: Mapping[str, frozenset[str]] = {
     "memories.EndUser": frozenset({"external_id", "display_name", "metadata"}),
     "memories.Session": frozenset({"external_id", "agent_id"}),
     "memories.Turn": frozenset(
@@ -160,8 +160,8 @@ SAID: Mapping[str, frozenset[str]] = {
 }
 # JSON that the hub wrote around such words; their names there are those above, and a few more.
 AROUND = frozenset({"memories.FactRevision.before", "memories.FactRevision.after", "memories.IdempotencyRecord.body"})
-_SAID_NAMES = frozenset({"user_id", "session_id", "channel", "reference"}).union(
-    *(SAID[f"memories.{model}"] for model in ("EndUser", "Turn", "Fact", "FactEvidence", "Episode"))
+_WORD_FIELDS = frozenset({"user_id", "session_id", "channel", "reference"}).union(
+    *(WORD_COLUMNS[f"memories.{model}"] for model in ("EndUser", "Turn", "Fact", "FactEvidence", "Episode"))
 )
 
 
@@ -297,7 +297,7 @@ def _refers(place: str, value: bytes, pattern: TermPattern) -> bool:
 def written_by_hub(place: str, value: bytes) -> bytes:
     """The value of a column without what somebody said."""
     label, _, column = place.rpartition(".")
-    if column in SAID.get(label, ()):
+    if column in WORD_COLUMNS.get(label, ()):
         return b""
     if place not in AROUND:
         return value
@@ -305,10 +305,10 @@ def written_by_hub(place: str, value: bytes) -> bytes:
         content = json.loads(bytes.fromhex(value[2:].decode()) if value.startswith(rb"\x") else value)
     except ValueError:
         return value
-    return json.dumps(_without_said(content), ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps(_without_words(content), ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _without_said(value: Any) -> Any:
+def _without_words(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without_said(one) for name, one in value.items() if name not in _SAID_NAMES}
-    return [_without_said(one) for one in value] if isinstance(value, list) else value
+        return {name: _without_words(one) for name, one in value.items() if name not in _WORD_FIELDS}
+    return [_without_words(one) for one in value] if isinstance(value, list) else value

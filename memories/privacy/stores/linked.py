@@ -80,7 +80,7 @@ def _texts_to_empty(case: PrivacyCase, names: set[str], texts: tuple[str, ...] =
 
 
 @dataclass(frozen=True)
-class SaidInGroups(Store):
+class GroupStatements(Store):
     """What the person said in groups. An erasure takes what others said about them, too: it goes with the fact."""
 
     def erase(self, person: EndUser, limit: int = STEP) -> int:
@@ -129,8 +129,8 @@ class GroupFacts(Store):
 
     def _going(self, person: EndUser) -> QuerySet[Any]:
         """What is about them, and what rests on nothing any more."""
-        said = GroupEvidence.objects.filter(fact=OuterRef("pk"))
-        left = GroupFact.objects.filter(~Exists(said), tenant=person.tenant_id).order_by().values("pk")
+        evidence = GroupEvidence.objects.filter(fact=OuterRef("pk"))
+        left = GroupFact.objects.filter(~Exists(evidence), tenant=person.tenant_id).order_by().values("pk")
         about = GroupFact.objects.filter(about__in=ids_behind(person)).order_by().values("pk")
         return GroupFact.objects.filter(pk__in=about.union(left))
 
@@ -240,7 +240,7 @@ STORES: tuple[Store, ...] = (
         "end_user",
         ("agent_id", "topic", "content", "content_hash", "terms", "embedded_hash"),
     ),
-    SaidInGroups("memories.GroupEvidence", "end_user", ("agent_id",)),
+    GroupStatements("memories.GroupEvidence", "end_user", ("agent_id",)),
     GROUP_FACTS,
     Groups("memories.MemoryGroup", "members__end_user", ("name",)),
     Store("memories.GroupMember", "end_user", ()),

@@ -22,7 +22,7 @@ class ChainFlaw(StrEnum):
     TAIL_MISSING = "tail_missing"
 
 
-SAID: dict[ChainFlaw, str | Promise] = {
+DESCRIPTIONS: dict[ChainFlaw, str | Promise] = {
     ChainFlaw.CHANGED: _("An event was changed after it was sealed."),
     ChainFlaw.MISSING: _("A sealed event is missing."),
     ChainFlaw.INSERTED: _("An event has no seal: it was inserted later, or its seal was removed."),
@@ -42,7 +42,7 @@ class BrokenSeal:
 
     def __str__(self) -> str:
         where = f" (seal {self.number}" + (f", event {self.event_id})" if self.event_id else ")")
-        return f"{SAID[self.flaw]}{where}"
+        return f"{DESCRIPTIONS[self.flaw]}{where}"
 
 
 @dataclass(frozen=True)

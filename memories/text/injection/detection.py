@@ -116,27 +116,27 @@ def claimed(text: str) -> Iterator[FoundClaim]:
     """The claims of each reading of the text with their sentences, some of them repeatedly."""
     for reading in unmasking.readings(text):
         yield from (FoundClaim(form.claim) for form in phrases.forms() if form.pattern.search(reading))
-        yield from _said_in(reading, phrases.languages())
+        yield from _claims_in(reading, phrases.languages())
 
 
 def says_one_of(text: str, languages: Iterable[LanguageRules]) -> bool:
     """Whether a reading of the text makes a claim of these rules, which are not the guard's own."""
-    return any(True for reading in unmasking.readings(text) for _ in _said_in(reading, languages))
+    return any(True for reading in unmasking.readings(text) for _ in _claims_in(reading, languages))
 
 
-def _said_in(reading: str, languages: Iterable[LanguageRules]) -> Iterator[FoundClaim]:
-    said = normalized(reading)
-    whole = " ".join(said)
+def _claims_in(reading: str, languages: Iterable[LanguageRules]) -> Iterator[FoundClaim]:
+    spoken = normalized(reading)
+    whole = " ".join(spoken)
     words = set(_WORDS.findall(whole))
     for language in languages:
         # Most texts have no word of any rule.
         if bits := language.bits(words, whole):
-            yield from _claimed_in(language, said, bits)
+            yield from _claimed_in(language, spoken, bits)
 
 
-def _claimed_in(language: LanguageRules, said: Sequence[str], bits: int) -> Iterator[FoundClaim]:
+def _claimed_in(language: LanguageRules, spoken: Sequence[str], bits: int) -> Iterator[FoundClaim]:
     rules = [rule for rule in language.rules if rule.needs & bits == rule.needs]
-    for sentence in said if rules else ():
+    for sentence in spoken if rules else ():
         yield from (FoundClaim(rule.claim, sentence) for rule in _fitting(sentence, language, rules))
 
 
@@ -144,11 +144,11 @@ def normalized(reading: str) -> list[str]:
     """The sentences of a folded text: words with one space between them, pauses as a comma between spaces."""
     for pattern, name in _NAMED:
         reading = pattern.sub(name, reading)
-    said = [plain for plain in map(_plain, _SENTENCE.split(reading)) if plain]
-    if len(said) > 2 and sum(sentence.count(" ") + 1 for sentence in said) <= 2 * len(said):
+    spoken = [plain for plain in map(_plain, _SENTENCE.split(reading)) if plain]
+    if len(spoken) > 2 and sum(sentence.count(" ") + 1 for sentence in spoken) <= 2 * len(spoken):
         # Words. Parted. By. Full. Stops.
-        said = [" ".join(said)]
-    return [part for sentence in said for part in _parts(sentence) if part]
+        spoken = [" ".join(spoken)]
+    return [part for sentence in spoken for part in _parts(sentence) if part]
 
 
 def _plain(sentence: str) -> str:
@@ -168,7 +168,7 @@ def _fitting(sentence: str, language: LanguageRules, rules: list[Rule]) -> Itera
     for rule in rules:
         if rule.needs & bits != rule.needs:
             continue
-        found = rule.said.search(sentence)
+        found = rule.compiled.search(sentence)
         if found and not _is_excused(sentence, found, language, rule):
             yield rule
 

@@ -64,11 +64,11 @@ def parted(text: str, *, is_own: bool = False) -> tuple[str, str]:
 
     `is_own`: a person's turn. If it has a phrase that speaks to a model they may have pasted it, and the rest with it.
     """
-    said = [text[start:end] for start, end in sentences.spans(text)]
+    spoken = [text[start:end] for start, end in sentences.spans(text)]
     is_own = is_own and not detection.speaks_to_model(text)
     kept: list[str] = []
     orders: list[str] = []
-    for one, speaks in zip(said, meaning.each_speaks(said, is_own=is_own), strict=True):
+    for one, speaks in zip(spoken, meaning.each_speaks(spoken, is_own=is_own), strict=True):
         (orders if speaks or _speaks_by_phrase(one) else kept).append(one)
     return (" ".join(kept), " ".join(orders)) if orders else (text, "")
 

@@ -62,24 +62,24 @@ def speak_to_model(texts: Sequence[str], *, is_own: bool = False) -> bool:
         return False
 
 
-def each_speaks(said: Sequence[str], *, is_own: bool = False) -> list[bool]:
+def each_speaks(spoken: Sequence[str], *, is_own: bool = False) -> list[bool]:
     """Of each sentence whether it speaks to a model, as speak_to_model(); all are embedded at once."""
     margin = OWN_MARGIN if is_own else 0.0
-    parts = [pieces(sentence) for sentence in said]
+    parts = [pieces(sentence) for sentence in spoken]
     every = list(dict.fromkeys(piece for own in parts for piece in own))
     try:
         found = dict(zip(every, (scores(every) > margin).tolist(), strict=True))
     except EmbeddingError:
-        return [False] * len(said)
+        return [False] * len(spoken)
     return [any(found[piece] for piece in own) for own in parts]
 
 
-def scores(said: Sequence[str], line: LinearClassifier | None = None) -> npt.NDArray[np.float32]:
+def scores(spoken: Sequence[str], line: LinearClassifier | None = None) -> npt.NDArray[np.float32]:
     """How far each sentence is above the threshold; above 0 it speaks to a model. Errors: EmbeddingError."""
     line = line or learned()
-    if not said:
+    if not spoken:
         return np.empty(0, dtype=np.float32)
-    vectors = embeddings.embed(said, model=embeddings.USE)
+    vectors = embeddings.embed(spoken, model=embeddings.USE)
     found: npt.NDArray[np.float32] = vectors @ line.weights + np.float32(line.bias - line.threshold)
     return found
 
@@ -95,10 +95,10 @@ def pieces(text: str) -> list[str]:
     if len(text) > 2 * _MOST_READ:
         text = f"{text[:_MOST_READ]}\n{text[-_MOST_READ:]}"
     plain = unicodedata.normalize("NFKC", strip_invisible(text))
-    said = [part for start, end in sentences.spans(plain) for part in _parts(plain[start:end])]
-    said = [part for part in said if len(part.encode()) >= _LEAST and len(set(part)) >= _LEAST_DIFFERENT]
+    spoken = [part for start, end in sentences.spans(plain) for part in _parts(plain[start:end])]
+    spoken = [part for part in spoken if len(part.encode()) >= _LEAST and len(set(part)) >= _LEAST_DIFFERENT]
     half = MOST_SENTENCES // 2
-    return said if len(said) <= MOST_SENTENCES else [*said[:half], *said[-half:]]
+    return spoken if len(spoken) <= MOST_SENTENCES else [*spoken[:half], *spoken[-half:]]
 
 
 @cached_verdict(_CACHED)
@@ -112,8 +112,8 @@ def _judged_own(*texts: str) -> bool:
 
 
 def _highest(texts: Sequence[str]) -> float:
-    said = list(dict.fromkeys(piece for text in texts for piece in pieces(text)))
-    return float(scores(said).max(initial=-np.inf))
+    spoken = list(dict.fromkeys(piece for text in texts for piece in pieces(text)))
+    return float(scores(spoken).max(initial=-np.inf))
 
 
 def _parts(sentence: str) -> Iterator[str]:

@@ -41,7 +41,7 @@ class Rule:
 
     # Compiled when first needed: all of them take a second.
     @cached_property
-    def said(self) -> re.Pattern[str]:
+    def compiled(self) -> re.Pattern[str]:
         return re.compile(self.pattern)
 
     @cached_property

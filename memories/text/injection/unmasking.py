@@ -106,9 +106,9 @@ def _of_base64(code: str) -> bytes:
 
 
 def _printed(code: bytes) -> Iterator[str]:
-    said = code.decode("utf-8", errors="ignore")
-    if len(said) >= _LEAST_PRINTED * len(code) / 3 and said and said.isprintable():
-        yield said
+    decoded = code.decode("utf-8", errors="ignore")
+    if len(decoded) >= _LEAST_PRINTED * len(code) / 3 and decoded and decoded.isprintable():
+        yield decoded
 
 
 def _spelled(folded: str) -> Iterator[str]:

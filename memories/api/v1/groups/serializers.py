@@ -107,5 +107,5 @@ class StoredGroupFactSerializer(GroupFactSerializer):
 
 def shown(fact: Any, *, only: set[str] | None, redactions: int | None = None) -> dict[str, Any]:
     """One fact for a caller who may be told these ids alone; None: all."""
-    said: dict[str, Any] = dict(GroupFactSerializer(fact, context={"only": only}).data)
-    return said if redactions is None else {**said, "redactions": redactions}
+    row: dict[str, Any] = dict(GroupFactSerializer(fact, context={"only": only}).data)
+    return row if redactions is None else {**row, "redactions": redactions}

@@ -229,8 +229,8 @@ class GroupFactsView(_GroupFactEndpoint):
         )
         fact = lookups.group_fact(group=group, fact_id=stated.fact.pk)
         # The kept answer names everybody who said it, and whom it is about: it goes with any of them.
-        said = GroupEvidence.objects.filter(fact=fact).values_list("end_user", flat=True)
-        self.subjects.update({*said, *([fact.about_id] if fact.about_id else [])})
+        people = GroupEvidence.objects.filter(fact=fact).values_list("end_user", flat=True)
+        self.subjects.update({*people, *([fact.about_id] if fact.about_id else [])})
         answer = shown(fact, only=self.visible_ids, redactions=stated.redactions)
         return Response(answer, status=201 if stated.is_new else 200)
 

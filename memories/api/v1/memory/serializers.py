@@ -254,7 +254,7 @@ def _fact_in(stated: Mapping[str, Any]) -> DocumentFact:
         id=our_id,
         # An id like ours is never another's: somebody who has it from a document would name a fact of ours by it.
         external_id="" if our_id and our_id.version == OUR_VERSION else named,
-        said_at=_moment(stated.get("createdAt") or ""),
+        stated_at=_moment(stated.get("createdAt") or ""),
         source_error=stated.get("sourceError") or "",
         given=given,
     )

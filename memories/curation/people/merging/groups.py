@@ -18,7 +18,7 @@ def join(pair: Pair, changes: Changes) -> None:
     survivor, merged = pair.people
     members = GroupMember.objects.filter(end_user=merged)
     both = GroupMember.objects.filter(end_user=survivor, group=OuterRef("group"))
-    said = GroupEvidence.objects.filter(end_user=merged)
+    evidence = GroupEvidence.objects.filter(end_user=merged)
     same = GroupEvidence.objects.filter(end_user=survivor, fact=OuterRef("fact"))
     about = GroupFact.objects.filter(about=merged)
     twins = GroupFact.objects.present().filter(
@@ -26,7 +26,7 @@ def join(pair: Pair, changes: Changes) -> None:
     )
     for table, name, rows, column, stays in (
         (Table.MEMBER, "memberships", members, "end_user", both),
-        (Table.SAID, "said_in_groups", said, "end_user", same),
+        (Table.SAID, "said_in_groups", evidence, "end_user", same),
         (Table.SHARED, "", about, "about", twins),
     ):
         ids = list(rows.exclude(Exists(stays)).order_by("pk").values_list("pk", flat=True))

@@ -29,7 +29,7 @@ LONGEST_QUERY = 1_000
 _ROLES = [("", _("All")), *((role, role.label) for role in (Role.USER, Role.ASSISTANT, Role.TOOL))]
 
 
-class SaidForm(forms.Form):
+class TurnSearchForm(forms.Form):
     """All of it is posted: none of it belongs into an address."""
 
     tenant = TenantField(preselected=True)
@@ -72,15 +72,15 @@ class SaidForm(forms.Form):
 
 
 def urls() -> list[URLPattern]:
-    return [path("said/", admin.site.admin_view(said), name="said")]
+    return [path("said/", admin.site.admin_view(search_turns), name="said")]
 
 
-def said(request: HttpRequest) -> HttpResponse:
+def search_turns(request: HttpRequest) -> HttpResponse:
     """The form; posted, with the turns that were found."""
     require(request, *MAY)
     if request.method != "POST":
-        return _page(request, SaidForm(operator=request.user))
-    form = SaidForm(request.POST, operator=request.user)
+        return _page(request, TurnSearchForm(operator=request.user))
+    form = TurnSearchForm(request.POST, operator=request.user)
     if not form.is_valid():
         return _page(request, form, status=400)
     tenant, now = form.cleaned_data["tenant"], timezone.now()
@@ -94,7 +94,7 @@ def said(request: HttpRequest) -> HttpResponse:
     return _page(request, form, result=result, model=query.embedding_model, clip=tenant_turns.CLIP)
 
 
-def _page(request: HttpRequest, form: SaidForm, *, status: int = 200, **answer: Any) -> TemplateResponse:
+def _page(request: HttpRequest, form: TurnSearchForm, *, status: int = 200, **answer: Any) -> TemplateResponse:
     shown = {"title": gettext("What was said"), "form": form, **answer}
     return render_page(request, "memories/said.html", status=status, **shown)
 
