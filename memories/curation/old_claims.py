@@ -214,7 +214,7 @@ _MODELS: dict[OccurrenceKind, type[Model]] = {
     OccurrenceKind.TRIPLE: GraphTriple,
     OccurrenceKind.DIARY: DiaryEntry,
 }
-# StillSaidIn, row, version, the text that is shown, and all its texts together.
+# OccurrenceKind, row, version, the text that is shown, and all its texts together.
 _OccurrenceRow = tuple[OccurrenceKind, Any, int, str, str]
 
 

@@ -5,10 +5,17 @@ from memories.models.access.idempotency import IdempotencyRecord
 from memories.models.access.operators import FailedSignIns, Language, Operator, OperatorMail, SavedFilter
 from memories.models.actors import ActorKind
 from memories.models.backups import Backup
-from memories.models.conversations.conversations import SENT_AT, Role, Session, SessionQueue, Turn, sent_at
+from memories.models.conversations.conversations import (
+    SENT_AT,
+    Role,
+    Session,
+    SessionQueue,
+    Turn,
+    WorkingMemory,
+    sent_at,
+)
 from memories.models.conversations.runs import ExtractionRun, ModelUse
 from memories.models.conversations.serving import ServedDay
-from memories.models.conversations.working_memory import WorkingMemory
 from memories.models.forgetting import DecayPass
 from memories.models.memories.changes import Batch, Change, ChangeSet
 from memories.models.memories.diary import DiaryEntry, DiaryEntryQuerySet

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.admin.tenants.forecast import forecast
+from memories.admin.tenants.forgetting import forecast
 from memories.models import EndUser, Fact
 from tests import factories
 from tests.admin.pages import text_of

@@ -265,5 +265,5 @@ def test_it_imports_nothing_of_the_hub() -> None:
     for path in files:
         foreign = imported(path) - set(sys.stdlib_module_names) - allowed - FRAMEWORKS.get(path.name, set())
         assert not foreign, path.name
-    assert "httpx2" in imported(SOURCES / "_http.py")
+    assert "httpx2" in imported(SOURCES / "_retrying.py")
     assert len(files) >= 8

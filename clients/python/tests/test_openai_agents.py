@@ -10,7 +10,7 @@ from agents.testing import ScriptedModel
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from memoryhub_client import MemoryHub, Retries
-from memoryhub_client._http import httpx
+from memoryhub_client._retrying import httpx
 from memoryhub_client.openai_agents import HubInstructions, HubSession, as_turn
 from memoryhub_client.testing import FakeMemoryHub
 

@@ -23,7 +23,7 @@ from memoryhub_client import (
     UnexpectedAnswerError,
     VersionMismatchError,
 )
-from memoryhub_client._http import httpx
+from memoryhub_client._retrying import httpx
 from memoryhub_client.client import _request
 
 DEFAULT = Retries()

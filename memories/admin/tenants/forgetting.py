@@ -1,12 +1,16 @@
 """Forgetting: decay passes, the preview of a tenant's next one, running it now, and confirming a held pass."""
 
 import uuid
+from collections import defaultdict
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime, timedelta
+from datetime import time as clock_time
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.db.models import Count
+from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
@@ -16,20 +20,26 @@ from django.utils.translation import gettext_lazy
 
 from memories import conf
 from memories.admin.access.tenant_scope import tenants_of
+from memories.admin.dashboard.charts import Chart, Series, stacked
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.fields import LineField
 from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page, require, url_of
 from memories.admin.site.template_tags import number
 from memories.admin.site.wording import KINDS
-from memories.admin.tenants.forecast import forecast
 from memories.audit import Actor
 from memories.curation.decay import confirm_decay, is_confirmable, run_decay
 from memories.exceptions import DecayRunning
-from memories.forgetting import decay, upkeep
+from memories.forgetting import decay, trash, upkeep
 from memories.models import DecayPass, Episode, Fact, Operator, Tenant
 
 FACTS_SHOWN = 25
+FORECAST_DAYS = 30
+SERIES = {
+    "facts": Series("served", gettext_lazy("Faded facts")),
+    "episodes": Series("gone", gettext_lazy("Faded episodes")),
+    "expired": Series("waiting", gettext_lazy("Expired")),
+}
 VIEW, CHANGE = "memories.view_decaypass", "memories.change_decaypass"
 
 
@@ -146,3 +156,23 @@ def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         return HttpResponseRedirect(request.path)
     messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": called(row)})
     return HttpResponseRedirect(url_of(row))
+
+
+def forecast(tenant: Tenant, *, now: datetime) -> Chart:
+    """What of a tenant is due on each of the next days, if nothing recalls or confirms it.
+
+    The days are those of the operator's time zone, today first; today has what is due already.
+
+    What both fades and expires within these days counts once, on the day on which it expires.
+    """
+    today = timezone.localdate(now)
+    days = [today + timedelta(days=ahead) for ahead in range(FORECAST_DAYS)]
+    # The last moment of the last day: what falls due at midnight is the next day's.
+    end = timezone.make_aware(datetime.combine(days[-1], clock_time.max))
+    per_day: dict[date, dict[str, int]] = defaultdict(lambda: dict.fromkeys(SERIES, 0))
+    for group in (*trash.EXPIRED, *trash.FADED):
+        rows = trash.due(group, tenant, as_of=end).order_by().annotate(on=TruncDate(group.moment))
+        for on, count in rows.values_list("on").annotate(count=Count("pk")):
+            per_day[max(on, today)][group.counted] += count
+    values = {day: list(counts.values()) for day, counts in per_day.items()}
+    return stacked(days, list(SERIES.values()), values)

@@ -15,7 +15,7 @@ from memories.curation.facts.changing import lock_facts
 from memories.curation.people.errors import PersonExists, PersonMerged
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted, PreconditionFailed
 from memories.models import APIKey, Change, ChangeSet, EndUser, Fact, FactRevision, StoreItem
-from memories.store import renaming
+from memories.store import assigning
 
 LONGEST_ID = 255
 CHANGE_ID = "change_id"
@@ -47,7 +47,7 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
                 tenant=person.tenant, external_id=old, merged_into=person, created_at=now, last_seen_at=now
             )
         else:
-            renaming.readdress(person, old, external_id)
+            assigning.readdress(person, old, external_id)
             _readdress(addressed, APIKey.objects.filter(tenant=person.tenant, user_id=old), old, external_id, changes)
         changes.counts.update(facts=len(changes.facts), kept=int(keeps_old))
         changes.record(CHANGE_ID, person, counts=dict(changes.counts))
@@ -84,7 +84,7 @@ def give_back(done: ChangeSet, changes: Changes) -> None:
     ours = Q(pk__in=done.changes.filter(table=Table.KEY).values("uuid"))
     keys = APIKey.objects.filter(ours | Q(created_at__gte=done.created_at), tenant=person.tenant, user_id=new)
     if not EndUser.objects.filter(tenant=person.tenant, external_id=new).exists():
-        renaming.readdress(person, new, old)
+        assigning.readdress(person, new, old)
     _readdress(facts, keys, new, old, changes)
 
 

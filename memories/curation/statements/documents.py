@@ -41,7 +41,7 @@ LONGEST_EXTERNAL_ID = 255
 
 @dataclass(frozen=True)
 class DocumentFact:
-    """A fact of a document; `said_at` is when it was first said, if stated.
+    """A fact of a document; `stated_at` is when it was first stated, if the document says so.
 
     `id` is ours when the hub wrote it, `external_id` the document's own. `given` is what the document says of it in its
     own words, beside the fields here.

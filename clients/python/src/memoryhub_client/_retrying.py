@@ -1,6 +1,7 @@
 """When a request is sent again. One loop for both clients: it says what to do next and is told what came of it."""
 
 import random
+import sys
 from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -8,8 +9,15 @@ from email.utils import parsedate_to_datetime
 from typing import cast
 
 from memoryhub_client._calls import PreparedRequest
-from memoryhub_client._http import httpx
 from memoryhub_client.errors import ConnectionFailedError, NoAnswerInTimeError, ProblemError, problem
+
+# httpx2 is the maintained continuation of httpx, and left Python 3.10.
+if sys.version_info >= (3, 11):
+    import httpx2 as httpx
+else:
+    import httpx
+
+__all__ = ["Came", "Retries", "RetryDelay", "httpx", "steps"]
 
 # Of 409: the first request with this key is still at work, or an operator merged the person at this moment.
 PASSING = {"idempotency_key_busy", "merged"}

@@ -22,8 +22,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from memoryhub_client._calls import BASE, Listing, Operation
-from memoryhub_client._http import httpx
-from memoryhub_client._retrying import Retries
+from memoryhub_client._retrying import Retries, httpx
 from memoryhub_client.client import AsyncMemoryHub, MemoryHub
 from memoryhub_client.operations import Operations
 from memoryhub_client.testing.stores import FakeDiary, FakeFiles, FakeGroups, FakeStore, RefusedCall
