@@ -29,7 +29,7 @@ def files(stage: Stage) -> Iterator[Figure]:
     }
     bare = stage.floor.request("GET", "/rows?owner=bench")
     load.run(stage.floor, [rows(stage)])
-    told = []
+    floors = []
     for what, request in asked.items():
         requests = max(4, stage.size.requests // 4)
 
@@ -40,9 +40,9 @@ def files(stage: Stage) -> Iterator[Figure]:
             return load.run(stage.hub, [script]).p50
 
         floor, hub = alternately(stage, of_floor, of_hub)
-        told.append(floor)
+        floors.append(floor)
         yield Figure(f"memory files, {count:,} of a person: {what}, p50", hub, "ms", at_most(50, 25))
-    yield Figure("told beside it: bare DRF GET of 20 rows, 1 client, p50", statistics.median(told), "ms")
+    yield Figure("told beside it: bare DRF GET of 20 rows, 1 client, p50", statistics.median(floors), "ms")
 
 
 def _fill(count: int) -> None:

@@ -55,11 +55,11 @@ def _first_byte(stage: Stage, bare: Server) -> Iterator[Figure]:
 
 def _asked(server: Server, at: int) -> bytes:
     talk, exchange = divmod(at, EXCHANGES)
-    said: list[dict[str, str]] = []
+    messages: list[dict[str, str]] = []
     for number in range(exchange):
-        said += [_user(f"{rows.text(number)} ({talk}.{number})"), {"role": "assistant", "content": ANSWER}]
-    said.append(_user(f"{rows.text(exchange)} ({talk}.{exchange})"))
-    document = {"model": "quick", "stream": True, "messages": said}
+        messages += [_user(f"{rows.text(number)} ({talk}.{number})"), {"role": "assistant", "content": ANSWER}]
+    messages.append(_user(f"{rows.text(exchange)} ({talk}.{exchange})"))
+    document = {"model": "quick", "stream": True, "messages": messages}
     return server.request("POST", PATH, document, **{"X-Memory-User": "fan-0"})
 
 
@@ -147,9 +147,9 @@ def meanwhile(work: Callable[..., None], *given: Any) -> Iterator[None]:
 
 
 def _expect(holder: Connection, word: str) -> None:
-    told = holder.recv() if holder.poll(load.PATIENCE_SECONDS) else "nothing in time"
-    if told != word:
-        raise RefusedError(f"The open streams: {told}")
+    received = holder.recv() if holder.poll(load.PATIENCE_SECONDS) else "nothing in time"
+    if received != word:
+        raise RefusedError(f"The open streams: {received}")
 
 
 def _hold(server: Server, count: int, parent: Connection) -> None:

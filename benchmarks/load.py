@@ -73,11 +73,11 @@ def run(server: Server, scripts: Sequence[Sequence[bytes]]) -> Measured:
         process.start()
         there.close()
         clients.append((process, here))
-    told = [_told(here) for _, here in clients]
+    reported = [_times_from(here) for _, here in clients]
     for process, _ in clients:
         process.join(PATIENCE_SECONDS)
-    started, ended = min(times[0] for times in told), max(times[-1] for times in told)
-    spans = [(end - start) * 1000 for times in told for start, end in zip(times[::2], times[1::2], strict=True)]
+    started, ended = min(times[0] for times in reported), max(times[-1] for times in reported)
+    spans = [(end - start) * 1000 for times in reported for start, end in zip(times[::2], times[1::2], strict=True)]
     return Measured(ended - started, spans)
 
 
@@ -92,14 +92,14 @@ def call(server: Server, request: bytes) -> Any:
     return answers(server, [request])[0]
 
 
-def _told(client: Connection) -> list[float]:
+def _times_from(client: Connection) -> list[float]:
     """Start and end of each of its requests, in turns."""
     if not client.poll(PATIENCE_SECONDS):
         raise RefusedError(f"A client had no answers within {PATIENCE_SECONDS:g} s.")
-    told = client.recv()
-    if isinstance(told, str):
-        raise RefusedError(told)
-    times: list[float] = told
+    reported = client.recv()
+    if isinstance(reported, str):
+        raise RefusedError(reported)
+    times: list[float] = reported
     return times
 
 

@@ -36,8 +36,8 @@ def main() -> None:
                 measured = rest.measure(_corpora(name, arguments), started, name)
                 report[name]["rest"] = _shown(name, f"over REST, {rest.model_of(started)}, search", measured)
     if arguments.json:
-        told = {"embedding": arguments.embedding, "sets": report}
-        arguments.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        document = {"embedding": arguments.embedding, "sets": report}
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def _arguments() -> argparse.Namespace:

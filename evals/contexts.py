@@ -59,11 +59,11 @@ def _sessions(life: Corpus) -> Iterator[Corpus]:
 def _small(store: Corpus, size: int) -> Iterator[Corpus]:
     """For each question a person who said what answers it last, and so much before."""
     for place, question in enumerate(store.questions):
-        said = [unit for unit in store.units if unit.id in question.gold][:1]
+        cited = [unit for unit in store.units if unit.id in question.gold][:1]
         others = [unit for unit in store.units if unit.id not in question.gold][: size - 1]
-        if said:
-            asked = Question(question.text, question.category, frozenset({said[0].id}))
-            yield Corpus(f"{store.id}-{place}-{size}", "turn", others + said, [asked])
+        if cited:
+            asked = Question(question.text, question.category, frozenset({cited[0].id}))
+            yield Corpus(f"{store.id}-{place}-{size}", "turn", others + cited, [asked])
 
 
 def _asked(started: Hub, person: str, corpus: Corpus, arguments: argparse.Namespace) -> Iterator[metrics.Row]:
@@ -75,12 +75,12 @@ def _asked(started: Hub, person: str, corpus: Corpus, arguments: argparse.Namesp
         if question.gold and question.category != "adversarial":
             body = {"user_id": person, "query": question.text, "max_tokens": arguments.tokens}
             answer = started.call("POST", "/context", body)
-            told = {item["id"] for item in answer["items"]}
-            found = [ids[unit] in told for unit in question.gold]
+            served = {item["id"] for item in answer["items"]}
+            found = [ids[unit] in served for unit in question.gold]
             yield {
                 "all": float(all(found)),
                 "any": float(any(found)),
-                "empty": float(not told),
+                "empty": float(not served),
                 "tokens": float(answer["token_count"]),
             }
 

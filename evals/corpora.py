@@ -62,11 +62,11 @@ def _locomo_units(talk: dict[str, Any], kind: str) -> Iterator[Unit]:
     n = 1
     while f"session_{n}" in talk or f"session_{n}_date_time" in talk:
         start = _locomo_time(talk.get(f"session_{n}_date_time"))
-        for i, said in enumerate(talk.get(f"session_{n}", [])):
-            text = f'{said["speaker"]} said, "{said["text"]}"'
-            if said.get("blip_caption") and kind == "turn":
-                text += f" [shared image: {said['blip_caption']}]"
-            yield Unit(said["dia_id"], f"S{n}", text, start + timedelta(seconds=30 * i))
+        for i, message in enumerate(talk.get(f"session_{n}", [])):
+            text = f'{message["speaker"]} said, "{message["text"]}"'
+            if message.get("blip_caption") and kind == "turn":
+                text += f" [shared image: {message['blip_caption']}]"
+            yield Unit(message["dia_id"], f"S{n}", text, start + timedelta(seconds=30 * i))
         n += 1
 
 
@@ -92,8 +92,8 @@ def prefeval(data: Path) -> Iterator[Corpus]:
     files = sorted((data / "prefeval" / "explicit_preference").glob("*.json"))
     topics = [_load(path) for path in files]
     talks = _load(data / "prefeval" / "filtered_inter_turns.json")
-    said = (one["content"][:1500] for talk in talks for one in talk["conversation"] if one["role"] == "user")
-    filler = list(dict.fromkeys(said))
+    message = (one["content"][:1500] for talk in talks for one in talk["conversation"] if one["role"] == "user")
+    filler = list(dict.fromkeys(message))
     day, size = datetime(2025, 1, 1, tzinfo=UTC), min(PREFEVAL_FILLER, len(filler))
     for store in range(min(PREFEVAL_STORES, *map(len, topics))):
         named = [(f"pref:{path.stem}", topic[store]) for path, topic in zip(files, topics, strict=True)]
@@ -131,10 +131,10 @@ def memdaily(data: Path) -> Iterator[Corpus]:
         units, questions = [], []
         clock = datetime(2024, 4, 1, tzinfo=UTC)
         for name, category, story in stories[first : first + MEMDAILY_GROUP]:
-            ids = {str(said["mid"]) for said in story["message_list"]}
-            for said in story["message_list"]:
+            ids = {str(message["mid"]) for message in story["message_list"]}
+            for message in story["message_list"]:
                 clock += timedelta(minutes=1)
-                units.append(Unit(f"{name}/{said['mid']}", name, said["message"], clock))
+                units.append(Unit(f"{name}/{message['mid']}", name, message["message"], clock))
             for asked in story["question_list"]:
                 gold = {str(one) for one in _integers(asked["target_step_id"])} & ids
                 questions.append(Question(asked["question"], category, frozenset(f"{name}/{one}" for one in gold)))
@@ -144,12 +144,12 @@ def memdaily(data: Path) -> Iterator[Corpus]:
 def _beam_units(folder: Path) -> Iterator[Unit]:
     clock = datetime(2025, 1, 1, tzinfo=UTC)
     for batch in _load(folder / "chat.json"):
-        for said in (one for turn in batch["turns"] for one in turn):
+        for message in (one for turn in batch["turns"] for one in turn):
             clock += timedelta(minutes=1)
-            text = said["content"]
-            if said["role"] == "user":
+            text = message["content"]
+            if message["role"] == "user":
                 text = re.sub(r"\s*->->.*$", "", text, flags=re.DOTALL)
-            yield Unit(str(said["id"]), f"b{batch.get('batch_number', 0)}", text, clock)
+            yield Unit(str(message["id"]), f"b{batch.get('batch_number', 0)}", text, clock)
 
 
 def beam(data: Path) -> Iterator[Corpus]:

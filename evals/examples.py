@@ -64,8 +64,8 @@ test holds the first result of each against it. [Retrieval](retrieval.md) tells 
 
 
 def _section(question: Any, results: Sequence[Any]) -> str:
-    said = question["query"] if len(question["query"]) < 400 else question["query"][:200].rstrip() + " …"
-    lines = [f"## {question['title']}", f"> {said}", ""]
+    query = question["query"] if len(question["query"]) < 400 else question["query"][:200].rstrip() + " …"
+    lines = [f"## {question['title']}", f"> {query}", ""]
     lines += ["| score | kind | text | parts |", "| --- | --- | --- | --- |"]
     lines += [_row(one) for one in results]
     return "\n".join([*lines, "", question["note"], ""])

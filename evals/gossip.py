@@ -18,7 +18,7 @@ from tests.faults.parrot import format_of
 from tests.llm.endpoint import Handler, says
 
 TURN = re.compile(r'<turn n="(\d+)" role="(\w+)" at="[^"]+">(.*?)</turn>')
-KNOWN = re.compile(r'<fact n="(\d+)" [^>]*>(.*?)</fact>')
+SHOWN_FACT = re.compile(r'<fact n="(\d+)" [^>]*>(.*?)</fact>')
 CANDIDATE = re.compile(r'<candidate n="(\d+)" [^>]*>(.*?)</candidate>')
 CITIES = ("Leiden", "Delft", "Gouda", "Breda", "Zwolle")
 # Shorter ones say little.
@@ -65,7 +65,7 @@ class Gossip:
     """Answers one request; counts what it said by kind."""
 
     seed: int = 0
-    said: Counter[str] = field(default_factory=Counter)
+    stated: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, handler: Handler) -> None:
         prompt = handler.asked["messages"][-1]["content"]
@@ -76,20 +76,20 @@ class Gossip:
 
     def _judged(self, prompt: str) -> dict[str, Any]:
         """As it is, but also about pairs that nobody asked about, and facts that nobody showed."""
-        known = [*KNOWN.findall(prompt), ("999", "")]
-        pairs = [(one, other) for one in CANDIDATE.findall(prompt) for other in known]
-        told = [{"candidate": int(n), "fact": int(m), "verdict": _verdict(new, old)} for (n, new), (m, old) in pairs]
-        return {"judgements": told}
+        shown = [*SHOWN_FACT.findall(prompt), ("999", "")]
+        pairs = [(one, other) for one in CANDIDATE.findall(prompt) for other in shown]
+        facts = [{"candidate": int(n), "fact": int(m), "verdict": _verdict(new, old)} for (n, new), (m, old) in pairs]
+        return {"judgements": facts}
 
     def _update(self, prompt: str, dice: random.Random) -> dict[str, Any]:
         turns = [(int(number), role, unescape(text)) for number, role, text in TURN.findall(prompt)]
-        known = [(int(number), unescape(text)) for number, text in KNOWN.findall(prompt)]
-        told = list(self._told(turns, known, dice))
-        self.said.update(kind for kind, _ in told)
-        return {"new_facts": [fact for _, fact in told], **self._references(turns, known, dice)}
+        shown = [(int(number), unescape(text)) for number, text in SHOWN_FACT.findall(prompt)]
+        facts = list(self._facts(turns, shown, dice))
+        self.stated.update(kind for kind, _ in facts)
+        return {"new_facts": [fact for _, fact in facts], **self._references(turns, shown, dice)}
 
-    def _told(
-        self, turns: list[tuple[int, str, str]], known: list[tuple[int, str]], dice: random.Random
+    def _facts(
+        self, turns: list[tuple[int, str, str]], shown: list[tuple[int, str]], dice: random.Random
     ) -> Iterator[tuple[str, Fact]]:
         reply = 90_000
         for number, role, text in turns:
@@ -98,8 +98,8 @@ class Gossip:
                 continue
             if len(text) >= WORTH_CHARACTERS:
                 yield "honest", fact(text[:LONGEST_FACT], [number], quote=text[:LONGEST_FACT])
-            if known and dice.random() < 0.5:
-                yield "said before", fact(dice.choice(known)[1], [number])
+            if shown and dice.random() < 0.5:
+                yield "said before", fact(dice.choice(shown)[1], [number])
             if dice.random() < 0.2:
                 yield "city", self._city(number, dice)
             kind = dice.choice(list(JUNK))
@@ -113,13 +113,13 @@ class Gossip:
         return fact(f"Lives in {city}", [number], confidence=sure, **attribute)
 
     def _references(
-        self, turns: list[tuple[int, str, str]], known: list[tuple[int, str]], dice: random.Random
+        self, turns: list[tuple[int, str, str]], shown: list[tuple[int, str]], dice: random.Random
     ) -> dict[str, Any]:
         """Confirms and removes known facts with and without reason, evidence and sense."""
         replies = [number for number, role, _ in turns if role != "user"] or [90_000]
-        numbers = [number for number, _ in known if dice.random() < 0.1]
-        self.said["confirmed on a reply's word"] += len(numbers)
-        self.said["removed without ground"] += len(numbers) + 1
+        numbers = [number for number, _ in shown if dice.random() < 0.1]
+        self.stated["confirmed on a reply's word"] += len(numbers)
+        self.stated["removed without ground"] += len(numbers) + 1
         removed = [{"fact": number, "reason": "", "evidence": replies} for number in numbers]
         return {
             "reinforced": [{"fact": number, "reason": "said", "evidence": replies[:1]} for number in numbers],

@@ -21,7 +21,7 @@ from evals.talks import Talk
 if TYPE_CHECKING:
     from tests.faults.end_state import EndState
     from tests.faults.killing import Kill
-    from tests.faults.telling import Took
+    from tests.faults.posting import Took
 
 CONVERSATIONS = 3
 KILLS = 10
@@ -54,10 +54,10 @@ def main() -> None:
     from tests.faults.killing import planned
 
     arguments = _arguments()
-    told = [*talks.of_locomo(arguments.data, CONVERSATIONS), *talks.of_memorybank(arguments.data)][: arguments.first]
-    plain = lived(told, [])
-    within = plain.took.telling + plain.took.draining
-    killed = lived(told, planned(arguments.kills, within=within, seed=arguments.seed))
+    chosen = [*talks.of_locomo(arguments.data, CONVERSATIONS), *talks.of_memorybank(arguments.data)][: arguments.first]
+    plain = lived(chosen, [])
+    within = plain.took.posting + plain.took.draining
+    killed = lived(chosen, planned(arguments.kills, within=within, seed=arguments.seed))
     page = lives_page.page(plain, killed, seed=arguments.seed)
     if arguments.write:
         arguments.write.write_text(page, encoding="utf-8")
@@ -66,10 +66,10 @@ def main() -> None:
         raise SystemExit(1)
 
 
-def lived(told: Sequence[Talk], plan: "Sequence[Kill]") -> Lived:
+def lived(chosen: Sequence[Talk], plan: "Sequence[Kill]") -> Lived:
     """Tell it all to a hub of its own while the plan is carried out, and look at what is kept."""
     from memories import conf
-    from tests.faults import end_state, killing, telling
+    from tests.faults import end_state, killing, posting
     from tests.faults.hubs import assert_sound, hub_asking
     from tests.faults.parrot import Parrot
     from tests.scratch import connect
@@ -80,21 +80,21 @@ def lived(told: Sequence[Talk], plan: "Sequence[Kill]") -> Lived:
             database.execute("UPDATE memories_tenant SET numbers = %s", [NUMBERS])
         killer = killing.Killing(hub, plan)
         killer.start()
-        took = telling.tell(hub, told)
+        took = posting.post_all(hub, chosen)
         killer.end()
-        telling.wait_until_drained(hub)
+        posting.wait_until_drained(hub)
         assert_sound(hub)
         with connect(hub.home) as database:
-            state = end_state.look(database, texts(told), conf.hub_rules())
+            state = end_state.look(database, texts(chosen), conf.hub_rules())
             server = database.info.parameter_status("server_version") or ""
     return Lived(took, killer.done, model.asked, state, server)
 
 
-def texts(told: Sequence[Talk]) -> dict[str, dict[str, list[str]]]:
+def texts(chosen: Sequence[Talk]) -> dict[str, dict[str, list[str]]]:
     """What is said, by person and session."""
     return {
         talk.person: {session.name: [one["content"] for one in session.messages] for session in talk.sessions}
-        for talk in told
+        for talk in chosen
     }
 
 

@@ -65,7 +65,7 @@ def _figures(plain: Lived, killed: Lived) -> Iterator[tuple[str, ...]]:
     for name in sorted({*plain.calls, *killed.calls}):
         yield f"calls of `{name}`", *(f"{one.calls[name]:,}" for one in both)
     yield "calls per 100 turns", *(f"{100 * one.calls.total() / one.state.counts.turns:.1f}" for one in both)
-    yield "seconds to tell", *(f"{one.took.telling:.0f}" for one in both)
+    yield "seconds to tell", *(f"{one.took.posting:.0f}" for one in both)
     yield "seconds from then until nothing was left to do", *(f"{one.took.draining:.0f}" for one in both)
 
 

@@ -34,13 +34,13 @@ MARK = re.compile(r"\[([a-z-]+) \d+\] ")
 
 
 @dataclass
-class Told:
+class Replay:
     """One conversation: its size, what the model said by kind, and what became of it."""
 
     name: str
     turns: int
     sessions: int
-    said: Counter[str]
+    stated: Counter[str]
     outcome: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     calls: int = 0
@@ -61,18 +61,18 @@ def main() -> None:
     sys.stdout.write(page)
 
 
-def replayed(data: Path, people: int = PEOPLE) -> Iterator[Told]:
+def replayed(data: Path, people: int = PEOPLE) -> Iterator[Replay]:
     """The first conversations, one after another, each of a person of its own on one hub."""
     with running() as endpoint:
         endpoint.responds(gossip := Gossip())
         environ = {"MEMORYHUB_LLM": "openai", "OPENAI_BASE_URL": endpoint.url, "MEMORYHUB_LLM_CONCURRENCY": "2"}
         with hub.started(**environ) as own:
             for corpus in islice(locomo(data, "turn"), people):
-                gossip.said = Counter()
-                yield _told(own, corpus, gossip)
+                gossip.stated = Counter()
+                yield _replay(own, corpus, gossip)
 
 
-def _told(own: Hub, corpus: Corpus, gossip: Gossip) -> Told:
+def _replay(own: Hub, corpus: Corpus, gossip: Gossip) -> Replay:
     sessions = [(name, list(units)) for name, units in groupby(corpus.units, key=lambda unit: unit.session)]
     person = speaker(corpus)
     for name, units in sessions:
@@ -81,9 +81,9 @@ def _told(own: Hub, corpus: Corpus, gossip: Gossip) -> Told:
         own.call("POST", "/turns", body)
         # In their order, as they were held.
         _drain(own, corpus.id)
-    told = Told(corpus.id, len(corpus.units), len(sessions), gossip.said)
-    _look(own, told)
-    return told
+    replay = Replay(corpus.id, len(corpus.units), len(sessions), gossip.stated)
+    _look(own, replay)
+    return replay
 
 
 def _drain(own: Hub, person: str) -> None:
@@ -94,15 +94,15 @@ def _drain(own: Hub, person: str) -> None:
         time.sleep(0.1)
 
 
-def _look(own: Hub, told: Told) -> None:
-    for run in _all(own, f"/extractions?user_id={quote(told.name)}&status=committed"):
-        told.outcome.update(run["outcome"])
-        told.refusals.update(run["refusals"])
-        told.calls += run["calls"]
-    for fact in _all(own, f"/facts?user_id={quote(told.name)}&status=all"):
-        told.kept.setdefault(fact["status"], Counter())[_kind(fact)] += 1
+def _look(own: Hub, replay: Replay) -> None:
+    for run in _all(own, f"/extractions?user_id={quote(replay.name)}&status=committed"):
+        replay.outcome.update(run["outcome"])
+        replay.refusals.update(run["refusals"])
+        replay.calls += run["calls"]
+    for fact in _all(own, f"/facts?user_id={quote(replay.name)}&status=all"):
+        replay.kept.setdefault(fact["status"], Counter())[_kind(fact)] += 1
         if fact["key"] == "home_city" and fact["status"] == "active":
-            told.homes.append(fact["value"])
+            replay.homes.append(fact["value"])
 
 
 def _kind(fact: dict[str, Any]) -> str:
@@ -120,36 +120,37 @@ def _all(own: Hub, path: str) -> Iterator[dict[str, Any]]:
         yield from answer["results"]
 
 
-def _page(all_told: list[Told]) -> Iterator[str]:
+def _page(replays: list[Replay]) -> Iterator[str]:
     yield "# What is kept of a model that gossips"
     yield INTRODUCTION
-    yield _table(("conversation", "turns", "sessions", "model calls"), [_size(told) for told in all_told])
-    total: Counter[str] = sum((told.said for told in all_told), Counter())
+    yield _table(("conversation", "turns", "sessions", "model calls"), [_size(replay) for replay in replays])
+    total: Counter[str] = sum((replay.stated for replay in replays), Counter())
     yield "## What the model said, and what of it is served\n"
-    yield _table(("kind", "said", "active", "waits for a person", "other"), [_fate(k, total, all_told) for k in total])
+    rows = [_outcome(kind, total, replays) for kind in total]
+    yield _table(("kind", "said", "active", "waits for a person", "other"), rows)
     junk = sum(total[kind] for kind in JUNK)
-    served = sum(told.kept.get("active", Counter())[kind] for told in all_told for kind in JUNK)
+    served = sum(replay.kept.get("active", Counter())[kind] for replay in replays for kind in JUNK)
     yield f"Of {junk} pieces of junk {served} are served."
-    yield "Home towns active at the end: " + "; ".join(f"{told.name}: {told.homes}" for told in all_told) + ".\n"
+    yield "Home towns active at the end: " + "; ".join(f"{replay.name}: {replay.homes}" for replay in replays) + ".\n"
     yield "## What became of the candidates\n"
-    outcome: Counter[str] = sum((told.outcome for told in all_told), Counter())
+    outcome: Counter[str] = sum((replay.outcome for replay in replays), Counter())
     yield _table(("outcome", "count"), list(outcome.most_common()))
     yield "## What was refused, and why\n"
-    refusals: Counter[str] = sum((told.refusals for told in all_told), Counter())
+    refusals: Counter[str] = sum((replay.refusals for replay in replays), Counter())
     yield _table(("reason", "count"), [row for row in refusals.most_common() if row[1]])
 
 
-def _size(told: Told) -> tuple[object, ...]:
-    return told.name, told.turns, told.sessions, told.calls
+def _size(replay: Replay) -> tuple[object, ...]:
+    return replay.name, replay.turns, replay.sessions, replay.calls
 
 
-def _fate(kind: str, said: Counter[str], all_told: list[Told]) -> tuple[object, ...]:
+def _outcome(kind: str, stated: Counter[str], replays: list[Replay]) -> tuple[object, ...]:
     statuses: Counter[str] = Counter()
-    for told in all_told:
-        statuses.update({status: kinds[kind] for status, kinds in told.kept.items()})
+    for replay in replays:
+        statuses.update({status: kinds[kind] for status, kinds in replay.kept.items()})
     active, waiting = statuses["active"], statuses["pending"]
     shown = f"**{active}**" if kind in JUNK and active else active
-    return kind, said[kind], shown, waiting, statuses.total() - active - waiting
+    return kind, stated[kind], shown, waiting, statuses.total() - active - waiting
 
 
 def _table(head: tuple[str, ...], rows: list[Any]) -> str:

@@ -37,8 +37,8 @@ def measure(corpora: Iterable[Corpus], hub: Hub, prefix: str) -> Measured:
 def fill(hub: Hub, person: str, units: Iterable[Unit]) -> dict[str, str]:
     """Post the turns of a person and wait until all have their vectors; the hub's id of each unit."""
     ids: dict[str, str] = {}
-    for session, told in groupby(units, key=lambda unit: unit.session):
-        for messages in _batches([_message(unit) for unit in told]):
+    for session, own in groupby(units, key=lambda unit: unit.session):
+        for messages in _batches([_message(unit) for unit in own]):
             body = {"user_id": person, "session_id": session, "messages": messages}
             ids |= {turn["external_id"]: turn["id"] for turn in hub.call("POST", "/turns", body)["turns"]}
     wait_for_vectors(hub, person)

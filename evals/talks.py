@@ -10,7 +10,7 @@ from typing import Any
 
 from evals.corpora import Corpus, Unit, locomo
 
-SAID = re.compile(r'(?P<who>.+?) said, "(?P<text>.*)"', re.DOTALL)
+SPOKEN = re.compile(r'(?P<who>.+?) said, "(?P<text>.*)"', re.DOTALL)
 # One session in so many is never ended by its client, who just says nothing more.
 LEFT_EVERY = 4
 
@@ -41,8 +41,8 @@ def of_locomo(data: Path, people: int) -> Iterator[Talk]:
     for corpus in islice(locomo(data, "turn"), people):
         first = speaker(corpus)
         held = groupby(corpus.units, key=lambda unit: unit.session)
-        told = [(name, [message(unit, first) for unit in units]) for name, units in held]
-        yield Talk(corpus.id, _sessions(told))
+        days = [(name, [message(unit, first) for unit in units]) for name, units in held]
+        yield Talk(corpus.id, _sessions(days))
 
 
 def of_memorybank(data: Path) -> Iterator[Talk]:
@@ -50,28 +50,28 @@ def of_memorybank(data: Path) -> Iterator[Talk]:
     for path in sorted((data / "memorybank").glob("memory_bank_*.json")):
         people: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         for place, person in enumerate(people.values()):
-            told = [(day, _exchanged(day, said)) for day, said in person["history"].items() if said]
-            yield Talk(f"{path.stem}-{place}", _sessions(told))
+            days = [(day, _exchanged(day, turns)) for day, turns in person["history"].items() if turns]
+            yield Talk(f"{path.stem}-{place}", _sessions(days))
 
 
 def speaker(corpus: Corpus) -> str:
     """Who speaks first."""
-    first = SAID.match(corpus.units[0].text)
+    first = SPOKEN.match(corpus.units[0].text)
     return first["who"] if first else ""
 
 
 def message(unit: Unit, person: str) -> dict[str, str]:
     """The turn as it is posted: `person` is the user, the other one the assistant."""
-    said = SAID.match(unit.text)
-    role = "user" if said and said["who"] == person else "assistant"
-    return {"role": role, "content": said["text"] if said else unit.text, "timestamp": unit.at.isoformat()}
+    turns = SPOKEN.match(unit.text)
+    role = "user" if turns and turns["who"] == person else "assistant"
+    return {"role": role, "content": turns["text"] if turns else unit.text, "timestamp": unit.at.isoformat()}
 
 
-def _exchanged(day: str, said: list[dict[str, str]]) -> list[dict[str, str]]:
+def _exchanged(day: str, turns: list[dict[str, str]]) -> list[dict[str, str]]:
     at = f"{day}T12:00:00Z"
-    pairs = ((("user", one["query"]), ("assistant", one["response"])) for one in said)
+    pairs = ((("user", one["query"]), ("assistant", one["response"])) for one in turns)
     return [{"role": role, "content": text, "timestamp": at} for pair in pairs for role, text in pair]
 
 
-def _sessions(told: list[tuple[str, list[dict[str, str]]]]) -> list[Session]:
-    return [Session(name, said, ends=place % LEFT_EVERY != 0) for place, (name, said) in enumerate(told, start=1)]
+def _sessions(days: list[tuple[str, list[dict[str, str]]]]) -> list[Session]:
+    return [Session(name, turns, ends=place % LEFT_EVERY != 0) for place, (name, turns) in enumerate(days, start=1)]

@@ -10,7 +10,7 @@ import django
 import numpy as np
 
 if TYPE_CHECKING:
-    from evals.claims.learning import Numbers, Said
+    from evals.claims.learning import LabelledText, Numbers
 
 
 def main() -> None:
@@ -18,30 +18,30 @@ def main() -> None:
     from memories.llm import embeddings
     from memories.text.injection import meaning
 
-    told = {
+    document = {
         "model": embeddings.USE,
         "memories": _learned("memories", learning.sentences(), learning.THRESHOLD),
         "turns": _learned("turns", learning.sentences_of_turns(), learning.TURNS_THRESHOLD),
     }
-    meaning.WEIGHTS.write_text(json.dumps(told, indent=None) + "\n", encoding="utf-8")
+    meaning.WEIGHTS.write_text(json.dumps(document, indent=None) + "\n", encoding="utf-8")
 
 
-def _learned(name: str, said: "Sequence[Said]", threshold: float) -> dict[str, Any]:
+def _learned(name: str, texts: "Sequence[LabelledText]", threshold: float) -> dict[str, Any]:
     from evals.claims import learning
     from memories.llm import embeddings
 
-    speaks = [one.speaks for one in said]
-    vectors = embeddings.embed([one.text for one in said], model=embeddings.USE).astype(np.float64)
+    speaks = [one.speaks for one in texts]
+    vectors = embeddings.embed([one.text for one in texts], model=embeddings.USE).astype(np.float64)
     weights = learning.fitted(vectors, speaks)
     own = vectors @ weights[:-1] + weights[-1]
-    _tell(f"{name}, seen", own, speaks, threshold)
-    numbered = [str(place % 8) for place in range(len(said))]
-    _tell(f"{name}, an eighth left out", learning.left_out(vectors, said, numbered), speaks, threshold)
-    sources = [one.source for one in said]
-    _tell(f"{name}, each source left out", learning.left_out(vectors, said, sources), speaks, threshold)
-    spoken = [place for place, one in enumerate(said) if one.language]
-    found = learning.left_out(vectors, said, [one.language or "never" for one in said])
-    _tell(f"{name}, each language left out", found[spoken], [speaks[place] for place in spoken], threshold)
+    _print_figures(f"{name}, seen", own, speaks, threshold)
+    numbered = [str(place % 8) for place in range(len(texts))]
+    _print_figures(f"{name}, an eighth left out", learning.left_out(vectors, texts, numbered), speaks, threshold)
+    sources = [one.source for one in texts]
+    _print_figures(f"{name}, each source left out", learning.left_out(vectors, texts, sources), speaks, threshold)
+    spoken = [place for place, one in enumerate(texts) if one.language]
+    found = learning.left_out(vectors, texts, [one.language or "never" for one in texts])
+    _print_figures(f"{name}, each language left out", found[spoken], [speaks[place] for place in spoken], threshold)
     return {
         "threshold": threshold,
         "bias": round(float(weights[-1]), 4),
@@ -49,7 +49,7 @@ def _learned(name: str, said: "Sequence[Said]", threshold: float) -> dict[str, A
     }
 
 
-def _tell(name: str, found: "Numbers", speaks: list[bool], threshold: float) -> None:
+def _print_figures(name: str, found: "Numbers", speaks: list[bool], threshold: float) -> None:
     from evals.claims import learning
 
     is_attack = np.array(speaks)

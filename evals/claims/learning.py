@@ -24,7 +24,7 @@ _COST = 0.1
 _MOST_STEPS = 40
 
 
-class Said(NamedTuple):
+class LabelledText(NamedTuple):
     """A sentence, where it is from, and whether it speaks to a model."""
 
     text: str
@@ -33,43 +33,43 @@ class Said(NamedTuple):
     speaks: bool
 
 
-def sentences() -> list[Said]:
+def sentences() -> list[LabelledText]:
     """All that is learned from of memories, each once."""
-    return list({one.text: one for one in _told()}.values())
+    return list({one.text: one for one in _labelled()}.values())
 
 
-def sentences_of_turns() -> list[Said]:
+def sentences_of_turns() -> list[LabelledText]:
     """All that is learned from of turns: those of memories, and what assistants ordinarily say."""
-    return list({one.text: one for one in (*_told(), *_of_assistants())}.values())
+    return list({one.text: one for one in (*_labelled(), *_of_assistants())}.values())
 
 
-def _told() -> Iterator[Said]:
+def _labelled() -> Iterator[LabelledText]:
     for name, speaks in (("attacks", True), ("wishes", False)):
         for line in lines(TABLES / f"{name}.txt"):
             language, _, text = line.partition("\t")
-            yield Said(text, "tables", language, speaks)
-        yield from (Said(text, "later", "", speaks) for text in lines(TABLES / f"{name}_later.txt"))
+            yield LabelledText(text, "tables", language, speaks)
+        yield from (LabelledText(text, "later", "", speaks) for text in lines(TABLES / f"{name}_later.txt"))
     for name, speaks in (("attacks", True), ("benign", False)):
         for line in lines(HERE / f"{name}.txt"):
             language, _, text = line.partition("\t")
-            yield Said(text, "claims", language, speaks)
+            yield LabelledText(text, "claims", language, speaks)
     for name in ("harmless", "signals", "no_signals", "requests", "no_requests"):
-        yield from (Said(line.split("\t")[-1], "others", "", False) for line in lines(TABLES / f"{name}.txt"))
+        yield from (LabelledText(line.split("\t")[-1], "others", "", False) for line in lines(TABLES / f"{name}.txt"))
     yield from (
-        Said(line[2:], "supported", "", False)
+        LabelledText(line[2:], "supported", "", False)
         for line in lines(TABLES / "supported.txt")
         if line.startswith(("= ", "! "))
     )
 
 
-def _of_assistants() -> Iterator[Said]:
+def _of_assistants() -> Iterator[LabelledText]:
     for line in lines(HERE / "assistants.txt"):
         language, _, text = line.partition("\t")
-        yield Said(text, "assistants", language, False)
+        yield LabelledText(text, "assistants", language, False)
     for name in ("english", "chinese"):
         dialogues = (json.loads(line) for line in lines(DIALOGUES / f"{name}.jsonl"))
-        said = (text for one in dialogues for role, text in one["turns"] if role == "assistant")
-        yield from (Said(piece, "dialogues", "", False) for text in said for piece in meaning.pieces(text))
+        texts = (text for one in dialogues for role, text in one["turns"] if role == "assistant")
+        yield from (LabelledText(piece, "dialogues", "", False) for text in texts for piece in meaning.pieces(text))
 
 
 def lines(path: Path) -> Iterable[str]:
@@ -95,10 +95,10 @@ def fitted(vectors: Numbers, speaks: Sequence[bool]) -> Numbers:
     return weights
 
 
-def left_out(vectors: Numbers, said: Sequence[Said], parts: Sequence[str]) -> Numbers:
+def left_out(vectors: Numbers, texts: Sequence[LabelledText], parts: Sequence[str]) -> Numbers:
     """The scores of each sentence by a line that saw none of its part."""
-    found = np.zeros(len(said))
-    speaks = np.array([one.speaks for one in said])
+    found = np.zeros(len(texts))
+    speaks = np.array([one.speaks for one in texts])
     for part in sorted(set(parts)):
         is_out = np.array([one == part for one in parts])
         weights = fitted(vectors[~is_out], list(speaks[~is_out]))

@@ -38,10 +38,10 @@ def main(given: list[str] | None = None) -> None:
     model = config.model if config.mode == "openai" else config.mode
     rows = list(measure(chosen, config, with_triples=arguments.triples))
     prompt = memory_update.VERSION_WITH_TRIPLES if arguments.triples else memory_update.VERSION
-    told = report.Report(model, rows, arguments.prices, prompt)
-    sys.stdout.write(told.text(show=arguments.show))
+    result = report.Report(model, rows, arguments.prices, prompt)
+    sys.stdout.write(result.text(show=arguments.show))
     if arguments.json:
-        arguments.json.write_text(told.json(), encoding="utf-8")
+        arguments.json.write_text(result.json(), encoding="utf-8")
 
 
 def _arguments(given: list[str] | None, kinds: tuple[str, ...]) -> argparse.Namespace:

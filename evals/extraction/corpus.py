@@ -37,7 +37,7 @@ KINDS = (
 )
 # The dates in the labels are worked out from it: a Tuesday.
 TODAY = date(2026, 11, 3)
-SAID_AT = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
+SENT_AT = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
 ZONES = {"en": "Europe/London", "zh": "Asia/Shanghai"}
 
 
@@ -69,16 +69,16 @@ def chosen(languages: Iterable[str], kinds: Iterable[str], most: int | None) -> 
     return [one for group in by_kind for one in group[:most]]
 
 
-def _dialogue(told: dict[str, Any]) -> Dialogue:
-    labels = {name: [Label.of(label) for label in told.get(name, [])] for name in ("expect", "may", "forbid")}
-    existing = [NumberedFact(number=n, binding=False, **fact) for n, fact in enumerate(told.get("known", []), start=1)]
+def _dialogue(entry: dict[str, Any]) -> Dialogue:
+    labels = {name: [Label.of(label) for label in entry.get(name, [])] for name in ("expect", "may", "forbid")}
+    existing = [NumberedFact(number=n, binding=False, **fact) for n, fact in enumerate(entry.get("known", []), start=1)]
     return Dialogue(
-        id=told["id"],
-        language=told["language"],
-        kind=told["kind"],
-        turns=[(role, words) for role, words in told["turns"]],
+        id=entry["id"],
+        language=entry["language"],
+        kind=entry["kind"],
+        turns=[(role, words) for role, words in entry["turns"]],
         existing=existing,
-        outdated=frozenset(told.get("outdated", [])),
-        secrets=told.get("secrets", []),
+        outdated=frozenset(entry.get("outdated", [])),
+        secrets=entry.get("secrets", []),
         **labels,
     )

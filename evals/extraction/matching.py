@@ -48,15 +48,15 @@ class Label:
     keys: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> "Label":
+    def of(cls, entry: dict[str, Any]) -> "Label":
         """A label as the files have it."""
         return cls(
-            all=tuple(tuple(group) for group in told["all"]),
-            none=tuple(told.get("none", [])),
-            negated=told.get("negated"),
-            expires=tuple(told["expires"]) if "expires" in told else None,
-            categories=frozenset(told.get("category", [])),
-            keys=frozenset(told.get("key", [])),
+            all=tuple(tuple(group) for group in entry["all"]),
+            none=tuple(entry.get("none", [])),
+            negated=entry.get("negated"),
+            expires=tuple(entry["expires"]) if "expires" in entry else None,
+            categories=frozenset(entry.get("category", [])),
+            keys=frozenset(entry.get("key", [])),
         )
 
     def fits(self, found: Found) -> bool:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evals.extraction.corpus import SAID_AT, TODAY, ZONES, Dialogue
+from evals.extraction.corpus import SENT_AT, TODAY, ZONES, Dialogue
 from evals.extraction.matching import Found
 from evals.extraction.scores import Judged, judge
 from memories import conf
@@ -58,7 +58,7 @@ def evidence_of(dialogue: Dialogue) -> BatchEvidence:
     """The turns as they would be stored and fed."""
     turns = [
         Turn(
-            number=number, role=role, content=redact_text(words)[0], metadata={}, timestamp=SAID_AT, created_at=SAID_AT
+            number=number, role=role, content=redact_text(words)[0], metadata={}, timestamp=SENT_AT, created_at=SENT_AT
         )
         for number, (role, words) in enumerate(dialogue.turns, start=1)
     ]
@@ -75,14 +75,14 @@ def evidence_of(dialogue: Dialogue) -> BatchEvidence:
 def messages_of(dialogue: Dialogue, evidence: BatchEvidence, *, with_triples: bool = False) -> list[Message]:
     """The call for it."""
     turns = list(evidence.fed.values())
-    said = [turn.text for turn in turns[-_TURNS_WITH_SIGNALS:] if turn.is_user]
+    texts = [turn.text for turn in turns[-_TURNS_WITH_SIGNALS:] if turn.is_user]
     return memory_update.build(
         turns=[TurnInput(turn.number, turn.turn.role, turn.text, turn.at) for turn in turns],
         existing_facts=dialogue.existing,
         sections={},
         today=TODAY,
         time_zone=ZONES[dialogue.language],
-        signals=signals.find(said),
+        signals=signals.find(texts),
         guidance="",
         with_triples=with_triples,
     )

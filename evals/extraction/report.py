@@ -52,8 +52,8 @@ class Report:
             *(self._faults() if show else ()),
             f"{self.model}, {self.prompt}",
             table(self.groups),
-            f"refused by the gate: {_told(self.refusals)}",
-            f"no answer: {_told(self.failures)}",
+            f"refused by the gate: {_counted(self.refusals)}",
+            f"no answer: {_counted(self.failures)}",
             *([f"triples of served facts: {self.triples}"] if self.prompt != memory_update.VERSION else []),
             f"tokens: {read} read, {written} written in {sum(row.calls for row in self.rows)} calls"
             + (f"; cost {self.cost:.4f}" if self.cost is not None else ""),
@@ -64,7 +64,7 @@ class Report:
     def json(self) -> str:
         """All figures, and the faults of each dialogue."""
         read, written = self._tokens
-        told = {
+        document = {
             "model": self.model,
             "prompt": self.prompt,
             "figures": {name: figures(score) for name, score in self.groups.items()},
@@ -78,7 +78,7 @@ class Report:
                 for row in self.rows
             },
         }
-        return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
     def _faults(self) -> Iterator[str]:
         for row in self.rows:
@@ -86,5 +86,5 @@ class Report:
             yield from (f"{row.dialogue.id}  missing: {text}" for text in row.judged.missed)
 
 
-def _told(counts: Counter[str]) -> str:
+def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.most_common()) or "none"

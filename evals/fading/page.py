@@ -28,7 +28,7 @@ def table(year: Year) -> str:
     """One row a memory, as Markdown."""
     rows = ["| memory | after 90 days | after 365 days | left contexts | why |", "| --- | --- | --- | --- | --- |"]
     for story in STORIES:
-        ends = [_told(year, story.name, day) for day in SHOWN]
+        ends = [_row(year, story.name, day) for day in SHOWN]
         left = _gone_on(year, story.name)
         rows.append(f"| {story.name} | {ends[0]} | {ends[1]} | {left} | {story.why} |")
     return "\n".join(rows) + "\n"
@@ -45,7 +45,7 @@ def chart(year: Year) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _told(year: Year, name: str, day: int) -> str:
+def _row(year: Year, name: str, day: int) -> str:
     score = year.scores[name][day]
     if score is not None:
         return f"active, {score:.2f}"

@@ -31,7 +31,7 @@ class Story:
     why: str
     kind: str = "fact"
     given: Mapping[str, Any] = field(default_factory=dict)
-    said: tuple[int, ...] = ()
+    stated_on: tuple[int, ...] = ()
     recalled: tuple[int, ...] = ()
     restored: tuple[int, ...] = ()
 
@@ -39,7 +39,7 @@ class Story:
 STORIES = (
     Story("plain", "said once, never asked for", given={"importance": 0.8}),
     Story("reinforced", "said again on days 60 and 100: later, and half as fast", given={"importance": 0.8},
-          said=(60, 100)),
+          stated_on=(60, 100)),
     Story("recalled", "answers a question every 25 days until day 150", given={"importance": 0.8},
           recalled=tuple(range(25, 151, 25))),
     Story("pinned", "an operator pinned it", given={"importance": 0.8, "pinned": True}),
@@ -107,7 +107,7 @@ def _happen(rows: Mapping[str, Fact | Episode], day: int) -> None:
         row = rows[story.name]
         if day in story.recalled:
             recalls.note(story.kind, [row.pk], now=now)
-        if day in story.said:
+        if day in story.stated_on:
             _say_again(row.pk, now)
         if day in story.restored:
             actor = Actor(kind=ActorKind.OPERATOR)

@@ -29,28 +29,28 @@ def main() -> None:
     os.environ["MEMORYHUB_LLM"] = "scripted"
     try:
         with embedded_postgres.attached(home, fast=True):
-            _tell(arguments)
+            _replay(arguments)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _tell(arguments: argparse.Namespace) -> None:
+def _replay(arguments: argparse.Namespace) -> None:
     import django
 
     django.setup()
     from django.core.management import call_command
 
-    from evals.relations import telling
+    from evals.relations import replaying
 
     call_command("migrate", verbosity=0)
-    tenant = telling.tenant()
-    told = []
+    tenant = replaying.tenant()
+    checked = []
     for talk in talks.of_locomo(arguments.data, arguments.people):
-        with telling.answering():
-            person = telling.tell(tenant, talk)
-        told.append(telling.look(person, talk))
-    sys.stdout.write(telling.table(told))
-    if wrong := [fault for one in told for fault in one.wrong]:
+        with replaying.answering():
+            person = replaying.replay(tenant, talk)
+        checked.append(replaying.look(person, talk))
+    sys.stdout.write(replaying.table(checked))
+    if wrong := [fault for one in checked for fault in one.wrong]:
         sys.stderr.write("\n".join(wrong) + "\n")
         raise SystemExit(1)
 

@@ -22,14 +22,14 @@ def main() -> None:
     lines = [HEADINGS, "| --- | --- |" + " ---: |" * 7]
     wrong: list[Outcome] = []
     for part in measure.PARTS:
-        said = list(measure.utterances(part))
+        utterances = list(measure.utterances(part))
         for language, name in (("en", "English"), ("zh", "Chinese"), ("", "both")):
-            chosen = [one for one in said if language in ("", one.language)]
+            chosen = [one for one in utterances if language in ("", one.language)]
             figures = measure.measure(chosen)
             lines.append(row(part.replace("_", " "), name, figures))
             if part == wanted and not language:
                 wrong = [one for one in figures.outcomes if not one.is_good]
-    sys.stdout.write("\n".join([*lines, *map(told, wrong), ""]))
+    sys.stdout.write("\n".join([*lines, *map(described, wrong), ""]))
 
 
 def row(part: str, language: str, figures: "Figures") -> str:
@@ -38,9 +38,9 @@ def row(part: str, language: str, figures: "Figures") -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def told(one: "Outcome") -> str:
-    said = one.said
-    return f"{said.label} {said.kind}: {said.text!r} is active as {one.active}, waits as {one.waiting}"
+def described(one: "Outcome") -> str:
+    spoken = one.utterance
+    return f"{spoken.label} {spoken.kind}: {spoken.text!r} is active as {one.active}, waits as {one.waiting}"
 
 
 if __name__ == "__main__":

@@ -36,22 +36,22 @@ class Utterance:
 class Outcome:
     """What became of an utterance: the facts that are active, and those that wait for review."""
 
-    said: Utterance
+    utterance: Utterance
     active: tuple[str, ...]
     waiting: tuple[str, ...]
 
     @property
     def right(self) -> int:
         """How many of the active facts are what should be kept."""
-        if self.said.label != KEEP:
+        if self.utterance.label != KEEP:
             return 0
-        return sum(self.said.words.casefold() in content.casefold() for content in self.active)
+        return sum(self.utterance.words.casefold() in content.casefold() for content in self.active)
 
     @property
     def is_good(self) -> bool:
-        if self.said.label == KEEP:
+        if self.utterance.label == KEEP:
             return self.right > 0 and self.right == len(self.active)
-        return not self.active and not (self.said.label == LEAVE and self.waiting)
+        return not self.active and not (self.utterance.label == LEAVE and self.waiting)
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Figures:
 
     @property
     def to_keep(self) -> int:
-        return sum(one.said.label == KEEP for one in self.outcomes)
+        return sum(one.utterance.label == KEEP for one in self.outcomes)
 
     @property
     def kept(self) -> int:
@@ -82,12 +82,12 @@ class Figures:
 
     @property
     def harmless(self) -> int:
-        return sum(one.said.label == LEAVE for one in self.outcomes)
+        return sum(one.utterance.label == LEAVE for one in self.outcomes)
 
     @property
     def suggested(self) -> int:
         """How many of the harmless ones leave something for review."""
-        return sum(one.said.label == LEAVE and bool(one.waiting) for one in self.outcomes)
+        return sum(one.utterance.label == LEAVE and bool(one.waiting) for one in self.outcomes)
 
 
 def utterances(part: str) -> Iterator[Utterance]:
@@ -99,16 +99,16 @@ def utterances(part: str) -> Iterator[Utterance]:
             yield Utterance(label, kind, text.replace("\\n", "\n"), words)
 
 
-def measure(said: Iterable[Utterance]) -> Figures:
-    return Figures([outcome_of(one) for one in said])
+def measure(utterance: Iterable[Utterance]) -> Figures:
+    return Figures([outcome_of(one) for one in utterance])
 
 
-def outcome_of(said: Utterance) -> Outcome:
+def outcome_of(utterance: Utterance) -> Outcome:
     """What the hub keeps of it, said alone."""
-    turn = Turn(number=1, role=Role.USER, content=redact_text(said.text)[0], metadata={})
+    turn = Turn(number=1, role=Role.USER, content=redact_text(utterance.text)[0], metadata={})
     turns = list(fed([turn]))
     found = rules_mode.extract(turns)
     evidence = BatchEvidence(fed={one.number: one for one in turns}, tool_numbers=frozenset())
     candidates = gate.admit(found.new_facts, evidence=evidence, rules=_RULES, held=found.held).candidates
     active = tuple(one.content for one in candidates if one.status == Status.ACTIVE)
-    return Outcome(said, active, tuple(one.content for one in candidates if one.status != Status.ACTIVE))
+    return Outcome(utterance, active, tuple(one.content for one in candidates if one.status != Status.ACTIVE))

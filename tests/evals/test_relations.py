@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evals.relations import telling
+from evals.relations import replaying
 from evals.talks import Session, Talk
 from memories.models import EndUser, FactEvidence, GraphTriple, Status, Turn
 
@@ -25,14 +25,14 @@ TALK = Talk(
 @pytest.fixture
 def person(db: None, settings: Any) -> EndUser:
     settings.MEMORYHUB_LLM = "scripted"
-    with telling.answering():
-        return telling.tell(telling.tenant(), TALK)
+    with replaying.answering():
+        return replaying.replay(replaying.tenant(), TALK)
 
 
 def test_each_has_evidence_and_ends_with_its_fact(person: EndUser) -> None:
-    told = telling.look(person, TALK)
-    assert told.wrong == []
-    name, turns, calls, *_, ended, _ = told.row
+    checked = replaying.look(person, TALK)
+    assert checked.wrong == []
+    name, turns, calls, *_, ended, _ = checked.row
     assert (name, turns, calls) == ("made-up", 4, 2)
     rows = GraphTriple.objects.select_related("fact").order_by("fact__created_at", "place")
     over = [one for one in rows if one.fact and one.fact.status == Status.SUPERSEDED]
@@ -40,7 +40,7 @@ def test_each_has_evidence_and_ends_with_its_fact(person: EndUser) -> None:
     assert [one.place for one in over] == [0, 1, 2, 3]
     assert {one.valid_to for one in over} == {over[0].fact.valid_to if over[0].fact else None}
     assert ended == len(over)
-    assert telling.table([told]).count("\n") == 3
+    assert replaying.table([checked]).count("\n") == 3
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_each_has_evidence_and_ends_with_its_fact(person: EndUser) -> None:
 )
 def test_what_is_wrong_is_found(spoil: Any, fault: str, person: EndUser) -> None:
     spoil()
-    assert any(fault in one for one in telling.look(person, TALK).wrong)
+    assert any(fault in one for one in replaying.look(person, TALK).wrong)

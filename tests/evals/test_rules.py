@@ -30,7 +30,7 @@ def test_hardly_anything_harmless_waits_for_review(part: str) -> None:
 
 
 def missed(part: str) -> list[str]:
-    return [one.said.text for one in measured(part).outcomes if one.said.label == KEEP and not one.right]
+    return [one.utterance.text for one in measured(part).outcomes if one.utterance.label == KEEP and not one.right]
 
 
 def test_the_set_is_as_large_as_it_is_said_to_be() -> None:

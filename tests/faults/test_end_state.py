@@ -8,7 +8,7 @@ import pytest
 from evals.talks import Session
 from memories.conf import Rules
 from memories.models import Turn
-from tests.faults import end_state, killing, telling
+from tests.faults import end_state, killing, posting
 from tests.faults.end_state import Kept
 
 RULES = Rules(window_rounds=2, window_tokens=200)
@@ -78,7 +78,7 @@ def test_the_digest_tells_what_timing_may_not_change(what: str) -> None:
 def test_what_is_told_at_a_time_is_whole_rounds() -> None:
     roles = ["assistant", "user", "user", "assistant", "assistant", "user", "assistant", "user"]
     messages = [{"role": role, "content": str(place)} for place, role in enumerate(roles)]
-    rounds = telling.rounds_of(Session("s", messages).messages)
+    rounds = posting.rounds_of(Session("s", messages).messages)
     assert [[one["external_id"] for one in some] for some in rounds] == [["0", "1", "2", "3", "4"], ["5", "6"], ["7"]]
 
 

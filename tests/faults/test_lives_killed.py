@@ -12,7 +12,7 @@ from evals.lives import NUMBERS, texts
 from evals.talks import Session, Talk
 from memories import conf
 from tests.commands.hub import Hub
-from tests.faults import end_state, killing, telling
+from tests.faults import end_state, killing, posting
 from tests.faults.hubs import assert_sound, hub_asking
 from tests.faults.parrot import Killer, Parrot
 from tests.scratch import connect
@@ -68,14 +68,14 @@ def hub(parrot: Parrot) -> Iterator[Hub]:
 
 def test_killed_three_times_it_ends_as_undisturbed(hub: Hub, parrot: Parrot) -> None:
     untouched, killed = conversations("untouched"), conversations("killed")
-    telling.tell(hub, [untouched])
+    posting.post_all(hub, [untouched])
     parrot.first = killer = Killer(calls={CALL})
     plan = killing.planned(2, within=WITHIN_SECONDS, seed=SEED, victims=["the worker", "the embedder"])
     kills = killing.Killing(hub, plan)
     kills.start()
-    telling.tell(hub, [killed])
+    posting.post_all(hub, [killed])
     kills.end()
-    telling.wait_until_drained(hub)
+    posting.wait_until_drained(hub)
     with connect(hub.home) as database:
         state = end_state.look(database, texts([untouched, killed]), conf.hub_rules())
     assert killer.killed == 1

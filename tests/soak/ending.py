@@ -10,7 +10,7 @@ import psycopg
 
 from tests.commands.hub import Hub
 from tests.faults.evidence import wrong
-from tests.faults.telling import is_drained
+from tests.faults.posting import is_drained
 from tests.scratch import connect
 from tests.soak.asking import Caller
 from tests.soak.journal import Journal, marks

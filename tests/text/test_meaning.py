@@ -87,7 +87,7 @@ def test_shuffled_weights_tell_nothing_apart() -> None:
     ],
     ids=["memories", "turns"],
 )
-def test_learning_again_gives_the_same_line(kind: str, said: list[learning.Said], threshold: float) -> None:
+def test_learning_again_gives_the_same_line(kind: str, said: list[learning.LabelledText], threshold: float) -> None:
     vectors = embeddings.embed([one.text for one in said], model=embeddings.USE).astype(np.float64)
     weights = learning.fitted(vectors, [one.speaks for one in said])
     whole = json.loads(meaning.WEIGHTS.read_text(encoding="utf-8"))

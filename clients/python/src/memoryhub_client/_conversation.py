@@ -135,11 +135,11 @@ def text_of(content: Any, *, kinds: Sequence[str] = ("text", "input_text", "outp
     """What a message's content says: a text, or its parts of these kinds."""
     if isinstance(content, str):
         return content
-    said = [one if isinstance(one, str) else _said(one, kinds) for one in content or ()]
-    return "\n".join(one for one in said if one)
+    texts = [one if isinstance(one, str) else _text_of_part(one, kinds) for one in content or ()]
+    return "\n".join(one for one in texts if one)
 
 
-def _said(part: Any, kinds: Sequence[str]) -> str:
+def _text_of_part(part: Any, kinds: Sequence[str]) -> str:
     return str(part.get("text") or "") if isinstance(part, dict) and part.get("type") in kinds else ""
 
 

@@ -101,7 +101,7 @@ class Memory:
                 self._store(names, some)
                 done += len(some)
         except MAY_NOT_BE_STORED as error:
-            self._log.warning("Nothing is remembered of this conversation: %s", told(error))
+            self._log.warning("Nothing is remembered of this conversation: %s", logged(error))
             return len(messages)
         except MemoryHubError as error:
             self.failed("The hub did not take the messages, which are posted at the next chance", error)
@@ -120,15 +120,15 @@ class Memory:
             elif isinstance(error, ConflictError):
                 self._store_changed(names, some[0])
             else:
-                self._log.warning("The hub refuses a message, which is left out: %s", told(error))
+                self._log.warning("The hub refuses a message, which is left out: %s", logged(error))
 
     def _store_changed(self, names: Mapping[str, str | None], message: NewMessage) -> None:
         """What the user said instead of an earlier message is a turn of its own. Other messages change when they are
         shortened."""
-        said = str(message["external_id"])
-        if message["role"] == "user" and VERSION not in said:
+        own_id = str(message["external_id"])
+        if message["role"] == "user" and VERSION not in own_id:
             own = hashlib.sha256(json.dumps(message["content"]).encode()).hexdigest()[:12]
-            self._store(names, [{**message, "external_id": f"{said[: LONGEST_ID - 16]}{VERSION}{own}"}])
+            self._store(names, [{**message, "external_id": f"{own_id[: LONGEST_ID - 16]}{VERSION}{own}"}])
 
     def may_ask(self) -> bool:
         """Whether the hub is to be asked now: not right after it could not be had."""
@@ -137,7 +137,7 @@ class Memory:
     def failed(self, what: str, error: MemoryHubError) -> None:
         """Say so, and leave the hub alone for a while."""
         self._paused_until = time.monotonic() + self._pause_seconds
-        self._log.warning("%s: %s", what, told(error))
+        self._log.warning("%s: %s", what, logged(error))
 
     def warn_once(self, text: str) -> None:
         """Say it the first time."""
@@ -152,7 +152,7 @@ def _is_of_a_message(error: ProblemError) -> bool:
     return not isinstance(error, ConflictError) or error.code == "external_id_reused"
 
 
-def told(error: MemoryHubError) -> str:
+def logged(error: MemoryHubError) -> str:
     """For a log: nothing of what the request said."""
     return f"{error.status} {error.code}" if isinstance(error, ProblemError) else type(error).__name__
 

@@ -21,7 +21,7 @@ from anthropic.types.beta import (
 )
 
 from memoryhub_client.client import MemoryHub
-from memoryhub_client.errors import MemoryHubError, NotFoundError, VersionMismatchError, told
+from memoryhub_client.errors import MemoryHubError, NotFoundError, VersionMismatchError, explained
 from memoryhub_client.models import DownloadedFile, StatedBy
 
 T = TypeVar("T")
@@ -283,4 +283,4 @@ def _size(number: float) -> str:
 
 
 def _refuse(error: MemoryHubError) -> NoReturn:
-    raise ToolError(told(error)) from error
+    raise ToolError(explained(error)) from error

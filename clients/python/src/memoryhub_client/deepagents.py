@@ -46,7 +46,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime, get_runtime
 
 from memoryhub_client.client import AsyncMemoryHub, MemoryHub
-from memoryhub_client.errors import ForbiddenError, GoneError, MemoryHubError, ProblemError, RestrictedError, told
+from memoryhub_client.errors import ForbiddenError, GoneError, MemoryHubError, ProblemError, RestrictedError, explained
 from memoryhub_client.models import FileContent, FileEntry, FileToUpload, StatedBy
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class HubBackend(BackendProtocol):
         try:
             found = yield "list_files", {**files.owner, "path": files.full(path)}
         except MemoryHubError as error:
-            return LsResult(error=_said(error))
+            return LsResult(error=_error_text(error))
         return LsResult(entries=[files.info(one) for one in found.results])
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
@@ -129,7 +129,7 @@ class HubBackend(BackendProtocol):
         except ProblemError as error:
             return ReadResult(error=_why_not_read(error, file_path, offset))
         except MemoryHubError as error:
-            return ReadResult(error=_said(error))
+            return ReadResult(error=_error_text(error))
         return _window(found, offset, limit, is_text=is_text)
 
     def grep(
@@ -153,7 +153,7 @@ class HubBackend(BackendProtocol):
         except InvalidGlobPatternError as error:
             return GrepResult(error=str(error))
         except MemoryHubError as error:
-            return GrepResult(error=_said(error))
+            return GrepResult(error=_error_text(error))
         matches = [GrepMatch(path=files.own(one.path), line=one.line, text=one.text) for one in found.results]
         return GrepResult(matches=matches, truncated=found.truncated)
 
@@ -174,7 +174,7 @@ class HubBackend(BackendProtocol):
         except InvalidGlobPatternError as error:
             return GlobResult(error=str(error))
         except MemoryHubError as error:
-            return GlobResult(error=_said(error))
+            return GlobResult(error=_error_text(error))
         matches = [files.info(one) for one in found.results]
         return GlobResult(
             matches=matches, truncated=found.truncated, truncation_reason="budget" if found.truncated else None
@@ -215,7 +215,7 @@ class HubBackend(BackendProtocol):
         try:
             yield "write_file", {**files.owner, **given}
         except MemoryHubError as error:
-            return WriteResult(error=_said(error))
+            return WriteResult(error=_error_text(error))
         return WriteResult(path=file_path)
 
     def edit(
@@ -250,7 +250,7 @@ class HubBackend(BackendProtocol):
         except ProblemError as error:
             return EditResult(error=_why_not_edited(error, file_path, old))
         except MemoryHubError as error:
-            return EditResult(error=_said(error))
+            return EditResult(error=_error_text(error))
         return EditResult(path=file_path, occurrences=stored.occurrences)
 
     def delete(self, file_path: str) -> DeleteResult:
@@ -273,7 +273,7 @@ class HubBackend(BackendProtocol):
         except MemoryHubError as error:
             missing = _missing(error) if isinstance(error, ProblemError) else None
             if missing is None:
-                return DeleteResult(error=_said(error))
+                return DeleteResult(error=_error_text(error))
             return DeleteResult(error=f"Error: File '{file_path}' not found{missing}")
         return DeleteResult(path=file_path) if deleted else DeleteResult(error=f"Error: File '{file_path}' not found")
 
@@ -306,12 +306,12 @@ class HubBackend(BackendProtocol):
         except (RuntimeError, KeyError):
             runtime = None
 
-        def told(named: Any) -> Any:
+        def resolved(named: Any) -> Any:
             return named(runtime) if callable(named) else named
 
         try:
-            owner = {"user_id": told(self._user_id), "agent_id": told(self._agent_id)}
-            return _Paths(owner, told(self._root))
+            owner = {"user_id": resolved(self._user_id), "agent_id": resolved(self._agent_id)}
+            return _Paths(owner, resolved(self._root))
         except AttributeError as error:
             if runtime is not None:
                 raise
@@ -432,7 +432,7 @@ def _why_not_read(error: ProblemError, file_path: str, offset: int) -> str:
     if error.code == "offset_beyond_end":
         return f"Line offset {offset} exceeds file length ({error.document.get('total_lines')} lines)"
     missing = _missing(error)
-    return _said(error) if missing is None else f"File '{file_path}' not found{missing}"
+    return _error_text(error) if missing is None else f"File '{file_path}' not found{missing}"
 
 
 def _why_not_edited(error: ProblemError, file_path: str, old: str) -> str:
@@ -448,16 +448,16 @@ def _why_not_edited(error: ProblemError, file_path: str, old: str) -> str:
         like = f"\0{old.removesuffix(chr(10))}" * int(error.document["occurrences_without_newline"])
     elif error.code == "text_not_found":
         like = ""
-    return _said(error) if like is None else str(perform_string_replacement(like, old, ""))
+    return _error_text(error) if like is None else str(perform_string_replacement(like, old, ""))
 
 
-def _said(error: MemoryHubError) -> str:
-    return f"Error: {told(error)}"
+def _error_text(error: MemoryHubError) -> str:
+    return f"Error: {explained(error)}"
 
 
 def _code(error: MemoryHubError) -> str:
     """Of a request for many files, all of which it concerns."""
-    return PERMISSION_DENIED if isinstance(error, ForbiddenError | GoneError | RestrictedError) else _said(error)
+    return PERMISSION_DENIED if isinstance(error, ForbiddenError | GoneError | RestrictedError) else _error_text(error)
 
 
 def _bytes(content: str, encoding: str) -> bytes:

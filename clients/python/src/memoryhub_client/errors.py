@@ -139,7 +139,7 @@ def problem(status: int, body: bytes, *, retry_after: float | None = None) -> Pr
     return found(status, document, retry_after=retry_after)
 
 
-def told(error: MemoryHubError) -> str:
+def explained(error: MemoryHubError) -> str:
     """What an agent is told of it, which cannot look at a status: the hub's sentence and the places."""
     if not isinstance(error, ProblemError):
         return "The memory cannot be reached at present. Go on without it."

@@ -26,7 +26,7 @@ POSTS = frozenset({"Stop", "PreCompact", "SessionEnd"})
 MAX_TOKENS = 2000
 LONGEST_TEXT = 500_000
 # What Claude Code writes into the user's messages, who did not say it.
-NOT_SAID = re.compile(
+HIDDEN = re.compile(
     r"<(system-reminder|command-[a-z]+|local-command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification|"
     r"user-prompt-submit-hook)>.*?</\1>",
     re.DOTALL,
@@ -83,8 +83,8 @@ def answered(
         return None
     # A session that is resumed shows its turns itself. One that was cleared or compacted does not.
     asked = names if event.get("source") == "resume" else {**names, "session_id": None}
-    told = memory.of(asked, None)
-    return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": told}} if told else None
+    context = memory.of(asked, None)
+    return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}} if context else None
 
 
 def post(path: str, memory: Memory, names: Mapping[str, str | None], hub: str) -> None:
@@ -162,7 +162,7 @@ def _of_claude_code(entry: dict[str, Any]) -> tuple[str, str, str]:
         return "", "", ""
     text = text_of(message.get("content"), kinds=("text",))
     if role == "user":
-        text = NOT_SAID.sub("", text)
+        text = HIDDEN.sub("", text)
         text = "" if text.strip().startswith(INTERRUPTED) else text
     return role, text, str(entry.get("uuid") or "")
 

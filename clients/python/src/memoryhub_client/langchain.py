@@ -194,7 +194,7 @@ def as_turn(message: BaseMessage) -> NewMessage | None:
     """The message for the hub; None for one that nobody said, such as a system prompt or a summary."""
     role = _role(message)
     own = message.additional_kwargs
-    if role is None or NOT_SAID & own.keys():
+    if role is None or HIDDEN & own.keys():
         return None
     content = _shortened(message.content)
     turn: NewMessage = {"role": role, "content": content, "external_id": _external_id(str(message.id))}
@@ -225,14 +225,14 @@ def _shortened(content: Any) -> Any:
     """A text, or texts and what else there was: of an image its address, not its bytes. No reasoning."""
     if isinstance(content, str):
         return content if len(content) <= LONGEST_TEXT else content[:LONGEST_TEXT] + CUT
-    said = text_of(content)
+    spoken = text_of(content)
     others = [_other(one) for one in content if isinstance(one, dict) and one.get("type") not in TEXTS]
-    text = _shortened(said) if said else ""
+    text = _shortened(spoken) if spoken else ""
     return [*([{"type": "text", "text": text}] if text else []), *others] if others else text
 
 
 # What summarisers and deepagents' tools mark their own messages with: they come as the user's, who said nothing.
-NOT_SAID = frozenset({"lc_source", "read_file_media_result"})
+HIDDEN = frozenset({"lc_source", "read_file_media_result"})
 # Parts that are said by `text`, calls that are in tool_calls, and what models think.
 TEXTS = frozenset({
     "text", "input_text", "output_text", "tool_use", "tool_call", "function_call", "thinking", "redacted_thinking",
@@ -279,7 +279,7 @@ def _fingerprint(message: AnyMessage) -> bytes:
 def _query(messages: Sequence[AnyMessage]) -> str | None:
     """What the user said last."""
     for message in reversed(messages):
-        if isinstance(message, HumanMessage) and not NOT_SAID & message.additional_kwargs.keys():
+        if isinstance(message, HumanMessage) and not HIDDEN & message.additional_kwargs.keys():
             return text_of(message.content)
     return None
 
@@ -360,6 +360,6 @@ def _message(turn: Turn) -> BaseMessage | None:
     if item:
         return messages_from_dict([item])[0]
     # A turn that was posted by other ways.
-    said = text_of(turn.content)
+    spoken = text_of(turn.content)
     made: dict[str, type[BaseMessage]] = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessage}
-    return made[turn.role](content=said, id=turn.external_id) if said and turn.role in made else None
+    return made[turn.role](content=spoken, id=turn.external_id) if spoken and turn.role in made else None

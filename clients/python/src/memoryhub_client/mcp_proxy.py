@@ -53,12 +53,12 @@ async def _serve(url: str, headers: dict[str, str]) -> int:
 
 def proxy_of(hub: Client) -> "Server[Any]":
     """A server that passes on what the hub serves."""
-    session, told = hub.session, hub.server_info
+    session, info = hub.session, hub.server_info
 
     return Server(
-        told.name if told else "memory-hub",
-        version=told.version if told else "",
-        title=told.title if told else None,
+        info.name if info else "memory-hub",
+        version=info.version if info else "",
+        title=info.title if info else None,
         instructions=hub.instructions,
         on_list_tools=lambda _, params: session.list_tools(params=params),
         on_call_tool=lambda _, params: session.call_tool(params.name, params.arguments),

@@ -144,8 +144,8 @@ def _message(item: Item) -> NewMessage:
     if kind.endswith("_output") and call_id:
         return {"role": "tool", "content": text_of(item.get("output")), "tool_call_id": call_id}
     if kind.endswith("_call") and call_id:
-        said = item.get("arguments") or item.get("input") or item.get("action") or ""
-        arguments = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        spoken = item.get("arguments") or item.get("input") or item.get("action") or ""
+        arguments = spoken if isinstance(spoken, str) else json.dumps(spoken, ensure_ascii=False)
         function = {"name": str(item.get("name") or kind), "arguments": arguments}
         calls = [{"id": call_id, "type": "function", "function": function}]
         return {"role": "assistant", "content": None, "tool_calls": calls}
@@ -158,8 +158,8 @@ def as_item(turn: Turn) -> Item | None:
     item = unpacked(turn, named=NAMED)
     if item:
         return item
-    said = text_of(turn.content)
-    return {"role": turn.role, "content": said} if said and turn.role in PLAIN else None
+    spoken = text_of(turn.content)
+    return {"role": turn.role, "content": spoken} if spoken and turn.role in PLAIN else None
 
 
 def _query(context: RunContextWrapper[Any]) -> str | None:

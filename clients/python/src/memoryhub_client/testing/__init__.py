@@ -235,7 +235,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         if facts:
             yield "Facts:"
             yield from (f"- [{one['category']} | {one['confidence']:.2f}] {_line(one['content'])}" for one in facts)
-        said = list(self._said(given)) if "turns" in include else []
+        said = list(self._spoken(given)) if "turns" in include else []
         if said:
             yield "Recalled turns:"
             yield from (f"- [{turn['created_at'][:10]}] {turn['role']}: {_line(_text(turn))}" for _, turn in said)
@@ -248,7 +248,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
                 for turn in self.turns[session["id"]]:
                     yield {"role": turn["role"], "content": turn["content"]}
 
-    def _said(self, given: Row) -> Iterator[tuple[Row, Row]]:
+    def _spoken(self, given: Row) -> Iterator[tuple[Row, Row]]:
         """Session and turn, the newest first; what is in the window is not recalled beside it."""
         shown = given.get("session_id") if "working_memory" in given.get("include", ()) else None
         for session in reversed(list(self._of(given, self.sessions))):
@@ -278,7 +278,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         if "turn" in kinds:
             found += [
                 _result("turn", turn["id"], _text(turn), {**turn, **session, "turn_numbers": [turn["number"]]})
-                for session, turn in self._said(given)
+                for session, turn in self._spoken(given)
             ]
         for one in found:
             one["score"] = len(asks & _words(one["text"])) / (len(asks) or 1)

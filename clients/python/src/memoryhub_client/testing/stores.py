@@ -341,10 +341,10 @@ class FakeGroups:
         member = self.members[group_id].get(given["user_id"])
         if member is None or not member["may_write"]:
             raise RefusedCall(409, "read_only_member" if member else "not_a_member")
-        said, at = {"content": given["content"], "about_user_id": given.get("about_user_id")}, now()
+        stated, at = {"content": given["content"], "about_user_id": given.get("about_user_id")}, now()
         kept = self.group_facts[group_id]
-        existing = [one for one in kept.values() if _said(one) == _said(said)]
-        fact = existing[0] if existing else {"id": str(uuid.uuid4()), **said, "said_by": [], "created_at": at}
+        existing = [one for one in kept.values() if _statement(one) == _statement(stated)]
+        fact = existing[0] if existing else {"id": str(uuid.uuid4()), **stated, "said_by": [], "created_at": at}
         by = sorted({*fact["said_by"], given["user_id"]})
         fact.update(said_by=by, said_by_count=len(by), said_at=at)
         kept[fact["id"]] = fact
@@ -381,7 +381,7 @@ def _without_person(entry: Row) -> Row:
     return {name: value for name, value in entry.items() if name != "user_id"}
 
 
-def _said(fact: Row) -> tuple[str, Any]:
+def _statement(fact: Row) -> tuple[str, Any]:
     return str(fact["content"]).casefold(), fact["about_user_id"]
 
 
@@ -561,8 +561,8 @@ def _score(asks: set[str], item: Row) -> float | None:
     if index is False or index == []:
         return None
     value = item["value"]
-    told = value if index is None else [value.get(name.partition(".")[0].partition("[")[0]) for name in index]
-    return len(asks & words(str(told))) / len(asks)
+    searched = value if index is None else [value.get(name.partition(".")[0].partition("[")[0]) for name in index]
+    return len(asks & words(str(searched))) / len(asks)
 
 
 def _matches(value: Any, wanted: Row) -> bool:

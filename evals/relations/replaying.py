@@ -44,7 +44,7 @@ _HEAD = (
 
 
 @dataclass(frozen=True)
-class Told:
+class Checked:
     """What came of a conversation, and what is wrong with it."""
 
     row: Row
@@ -75,7 +75,7 @@ def complete(call: Call[A]) -> Completion[A]:
     return Completion(parse(text, call.answer), "relater", prompt_tokens=0, completion_tokens=0, calls=1)
 
 
-def tell(tenant: Tenant, talk: Talk) -> EndUser:
+def replay(tenant: Tenant, talk: Talk) -> EndUser:
     """Post the sessions in order, and extract each to its end."""
     for session in talk.sessions:
         messages = [
@@ -93,7 +93,7 @@ def tell(tenant: Tenant, talk: Talk) -> EndUser:
     return EndUser.objects.get(tenant=tenant, external_id=talk.person)
 
 
-def look(person: EndUser, talk: Talk) -> Told:
+def look(person: EndUser, talk: Talk) -> Checked:
     """Count what came of it, and look at each triple."""
     facts, triples = Fact.objects.filter(end_user=person), GraphTriple.objects.filter(end_user=person)
     runs = ExtractionRun.objects.filter(end_user=person)
@@ -112,12 +112,12 @@ def look(person: EndUser, talk: Talk) -> Told:
     )
     wrong = [*_unproven(triples), *_outliving(triples), *_unsound()]
     wrong += [f"run {run.pk} failed: {run.failure}" for run in runs if run.status != ExtractionRun.RunStatus.COMMITTED]
-    return Told(row, wrong)
+    return Checked(row, wrong)
 
 
-def table(told: list[Told]) -> str:
+def table(checked: list[Checked]) -> str:
     """The rows as Markdown."""
-    lines = [_HEAD, ("---",) * len(_HEAD), *(one.row for one in told)]
+    lines = [_HEAD, ("---",) * len(_HEAD), *(one.row for one in checked)]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
 
 
@@ -128,9 +128,9 @@ def _unproven(triples: Any) -> Iterator[str]:
         yield f"triple {pk} has no evidence"
     for one in triples.filter(place__gt=0).select_related("subject", "object"):
         turns = FactEvidence.objects.filter(fact=one.fact_id).values_list("turn__content", flat=True)
-        said = " ".join(text for text in turns if text).casefold()
+        stated = " ".join(text for text in turns if text).casefold()
         names = {one.subject.name, one.object.name} - {naming.SELF}
-        if not all(name.casefold() in said for name in names):
+        if not all(name.casefold() in stated for name in names):
             yield f"triple {one.pk} names what its evidence does not"
 
 
@@ -151,18 +151,18 @@ def _unsound() -> list[str]:
 
 
 def _update(prompt: str) -> dict[str, Any]:
-    said: list[dict[str, Any]] = []
+    stated: list[dict[str, Any]] = []
     for number, _, day, text in _TURN.findall(prompt):
         spoken, turn = unescape(text)[:_LONGEST], int(number)
         names = list(dict.fromkeys(_NAME.findall(spoken)))
         between = [_triple(*pair, day) for pair in pairwise(names)]
         if names:
             talks_of = [_triple("user", name, day, "talks_of") for name in names]
-            said.append(fact(spoken, [turn], quote=spoken, triples=[*talks_of, *between]))
+            stated.append(fact(spoken, [turn], quote=spoken, triples=[*talks_of, *between]))
             last = {"key": "last_named", "value": names[-1], "confidence": 0.96, "category": "context"}
             named_by = _triple(names[-1], "user", day, "named_by")
-            said.append(fact(f"Talked of {names[-1]} last", [turn], **last, triples=[named_by, *between]))
-    return {"new_facts": said}
+            stated.append(fact(f"Talked of {names[-1]} last", [turn], **last, triples=[named_by, *between]))
+    return {"new_facts": stated}
 
 
 def _triple(subject: str, object_: str, day: str, predicate: str = "named_with") -> dict[str, Any]:

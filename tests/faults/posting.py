@@ -19,10 +19,10 @@ from tests.e2e.test_main_path import Client
 from tests.faults.workers import wait_until
 from tests.scratch import connect
 
-# Few enough for the worker to keep up, so that sessions are worked on while they are told.
+# Few enough for the worker to keep up, so that sessions are worked on while they are posted.
 AT_ONCE = 4
-# So many rounds of a session are told at a time, at most, and one pause is as long as another; in the longest one what
-# was told is extracted.
+# So many rounds of a session are posted at a time, at most, and one pause is as long as another; in the longest one
+# what was posted is extracted.
 MOST_ROUNDS = 2
 PAUSES = (0.0, 0.1, 0.3, 2.0)
 # After an answer that is none.
@@ -45,18 +45,18 @@ WAITING = """
 class Took:
     """Seconds until the last message was accepted, and from then on until nothing was left to do."""
 
-    telling: float
+    posting: float
     draining: float
 
 
-def tell(hub: Hub, talks: Sequence[Talk], *, seed: int = 0) -> Took:
+def post_all(hub: Hub, talks: Sequence[Talk], *, seed: int = 0) -> Took:
     """Tell all of them, some people at once, and wait until the hub has done its work."""
     key = json.loads((hub.home / "demo.json").read_text(encoding="utf-8"))["api_key"]
     begun = time.monotonic()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda talk: _tell(Client(hub, key), talk, random.Random(f"{seed} {talk.person}")), talks))
-    told = time.monotonic()
-    return Took(told - begun, wait_until_drained(hub))
+        list(pool.map(lambda talk: _post_talk(Client(hub, key), talk, random.Random(f"{seed} {talk.person}")), talks))
+    posted = time.monotonic()
+    return Took(posted - begun, wait_until_drained(hub))
 
 
 def wait_until_drained(hub: Hub) -> float:
@@ -74,7 +74,7 @@ def is_drained(hub: Hub) -> bool:
     return row == (0,)
 
 
-def _tell(client: Client, talk: Talk, dice: random.Random) -> None:
+def _post_talk(client: Client, talk: Talk, dice: random.Random) -> None:
     for session in talk.sessions:
         for messages in _parts(session, dice):
             _until_accepted(client, "/api/v1/turns", _named(talk, session, messages=messages))
