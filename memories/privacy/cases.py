@@ -214,7 +214,7 @@ def complete_case(
     return case
 
 
-def inform_recipients(
+def tell_recipients(
     *, case_id: uuid.UUID, expected_version: int | None, told: str, actor: Actor, now: datetime
 ) -> PrivacyCase:
     """Note which recipients of the data were told (Art. 19), in place of the note before.

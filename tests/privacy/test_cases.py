@@ -92,7 +92,7 @@ def test_every_step_is_in_the_trail_of_the_case_without_content(person: EndUser)
     case = cases.extend_case(months=1, reason=SECRET, notice_on=LATER.date(), **seen(case))
     case = cases.hold_case(reason=SECRET, review_on=LATER.date(), **seen(case))
     case = cases.release_case(**seen(case))
-    case = cases.inform_recipients(told=SECRET, **seen(case))
+    case = cases.tell_recipients(told=SECRET, **seen(case))
     cases.refuse_case(ground="claims", reason=SECRET, **seen(case))
     events = AuditEvent.objects.filter(case_uuid=case.pk).order_by("pk")
     assert [event.verb for event in events] == ["open", "verify", "extend", "hold", "release", "tell", "refuse"]
@@ -156,7 +156,7 @@ class TestKeys:
         "hold_case": {"reason": "x", "review_on": LATER.date()},
         "release_case": {},
         "extend_case": {"months": 1, "reason": "x", "notice_on": LATER.date()},
-        "inform_recipients": {"told": "x"},
+        "tell_recipients": {"told": "x"},
         "refuse_case": {"ground": "claims", "reason": "x"},
     }
 
@@ -362,7 +362,7 @@ class TestEnds:
         )
 
     def test_recipients_who_were_told_before_stay(self, person: EndUser) -> None:
-        case = cases.inform_recipients(told="The bank", **seen(verified(person, "restriction")))
+        case = cases.tell_recipients(told="The bank", **seen(verified(person, "restriction")))
         assert cases.complete_case(outcome="Done", told="", **seen(case)).told == "The bank"
 
     def test_takes_an_outcome(self, person: EndUser) -> None:

@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser, Group
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Model, Q, QuerySet
+from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -40,7 +40,7 @@ from memories.curation.access.operators import add_operator
 from memories.curation.access.powers import Powers, powers_of, powers_of_group
 from memories.curation.access.second_factors import has_second_factor
 from memories.exceptions import MemoryHubError
-from memories.models import Operator, Tenant
+from memories.models import Operator
 from memories.models.access.roles import line_of, name_of
 
 
@@ -117,9 +117,11 @@ class OperatorPage(AddablePage):
         rows: QuerySet[Operator] = super().get_queryset(request).prefetch_related("groups", "tenants")
         if not isinstance(request.user, Operator) or request.user.all_tenants:
             return rows
-        other_tenants = Tenant.objects.exclude(operators=request.user)
-        within = Q(all_tenants=False) & ~Q(tenants__in=other_tenants)
-        return rows.filter(Q(pk=request.user.pk) | within)
+        # Not the tenants themselves: row level security hides those that the operator does not see.
+        links = Operator.tenants.through._default_manager.all()
+        own = links.filter(operator=request.user).values("tenant")
+        beyond = links.filter(operator=OuterRef("pk")).exclude(tenant__in=own)
+        return rows.filter(Q(pk=request.user.pk) | Q(~Exists(beyond), all_tenants=False))
 
     def has_change_permission(self, request: HttpRequest, obj: Operator | None = None) -> bool:
         if not super().has_change_permission(request, obj):

@@ -160,7 +160,7 @@ class CompleteForm(CaseForm):
 
 
 class InformForm(CaseForm):
-    calls, done = staticmethod(cases.inform_recipients), gettext_lazy("The informed recipients are recorded.")
+    calls, done = staticmethod(cases.tell_recipients), gettext_lazy("The informed recipients are recorded.")
     told = TextField(
         label=gettext_lazy("Recipients informed"),
         max_length=LONGEST_TEXT,
