@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -35,6 +36,7 @@ from memories.privacy import retention, rewriting
 from memories.privacy.trail import sealing
 from memories.retrieval import recalls
 from tests import factories
+from tests.admin.conftest import signed_in
 from tests.api.client import HubClient
 from tests.database import enforced
 from tests.factories import COMMAND
@@ -173,3 +175,16 @@ def test_an_operator_signs_in_and_looks_around(client: Any) -> None:
     assert answer.status_code == 302
     for path in ("/admin/", "/admin/memories/fact/", "/admin/memories/auditevent/", "/admin/memories/privacycase/"):
         assert client.get(path).status_code == 200, path
+
+
+def test_an_operator_of_a_tenant_does_not_see_who_has_more_tenants() -> None:
+    own, other = factories.tenant(), factories.tenant()
+    limited, beside, beyond = (
+        factories.operator(username=name, is_superuser=False, all_tenants=False)
+        for name in ("limited", "beside", "beyond")
+    )
+    limited.user_permissions.set(Permission.objects.filter(codename="view_operator"))
+    for operator, tenants in ((limited, [own]), (beside, [own]), (beyond, [own, other])):
+        operator.tenants.set(tenants)
+    page = signed_in(limited).get("/admin/memories/operator/").content.decode()
+    assert ("beside" in page, "beyond" in page) == (True, False)
