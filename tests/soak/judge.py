@@ -59,6 +59,11 @@ def _erased(journals: Journals) -> set[str]:
     return {line["person"] for line in of_kind(journals, "erased")}
 
 
+def _leaving(journals: Journals) -> set[str]:
+    """Whose erasure has begun: what they said may be gone, whether the client saw the end or not."""
+    return {line["person"] for line in of_kind(journals, "command") if line["command"] == "erase_user"}
+
+
 def _held(journals: Journals) -> dict[tuple[str, str], list[Line]]:
     """What the hub holds of each session, by number."""
     found: dict[tuple[str, str], list[Line]] = defaultdict(list)
@@ -69,7 +74,7 @@ def _held(journals: Journals) -> dict[tuple[str, str], list[Line]]:
 
 def _accepted(journals: Journals) -> Iterator[tuple[str, str, str, int]]:
     """Of every accepted message its person, session, mark and number, each time that it was told."""
-    gone = _erased(journals)
+    gone = _leaving(journals)
     for line in of_kind(journals, "turns"):
         if line["status"] == 202 and line["person"] not in gone:
             for mark, number in zip(line["marks"], line["numbers"], strict=True):
@@ -170,8 +175,7 @@ def _not_erased(journals: Journals) -> Iterator[str]:
     for line in of_kind(journals, "late"):
         if line["person"] in gone and line["status"] in range(200, 300):
             yield f"a post for {line['person']} was accepted after the erasure"
-    started = {line["person"] for line in of_kind(journals, "command") if line["command"] == "erase_user"}
-    yield from (f"{person} was not erased in the end" for person in sorted(started - gone))
+    yield from (f"{person} was not erased in the end" for person in sorted(_leaving(journals) - gone))
 
 
 def _changed_otherwise(journals: Journals) -> Iterator[str]:

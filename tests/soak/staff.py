@@ -22,6 +22,7 @@ from tests.soak.people import Person, Talker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMMAND_SECONDS = 300.0
+OVERSTAYED = 124  # as timeout(1) says it
 EXPIRES = timedelta(seconds=20)
 State = list[str]
 
@@ -194,18 +195,22 @@ class Commands:
         environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_HOME": str(self._home)}
         command = [sys.executable, "manage.py", *words]
         begun = time.monotonic()
-        done = subprocess.run(
-            command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
-        )
-        line = {"do": "command", "command": words[0], "code": done.returncode, **noted}
-        if done.returncode:
-            line["says"] = (done.stderr + done.stdout)[-500:]
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
+            )
+            code, says = done.returncode, done.stderr + done.stdout
+        except subprocess.TimeoutExpired:
+            code, says = OVERSTAYED, f"not done within {COMMAND_SECONDS:.0f} s"
+        line = {"do": "command", "command": words[0], "code": code, **noted}
+        if code:
+            line["says"] = says[-500:]
         self._journal.note(**line, ms=round((time.monotonic() - begun) * 1000))
-        return done.returncode
+        return code
 
     def until_done(self, *words: str, **noted: Any) -> bool:
-        """A command that an outage cut off is run again."""
-        deadline = time.monotonic() + LANDED_SECONDS
+        """A command that an outage cut off, or that took too long, is run again."""
+        deadline = time.monotonic() + COMMAND_SECONDS + LANDED_SECONDS
         while self.run(*words, **noted):
             if time.monotonic() > deadline:
                 return False

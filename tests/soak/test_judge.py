@@ -112,6 +112,12 @@ def slow(journals: Journals) -> None:
     journals["reader"] = [one for one in journals["reader"] if not (150 < one["at"] < 170 and int(one["at"]) % 3 == 0)]
 
 
+def half_erased(journals: Journals) -> None:
+    """Somebody spoke, and whoever had them erased did not see the end."""
+    journals["talker"].append({**turns(5), "person": "ez001", "marks": ["ez001n00001", "ez001r00001"]})
+    del journals["eraser"][0]
+
+
 REFUSED: Line = {"do": "search", "at": 1.0, "person": "aa001", "code": ""}
 PLANTED: dict[str, tuple[Callable[[Journals], None], set[str]]] = {
     "a lost turn": (without("soak", 4), {"_lost", "_out_of_order"}),
@@ -132,6 +138,7 @@ PLANTED: dict[str, tuple[Callable[[Journals], None], set[str]]] = {
     "a trace of somebody erased": (more("soak", {"do": "trace", "person": "ez001", "place": "t"}), {"_not_erased"}),
     "somebody erased who came back": (but("eraser", 1, status=202), {"_not_erased"}),
     "an erasure that did not end": (without("eraser", 0), {"_not_erased"}),
+    "an erasure whose end nobody saw": (half_erased, {"_not_erased"}),
     "a change that was lost": (but("soak", 10, seen=["active", "a"]), {"_changed_otherwise"}),
     "a change that nobody made": (but("keeper", 0, allowed=[["active", "a"]]), {"_changed_otherwise"}),
     "an added fact that is gone": (but("soak", 9, marks=[]), {"_changed_otherwise"}),
