@@ -20,6 +20,7 @@ from benchmarks import (
     searching,
     storing,
     waking,
+    walling,
 )
 from benchmarks.figures import Figure
 from benchmarks.rows import ROWS
@@ -40,6 +41,7 @@ MORE_ROWS = (
     mcp,
     files,
     graphing,
+    walling,
 )
 
 

@@ -1,6 +1,9 @@
 """`manage.py systemd_units`: systemd runs this installation, and who owns the tables is told to the migration alone."""
 
 import configparser
+import getpass
+import os
+import pwd
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ from memories.management.commands import systemd_units
 
 
 def written(folder: Path, *options: str) -> dict[str, configparser.RawConfigParser]:
-    call_command("systemd_units", "--user", "hub", "--write", str(folder), *options)
+    call_command("systemd_units", "--user", getpass.getuser(), "--write", str(folder), *options)
     units = {}
     for path in folder.iterdir():
         # Each setting once, or the later one would count.
@@ -58,6 +61,32 @@ def test_what_a_unit_would_read_otherwise_is_refused(tmp_path: Path, settings: A
     settings.HOME = tmp_path / "home"
     with pytest.raises(CommandError, match="cannot be written"):
         call_command("systemd_units", "--write", str(tmp_path / "missing"))
+
+
+def test_what_root_made_is_given_to_the_account(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As root: whoever runs this is taken for it, and the account's name for one of this machine."""
+    (home := tmp_path / "home").mkdir()
+    settings.HOME = home
+    (home / "secret_key").touch()
+    (home / "link").symlink_to("/etc/passwd")
+    (home / "postgres").mkdir()
+    account, given = pwd.getpwnam("nobody"), []
+    monkeypatch.setattr(systemd_units, "ROOT", os.geteuid())
+    monkeypatch.setattr(os, "chown", lambda path, *owner, follow_symlinks: given.append((path, owner, follow_symlinks)))
+    with pytest.raises(CommandError, match="no account 'not-there'"):
+        call_command("systemd_units", "--user", "not-there", "--write", str(tmp_path))
+    assert not given
+    call_command("systemd_units", "--user", "nobody", "--write", str(tmp_path))
+    owner = (account.pw_uid, account.pw_gid)
+    assert {*given} == {(path, owner, False) for path in (home, *home.iterdir())}
+    # What is not root's stays as it is.
+    given.clear()
+    stat = os.lstat
+    monkeypatch.setattr(
+        Path, "lstat", lambda path: os.stat_result((*stat(path)[:4], os.geteuid() + 1, *stat(path)[5:]))
+    )
+    call_command("systemd_units", "--user", "nobody", "--write", str(tmp_path))
+    assert not given
 
 
 def test_without_a_folder_it_prints_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -243,7 +243,7 @@ class Agent(threading.Thread):
         except (OSError, http.client.HTTPException) as error:
             self.failures.append(type(error).__name__)
             return False
-        if answer.status >= 500:
+        if answer.status != 202:
             self.failures.append(str(answer.status))
             return False
         self.accepted.append(external_id)
@@ -282,7 +282,9 @@ def move(hub: Hub, key: str, tenant: str, rounds: int) -> None:
     there = {name for (name,) in rows}
     said = {name for agent in agents for name in agent.accepted}
     failed = [failure for agent in agents for failure in agent.failures]
-    check(f"all of {len(said)} accepted turns are there, each once", said <= there and len(rows) == len(there))
+    lost, doubled = sorted(said - there), len(rows) - len(there)
+    what = f"{len(lost)} are not, {lost[:5]}; {doubled} more than once" if lost or doubled else ""
+    check(f"all of {len(said)} accepted turns are there, each once", not what, what)
     sys.stdout.write(f"     {len(failed)} posts failed meanwhile and were sent again: {sorted(set(failed))}\n")
 
 

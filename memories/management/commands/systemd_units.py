@@ -5,6 +5,8 @@ docker-compose.yml: who owns the tables is told to the migration alone.
 """
 
 import getpass
+import os
+import pwd
 import re
 import shutil
 import sys
@@ -16,6 +18,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+ROOT = 0
 # Web and worker end within 12 seconds, whatever they do; the database after them.
 STOP_SECONDS = 90
 # Units read spaces, quotes, % and $ otherwise, each setting in its own way.
@@ -109,6 +112,7 @@ class Command(BaseCommand):
                 (options["write"] / name).write_text(text, encoding="utf-8")
         except OSError as error:
             raise CommandError(f"The units cannot be written to {options['write']}: {error.strerror}.") from error
+        _give(Path(settings.HOME), user)
         begun = " ".join(unit.name for unit in units if not unit.is_once)
         self.stdout.write(f"Written. Start them: systemctl daemon-reload && systemctl enable --now {begun}")
 
@@ -134,6 +138,25 @@ def text_of(unit: Unit, *, user: str, folder: Path) -> str:
         stop_seconds=STOP_SECONDS,
     )
     return text if unit.is_once else text + INSTALLED
+
+
+def _give(home: Path, user: str) -> None:
+    """The account gets what root owns in the hub's folder: its secrets are made as soon as any command runs there.
+
+    What belongs to somebody else stays theirs. Errors: CommandError.
+    """
+    if os.geteuid() != ROOT:
+        return
+    try:
+        account = pwd.getpwnam(user)
+    except KeyError:
+        raise CommandError(
+            f"The units are written, but there is no account {user!r} to run them. Make it and call this again, or "
+            "name another with --user."
+        ) from None
+    for path in (home, *home.rglob("*")) if home.exists() else ():
+        if path.lstat().st_uid == ROOT:
+            os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
 
 
 def _written_besides() -> list[str]:
