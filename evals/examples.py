@@ -56,9 +56,10 @@ def ask(hub: Answers, question: Any) -> list[Any]:
 
 
 HEAD = """# Search examples
-What the hub answers today, with the embedding that comes along and no other model. The conversations are in
-`evals/examples.json`; `python -m evals.examples` asks them of a hub of its own and writes this page, and a
-test holds the first result of each against it. [Retrieval](retrieval.md) tells what the parts of a score are.
+These are answers of the hub with the embedding model that comes with it and no other model. The conversations and
+questions are in `evals/examples.json`. `python -m evals.examples` starts a hub, asks it the questions and writes this
+page. A test compares the first result of each with this page. [Retrieval](retrieval.md) explains the parts of a
+score.
 
 """
 

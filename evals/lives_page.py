@@ -9,30 +9,38 @@ from benchmarks import report
 from evals.lives import Lived
 
 INTRODUCTION = """\
-Three LoCoMo conversations and all people of MemoryBank told to a hub over REST, four people at a time, a round or two
-a post. Most sessions are ended by their client; every fourth is left to fall idle. The model is scripted
-(`tests/faults/parrot.py`): each turn of the user is a fact, in its own words, and each answer takes 0.1 s. Then all of
-it again on a new hub, while processes of it are killed with `kill -9` at moments chosen by a seed. Made by
-`python -m evals.lives --data FOLDER --write docs/replay-lives.md`, which fails when something is wrong.
+This page shows whether the hub loses or doubles anything when its processes are killed. The tool posts three LoCoMo
+conversations and all people of MemoryBank to a hub over REST, four people at a time, one or two rounds a post. The
+client ends most sessions; every fourth one becomes idle by itself. The model is scripted (`tests/faults/parrot.py`):
+it states each turn of the user as a fact, word for word, and each answer takes 0.1 s. Then the tool posts everything
+again to a new hub, and kills processes of it with `kill -9` at moments that a seed determines. `python -m evals.lives
+--data FOLDER --write docs/replay-lives.md` writes this page and fails if something is wrong.
 
-The quiet time of extraction is 1 s here, a session is idle after 5 s, a window over its limits is compacted after 1 s
-of quiet or 3 s, and a lease lasts 8 s; all else is as it is by default. So there are more calls than a chat costs: that
-is in [the benchmarks](benchmarks.md).
+Some times are shorter here than by default: extraction waits for 1 s of quiet, a session is idle after 5 s, a window
+over its limits is compacted after 1 s of quiet or 3 s, and a lease lasts 8 s. So the hub makes more calls than in a
+real chat; [the benchmarks](benchmarks.md) have the figure for that.
 """
 COMPARED = """\
-Looked for, both times, once nothing was left to do: turns lost, doubled or changed; fed turns that not exactly one
-committed extraction covers; fed turns of a session with at least 4 of them that not exactly one episode covers, and
-episodes of a shorter one; parked work; windows beyond their limits; facts that nobody said; and
-`manage.py check_memory`.
+In both runs the tool waits until no work is left, and then looks for:
+- turns that are lost, doubled or changed;
+- turns for extraction that are not in exactly one committed extraction;
+- such turns that are not in exactly one episode, in sessions with at least 4 of them;
+- episodes of a session with fewer than 4 such turns;
+- parked work, windows beyond their limits, and facts that nobody stated;
+- whatever `manage.py check_memory` reports.
 
-The same both times, person by person (a digest): all turns in their order; which of them are extracted and in an
-episode; the text and the status of every fact; the turn on which it rests, where its text was said once. Not compared,
-as it depends on when a worker looked: where extractions and episodes begin and end, and with that the wording of
-summaries; of a text said several times, which mentions are evidence.
+For each person, a digest must be the same in both runs. It covers:
+- all turns in their order;
+- which of them are extracted, and which are in an episode;
+- the text and the status of every fact;
+- the turn that a fact rests on, if its text was said once.
+
+The digest leaves out what depends on the moment at which a worker looked: where extractions and episodes begin and
+end, and therefore the wording of summaries; and which mentions are evidence of a text that was said several times.
 """
 ROWS = (
     ("turns", "turns"),
-    ("of these fed", "fed"),
+    ("of these for extraction", "fed"),
     ("sessions", "sessions"),
     ("of these with an episode", "qualifying"),
     ("committed extractions", "extractions"),
@@ -47,14 +55,14 @@ def page(plain: Lived, killed: Lived, *, seed: int) -> str:
 
 
 def _parts(plain: Lived, killed: Lived, seed: int) -> Iterator[str]:
-    yield "# Whole lives told twice, once under kills"
+    yield "# Whole conversations replayed while processes are killed"
     yield INTRODUCTION
     yield f"{date.today().isoformat()}, {report.machine(plain.server)}; load average {os.getloadavg()[1]:.0f}.\n"
     yield _table(("", "undisturbed", f"{len(killed.kills)} kills"), list(_figures(plain, killed)))
-    yield "## What is held against it\n"
+    yield "## What is checked\n"
     yield COMPARED
     yield from _verdict(plain, killed)
-    yield f"## What was killed (seed {seed})\n"
+    yield f"## Kills (seed {seed})\n"
     yield _table(("second", "victim"), [(f"{kill.at:.1f}", kill.victim) for kill in killed.kills])
 
 
@@ -65,8 +73,8 @@ def _figures(plain: Lived, killed: Lived) -> Iterator[tuple[str, ...]]:
     for name in sorted({*plain.calls, *killed.calls}):
         yield f"calls of `{name}`", *(f"{one.calls[name]:,}" for one in both)
     yield "calls per 100 turns", *(f"{100 * one.calls.total() / one.state.counts.turns:.1f}" for one in both)
-    yield "seconds to tell", *(f"{one.took.posting:.0f}" for one in both)
-    yield "seconds from then until nothing was left to do", *(f"{one.took.draining:.0f}" for one in both)
+    yield "seconds of posting", *(f"{one.took.posting:.0f}" for one in both)
+    yield "seconds from then until no work was left", *(f"{one.took.draining:.0f}" for one in both)
 
 
 def _verdict(plain: Lived, killed: Lived) -> Iterator[str]:
@@ -75,7 +83,7 @@ def _verdict(plain: Lived, killed: Lived) -> Iterator[str]:
         yield from (f"- {found}" for found in one.state.wrong[:20])
     before, after = plain.state.digests, killed.state.digests
     differing = [person for person in before if before[person] != after.get(person)]
-    yield f"People of whom not the same is kept: {len(differing)} of {len(before)}.\n"
+    yield f"People whose data differs between the runs: {len(differing)} of {len(before)}.\n"
     yield from (f"- {person}" for person in differing)
 
 

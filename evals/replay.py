@@ -24,10 +24,11 @@ from tests.llm.endpoint import running
 
 PEOPLE = 3
 INTRODUCTION = """\
-Three LoCoMo conversations told to a hub turn by turn, session after session. Its model is scripted
-(`evals/gossip.py`): it takes what the person says for facts, repeats known ones as new, gives the person another
-home town every few turns, confirms and removes facts without ground, judges pairs that nobody asked about, and adds one
-piece of junk for every turn. Made by `python -m evals.replay --data FOLDER --write docs/replay.md`.
+This page shows what the hub stores and serves when its model makes many mistakes. The tool posts three LoCoMo
+conversations to a hub turn by turn, session after session. The hub's model is scripted (`evals/gossip.py`). It states
+what the person says as facts, repeats known facts as new, gives the person another home town every few turns,
+confirms and removes facts without a reason, judges pairs that nobody asked about, and adds one piece of junk for
+every turn. `python -m evals.replay --data FOLDER --write docs/replay.md` writes this page.
 """
 DRAINED_WITHIN_SECONDS = 600.0
 MARK = re.compile(r"\[([a-z-]+) \d+\] ")
@@ -121,21 +122,21 @@ def _all(own: Hub, path: str) -> Iterator[dict[str, Any]]:
 
 
 def _page(replays: list[Replay]) -> Iterator[str]:
-    yield "# What is kept of a model that gossips"
+    yield "# Replay with a model that makes mistakes"
     yield INTRODUCTION
     yield _table(("conversation", "turns", "sessions", "model calls"), [_size(replay) for replay in replays])
     total: Counter[str] = sum((replay.stated for replay in replays), Counter())
-    yield "## What the model said, and what of it is served\n"
+    yield "## What the model stated, and what is served\n"
     rows = [_outcome(kind, total, replays) for kind in total]
-    yield _table(("kind", "said", "active", "waits for a person", "other"), rows)
+    yield _table(("kind", "stated", "active", "waits for review", "other"), rows)
     junk = sum(total[kind] for kind in JUNK)
     served = sum(replay.kept.get("active", Counter())[kind] for replay in replays for kind in JUNK)
-    yield f"Of {junk} pieces of junk {served} are served."
+    yield f"The hub serves {served} of {junk} pieces of junk."
     yield "Home towns active at the end: " + "; ".join(f"{replay.name}: {replay.homes}" for replay in replays) + ".\n"
-    yield "## What became of the candidates\n"
+    yield "## Outcome of the candidates\n"
     outcome: Counter[str] = sum((replay.outcome for replay in replays), Counter())
     yield _table(("outcome", "count"), list(outcome.most_common()))
-    yield "## What was refused, and why\n"
+    yield "## Refusals by reason\n"
     refusals: Counter[str] = sum((replay.refusals for replay in replays), Counter())
     yield _table(("reason", "count"), [row for row in refusals.most_common() if row[1]])
 
