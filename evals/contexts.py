@@ -39,7 +39,7 @@ def main() -> None:
 
 def _groups(data: Path, first: int | None) -> Iterator[tuple[str, list[Corpus]]]:
     lives = list(islice(SETS["locomo-turn"](data), first))
-    yield "whole lives", lives
+    yield "whole conversations", lives
     yield "one session", [alone for life in lives for alone in _sessions(life)]
     small = list(islice(SETS["prefeval"](data), 2))
     for size in SIZES:
