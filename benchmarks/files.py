@@ -42,7 +42,9 @@ def files(stage: Stage) -> Iterator[Figure]:
         floor, hub = alternately(stage, of_floor, of_hub)
         floors.append(floor)
         yield Figure(f"memory files, {count:,} of a person: {what}, p50", hub, "ms", at_most(50, 25))
-    yield Figure("told beside it: bare DRF GET of 20 rows, 1 client, p50", statistics.median(floors), "ms")
+    yield Figure(
+        "for comparison with the files: bare DRF GET of 20 rows, 1 client, p50", statistics.median(floors), "ms"
+    )
 
 
 def _fill(count: int) -> None:

@@ -54,9 +54,9 @@ def _beside(stage: Stage, hub: Server, people: int, clients: int, later: timedel
     # With eight clients it has a fraction of the machine.
     target = at_most(120, 45) if clients == 1 else None
     yield Figure(f"a pass of forgetting over {facts}, beside {beside}", passed.seconds, "s", target)
-    yield Figure("told of it: facts that went to the trash", counts["facts"] + counts["expired"], "")
-    yield Figure("told of it: facts deleted for good", counts["purged"], "")
-    yield Figure("told of it: scores written anew", counts["refreshed"], "")
+    yield Figure("in this pass: facts moved to the trash", counts["facts"] + counts["expired"], "")
+    yield Figure("in this pass: facts deleted for good", counts["purged"], "")
+    yield Figure("in this pass: scores written again", counts["refreshed"], "")
     yield Figure(f"{beside} meanwhile, p95 ÷ before", passed.contexts.p95, "ms", at_most(2, 1.3), before.p95)
 
 

@@ -26,7 +26,7 @@ def graph(stage: Stage) -> Iterator[Figure]:
         bare = [stage.floor.request("GET", "/rows?owner=bench")] * stage.size.requests
         floor, hub = alternately(stage, partial(_p50, stage.floor, bare), partial(_p50, stage.hub, asked))
         yield Figure(f"graph: {what} of somebody with {triples:,} triples, p50", hub, "ms", aim)
-        yield Figure("beside it: bare DRF GET of 20 rows, p50", floor, "ms")
+        yield Figure("for comparison with the graph: bare DRF GET of 20 rows, p50", floor, "ms")
 
 
 def _p50(server: load.Server, requests: list[bytes], _turn: int) -> float:

@@ -42,7 +42,7 @@ def long_session(stage: Stage) -> Iterator[Figure]:
     yield Figure(f"{what}: POST of one", last.posts.p95, "ms", at_most(1.5, 1.2), first.posts.p95)
     label = f"{what}: context with its messages and a query"
     yield Figure(label, last.contexts.p95, "ms", at_most(1.5, 1.2), first.contexts.p95)
-    yield Figure("told of it: summaries that the model made, of the window and of episodes", calls, "")
+    yield Figure("in this session: summaries by the model, of the window and of episodes", calls, "")
 
 
 def _part(hub: Server, start: int, count: int) -> Part:

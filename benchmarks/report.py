@@ -11,45 +11,52 @@ from benchmarks.figures import Figure
 HEADINGS = ("figure", "measured", "floor", "ratio", "reach", "beyond", "verdict")
 DAY = "day"
 PAGE = """# Benchmarks
-`make bench` measures, prints this table and writes this page. It starts a hub of its own as `manage.py up` does
-(without a model) and, on the same gunicorn settings and the same PostgreSQL, the floor: a bare Django REST framework
-view with one serializer and one INSERT, or 20 rows by an index. Clients are processes on the same machine, one open
-connection each. Where a floor is named, the ratio is judged, else the figure; each is the median of several turns, hub
-and floor by turns. `make bench ROWS="ingest context"` measures some rows anew and leaves the others with their day.
+`make bench` measures the hub, prints this table and writes this page. `make bench ROWS="ingest context"` measures
+some rows again; the others keep their figures and their day. A row that nobody has measured yet is not in the table.
 
-Contexts of eight clients are measured twice: while the embedder, on one of the two cores, works on what eight clients
-have just posted in batches, and when it has ended that.
+## How to read the table
+- **The hub** starts as with `manage.py up`, without a model. **The floor** runs on the same gunicorn settings and the
+  same PostgreSQL. It is a bare Django REST framework view with one serializer, which does one INSERT or reads 20 rows
+  by an index.
+- **Clients** are processes on the same machine, with one open connection each.
+- **Each figure** is the median of several turns. Where a row has a floor, hub and floor alternate, and the ratio is
+  judged. Otherwise the figure is judged.
+- **`reach`** is the target, **`beyond`** a better one. A row without them is not judged.
+- **Rows "for comparison"** measure the bare view. They show how fast the machine was on that day, which was not
+  always the same.
 
-People with thousands of turns have random unit vectors and real terms; questions are embedded by the local model. How
-soon a fact is told is measured on a second hub, whose model is on loopback and takes 50 ms. The first 20 of searches
-are held against a ranking of all that a person has, with and without prepared statements, beside another tenant's
-facts; told is the worst of them. The calls of a lively chat are counted on a hub of its own, whose model makes a fact
-of each turn of the user: one session of 100 turns, until it has ended and nothing is left to do.
+## What the rows measure
+- **Contexts of 8 clients.** Measured twice: while the embedder, on one of the two cores, works on what eight clients
+  have just posted in batches, and after it has finished.
+- **Searches and contexts with a query.** People with thousands of turns have random unit vectors and real terms. The
+  local model embeds the questions.
+- **From post to fact in context.** Measured on a second hub, whose model is on loopback and takes 50 ms.
+- **Top 20 of a search.** Compared with a ranking of all that a person has, with and without prepared statements,
+  beside another tenant's facts. The table shows the worst of these comparisons.
+- **Calls of a lively chat.** Counted on a hub of its own, whose model makes a fact of each turn of the user. The chat
+  is one session of 100 turns, until it has ended and no work is left.
+- **Filled contexts.** `python -m benchmarks filled` shows what it costs to fill contexts with recalled turns. It
+  alternates with the same questions with `limits.turns` of 10 (about as many turns as before contexts were filled)
+  and of 0.
+- **A million facts.** They come from `manage.py seed_facts`, 50 a person. A pass of forgetting is `manage.py decay`
+  in its own process. It runs once while one client asks for contexts without a pause, and once while eight do.
+  "Before" are contexts just before the pass.
+- **The long session.** One client on the second hub, which extracts and compacts meanwhile. It posts one turn at a
+  time, and after every fifth it asks for a context with its messages and a new question.
+- **Pages.** Those of the admin for an administrator, with 5,000 people, 100,000 facts and 33,000 turns (`manage.py
+  seed_facts --talk`). The busy person has 500 facts and 2,000 turns.
+- **The gateway.** The endpoint behind it is a process on loopback that answers at once. A client asks both for
+  streams, in turns: a person with 50 facts, conversations of five exchanges, each request with all of them. An open
+  stream sends a word a second. Other requests are measured with and without these streams in turns, each time in the
+  other order. The hub shares its two cores with the clients and the endpoint. Streams past the hub, and calls by the
+  API in place of MCP's, show what these cost alone.
+- **Row level security.** Measured in turns on two hubs with the same 1,000 facts of 20 people. Each post is of a new
+  person.
+- **Memory files.** 10,000 files of one person in 100 folders, with eight lines each; this is above the limit that a
+  tenant has by default. One client asks for each list without a pause. Every answer is complete, with up to 10,000
+  hits.
 
-What it costs that contexts are filled with recalled turns is measured beside the same questions with `limits.turns` of
-10, about as many as were told before contexts were filled, and of 0, by turns (`python -m benchmarks filled`).
-
-The million facts are those of `manage.py seed_facts`, 50 a person; a pass of forgetting is `manage.py decay` in its own
-process, once while one client asks for contexts without a pause and once while eight do. Before are contexts of just
-before. The long session is one client's on the second hub, which extracts and compacts meanwhile: one turn a POST, and
-after every fifth a context with its messages and a new question.
-
-The pages are those of the admin for an administrator, with 5,000 people, 100,000 facts and 33,000 turns
-(`manage.py seed_facts --talk`); the busy person has 500 facts and 2,000 turns.
-
-The endpoint behind the gateway is a process on loopback that answers at once. Both are asked for streams by turns: a
-person with 50 facts, conversations of five exchanges, each request with all of them. An open stream is a word a second.
-What goes on beside them is measured with and without by turns, each time in the other order. Streams past the hub, and
-calls by the API in place of MCP's, tell what their clients and the endpoint cost alone on the same two cores.
-
-What row level security costs is measured on two hubs with the same 1,000 facts of 20 people, by turns; each post is of
-somebody new.
-
-The memory files are 10,000 of one person in 100 folders, with eight lines each, above the limit that a tenant has by
-default. One client asks for each list without a pause; every answer is whole, with up to 10,000 hits.
-
-The figures told beside others, of the bare view, say how fast the machine was on that day: it was not always the same.
-
+## Figures
 {machine}.
 
 {table}

@@ -111,7 +111,7 @@ def context(stage: Stage) -> Iterator[Figure]:
     yield Figure(f"{what}, p50", beside.p50, "ms")
     yield Figure(f"{what}, p95", beside.p95, "ms")
     crowded = [load.run(stage.floor, [bare] * CLIENTS) for _ in range(stage.size.rounds)]
-    what = "told beside it: bare DRF GET of 20 rows, 8 clients"
+    what = "for comparison: bare DRF GET of 20 rows, 8 clients"
     yield Figure(f"{what}, p50", statistics.median(one.p50 for one in crowded), "ms")
     yield Figure(f"{what}, p95", statistics.median(one.p95 for one in crowded), "ms")
 
@@ -132,7 +132,7 @@ def beside(stage: Stage, what: str) -> Figure:
     load.run(stage.floor, [rows(stage)])
     bare = [stage.floor.request("GET", "/rows?owner=bench")] * stage.size.requests
     taken = repeated(stage, lambda _: load.run(stage.floor, [bare]).p50)
-    return Figure(f"told beside {what}: bare DRF GET of 20 rows, 1 client, p50", taken, "ms")
+    return Figure(f"for comparison with {what}: bare DRF GET of 20 rows, 1 client, p50", taken, "ms")
 
 
 def rows(stage: Stage) -> list[bytes]:

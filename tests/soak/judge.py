@@ -88,13 +88,13 @@ def _lost(journals: Journals) -> Iterator[str]:
         for turn in turns
     }
     yield from (
-        f"{mark} of {session} was accepted as number {number}"
+        f"{mark} of {session}, accepted as number {number}, is not stored under it"
         for person, session, mark, number in sorted(set(_accepted(journals)))
         if (person, session, mark, number) not in held
     )
     for person, session, mark in _talked(journals):
         if not any(turn["mark"] == mark and not turn["left"] for turn in _held(journals).get((person, session), [])):
-            yield f"{mark} was said in {session} through the gateway"
+            yield f"{mark}, sent to {session} through the gateway, is not stored"
 
 
 def _talked(journals: Journals) -> list[tuple[str, str, str]]:
@@ -109,7 +109,7 @@ def _doubled(journals: Journals) -> Iterator[str]:
         for turn in turns
         if turn["mark"] and not turn["left"] and (turn["role"] == "user" or "chat" not in turn["session"])
     )
-    yield from (f"{mark} is there {count} times" for (_, mark), count in sorted(counted.items()) if count > 1)
+    yield from (f"{mark} is stored {count} times" for (_, mark), count in sorted(counted.items()) if count > 1)
 
 
 def _renumbered(journals: Journals) -> Iterator[str]:
@@ -117,7 +117,9 @@ def _renumbered(journals: Journals) -> Iterator[str]:
     told: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     for person, session, mark, number in _accepted(journals):
         told[person, session, mark].add(number)
-    yield from (f"{mark} was told as {sorted(some)}" for (_, _, mark), some in sorted(told.items()) if len(some) > 1)
+    yield from (
+        f"{mark} got the numbers {sorted(some)}" for (_, _, mark), some in sorted(told.items()) if len(some) > 1
+    )
 
 
 def _out_of_order(journals: Journals) -> Iterator[str]:
@@ -127,7 +129,7 @@ def _out_of_order(journals: Journals) -> Iterator[str]:
             yield f"{session} of {person} has the numbers {numbers[:10]} …"
         said = [turn["mark"] for turn in turns if turn["role"] == "user" and turn["mark"] and not turn["left"]]
         if said != sorted(said):
-            yield f"{session} of {person} is told out of order"
+            yield f"{session} of {person} is out of order"
 
 
 def _never_landed(journals: Journals) -> Iterator[str]:
@@ -148,9 +150,9 @@ def _misrefused(journals: Journals) -> Iterator[str]:
             continue
         if status in AGAIN:
             if not line.get("retry_after"):
-                counted[f"{line['do']} was told {status} without when to come again"] += 1
+                counted[f"{line['do']} was answered {status} without a time to try again"] += 1
         elif not (line["do"] in REFUSALS and REFUSALS[line["do"]](line)):
-            counted[f"{line['do']} was told {status} {line.get('code', '')}".strip()] += 1
+            counted[f"{line['do']} was answered {status} {line.get('code', '')}".strip()] += 1
     yield from (f"{what} ({count} times)" for what, count in sorted(counted.items()))
 
 
@@ -223,26 +225,26 @@ def _unsound(journals: Journals) -> Iterator[str]:
 def _slow_to_recover(journals: Journals) -> Iterator[str]:
     for found in rates.recoveries(journals)[2]:
         if found.requests is None or found.requests > rates.RECOVERED_SECONDS:
-            took = "not before the next" if found.requests is None else f"after {found.requests:.1f} s"
+            took = "not before the next fault" if found.requests is None else f"after {found.requests:.1f} s"
             yield f"{found.fault['fault']}: {took}"
 
 
 JUDGED: dict[str, Callable[[Journals], Iterable[str]]] = {
-    "Every message that was accepted is stored, under the number that was told": _lost,
-    "None is stored twice": _doubled,
-    "A repeated request is told the same": _renumbered,
-    "Sessions are numbered without gaps, each client's messages in its own order": _out_of_order,
-    "What was refused was accepted after a repetition": _never_landed,
-    "A refusal says that and when the client can come again; nobody met a 500": _misrefused,
-    "Nobody saw anything of somebody else, and no prompt mixes two people": _seen_by_others,
+    "Every accepted message is stored, under the number that the answer named": _lost,
+    "No message is stored twice": _doubled,
+    "A repeated request gets the same numbers": _renumbered,
+    "Sessions are numbered without gaps, in the order in which each client sent its messages": _out_of_order,
+    "Every refused request was accepted when it was repeated": _never_landed,
+    "Every temporary refusal says when to try again; no client got a 500": _misrefused,
+    "Nobody saw the data of another person, and no prompt mixes two people": _seen_by_others,
     "No context exceeds its budget": _over_budget,
-    "Of erased people nothing is left, and nothing came back": _not_erased,
-    "Facts are as the last accepted change made them": _changed_otherwise,
-    "What expired is in the trash": _not_faded,
-    "Each turn of a person is covered by one extraction and is one fact": _not_extracted,
-    "Everything drained, and nothing needs a hand": _not_drained,
+    "Nothing is left of erased people, and nothing came back": _not_erased,
+    "Facts are as the last accepted change left them": _changed_otherwise,
+    "Expired facts are in the trash": _not_faded,
+    "Each turn of a person is covered by one extraction and became one fact": _not_extracted,
+    "The queue became empty, and nothing needs an operator": _not_drained,
     "The invariants and the chain of the audit trail hold": _unsound,
-    "Requests are at 95 % of the calm rate within 15 s of each fault": _slow_to_recover,
+    "Requests are back at 95 % of the calm rate within 15 s of each fault": _slow_to_recover,
 }
 
 

@@ -26,40 +26,54 @@ NAMES = {
     "page": "pages and forms of the admin",
     "late": "posts for people who were erased",
 }
+ITEM = "- "
 PAGE = """# A soak of the whole hub
-`make soak HOURS=2` starts a hub with `manage.py up` and uses it in every way at once while something breaks every
-minute. In the end the clients' own logs say whether it held. All of it is in `tests/soak/`, which writes this page.
+`make soak HOURS=2` starts a hub with `manage.py up`. Clients use it in every way at once while a fault hits it every
+minute. At the end the clients' own logs show whether the hub kept its promises. The code is in `tests/soak/`, which
+also writes this page.
+
 Last run on {day}: **{minutes:.0f} minutes, {faults} faults: {outcome}.**{beside}
 
-`make soak {made_by}` does it again: the seed draws the faults, their order and their moments, and
-what each client does. How requests and faults meet differs each time.
+`make soak {made_by}` repeats it. The seed draws the faults, their order and their moments, and what each client does.
+How requests and faults meet differs each time.
 
-**Clients**, each at a pace of its own: nine people who talk over REST, in three tenants with the same ids (half of
-them with idempotency keys, half with ids of messages; a tenth of the posts is sent twice); three readers of contexts
-and searches; two applications behind the gateway that send the whole conversation each time; an agent by MCP; an
-application that states, rewords, deletes and restores facts, and one whose facts expire; an operator in the admin
-(lists, corrections, undo, forgetting, restoring); passes of forgetting; erasures. A request that is answered 429, 503
-or not at all is sent again until it is accepted. Each text has a mark that tells whose it is.
+**Clients.** Each has a pace of its own:
+- nine people who talk over REST, in three tenants with the same ids; half of them send idempotency keys, half send ids
+of messages; a tenth of the posts is sent twice;
+- three readers of contexts and searches;
+- two applications behind the gateway that send the whole conversation each time;
+- an agent that uses MCP;
+- an application that states, rewords, deletes and restores facts, and one whose facts expire;
+- an operator in the admin (lists, corrections, undo, forgetting, restoring);
+- passes of forgetting, and erasures.
 
-**The model** is a server of the soak's own: it repeats every turn of a person as a fact. So are the embeddings.
+A client repeats a request that is answered 429, 503 or not at all until the hub accepts it. Each text has a mark that
+shows whose it is.
+
+**The model** is a server of the soak's own. It repeats every turn of a person as a fact. The embeddings come from such
+a server, too.
 
 ## Verdicts
 {verdicts}
 
-A message counts as stored if the API lists it in the end, under the number that its acceptance named. {tables} tables
-and the files of the hub's folder were searched for what {erased} erased people said, and for their ids. {drained}
+A message counts as stored if the API lists it at the end, under the number that its acceptance named. After the run,
+{tables} tables and the files of the hub's folder were searched for the words and the ids of {erased} erased people.
+{drained}
 
 ## Requests
 {requests}
 
-The model was asked {asked} times, {failed} of them in vain. {commands}
+The model was asked {asked} times and failed {failed} times. {commands}
 
 ## Faults
-Clients wait between requests, and do not make up for what a fault held up: the calm rate is what they ask for, not
-the most that the hub can do. It was {calm:.1f} accepted requests a second (the median of 5 s) and {read:.1f} turns
-read by the model (of 10 s). Told are the seconds from the end of a fault until 5 s, or 10 s, began that had at least
-95 % of that. A blow is over at once. Work has no verdict of its own: of a worker that was killed
-in a second attempt the lease ends after 8 s here, and an endpoint that failed is left alone for up to half a minute.
+- **The calm rate** was {calm:.1f} accepted requests a second (the median of 5 s) and {read:.1f} turns read by the model
+a second (of 10 s). Clients wait between requests and do not catch up on requests that a fault delayed. Therefore the
+calm rate is what the clients ask for, not the most that the hub can do.
+- **"Requests again" and "work again"** are the seconds from the end of a fault to the start of the first 5 s, or 10 s,
+with at least 95 % of the calm rate.
+- **Duration.** A fault "at once" is over as soon as it begins.
+- **Work has no verdict of its own.** If a worker is killed in a second attempt, its lease ends after 8 s here. The hub
+leaves an endpoint that failed alone for up to half a minute.
 
 {table}
 {left_out}"""
@@ -102,19 +116,25 @@ def _requests(journals: Journals) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Paragraphs of lines of up to 120 characters; headings and tables as they are."""
+    """Paragraphs and items of lists in lines of up to 120 characters; headings and tables as they are."""
     lines: list[str] = []
     for line in _joined(text):
-        is_prose = line and line[0] not in "#|"
-        lines += textwrap.wrap(line, 120, break_long_words=False, break_on_hyphens=False) if is_prose else [line]
+        if line and line[0] not in "#|":
+            indent = "  " if line.startswith(ITEM) else ""
+            lines += textwrap.wrap(line, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        else:
+            lines.append(line)
     return "\n".join(lines)
 
 
 def _joined(text: str) -> Iterator[str]:
-    """Each paragraph as one line."""
+    """Each paragraph and each item of a list as one line."""
     prose: list[str] = []
     for line in [*text.rstrip().split("\n"), ""]:
         if line and line[0] not in "#|":
+            if line.startswith(ITEM) and prose:
+                yield " ".join(prose)
+                prose = []
             prose.append(line)
             continue
         if prose:
@@ -133,7 +153,7 @@ def _beside(load: float) -> str:
     cores = os.cpu_count() or 1
     where = f" On {cores} cores, {platform.system()}, Python {platform.python_version()}"
     if load > 2 * cores:
-        return f"{where}, with a load of {load:.0f} on average: the machine was shared with other work."
+        return f"{where}, with a load of {load:.0f} on average, because the machine also did other work."
     return f"{where}, with a load of {load:.1f} on average."
 
 
@@ -151,7 +171,7 @@ def _drained(journals: Journals) -> str:
     for line in of_kind(journals, "drained"):
         if line["seconds"] is not None:
             return f"The queue was empty {line['seconds']:.0f} s after the last client had ended."
-    return "The queue did not drain."
+    return "The queue did not become empty."
 
 
 def _commands(journals: Journals) -> str:
@@ -160,7 +180,7 @@ def _commands(journals: Journals) -> str:
     for name in dict.fromkeys(line["command"] for line in runs):
         codes = [line["code"] for line in runs if line["command"] == name]
         again = sum(map(bool, codes))
-        parts.append(f"`manage.py {name}` ran {len(codes)} times ({again} times cut off by a fault)")
+        parts.append(f"`manage.py {name}` ran {len(codes)} times (a fault cut off {again} of them)")
     return "; ".join(parts) + ("." if parts else "")
 
 
@@ -171,8 +191,8 @@ def _row(one: Recovery) -> tuple[str, ...]:
     return (
         f"{minutes}:{rest:02}",
         fault["fault"],
-        f"{seconds:.0f} s" if seconds >= 1 else "a blow",
-        *("not before the next" if took is None else f"{took:.1f} s" for took in (one.requests, one.work)),
+        f"{seconds:.0f} s" if seconds >= 1 else "at once",
+        *("not before the next fault" if took is None else f"{took:.1f} s" for took in (one.requests, one.work)),
     )
 
 
