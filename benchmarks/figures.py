@@ -26,7 +26,7 @@ class Target:
 class Figure:
     """One line of the table; with a floor it is the ratio of the two that is judged, else the figure itself.
 
-    Without a target it is told and not judged.
+    Without a target it is shown and not judged.
     """
 
     what: str
