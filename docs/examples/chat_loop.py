@@ -1,11 +1,11 @@
-"""An agent with a memory: what it asks of the hub before each answer, and what it tells it afterwards.
+"""An agent with a memory. Before each answer it gets a context from the hub; afterwards it stores what was said.
 
     export MEMORYHUB_KEY=mh_…            a key with the scopes `read` and `ingest`
     python docs/examples/chat_loop.py    talk; an empty line ends the session
 
-OPENAI_API_KEY or OPENAI_BASE_URL (with OPENAI_MODEL) name the model that answers. Without one a stand-in answers: it
-knows nothing but what the hub put into its messages, and says the line that fits best, so that one sees what came back.
-Python's standard library is all that it needs. A file with one message a line can be piped in.
+OPENAI_API_KEY or OPENAI_BASE_URL (with OPENAI_MODEL) set the model that answers. Without one a stand-in answers. It
+knows only what the hub put into its messages, and says the line that fits best, so that you see what the hub returned.
+The script needs only Python's standard library. You can pipe in a file with one message a line.
 """
 
 import argparse
@@ -37,11 +37,11 @@ class Hub:
         return self._post("context", {**self._whose, "query": query, "include": wanted})
 
     def remember(self, messages: Iterable[Message]) -> None:
-        """Tell the hub what was said; a doubled request is answered from the first."""
+        """Store what was said. If the request is sent twice, the hub returns the first answer again."""
         self._post("turns", {**self._whose, "messages": list(messages)}, **{"Idempotency-Key": str(uuid.uuid4())})
 
     def end(self) -> None:
-        """The conversation is over: what is left of it is extracted and summed up at once."""
+        """End the conversation: the hub extracts and summarizes the rest of it at once."""
         self._post("sessions/end", self._whose)
 
     def _post(self, path: str, body: dict[str, Any], **headers: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def ask_model(messages: list[Message]) -> str:
 
 
 def stand_in(messages: list[Message]) -> str:
-    """Of a question: the line among all that it was given that shares most words with it."""
+    """Answer a question with the line of its messages that shares the most words with it."""
     said = str(messages[-1]["content"])
     if not said.rstrip().endswith(("?", "？")):
         return "I see."
@@ -83,7 +83,7 @@ def words(text: str) -> set[str]:
 
 
 def answer(hub: Hub, said: str) -> str:
-    """One round: ask the hub, ask the model, tell the hub."""
+    """One round: get the context, ask the model, store both messages."""
     context = hub.context(said)
     messages = [{"role": "system", "content": SYSTEM}, *context["messages"], {"role": "user", "content": said}]
     reply = ask_model(messages)

@@ -30,7 +30,7 @@ def is_genuine(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
 
 class Receiver(BaseHTTPRequestHandler):
     secret = os.environ.get("WEBHOOK_SECRET", "")
-    # In a database, in the transaction of what the event does. The hub sends again for three days.
+    # Keep these ids in a database, in the transaction in which you process the event: the hub retries for three days.
     seen: set[str] = set()
     events: list[dict[str, Any]] = []
 
