@@ -109,7 +109,7 @@
       middle.position({ x: 0, y: 0 });
     }
     cy.layout({
-      name: "cose", animate: false, randomize: false, fit: false, idealEdgeLength: () => 100, edgeElasticity: () => 60,
+      name: "cose", animate: false, randomize: false, fit: false, idealEdgeLength: () => 115, edgeElasticity: () => 60,
       nodeRepulsion: () => 120_000, nodeOverlap: 40, gravity: 1.2, numIter: 1_200, componentSpacing: 60,
     }).run();
     spread(nodes);

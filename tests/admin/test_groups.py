@@ -38,7 +38,7 @@ def test_members_come_and_go(admin: Client, person: EndUser) -> None:
     group = factories.memory_group(person)
     friend = factories.end_user(person.tenant, external_id="usr_2000")
     factories.end_user(external_id="of-another-tenant")
-    assert "told what the group knows" in said(act(admin, group, "add_member", user_id="usr_2000", may_write="on"))
+    assert "get the facts of the group" in said(act(admin, group, "add_member", user_id="usr_2000", may_write="on"))
     assert act(admin, group, "add_member", user_id="of-another-tenant").status_code == 404
     member = GroupMember.objects.get(end_user=friend)
     assert "left the group" in said(act(admin, group, "remove_member", member=member.pk))

@@ -51,7 +51,7 @@ def test_a_correction_leads_to_what_still_says_it(admin: Client, fact: Fact) -> 
 def test_without_anything_left_it_leads_to_the_fact(admin: Client) -> None:
     fact = factories.fact(factories.end_user(), "Lives in Leiden")
     assert correct(admin, fact).headers["Location"] == page_of(fact)
-    assert "No other memory says it" in text_of(admin.get(page_of(fact, "old_claims")))
+    assert "No other memory has the old claim" in text_of(admin.get(page_of(fact, "old_claims")))
 
 
 def test_one_press_mends_one_and_shows_the_context_before_and_after(admin: Client, fact: Fact) -> None:

@@ -9,12 +9,12 @@ from django.utils import translation
 
 from memories import audit
 from memories.admin.site.wording import VERBS
-from memories.admin.trail.sentences import OBJECTS, SENTENCES, sentence_of
+from memories.admin.trail.sentences import OBJECTS, SENTENCES, SPECIAL, sentence_of
 from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
 from memories.models import ActorKind, AuditEvent, Fact
 from tests import factories
-from tests.admin.pages import HOSTILE, list_of, shows_harmless, text_of
+from tests.admin.pages import HOSTILE, list_of, page_of, shows_harmless, text_of
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -39,6 +39,7 @@ def test_in_chinese_too(fact: Fact) -> None:
         told = sentence_of(who="anna", verb="correct", object_type="Fact", person="李薇")
         assert told == "anna 更正了李薇的一条事实"
         untranslated = [str(text) for text in SENTENCES.values() if str(text).isascii()]
+        untranslated += [str(text) for text in SPECIAL.values() if str(text).isascii()]
         untranslated += [str(plain) for plain, _ in OBJECTS.values() if str(plain).isascii()]
     assert untranslated == []
 
@@ -73,4 +74,30 @@ def test_a_hostile_name_is_escaped(admin: Client, fact: Fact) -> None:
 
 def test_the_sentences_are_of_verbs_that_there_are() -> None:
     known = {verb.lower().replace(" ", "_") for verb in VERBS}
-    assert set(SENTENCES) - known == set()
+    assert set(SENTENCES) | {verb for verb, _ in SPECIAL} <= known
+
+
+@pytest.mark.parametrize(
+    ("verb", "object_type", "told"),
+    [
+        ("create", "APIKey", "anna created an API key"),
+        ("export", "Fact", "anna exported the list “Facts”"),
+        ("export", "AuditEvent", "anna exported the list “Audit trail”"),
+        ("erase", "PrivacyCase", "anna erased the end user of a privacy case"),
+        ("roll_back", "ChangeSet", "anna rolled back memories"),
+        ("hold", "DecayPass", "The safety limit held a decay pass"),
+        ("hold", "PrivacyCase", "anna held a privacy case"),
+    ],
+)
+def test_each_kind_of_object_reads_as_a_sentence(verb: str, object_type: str, told: str) -> None:
+    assert sentence_of(who="anna", verb=verb, object_type=object_type) == told
+
+
+def test_the_page_of_an_event_has_the_sentence_and_the_zone(admin: Client, fact: Fact) -> None:
+    event = AuditEvent.objects.get(verb="correct")
+    page = text_of(admin.get(page_of(event)))
+    assert "anna corrected a fact of Li Wei" in page
+    assert "3 Nov 2026, 09:12:00 UTC" in page
+    assert page_of(fact) in page
+    # Its counts and its request are left empty, and not shown as Python has them.
+    assert "{}" not in page

@@ -201,8 +201,8 @@ class _KeysPage(RecordPage):
     search_fields = ("name", "prefix")
     search_help_text = _("Search by name or prefix")
     ordering = ("-created_at",)
-    expires = moment_column(_("Expires"), "expires_at")
-    used = moment_column(_("Last used"), "last_used_at")
+    expires = moment_column(_("Expires"), "expires_at", none=_("never"))
+    used = moment_column(_("Last used"), "last_used_at", none=_("never"))
     created = moment_column(_("Created"), "created_at")
 
     @column(_("State"), label=KINDS)

@@ -103,14 +103,18 @@ class OperatorPage(AddablePage):
         "second_factor": RemoveSecondFactorForm,
         "unlink": UnlinkProviderForm,
     }
-    list_display = ("operator", "email", "roles", "sees", "may_sign_in", "signed_in")
+    list_display = ("operator", "mail", "roles", "sees", "may_sign_in", "signed_in")
     list_filter = ("is_active", "groups")
     search_fields = ("username", "first_name", "last_name", "email")
     search_help_text = gettext_lazy("Search by name or mail")
     ordering = ("username",)
-    signed_in = moment_column(gettext_lazy("Last sign-in"), "last_login")
+    signed_in = moment_column(gettext_lazy("Last sign-in"), "last_login", none=gettext_lazy("never"))
     empty_title = gettext_lazy("No operators yet")
     empty_hint = gettext_lazy("Operators are members of staff who sign in here. Add an operator and assign a role.")
+
+    @column(gettext_lazy("Email address"), ordering="email")
+    def mail(self, operator: Operator) -> str:
+        return operator.email or "–"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Operator]:
         """All. Operators limited to tenants see themselves, and operators who have no other tenants."""

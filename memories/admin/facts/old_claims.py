@@ -186,9 +186,8 @@ class OldClaimViews(UndoViews):
         found = occurrences(fact, claim, _kinds(request))
         context = {
             **self.admin_site.each_context(request),
-            "title": gettext("What still says the old claim"),
+            "title": gettext("Other memories with the old claim"),
             "opts": self.opts,
-            "original": fact,
             "fact": fact,
             "claim": claim,
             "changed": diff(claim.old, claim.new),

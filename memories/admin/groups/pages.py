@@ -90,7 +90,7 @@ class AddMemberForm(VerbForm):
     may_write = forms.BooleanField(
         label=_("May write"), required=False, initial=True, help_text=_("Facts can be stated as theirs.")
     )
-    done = _("The end user is a member. Their agents are told what the group knows.")
+    done = _("The end user is a member. Their agents get the facts of the group.")
 
     def values_of(self, record: MemoryGroup) -> dict[str, Any]:
         return {"may_write": True}
@@ -213,7 +213,7 @@ class MemoryGroupPage(RecordPage):
             except MemoryHubError as error:
                 status = add_refusal(form, error)
             else:
-                messages.success(request, gettext("The group is made. Its members’ agents are told what it knows."))
+                messages.success(request, gettext("The group is created. Its members’ agents get its facts."))
                 return HttpResponseRedirect(url_of(group))
         shown = {"title": gettext("New group of people"), "opts": self.opts, "form": form}
         return render_page(request, "memories/memory_group_add.html", status=status, **shown)

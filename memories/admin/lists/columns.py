@@ -27,11 +27,14 @@ def column(
     return display(description=description, ordering=ordering, label=colours)  # type: ignore[no-any-return]
 
 
-def moment_column(description: str | Promise, field: str) -> Callable[[Any, Any], SafeString | str]:
-    """A column with the time in this field, which also sorts the list."""
+def moment_column(
+    description: str | Promise, field: str, *, none: str | Promise = "–"
+) -> Callable[[Any, Any], SafeString | str]:
+    """A column with the time in this field, which also sorts the list. `none` stands where there is no time."""
 
     @column(description, ordering=field)
     def cell(_page: Any, record: Any) -> SafeString | str:
-        return cells.moment(getattr(record, field))
+        moment = getattr(record, field)
+        return cells.moment(moment) if moment else str(none)
 
     return cell

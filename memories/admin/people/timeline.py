@@ -18,6 +18,7 @@ from django.db.models import DateTimeField, Func, IntegerField, OuterRef, Q, Que
 from django.db.models.functions import Coalesce, Left, Length
 from django.utils import timezone
 from django.utils.dateparse import parse_date
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.facts.detail import FieldChange, changes_of, text_diff
@@ -25,6 +26,7 @@ from memories.admin.review.wording import headline
 from memories.admin.site.segments import Segment, diff
 from memories.admin.trail.authors import names_of
 from memories.admin.trail.redactions import sign_redactions
+from memories.admin.trail.sentences import sentence_of
 from memories.models import (
     SENT_AT,
     AuditEvent,
@@ -81,17 +83,17 @@ class TimelineSource:
 
 @dataclass
 class TimelineItem:
-    """One thing that happened, and what `came` of it. `actor` and what follows are filled for edits alone."""
+    """One thing that happened, and what `came` of it. `told` and what follows are filled for edits alone."""
 
     source: TimelineSource
     row: Any
     came: list["TimelineItem"] = field(default_factory=list)
     # What a question is about, unless that stands above it.
     about: str = ""
-    actor: str = ""
+    # Who did what.
+    told: str = ""
     segments: Sequence[Segment] = ()
     others: Sequence[FieldChange] = ()
-    section: str = ""
 
     @property
     def moment(self) -> datetime:
@@ -362,11 +364,15 @@ def days_of(page: TimelinePage) -> list[tuple[date, list[TimelineItem]]]:
 
 def _describe_edit(item: TimelineItem, names: dict[str, str]) -> None:
     row = item.row
-    item.actor = names.get(row.actor_id, row.get_actor_kind_display())
+    who, kind, what = names.get(row.actor_id, row.get_actor_kind_display()), "Fact", ""
     if isinstance(row, FactRevision):
         item.segments = text_diff(row)
         item.others = changes_of(row, SHOWN_FIELDS)
     elif isinstance(row, ProfileRevision):
         # A first text does not change another.
         item.segments = diff(row.before, row.after) if row.before else [Segment(row.after)]
-        item.section = " · ".join(name for name in (row.agent_id, str(Section(row.section).label)) if name)
+        section = " · ".join(name for name in (row.agent_id, str(Section(row.section).label)) if name)
+        kind, what = "ProfileSection", gettext("Profile › %(section)s") % {"section": section}
+    else:
+        kind, what = "EndUser", gettext("this end user")
+    item.told = sentence_of(who=who, verb=row.verb, object_type=kind, what=what)

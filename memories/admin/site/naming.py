@@ -9,11 +9,17 @@ from django.db.models import Model
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memories import models
 
 # Operators named these: their names are shown as written.
 NAMED = (models.APIKey, Group, models.ManagementKey, models.Operator, models.Tenant)
+# Lists that the sidebar calls by another name than their rows.
+LISTS: dict[Any, Promise] = {
+    models.AuditEvent: gettext_lazy("Audit trail"),
+    models.LoggedContext: gettext_lazy("Log of contexts"),
+}
 HEAD, TAIL = 4, 6
 
 
@@ -43,17 +49,22 @@ def many_of(model: type[Model]) -> str:
     return _("roles") if model is Group else str(model._meta.verbose_name_plural)
 
 
+def list_of(model: type[Model]) -> str:
+    """The name of the model's list, capitalized, as the sidebar has it."""
+    return str(LISTS.get(model) or capfirst(many_of(model)))
+
+
 def crumb_of(title: object) -> str:
-    """A breadcrumb's title in our words, where it is Django's name of groups or of the app that has them."""
-    if title is Group._meta.verbose_name_plural:
-        return many_of(Group)
+    """A breadcrumb's title in our words: names of lists, of Django's groups, and of the app that has them."""
+    for model in (Group, *LISTS):
+        if title is model._meta.verbose_name_plural:
+            return list_of(model)
     return _("Access") if title is apps.get_app_config("auth").verbose_name else str(title)
 
 
 def kinds() -> Iterator[tuple[str, str]]:
     """The models with a translated name: their class name, which the audit trail stores, and that name."""
-    own: list[type[Model]] = [*apps.get_app_config("memories").get_models(), Group]
-    for model in own:
+    for model in _models():
         if isinstance(model._meta.verbose_name, Promise):
             yield model.__name__, kind_of(model)
 
@@ -61,3 +72,12 @@ def kinds() -> Iterator[tuple[str, str]]:
 def kind_named(name: str) -> str:
     """The translated name of a class name in the audit trail; the class name itself if the model is gone."""
     return dict(kinds()).get(name, name)
+
+
+def list_named(name: str) -> str:
+    """The name of the list of a class name in the audit trail; the class name itself if the model is gone."""
+    return {model.__name__: list_of(model) for model in _models()}.get(name, name)
+
+
+def _models() -> list[type[Model]]:
+    return [*apps.get_app_config("memories").get_models(), Group]

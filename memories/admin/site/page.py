@@ -23,7 +23,6 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.http import urlencode
-from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
@@ -31,7 +30,7 @@ from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import TenantFilter, any_tenant, within
 from memories.admin.lists import export, saved_filters, tabs
 from memories.admin.lists.change_list import HubChangeList
-from memories.admin.site.naming import called, many_of
+from memories.admin.site.naming import called, list_of
 from memories.audit import Actor, kept_request_id
 from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.models import Operator
@@ -147,7 +146,7 @@ class HubModelAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
             return HttpResponse(status=400)
         links = [link for link in self.list_links if request.user.has_perm(link[3])]
         # Django's default title is "Select … to change"; a browser tab should show the list's name.
-        title = str(capfirst(many_of(self.model)))
+        title = list_of(self.model)
         extra = {"title": title, "may_export": export.may(self, request), "list_links": links, **(extra_context or {})}
         return super().changelist_view(request, extra)  # type: ignore[no-any-return]
 

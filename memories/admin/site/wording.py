@@ -23,6 +23,7 @@ KINDS = {
     "pending": "warning",
     "running": "info",
     "done": "success",
+    "delivered": "success",
     "held": "danger",
     "parked": "danger",
     "failed": "danger",

@@ -54,7 +54,7 @@ class StoreItemPage(RecordPage):
     search_help_text = _("Search by namespace or key")
     ordering = ("-updated_at", "-id")
     updated = moment_column(_("Written"), "updated_at")
-    expires = moment_column(_("Expires"), "expires_at")
+    expires = moment_column(_("Expires"), "expires_at", none=_("never"))
     empty_title = _("No items yet")
     empty_hint = _("An agent that uses the hub as LangGraph’s store keeps its items here.")
 

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -18,6 +19,7 @@ from memories.admin.lists import cells, export
 from memories.admin.lists.change_list import HubChangeList
 from memories.admin.lists.columns import column
 from memories.admin.site.page import HubModelAdmin, actor_of, address
+from memories.admin.site.wording import exact
 from memories.admin.trail.filters import CaseFilter, EventTenantFilter, ObjectFilter, VerbFilter, WhenFilter
 from memories.admin.trail.sentences import sentence_of
 from memories.audit import kept_request_id
@@ -38,31 +40,35 @@ class TrailList(HubChangeList):
         # Events of all tenants are sealed in the order of their ids.
         sealed_up_to = sealing.sealed_up_to()
         events: list[Any] = list(self.result_list)
-        objects = self._objects(request, events)
+        note_objects(self.model_admin.admin_site, request, events)
         for event in events:
             event.is_sealed = event.pk <= sealed_up_to
-            event.page, event.person = objects.get((event.object_type, event.object_id), (None, ""))
         self.result_list = events
 
-    def _objects(self, request: HttpRequest, events: list[Any]) -> dict[tuple[str, Any], tuple[str, str]]:
-        """Address and person of the objects that still exist and that the operator may see. One query per type."""
-        ids_by_type = defaultdict(set)
-        for event in events:
-            ids_by_type[event.object_type].add(event.object_id)
-        objects: dict[tuple[str, Any], tuple[str, str]] = {}
-        may_see_people = request.user.has_perm("memories.view_enduser")
-        for object_type, ids in ids_by_type.items():
-            model = apps.get_app_config("memories").models.get(object_type.lower())
-            page: HubModelAdmin | None = self.model_admin.admin_site._registry.get(model)
-            if model is not None and page is not None and page.has_view_permission(request):
-                name = f"admin:memories_{page.opts.model_name}_change"
-                path = _path_to_name(model) if may_see_people else None
-                columns = [f"{path}{column}" for column in ("display_name", "external_id")] if path is not None else []
-                visible = page.get_queryset(request).filter(pk__in=ids).order_by().values_list("pk", *columns)
-                for pk, *names in visible:
-                    person = next((one for one in names if one), "")
-                    objects[object_type, pk] = (reverse(name, args=[pk]), person)
-        return objects
+
+def note_objects(site: Any, request: HttpRequest, events: list[Any]) -> None:
+    """Set `page` and `person` of each event: the address of its object, and whose it is.
+
+    Both are empty unless the object still exists and the operator may see it. One query per type.
+    """
+    ids_by_type = defaultdict(set)
+    for event in events:
+        ids_by_type[event.object_type].add(event.object_id)
+    objects: dict[tuple[str, Any], tuple[str, str]] = {}
+    may_see_people = request.user.has_perm("memories.view_enduser")
+    for object_type, ids in ids_by_type.items():
+        model = apps.get_app_config("memories").models.get(object_type.lower())
+        page: HubModelAdmin | None = site._registry.get(model)
+        if model is not None and page is not None and page.has_view_permission(request):
+            name = f"admin:memories_{page.opts.model_name}_change"
+            path = _path_to_name(model) if may_see_people else None
+            columns = [f"{path}{column}" for column in ("display_name", "external_id")] if path is not None else []
+            visible = page.get_queryset(request).filter(pk__in=ids).order_by().values_list("pk", *columns)
+            for pk, *names in visible:
+                person = next((one for one in names if one), "")
+                objects[object_type, pk] = (reverse(name, args=[pk]), person)
+    for event in events:
+        event.page, event.person = objects.get((event.object_type, event.object_id), ("", ""))
 
 
 def _path_to_name(model: type[Model]) -> str | None:
@@ -76,6 +82,18 @@ class TrailPage(HubModelAdmin):
     tenant_path = "tenant_uuid"
     list_display = ("when", "sentence", "tenant", "seal")
     list_display_links = None
+    # Of one event's page.
+    fields = readonly_fields = (
+        "told",
+        "at",
+        "tenant",
+        "verb",
+        "object_shown",
+        "by",
+        "request_shown",
+        "case_shown",
+        "counted",
+    )
     list_filter = ("actor_kind", VerbFilter, ObjectFilter, EventTenantFilter, CaseFilter, WhenFilter)
     list_links = ((_("Seals"), "lock", "admin:audit_chains", "memories.view_auditevent"),)
     search_fields = ("verb", "object_type", "object_id", "request_id", "case_uuid")
@@ -94,6 +112,12 @@ class TrailPage(HubModelAdmin):
             operator_name=Subquery(operators.values("username")),
             tenant_slug=Subquery(Tenant.objects.filter(pk=OuterRef("tenant_uuid")).values("slug")),
         )
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        event = super().get_object(request, object_id, from_field)
+        if event:
+            note_objects(self.admin_site, request, [event])
+        return event
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Also by the name of the operator, and by the id that a caller gave to a request."""
@@ -129,20 +153,52 @@ class TrailPage(HubModelAdmin):
     @column(_("What"))
     def sentence(self, event: Any) -> SafeString:
         """The sentence, and the raw fields behind "Details"."""
+        raw = [
+            (gettext("Verb"), event.verb, ""),
+            (gettext("Object"), f"{event.object_type} {event.object_id}", event.page),
+            (gettext("By"), self.by(event), ""),
+            (gettext("Request"), event.request_id, ""),
+            (gettext("Privacy case"), event.case_uuid, ""),
+            (gettext("Counts"), self.counted(event), ""),
+        ]
+        return cells.folded(self.told(event), gettext("Details"), [row for row in raw if row[1]])
+
+    @column(_("What"))
+    def told(self, event: Any) -> str:
         # A case is carried out by a run of its own, which is no extraction.
         is_case_run = event.actor_kind == ActorKind.RUN and event.object_type == PrivacyCase.__name__
         kind = gettext("The worker") if is_case_run else event.get_actor_kind_display()
         name = event.operator_name or kind
-        raw = [
-            (gettext("Verb"), event.verb, ""),
-            (gettext("Object"), f"{event.object_type} {event.object_id}", event.page),
-            (gettext("By"), f"{event.get_actor_kind_display()} {event.actor_id}", ""),
-            (gettext("Request"), event.request_id, ""),
-            (gettext("Privacy case"), event.case_uuid, ""),
-            (gettext("Counts"), ", ".join(f"{key}: {number}" for key, number in (event.counts or {}).items()), ""),
-        ]
-        sentence = sentence_of(who=name, verb=event.verb, object_type=event.object_type, person=event.person)
-        return cells.folded(sentence, gettext("Details"), [row for row in raw if row[1]])
+        return sentence_of(who=name, verb=event.verb, object_type=event.object_type, person=event.person)
+
+    @column(_("When"))
+    def at(self, event: AuditEvent) -> str:
+        return exact(event.created_at)
+
+    @column(_("Object"))
+    def object_shown(self, event: Any) -> str | SafeString:
+        text = f"{event.object_type} {event.object_id}"
+        return (
+            format_html('<a class="text-primary-600 dark:text-primary-500" href="{}">{}</a>', event.page, text)
+            if event.page
+            else text
+        )
+
+    @column(_("By"))
+    def by(self, event: AuditEvent) -> str:
+        return f"{event.get_actor_kind_display()} {event.actor_id}".strip()
+
+    @column(_("Request"))
+    def request_shown(self, event: AuditEvent) -> str:
+        return event.request_id
+
+    @column(_("Privacy case"))
+    def case_shown(self, event: AuditEvent) -> Any:
+        return event.case_uuid
+
+    @column(_("Counts"))
+    def counted(self, event: AuditEvent) -> str:
+        return ", ".join(f"{key}: {number}" for key, number in (event.counts or {}).items())
 
     @column(_("Tenant"))
     def tenant(self, event: Any) -> str:

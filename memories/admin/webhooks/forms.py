@@ -109,12 +109,12 @@ class RotateSecretForm(_PlainForm):
 
 class DisableForm(_PlainForm):
     calls = staticmethod(webhooks.disable_webhook)
-    done = _("The webhook is disabled. It is told nothing, and what waited for it has failed.")
+    done = _("The webhook is disabled. It gets no events, and those that waited for it have failed.")
 
 
 class EnableForm(_PlainForm):
     calls = staticmethod(webhooks.enable_webhook)
-    done = _("The webhook is enabled. It is told what happens from now on.")
+    done = _("The webhook is enabled. It gets events from now on.")
 
 
 class DeleteEndpointForm(_PlainForm):

@@ -36,7 +36,7 @@ FAILURES: Mapping[str, Promise] = {
     delivering.TIMEOUT: _("no answer within 10 seconds"),
     delivering.UNREACHABLE: _("could not be reached"),
     delivering.PRIVATE: _("its address leads into a private network"),
-    delivering.REFUSED: _("answered otherwise than with 2xx"),
+    delivering.REFUSED: _("did not answer with a 2xx status"),
     delivering.NO_SECRET: _("no key of the hub decrypts its secret: rotate it"),
     delivering.DISABLED: _("the webhook was disabled"),
     WORKER_LOST: _("workers ended while they sent it"),
@@ -165,5 +165,7 @@ def _came_of(delivery: WebhookDelivery) -> str:
     """Why the last attempt failed, with the status; empty if it did not."""
     if not delivery.failure:
         return ""
+    if delivery.failure == delivering.REFUSED and delivery.status:
+        return gettext("answered with HTTP %(status)d") % {"status": delivery.status}
     why = str(FAILURES.get(delivery.failure, delivery.failure))
     return f"{why} ({delivery.status})" if delivery.status else why

@@ -85,7 +85,10 @@ ROLES: dict[str, tuple[str, ...]] = {
 # What each may do, in a line.
 LINES: Mapping[str, Promise] = {
     "reviewer": _("Decides what waits for review. Reads people, memories, sessions and runs."),
-    "operator": _("Also edits, adds and forgets memories, deletes sessions, rolls back, retries, and makes keys."),
+    "operator": _(
+        "Everything a reviewer does. Also edits, adds and forgets memories, deletes sessions, rolls back, retries, and "
+        "creates keys."
+    ),
     "dpo": _("Handles privacy cases. Reads all memories and the audit trail, and edits no memory."),
     "auditor": _("Reads the audit trail, which shows nobody's memories."),
     "administrator": _("Everything except privacy cases, and manages tenants, operators and roles."),
