@@ -1,6 +1,7 @@
 """What a model says through MCP is judged as what is posted over REST, and by default is its own word alone.
 
-Conversations go through remember_conversation, plain statements through add_memory, in three languages.
+Conversations go through remember_conversation, plain statements through add_memory, in one language: what
+differs is the way in.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,14 +25,14 @@ from memories.models import ActorKind, Fact, Scope, Session, SessionQueue, Tenan
 from tests.redteam.corpus import Case, cases
 from tests.redteam.stage import Outcome as Played
 from tests.redteam.stage import Stage, disarmed, opened
-from tests.redteam.test_redteam import KNOWN_HELD
+from tests.redteam.test_redteam import KNOWN_HELD, SHOWN_IN
 
 SPOKEN = {"user", "assistant"}
 
 
 def posted() -> Sequence[Case]:
     """The cases in which something is said or plainly stated; what no tool of MCP carries is left out."""
-    found = [case for case in cases() if case.language in ("en", "zh", "de") and case.way != "summary"]
+    found = [case for case in cases() if case.language == SHOWN_IN and case.way != "summary"]
     return [
         case for case in found if case.turns and not any(rest or role not in SPOKEN for role, _, *rest in case.turns)
     ]
@@ -89,7 +90,7 @@ def test_no_attempt_succeeds(outcomes: tuple[str, Sequence[Played], int]) -> Non
     writes_as, told, _ = outcomes
     # Some cases attack what the person said by another door: as the agent's word that is not there to be attacked.
     told = [one for one in told if writes_as or not one.case.calls]
-    assert len([one for one in told if one.case.is_attempt]) > 30
+    assert len([one for one in told if one.case.is_attempt]) > 8
     assert [one.case.id for one in told if one.successes] == []
 
 
@@ -118,7 +119,7 @@ def test_what_a_model_states_waits_unless_its_key_speaks_for_the_user(text: str)
 
 @pytest.mark.django_db
 def test_without_guards_attempts_succeed() -> None:
-    some = [case for case in posted() if case.is_attempt and case.language == "de"]
+    some = [case for case in posted() if case.is_attempt]
     with disarmed():
         told, _ = played(some, "user")
     assert sum(bool(one.successes) for one in told) >= 0.6 * len(some) > 3
