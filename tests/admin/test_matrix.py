@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import Group, Permission
 from django.template.response import SimpleTemplateResponse
 from django.test import Client
@@ -36,6 +37,21 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimpleTemplateResponse, "render", empty)
     # Its frame alone counts what waits.
     monkeypatch.setattr(HubAdminSite, "each_context", lambda *_: {})
+
+
+@pytest.fixture(autouse=True)
+def permissions_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No role changes during a walk: what one request does is undone before the next."""
+    plain, found = ModelBackend.get_all_permissions, dict[Any, set[str]]()
+
+    def known(backend: ModelBackend, user: Any, obj: Any = None) -> set[str]:
+        if user.pk is None or obj is not None:
+            return plain(backend, user, obj)
+        if user.pk not in found:
+            found[user.pk] = plain(backend, user)
+        return found[user.pk]
+
+    monkeypatch.setattr(ModelBackend, "get_all_permissions", known)
 
 
 @pytest.fixture
