@@ -36,7 +36,8 @@ def faults(page: Page, *, within: str = "") -> list[str]:
     """
     context = {"include": [within] if within else ["html"], "exclude": list(NOT_OURS)}
     page.evaluate(SETTLED)
-    page.evaluate(AXE_SCRIPT)
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
     return [
         f"{violation['id']}: {' '.join(map(str, node['target']))}: {violation['help']}"
         for violation in page.evaluate(RUN, [context, GRAVE])

@@ -88,20 +88,21 @@ def _memories(person: EndUser, session: Session, names: list[str]) -> dict[str, 
     return {**graph, "fact": fact, "episode": episode, "reviewitem": item, "extractionrun": run}
 
 
-def addresses(operator: Operator, known: dict[str, Any]) -> list[str]:
-    """All pages that the operator can open, from the resolver; each list also searched for what is hostile."""
-    return [reverse("admin:login"), *(where for where, _ in pages(operator, known))]
+def addresses(operator: Operator, known: dict[str, Any]) -> dict[str, str]:
+    """All pages that the operator can open, from the resolver, each with its template; a list also searched for what is
+    hostile."""
+    return {reverse("admin:login"): "", **{where: template for where, _, template in pages(operator, known)}}
 
 
-def pages(operator: Operator, known: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The same, behind the sign-in, each with its HTML."""
+def pages(operator: Operator, known: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The same, behind the sign-in, each with its HTML before its template."""
     client = signed_in(operator)
     routes = sorted(set(_routes(get_resolver().url_patterns)))
     searched = f"{reverse('admin:memories_fact_changelist')}?q=%22%3E%3Cimg+src%3Dx+onerror%3Dalert%281%29%3E"
     for where in (*(f"/{_filled(route, known)}" for route in routes), searched):
         answer = client.get(where)
         if answer.status_code == 200 and b"<html" in getattr(answer, "content", b""):
-            yield where, answer.content.decode()
+            yield where, answer.content.decode(), str(answer.templates[0].name)
 
 
 def _routes(patterns: list[Any], before: str = "") -> Iterator[str]:

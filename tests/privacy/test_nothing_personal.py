@@ -264,7 +264,7 @@ class TestPages:
     def test_addresses_titles_and_logs(self, operator: Operator, known: dict[str, Any]) -> None:
         found, marked = [], 0
         with logged() as written:
-            for where, page in world.pages(operator, known):
+            for where, page, _ in world.pages(operator, known):
                 marked += says_mark(page)
                 found += [(where, text) for text in (*_LINKS.findall(page), *_TITLE.findall(page)) if says_mark(text)]
         # They show it: it would be found.
