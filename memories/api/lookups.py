@@ -1,7 +1,7 @@
 """Objects that a request names. Each look-up is by (tenant, id): objects of other tenants do not exist."""
 
 import uuid
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
 
@@ -94,10 +94,14 @@ def fact(*, tenant: Tenant, fact_id: uuid.UUID) -> Fact:
 
 
 def facts(tenant: Tenant) -> FactQuerySet:
-    evidence = Prefetch("evidence", queryset=FactEvidence.objects.select_related("session"))
-    older = Prefetch("older", queryset=Fact.objects.only("superseded_by").order_by("pk"))
+    # As lists: for a relation that keeps its name Django makes a query of each row, half of what a list takes.
+    beside: tuple[Prefetch[Any], ...] = (
+        Prefetch("evidence", queryset=FactEvidence.objects.select_related("session"), to_attr="cited"),
+        Prefetch("relations", to_attr="stated_relations"),
+        Prefetch("older", queryset=Fact.objects.only("superseded_by").order_by("pk"), to_attr="replaced"),
+    )
     facts = Fact.objects.filter(tenant=tenant).annotate(embedding_model=_EMBEDDED_BY)
-    return facts.select_related("end_user").prefetch_related(evidence, "relations", older)
+    return facts.select_related("end_user").prefetch_related(*beside)
 
 
 def episode(*, tenant: Tenant, episode_id: uuid.UUID) -> Episode:

@@ -1,10 +1,13 @@
 """The OpenAPI document beyond the serializers: scopes, the key, and the problem answers of each operation."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
+from django.utils import translation
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -43,6 +46,24 @@ MEANINGS: Mapping[int, str] = {
     Status.TOO_MANY_REQUESTS: "The key made too many requests; try again after `Retry-After` seconds.",
     Status.SERVICE_UNAVAILABLE: "The database cannot answer; try again after `Retry-After` seconds.",
 }
+
+
+_making = threading.Lock()
+
+
+class DocumentOnce(SchemaGenerator):
+    """Makes the document once a process. That takes seconds of the processor, and anybody may ask for it.
+
+    drf-spectacular loads its extensions meanwhile, and fails in a thread that comes upon one half loaded.
+    """
+
+    _document: ClassVar[dict[str, Any]] = {}
+
+    def get_schema(self, request: object = None, public: bool = True) -> dict[str, Any]:
+        with _making, translation.override("en"):
+            if not self._document:
+                self._document.update(super().get_schema(request=None, public=True))  # type: ignore[no-untyped-call]
+            return self._document
 
 
 class FaultSerializer(serializers.Serializer[Any]):

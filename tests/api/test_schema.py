@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
 
+from memories.api.schema import DocumentOnce
 from tests.api.calls import CALLS
 from tests.api.client import operations, schema
 
@@ -22,6 +25,21 @@ def test_it_is_served_as_openapi_3_1_to_everybody() -> None:
     assert answer.status_code == 200
     assert answer.json()["openapi"].startswith("3.1")
     assert answer.json()["paths"].keys() == schema()["paths"].keys()
+
+
+def test_many_who_ask_at_once_right_after_a_start_get_the_one_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, make = [], SchemaGenerator.get_schema
+
+    def counted(*own: Any, **given: Any) -> Any:
+        made.append(own)
+        return make(*own, **given)  # type: ignore[no-untyped-call]
+
+    monkeypatch.setattr(DocumentOnce, "_document", {})
+    monkeypatch.setattr(SchemaGenerator, "get_schema", counted)
+    with ThreadPoolExecutor(4) as pool:
+        answers = [*pool.map(lambda _: Client().get("/api/schema/?format=json"), range(4))]
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert len({answer.content for answer in answers}) == len(made) == 1
 
 
 # What does not answer JSON.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -21,6 +21,9 @@ from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.scoring import terms
 from memories.scoring.decay import Remembered, decay_score, forget_at
+
+if TYPE_CHECKING:
+    from memories.models.memories.evidence import FactEvidence, FactRelation
 
 UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
@@ -207,6 +210,11 @@ class Fact(models.Model):
     embedded_hash = models.BinaryField(
         max_length=32, null=True, editable=False, help_text="The content_hash that the serving space has a vector of."
     )
+
+    # Lists that the API's lookups read along.
+    cited: list["FactEvidence"]
+    stated_relations: list["FactRelation"]
+    replaced: list["Fact"]
 
     objects = FactQuerySet.as_manager()
 

@@ -272,7 +272,7 @@ class FactSerializer(serializers.Serializer[Fact]):
     allowed_users = serializers.ListField(child=serializers.CharField())
     allowed_roles = serializers.ListField(child=serializers.CharField())
     relations = serializers.SerializerMethodField()
-    evidence = EvidenceSerializer(many=True)
+    evidence = EvidenceSerializer(many=True, source="cited")
     extraction_id = serializers.UUIDField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -289,8 +289,8 @@ class FactSerializer(serializers.Serializer[Fact]):
 
     @extend_schema_field(RelationSerializer(many=True))
     def get_relations(self, fact: Fact) -> list[dict[str, Any]]:
-        stated = [{"type": relation.type, "target_id": relation.target_id} for relation in fact.relations.all()]
-        replaced = [{"type": RelationType.SUPERSEDES, "target_id": older.pk} for older in fact.older.all()]
+        stated = [{"type": relation.type, "target_id": relation.target_id} for relation in fact.stated_relations]
+        replaced = [{"type": RelationType.SUPERSEDES, "target_id": older.pk} for older in fact.replaced]
         return stated + replaced
 
 

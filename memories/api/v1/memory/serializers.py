@@ -190,7 +190,7 @@ def pending_of(waiting: HeldParts) -> dict[str, Any]:
 
 
 def document_of(sections: Iterable[ProfileSection], facts: Sequence[Fact]) -> dict[str, Any]:
-    """The document of these sections and facts. The facts come with their evidence."""
+    """The document of these sections and facts. The facts are of `lookups.facts`."""
     rows = {row.section: row for row in sections}
     document: dict[str, Any] = {"version": VERSION, "lastUpdated": _last_updated([*rows.values(), *facts])}
     for section, (part, name) in PLACES.items():
@@ -228,7 +228,7 @@ def _current(row: ProfileSection | Fact) -> Mapping[str, Any]:
 def _fact_out(fact: Fact) -> dict[str, Any]:
     given = (fact.document or {}).get("given", {})
     # The first conversation that says it, by the caller's name; `manual` for a fact that somebody stated outright.
-    cited = [evidence.session.external_id for evidence in fact.evidence.all()]
+    cited = [evidence.session.external_id for evidence in fact.cited]
     imported = (fact.structured or {}).get(_OLD_SOURCE)
     own = given.get("category")
     shown: dict[str, Any] = given | {
