@@ -56,6 +56,7 @@ def test_an_id_is_changed(open_page: Open, operator: Operator) -> None:
     page.goto(page_of(person))
     page.locator(".hub-menu > summary").press("Enter")
     page.get_by_role("link", name="Change id…").press("Enter")
+    expect(page.get_by_label("New id")).to_be_visible()
     assert fits(page)
     type_and_enter(page, "New id", "new-1")
     expect(page.get_by_text("is changed")).to_be_visible()
