@@ -82,9 +82,10 @@ def _accepted(journals: Journals) -> Iterator[tuple[str, str, str, int]]:
 
 
 def _lost(journals: Journals) -> Iterator[str]:
+    sessions = _held(journals)
     held = {
         (person, session, turn["mark"], turn["number"])
-        for (person, session), turns in _held(journals).items()
+        for (person, session), turns in sessions.items()
         for turn in turns
     }
     yield from (
@@ -93,7 +94,7 @@ def _lost(journals: Journals) -> Iterator[str]:
         if (person, session, mark, number) not in held
     )
     for person, session, mark in _talked(journals):
-        if not any(turn["mark"] == mark and not turn["left"] for turn in _held(journals).get((person, session), [])):
+        if not any(turn["mark"] == mark and not turn["left"] for turn in sessions.get((person, session), [])):
             yield f"{mark}, sent to {session} through the gateway, is not stored"
 
 
