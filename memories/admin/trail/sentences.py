@@ -166,9 +166,10 @@ def sentence_of(*, who: str, verb: str, object_type: str, person: str = "", what
     `what` names the object where the page has a better name for it than its kind.
     """
     plain, of_person = OBJECTS.get(object_type, ("", ""))
-    what = what or (str(of_person) % {"person": person} if person else str(plain)) if plain else kind_named(object_type)
     if verb == "export":
         what = list_named(object_type)
+    elif not what:
+        what = (str(of_person) % {"person": person} if person else str(plain)) or kind_named(object_type)
     sentence = SPECIAL.get((verb, object_type)) or SENTENCES.get(verb)
     if sentence:
         return str(sentence) % {"who": who, "what": what}
