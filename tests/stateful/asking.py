@@ -8,6 +8,7 @@ import tiktoken
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from memories.api import lookups
 from memories.api.v1.memory.serializers import document_of, facts_of, sections_of
 from memories.context import context
 from memories.context.context import INCLUDABLE, Context, ContextRequest
@@ -68,7 +69,7 @@ class Asking(World):
     def take_document_home_and_back(self, who: int, shorter: bool) -> None:
         """A document that comes back as it went changes nothing."""
         person = self.people[who].row
-        told = Fact.objects.filter(end_user=person, status="active").prefetch_related("evidence__session")
+        told = lookups.facts(person.tenant).filter(end_user=person, status="active")
         document = document_of(person.profile.all(), list(told.order_by("pk")[: 2 if shorter else None]))
         self.check_apart(who, document)
         before = _versions(person)
