@@ -76,7 +76,7 @@ def kind_named(name: str) -> str:
 
 def list_named(name: str) -> str:
     """The name of the list of a class name in the audit trail; the class name itself if the model is gone."""
-    return {model.__name__: list_of(model) for model in _models()}.get(name, name)
+    return next((list_of(model) for model in _models() if model.__name__ == name), name)
 
 
 def _models() -> list[type[Model]]:
