@@ -153,13 +153,18 @@ class _TraceSearch:
 
     def _read_table(self, table: SearchedTable) -> None:
         self.read.tables += not table.query
-        for block in tables.blocks(table):
-            self.read.rows += 0 if table.query else block.count(b"\n")
-            self.read.bytes += len(block)
-            for line, wanted in self._lines_with_patterns(block, table.label):
+        for blocks in tables.slices(table):
+            # Judged when the slice has been read: its connection takes no other statement before.
+            for line, wanted in list(self._traced_lines(table, blocks)):
                 row = table.row(line)
                 found = self.judge.look(table, row, [self.patterns[one] for one in wanted])
                 self._count(self._in_samples(found, row, table.server) if table.name == STATISTICS else found)
+
+    def _traced_lines(self, table: SearchedTable, blocks: Iterable[bytes]) -> Iterator[tuple[bytes, set[int]]]:
+        for block in blocks:
+            self.read.rows += 0 if table.query else block.count(b"\n")
+            self.read.bytes += len(block)
+            yield from self._lines_with_patterns(block, table.label)
 
     def _lines_with_patterns(self, block: bytes, place: str) -> Iterator[tuple[bytes, set[int]]]:
         """The lines that may hold a trace, each with its patterns."""

@@ -8,15 +8,18 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_q.models import OrmQ, Task
 from django_q.signing import SignedPackage
+from psycopg.pq import TransactionStatus
 
 from memories import conf
 from memories.audit import record
-from memories.models import EndpointState, EndUser, Fact, PrivacyCase, Turn
+from memories.models import EndpointState, EndUser, Fact, FactRevision, PrivacyCase, Turn
 from memories.privacy import verification
 from memories.privacy.searching import search_terms, tables, verdicts
+from memories.privacy.searching.ownership import Ownership
 from tests import factories
 from tests.database import elsewhere
 from tests.factories import COMMAND, NOW
@@ -362,6 +365,45 @@ def test_tables_are_read_in_slices_and_rows_are_not_lost(person: EndUser, monkey
     found = verification.verify(case)
     assert found.rows - before == 500
     assert found.hits == {"public.planted.held": 10}
+
+
+def revised(fact: Fact, *, version: int = 2) -> FactRevision:
+    """A revision has no key of its person: that is looked up."""
+    return FactRevision.objects.create(
+        tenant=fact.tenant, fact=fact, version=version, verb="edit", actor_kind="key", created_at=NOW,
+        after={"content": SAID},
+    )  # fmt: skip
+
+
+def test_rows_are_judged_when_their_slice_has_been_read(person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose they are takes statements, for which a connection that is still copying would wait for ever."""
+    monkeypatch.setattr("memories.privacy.searching.tables.BLOCK_BYTES", 1)
+    fact = factories.fact(factories.end_user(person.tenant))
+    for version in (2, 3, 4):
+        revised(fact, version=version)
+    case = erased(person)
+
+    def refuse_amid_copy(execute: Any, *statement: Any) -> Any:
+        assert connection.connection.info.transaction_status is not TransactionStatus.ACTIVE
+        return execute(*statement)
+
+    with connection.execute_wrapper(refuse_amid_copy):
+        assert mentions(case) == {"memories.FactRevision.after": 3}
+
+
+def test_the_owner_of_a_row_is_looked_up_by_an_index(person: EndUser) -> None:
+    revision = revised(factories.fact(person, "Collects stamps"))
+    [table] = [table for table in tables.tables()[0] if table.name == FactRevision._meta.db_table]
+    ownership = Ownership()
+    with CaptureQueriesContext(connection) as sent:
+        row = {"id": str(revision.pk).encode(), "fact_id": str(revision.fact_id).encode()}
+        assert ownership.owners(table, row) == {person.pk}
+    run("SET LOCAL enable_seqscan = off")
+    [query] = [query["sql"] for query in sent]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {query}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Index Cond" in plan, plan
 
 
 def test_its_reading_leaves_no_row_and_no_transaction(person: EndUser) -> None:

@@ -15,22 +15,24 @@ from memoryhub.database.placement import COLUMN, Placement, placements
 PEOPLE = EndUser._meta.db_table
 # Of keys of two columns the one beside the tenant; on a cluster all between distributed tables are such.
 _KEYS = """
-SELECT c.relname, a.attname, f.relname, b.attname, bool_and(cardinality(k.conkey) = 2)
+SELECT c.relname, a.attname, f.relname, b.attname, format_type(b.atttypid, b.atttypmod),
+    bool_and(cardinality(k.conkey) = 2)
 FROM pg_constraint k CROSS JOIN unnest(k.conkey, k.confkey) AS pair (own, other)
 JOIN pg_class c ON c.oid = k.conrelid JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = pair.own
 JOIN pg_class f ON f.oid = k.confrelid JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = pair.other
 WHERE k.contype = 'f' AND (cardinality(k.conkey) = 1 OR (cardinality(k.conkey) = 2 AND a.attname <> 'tenant_id'))
-GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4
 """
 
 
 class ForeignKey(NamedTuple):
-    """`table.column` refers to `target.key`; `paired`: only beside the tenant."""
+    """`table.column` refers to `target.key`, a column of this SQL type; `paired`: only beside the tenant."""
 
     table: str
     column: str
     target: str
     key: str
+    type: str
     paired: bool = False
 
 
@@ -92,7 +94,9 @@ class Ownership:
                 tables += f" JOIN {_quoted(key.target)} t{number} ON {here} = {before}"
                 if key.paired:
                     tables += f" AND t{number}.{COLUMN} = t{number - 1}.{COLUMN}"
-            statement = f"SELECT {last} FROM {tables} WHERE t0.{_quoted(path[0].key)}::text = %s"  # noqa: S608
+            # As the key's own type, so that its index serves: many rows may have to be asked for.
+            value_of_key = f"t0.{_quoted(path[0].key)} = %s::{path[0].type}"
+            statement = f"SELECT {last} FROM {tables} WHERE {value_of_key}"  # noqa: S608 (the catalogue's)
             with connection.cursor() as cursor:
                 cursor.execute(statement, [value.decode()])
                 self._owners[path, value] = {found for (found,) in cursor.fetchall() if found}
@@ -119,9 +123,9 @@ def _not_enforced() -> Iterator[ForeignKey]:
         table = model._meta.db_table
         for field in model._meta.concrete_fields if placements()[table] is Placement.LOCAL else ():
             if isinstance(field, models.ForeignKey):
-                target = field.remote_field.model._meta.db_table
+                target, key = field.remote_field.model._meta.db_table, field.target_field
                 if placements()[target] is Placement.DISTRIBUTED:
-                    yield ForeignKey(table, field.column, target, str(field.target_field.column))
+                    yield ForeignKey(table, field.column, target, str(key.column), str(key.rel_db_type(connection)))
 
 
 def _quoted(name: str) -> str:

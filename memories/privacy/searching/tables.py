@@ -135,23 +135,30 @@ def reading(server: BaseDatabaseWrapper) -> Iterator[Any]:
         yield cursor
 
 
-def blocks(table: SearchedTable) -> Iterator[bytes]:
-    """The rows as COPY writes them, in blocks of whole lines of some megabytes."""
-    for statement in _slices(table):
-        lines: list[bytes] = []
-        size = 0
-        with reading(table.server) as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT") as copy:
-            for line in copy:
-                lines.append(bytes(line))
-                size += len(line)
-                if size >= BLOCK_BYTES:
-                    yield b"".join(lines)
-                    lines, size = [], 0
-        if lines:
-            yield b"".join(lines)
+def slices(table: SearchedTable) -> Iterator[Iterator[bytes]]:
+    """The rows as COPY writes them: of each slice the blocks, of whole lines and some megabytes.
+
+    Read the blocks of a slice to the end before you send another statement: the connection waits for ever otherwise.
+    """
+    for statement in _statements(table):
+        yield _blocks(table.server, statement)
 
 
-def _slices(table: SearchedTable) -> Iterator[str]:
+def _blocks(server: BaseDatabaseWrapper, statement: str) -> Iterator[bytes]:
+    lines: list[bytes] = []
+    size = 0
+    with reading(server) as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT") as copy:
+        for line in copy:
+            lines.append(bytes(line))
+            size += len(line)
+            if size >= BLOCK_BYTES:
+                yield b"".join(lines)
+                lines, size = [], 0
+    if lines:
+        yield b"".join(lines)
+
+
+def _statements(table: SearchedTable) -> Iterator[str]:
     if table.query:
         yield table.query
         return
