@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres import locks, recovery
 from memoryhub.embedded_postgres.place import RESTORED, locate
-from tests.commands.hub import Hub
 from tests.scratch import scratch_folder
 
 # What processes of the hub do here, one after the other; each prints an object.
@@ -33,8 +33,6 @@ def state():
         "turns": sorted(Turn.objects.filter(end_user__in=people).values_list("content", flat=True)),
         "revoked": [key.objects.get(tenant__slug="pitr").revoked_at is not None for key in (APIKey, ManagementKey)],
         "active": Operator.objects.get(username="pitr").is_active,
-        # Of everybody: other tests have used the hub, too.
-        "counts": [model.objects.count() for model in (EndUser, Turn, Fact, Episode)],
     }
 """
 BEFORE = """
@@ -68,11 +66,11 @@ factories.end_user(Tenant.objects.get(slug="pitr"), external_id="new")
 
 
 class Life:
-    """The home of `hub` with an archive."""
+    """A home with an archive."""
 
-    def __init__(self, hub: Hub, kept: Path) -> None:
-        self.kept = kept
-        own = {"MEMORYHUB_HOME": str(hub.home), "MEMORYHUB_ARCHIVE": str(kept), "MEMORYHUB_BACKUP_DAYS": "14"}
+    def __init__(self, folder: Path) -> None:
+        self.home, self.kept = folder / "home", folder / "archive"
+        own = {"MEMORYHUB_HOME": str(self.home), "MEMORYHUB_ARCHIVE": str(self.kept), "MEMORYHUB_BACKUP_DAYS": "14"}
         self.environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", **own}
 
     def manage(self, *arguments: str, **how: Any) -> "subprocess.CompletedProcess[str]":
@@ -90,23 +88,20 @@ class Life:
         return told
 
 
-def shown(state: dict[str, Any]) -> str:
-    """How the drill counts a hub in this state."""
-    return "end users {:,}, turns {:,}, facts {:,}, episodes {:,}".format(*state["counts"])
-
-
 @pytest.fixture
-def life(stopped: Hub) -> Iterator[Life]:
+def life() -> Iterator[Life]:
+    """Of a hub that no other test uses: it counts its rows, and leaves it in a past."""
     folder = scratch_folder()
-    yield Life(stopped, folder / "archive")
+    yield Life(folder)
+    embedded_postgres.stop(folder / "home")
     shutil.rmtree(folder)
 
 
-def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life, stopped: Hub) -> None:
+def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life) -> None:
     before = life.tell(BEFORE)
     since = life.tell(SINCE)
     assert since["people"] == ["bo", "ed", "new"]
-    place = locate(stopped.home)
+    place = locate(life.home)
 
     users = locks.open_lock(place.users_lock)
     assert locks.try_lock(users, shared=True)
@@ -123,10 +118,8 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life, stopped: Hu
     assert len(recovery.asides(place)) == 1
     # As if it had been killed between the two renames.
     place.data.rename(place.with_data(RESTORED).data)
-    restored = life.tell('call_command("backup", "--base", stdout=sys.stderr)')
-    assert restored == {
-        "at": restored["at"],
-        "counts": restored["counts"],
+    assert life.tell('call_command("backup", "--base", stdout=sys.stderr)') | {"at": ""} == {
+        "at": "",
         "people": ["bo", "ed"],
         "restricted": ["ed"],
         "facts": ["bo lives in Leiden.", "ed lives in Leiden."],
@@ -139,12 +132,12 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life, stopped: Hu
     drilled = life.manage("restore_drill", "--base", "--skip-checks")
     assert drilled.returncode == 0, drilled.stdout + drilled.stderr
     assert "Recovered from the base backup " in drilled.stdout
-    assert shown(restored) in drilled.stdout, drilled.stdout
+    assert "end users 2, turns 4, facts 2, episodes 0" in drilled.stdout, drilled.stdout
     assert "People to erase again: 0." in drilled.stdout
     # And as it was at a moment since, of a life that was given up.
     drilled = life.manage("restore_drill", "--to", since["at"], "--skip-checks")
     assert drilled.returncode == 0, drilled.stdout + drilled.stderr
-    assert shown(since) in drilled.stdout, drilled.stdout
+    assert "end users 3, " in drilled.stdout
     never = life.manage("restore_drill", "--to", "2001-01-01T00:00:00Z", "--skip-checks")
     assert (never.returncode, "the archive leads to moments from" in never.stderr) == (1, True), never.stderr
     newest = max((life.kept / "wal").glob("*.gz"), key=lambda path: path.name if "." not in path.stem else "")
@@ -153,7 +146,7 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life, stopped: Hu
     broken = life.manage("restore_drill", "--base", "--skip-checks")
     assert (broken.returncode, "The backup cannot be restored." in broken.stderr) == (1, True), broken.stderr
     newest.write_bytes(whole)
-    assert not (stopped.home / "drill").exists()
+    assert not (life.home / "drill").exists()
 
     # From there it goes on, and the life that was given up is still to be had.
     done = life.manage("restore", "--to", since["at"], "--replace", "--skip-checks")
