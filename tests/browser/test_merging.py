@@ -31,6 +31,9 @@ def test_merged_and_parted_by_the_keyboard(
     page.goto(page_of(ours))
     page.locator(".hub-menu > summary").press("Enter")
     page.get_by_role("link", name="Merge…").press("Enter")
+    expect(page.get_by_label("External id of the other end user")).to_be_visible()
+    # Its script suggests what is typed from then on.
+    page.wait_for_load_state()
     page.get_by_label("External id of the other end user").fill("Ann")
     expect(page.locator("datalist option")).to_have_attribute("value", ours.external_id)
     type_and_enter(page, "External id of the other end user", theirs.external_id)
