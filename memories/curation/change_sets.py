@@ -255,7 +255,7 @@ class Changes:
             fact.valid_to = max(fact.valid_from, ended) if ended else self.now
 
     def refuse(self, fact: Fact, marks: Sequence[Mark]) -> None:
-        """Refuse these marks for good, on behalf of the fact. What a key refused before, an operator binds."""
+        """Refuse these marks, on behalf of the fact. What a key refused before, an operator binds."""
         # First, because this rewrites rows that were made under an older secret key: else they would be made twice.
         found = FactRefusal.objects.found(fact.end_user, marks)
         if self.actor.kind != ActorKind.KEY:

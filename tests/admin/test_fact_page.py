@@ -1,6 +1,6 @@
 """The page of a fact: content, weight, evidence with the quote marked, revisions with diffs."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -53,6 +53,13 @@ def test_the_quote_is_marked_in_its_turn_and_the_neighbours_are_folded(admin: Cl
     assert "said it is <mark>penicillin, not peanuts</mark>, that I react to." in page
     before, after = page.index("The turn before"), page.index("The turn after")
     assert before < page.index("您好，请问有什么可以帮您？") < page.index("<mark>") < after < page.index("Noted.")
+
+
+def test_a_turn_has_the_time_at_which_it_was_sent(admin: Client, fact: Fact) -> None:
+    session = fact.evidence.get().session
+    session.turns.update(timestamp=datetime(2021, 3, 4, 5, 6, tzinfo=UTC))
+    for page in (page_of(fact), page_of(session)):
+        assert "2021-03-04" in text_of(admin.get(page))
 
 
 def test_it_links_to_the_turn_in_its_session(admin: Client, fact: Fact) -> None:

@@ -124,6 +124,9 @@ def test_facts_live_and_go(either: MemoryHub, user_id: str) -> None:
     with pytest.raises(VersionMismatchError):
         either.change_fact(fact.id, importance=0.3, if_match=1)
     assert [one.id for one in either.list_facts(user_id=user_id, tag="health")] == [fact.id]
+    assert [one.id for one in either.list_facts(user_id=user_id, type="semantic")] == [fact.id]
+    assert list(either.list_facts(user_id=user_id, type="preference")) == []
+    assert either.change_fact(fact.id, category="preference").type == "preference"
     assert "peanuts" in either.get_context(user_id=user_id).memory
     either.delete_fact(fact.id)
     assert list(either.list_facts(user_id=user_id)) == []

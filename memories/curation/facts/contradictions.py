@@ -12,7 +12,7 @@ from memories.curation.statements.voices import IMPORTED
 from memories.exceptions import RefusedBefore
 from memories.models import EndUser, Fact, FactRefusal, ReviewItem, Trust
 from memories.models.folding import fold
-from memories.models.memories.refusals import Mark, marks_of
+from memories.models.memories.refusals import Mark, Repeated, marks_of
 from memories.reconcile.decision import CERTAIN
 from memories.reconcile.gate import rank
 from memories.reconcile.timeline import Gap
@@ -51,12 +51,11 @@ def meet(
     place = older.place_of(end_user, stated, now=now)
     lost = [] if stated.binding else list(_lost(rivals, stated, place))
     refusals = {} if stated.binding else FactRefusal.objects.found(end_user, _marks(stated))
-    # An import is a record of the past: it undoes nothing.
-    imports = stated.extractor == IMPORTED
-    in_force = [row for row in refusals if imports or not row.yields_to(trust=stated.trust, key_id=actor.id)]
-    if in_force:
-        if rank(stated.trust) < rank(Trust.USER) and not all(row.by_key for row in in_force):
-            raise RefusedBefore
+    is_import = stated.extractor == IMPORTED
+    outcomes = {row.repeated(trust=stated.trust, key_id=actor.id, is_import=is_import) for row in refusals}
+    if Repeated.DROPPED in outcomes:
+        raise RefusedBefore
+    if Repeated.WAITS in outcomes:
         return Met(reason=Reason.REFUSED_BEFORE)
     if lost:
         return Met(agreeing=agreeing, reason=lost[0][0], known=lost[0][1])

@@ -22,7 +22,7 @@ def forget_fact(
     reason: str = "",
     expected_version: int | None = None,
 ) -> Fact | None:
-    """Move a fact to the trash and refuse its text and key for good (rules.md, 5.5).
+    """Move a fact to the trash and refuse its text and key (rules.md, 5.5).
 
     Returns None, and changes nothing, when it is there already. Errors: NotFound, PersonRestricted, OperatorWord,
     FactLocked, PreconditionFailed.

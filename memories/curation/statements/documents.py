@@ -27,9 +27,9 @@ from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import without_secrets
 from memories.curation.statements.voices import AS_USER, IMPORTED, WriteTrust
 from memories.exceptions import CapacityReached, OperatorWord, PersonRestricted, RefusedBefore, ReviewNeeded
-from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ProfileSection, ReviewItem, Status, Trust
+from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ProfileSection, ReviewItem, Status
 from memories.models.folding import text_digest
-from memories.models.memories.refusals import mark_of_text
+from memories.models.memories.refusals import Mark, Repeated, mark_of_text
 from memories.reconcile import review_items
 from memories.reconcile.gate import rank
 from memories.reconcile.review_items import ReviewQuestion
@@ -288,19 +288,22 @@ def _add(
     marks = {mark_of_text(one.fact.content): one.fact.pk for one in new}
     refused: set[uuid.UUID] = set()
     dropped: set[uuid.UUID] = set()
-    forgiven = FactRefusal.objects.found(end_user, marks)
-    for row, mark in list(forgiven.items()):
-        if voice.imports or not row.yields_to(trust=voice.trust, key_id=actor.id):
-            del forgiven[row]
-            # Only the user can state again what an operator refused (rules.md, 5.5).
-            (refused if voice.trust == Trust.USER or row.by_key else dropped).add(marks[mark])
+    lifted: list[Mark] = []
+    for row, mark in FactRefusal.objects.found(end_user, marks).items():
+        match row.repeated(trust=voice.trust, key_id=actor.id, is_import=voice.imports):
+            case Repeated.LIFTS:
+                lifted.append(mark)
+            case Repeated.WAITS:
+                refused.add(marks[mark])
+            case Repeated.DROPPED:
+                dropped.add(marks[mark])
     new = [one for one in new if one.fact.pk not in dropped]
     questions = [question for one in new for question in _questions(one, voice, is_refused=one.fact.pk in refused)]
     waiting = {question.fact.pk for question in questions if question.fact}
     for one in new:
         one.fact.status = Status.PENDING if one.fact.pk in waiting else Status.ACTIVE
     _check_capacity(end_user, len(new) - len(waiting), now=now)
-    lifted = [mark for mark in forgiven.values() if marks[mark] not in waiting | dropped]
+    lifted = [mark for mark in lifted if marks[mark] not in waiting | dropped]
     Changes(actor=actor, now=now).lift(end_user, lifted)
     Fact.objects.bulk_create([one.fact for one in new])
     audit.revise_new([one.fact for one in new], verb="import", actor=actor)

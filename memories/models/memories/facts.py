@@ -44,7 +44,7 @@ class Category(models.TextChoices):
 
 
 class MemoryType(models.TextChoices):
-    """The types of requirement 003, derived from the category (rules.md, 3.9)."""
+    """The type of a fact follows from its category (rules.md, 3.9)."""
 
     PROFILE = "profile", _("Profile")
     PREFERENCE = "preference", _("Preference")

@@ -1,5 +1,6 @@
-"""Permanent refusals."""
+"""Refused texts and keys, and what becomes of a statement that repeats one."""
 
+import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -43,6 +44,14 @@ def marks_of(content: str, *, category: str, key: str) -> list[Mark]:
     """What stands for a statement: its text and, when it has one, its key."""
     text = mark_of_text(content)
     return [text, mark_of_key(category, key)] if key else [text]
+
+
+class Repeated(enum.Enum):
+    """What becomes of a statement that repeats what was refused (rules.md, 5.5)."""
+
+    LIFTS = "The statement is stored, and the refusal ends."
+    WAITS = "The statement waits for review."
+    DROPPED = "The statement is not stored."
 
 
 class FactRefusalQuerySet(models.QuerySet["FactRefusal"]):
@@ -100,10 +109,16 @@ class FactRefusal(OfParent):
         """Whether an application refused it; an operator's refusal is binding."""
         return self.actor_kind == ActorKind.KEY
 
-    def yields_to(self, *, trust: str, key_id: str) -> bool:
-        """Whether a statement of this trust by this key undoes it: what a key refused, the user's word does, and that
-        of the key itself."""
-        return self.by_key and (trust == Trust.USER or self.actor_id == key_id)
+    def repeated(self, *, trust: str, key_id: str, is_import: bool) -> Repeated:
+        """What becomes of a statement of this trust that this key makes of the same text or key.
+
+        The user's word ends what a key refused, and so does that key's own. An import is a record of the past: it ends
+        nothing. Only the user can state again what an operator refused.
+        """
+        if not self.by_key:
+            return Repeated.WAITS if trust == Trust.USER else Repeated.DROPPED
+        is_lifted = not is_import and (trust == Trust.USER or self.actor_id == key_id)
+        return Repeated.LIFTS if is_lifted else Repeated.WAITS
 
     def rewrite(self, digest: bytes) -> None:
         """Keep this hash in the place of an older one. The row keeps its id, by which an undo finds it."""
