@@ -29,7 +29,7 @@ MOST_BYTES = 8_000_000
 UNSENDABLE: Final = {0: "\ufffd", **dict.fromkeys(range(0xD800, 0xE000), "\ufffd")}
 
 
-class Conversation:
+class StoredSession:
     """The session `session_id` of a person and an agent (or none)."""
 
     def __init__(self, hub: MemoryHub, *, session_id: str, user_id: str | None, agent_id: str | None) -> None:

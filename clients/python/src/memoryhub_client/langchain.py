@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, TypedDict, cast
 from typing_extensions import NotRequired
 
 from memoryhub_client._conversation import (
-    Conversation,
+    StoredSession,
     missing,
     packed,
     sendable,
@@ -312,12 +312,12 @@ class HubChatMessageHistory(BaseChatMessageHistory):
     def __init__(
         self, session_id: str, *, user_id: str | None, agent_id: str | None = None, hub: MemoryHub | None = None
     ) -> None:
-        self._conversation = Conversation(hub or MemoryHub(), session_id=session_id, user_id=user_id, agent_id=agent_id)
+        self._session = StoredSession(hub or MemoryHub(), session_id=session_id, user_id=user_id, agent_id=agent_id)
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
         """All messages, in order."""
-        return [one for turn in self._conversation.turns() if (one := _message(turn))]
+        return [one for turn in self._session.turns() if (one := _message(turn))]
 
     async def aget_messages(self) -> list[BaseMessage]:
         """As `messages`."""
@@ -325,7 +325,7 @@ class HubChatMessageHistory(BaseChatMessageHistory):
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages at the end, each of an id once."""
-        self._conversation.add([_packed(message) for message in messages])
+        self._session.add([_packed(message) for message in messages])
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """As `add_messages`."""
@@ -333,7 +333,7 @@ class HubChatMessageHistory(BaseChatMessageHistory):
 
     def clear(self) -> None:
         """Delete the session."""
-        self._conversation.clear()
+        self._session.clear()
 
     async def aclear(self) -> None:
         """As `clear`."""

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any, TypeVar, cast
 
 from memoryhub_client._conversation import (
-    Conversation,
     Item,
+    StoredSession,
     missing,
     packed,
     sendable,
@@ -59,7 +59,7 @@ class HubSession(SessionABC):
         self.session_id = session_id
         self.session_settings = coerce_session_settings(session_settings or SessionSettings())
         # Threads, not the running loop: a session may be used by several loops, as `Runner.run_sync` has them.
-        self._conversation = Conversation(hub or MemoryHub(), session_id=session_id, user_id=user_id, agent_id=agent_id)
+        self._session = StoredSession(hub or MemoryHub(), session_id=session_id, user_id=user_id, agent_id=agent_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The items in order; with a limit, the last ones."""
@@ -71,7 +71,7 @@ class HubSession(SessionABC):
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Store items at the end."""
         messages = [as_turn(cast("Item", item)) for item in items]
-        await _settled(lambda: self._conversation.add(messages))
+        await _settled(lambda: self._session.add(messages))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the last item off the session."""
@@ -79,18 +79,18 @@ class HubSession(SessionABC):
 
     async def clear_session(self) -> None:
         """Delete the session."""
-        await _settled(self._conversation.clear)
+        await _settled(self._session.clear)
 
     def _items(self, most: int | None) -> list[Item]:
         if most is None or most < 0:
-            return [item for turn in self._conversation.turns() if (item := as_item(turn))]
-        newest = (item for turn in self._conversation.newest(most) if (item := as_item(turn)))
+            return [item for turn in self._session.turns() if (item := as_item(turn))]
+        newest = (item for turn in self._session.newest(most) if (item := as_item(turn)))
         return list(islice(newest, most))[::-1]
 
     def _pop(self) -> Item | None:
-        for turn in self._conversation.newest(1):
+        for turn in self._session.newest(1):
             # Whoever else pops at the same moment may have taken it: then it is the one before.
-            if (item := as_item(turn)) and self._conversation.take(turn):
+            if (item := as_item(turn)) and self._session.take(turn):
                 return item
         return None
 
