@@ -5,8 +5,6 @@ episode, and so does the rest of a session that has ended. One short transaction
 """
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -20,7 +18,7 @@ from memories.embedding import similarity
 from memories.episodes import creation, extractive
 from memories.episodes.creation import Draft
 from memories.episodes.supported_sentences import fit_running_summary
-from memories.exceptions import LeaseLost, ModelError, PersonRestricted
+from memories.exceptions import ModelError
 from memories.extraction.turn_reader import fed_turns, paged, traced
 from memories.llm import client
 from memories.llm.prompts import session_summary
@@ -29,7 +27,7 @@ from memories.models import ModelUse, SessionQueue, Turn
 from memories.queue import circuit_breaker, queue_rows, session_queue, spending, window_queue
 from memories.queue.attempts import Attempt
 from memories.queue.eviction import Eviction, evict
-from memories.queue.retry_policy import INTERNAL_ERROR, RetryDecision, retry_for
+from memories.queue.retry_policy import RetryDecision
 from memories.queue.spending import Spent
 from memories.queue.window_queue import Compacted, WindowClaim
 from memories.reconcile.batches import bounded
@@ -80,6 +78,9 @@ class CompactionAttempt(Attempt):
         queue_rows.renew(self.claim)
         self.calls += 1
 
+    def give_back(self, retry: RetryDecision) -> None:
+        queue_rows.postpone(self.claim, retry, now=self.now())
+
     def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
         self.spent.add(prompt_tokens, completion_tokens)
         super().spend(prompt_tokens, completion_tokens)
@@ -106,7 +107,7 @@ def compact(*, session_id: uuid.UUID, now: datetime) -> bool:
     if claim is None:
         return False
     attempt = CompactionAttempt(claim, now)
-    with tenancy.of_tenant(claim.session.tenant_id), _given_back_on_error(attempt):
+    with tenancy.of_tenant(claim.session.tenant_id), queue_rows.given_back_on_error(attempt):
         work = gather(claim)
         if work.leaving:
             # Turns that leave the window are extracted at once (rules.md, 6.1), unless that is running or backs off.
@@ -137,9 +138,9 @@ def _carry_out(attempt: CompactionAttempt, work: CompactionWork) -> None:
         answers = _call_model(attempt, work)
     except ModelError as error:
         attempt.spend(error.prompt_tokens, error.completion_tokens)
-        down = circuit_breaker.record_failure(attempt, error)
+        retry = circuit_breaker.record_failure(attempt, error)
         _note_spent(attempt)
-        queue_rows.postpone(attempt.claim, retry_for(error, endpoint_down=down), now=attempt.now())
+        attempt.give_back(retry)
     else:
         _commit(attempt, work, answers)
 
@@ -265,27 +266,3 @@ def _note_spent(attempt: CompactionAttempt) -> None:
         prices=attempt.claim.config.prices,
         now=attempt.now(),
     )
-
-
-@contextmanager
-def _given_back_on_error(attempt: CompactionAttempt) -> Iterator[None]:
-    """A lost lease ends the attempt. A restricted person postpones it until the restriction ends. Any other error, also
-    the task's timeout, postpones it and is raised."""
-    failure = INTERNAL_ERROR
-    try:
-        yield
-        failure = ""
-    except LeaseLost:
-        failure = ""
-    except PersonRestricted as restricted:
-        _give_back(attempt, RetryDecision(restricted.code, counts=False))
-        failure = ""
-    finally:
-        if failure:
-            _give_back(attempt, RetryDecision(failure))
-
-
-def _give_back(attempt: CompactionAttempt, retry: RetryDecision) -> None:
-    if not attempt.calls:
-        circuit_breaker.release_probe(attempt.claim.config.tenant_id)
-    queue_rows.postpone(attempt.claim, retry, now=attempt.now())

@@ -5,9 +5,8 @@ The commit is one short transaction that checks the lease.
 
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -16,7 +15,7 @@ from django.db import transaction
 
 from memories import conf, outbox
 from memories.db import tenancy
-from memories.exceptions import LeaseLost, ModelError, PersonRestricted
+from memories.exceptions import ModelError
 from memories.extraction import gathering, rules_mode
 from memories.extraction.turn_reader import traced
 from memories.llm import client
@@ -28,7 +27,7 @@ from memories.outbox import Happened
 from memories.queue import circuit_breaker, queue_rows, session_queue
 from memories.queue.attempts import Attempt
 from memories.queue.leases import WORKER_LOST
-from memories.queue.retry_policy import INTERNAL_ERROR, RetryDecision, retry_for
+from memories.queue.retry_policy import RESTRICTED, RetryDecision
 from memories.queue.session_queue import Claim
 from memories.reconcile import gate, judgement, neighbours, profile, reconcile
 from memories.reconcile.batches import TurnBatch
@@ -101,11 +100,16 @@ class ExtractionAttempt(Attempt):
             return None
         return cost_of(self.run.prompt_tokens, self.run.completion_tokens, self.claim.config.prices)
 
-    def give_back(self, retry: RetryDecision, status: RunStatus = RunStatus.FAILED) -> None:
+    def give_back(self, retry: RetryDecision) -> None:
         """Postpone or park the batch. One transaction: the lease never ends before the run does."""
+        status = RunStatus.DISCARDED if retry is RESTRICTED else RunStatus.FAILED
+        limit = retry.batch_limit or self.claim.row.batch_limit
         with transaction.atomic():
-            parked = queue_rows.postpone(self.claim, retry, now=self.now(), batch_limit=retry.batch_limit)
+            parked = queue_rows.postpone(self.claim, retry, now=self.now(), batch_limit=limit)
             self.end(RunStatus.PARKED if parked else status, retry.failure)
+
+    def discard(self, failure: str) -> None:
+        self.end(RunStatus.DISCARDED, failure)
 
 
 def consolidate(*, session_id: uuid.UUID, now: datetime) -> ExtractionRun | None:
@@ -121,7 +125,7 @@ def consolidate(*, session_id: uuid.UUID, now: datetime) -> ExtractionRun | None
     if claim is None:
         return None
     attempt = ExtractionAttempt(claim, now)
-    with tenancy.of_tenant(claim.session.tenant_id), _given_back_on_error(attempt):
+    with tenancy.of_tenant(claim.session.tenant_id), queue_rows.given_back_on_error(attempt):
         batch = gathering.gather(claim=claim, now=now)
         if batch.turns:
             numbers = (batch.first_number, batch.last_number)
@@ -141,31 +145,6 @@ def _end_lost_runs(session_id: uuid.UUID, *, is_ours: bool, now: datetime) -> No
     parked = queues.filter(parked_at__isnull=False).exists()
     status = RunStatus.PARKED if parked else RunStatus.FAILED
     runs.filter(session__queue__in=queues).update(status=status, failure=WORKER_LOST, finished_at=now)
-
-
-@contextmanager
-def _given_back_on_error(attempt: ExtractionAttempt) -> Iterator[None]:
-    """A lost lease ends the attempt. A restriction of the person postpones the batch until it is lifted. Any other
-    error, even the task's timeout, postpones the batch and is raised."""
-    failure = INTERNAL_ERROR
-    try:
-        yield
-        failure = ""
-    except LeaseLost as lost:
-        attempt.end(RunStatus.DISCARDED, lost.code)
-        failure = ""
-    except PersonRestricted as restricted:
-        _give_back(attempt, RetryDecision(restricted.code, counts=False), RunStatus.DISCARDED)
-        failure = ""
-    finally:
-        if failure:
-            _give_back(attempt, RetryDecision(failure), RunStatus.FAILED)
-
-
-def _give_back(attempt: ExtractionAttempt, retry: RetryDecision, status: RunStatus) -> None:
-    if not attempt.calls:
-        circuit_breaker.release_probe(attempt.claim.config.tenant_id)
-    attempt.give_back(replace(retry, batch_limit=attempt.claim.row.batch_limit), status)
 
 
 def _pass_over(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
@@ -200,9 +179,8 @@ def _ask(attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch) -> No
         )
     except ModelError as error:
         attempt.spend(error.prompt_tokens, error.completion_tokens)
-        down = circuit_breaker.record_failure(attempt, error)
-        limit = attempt.claim.row.batch_limit
-        attempt.give_back(retry_for(error, endpoint_down=down, fed_turns=len(batch.turns), batch_limit=limit))
+        fed, limit = len(batch.turns), attempt.claim.row.batch_limit
+        attempt.give_back(circuit_breaker.record_failure(attempt, error, fed_turns=fed, batch_limit=limit))
     else:
         circuit_breaker.close(attempt.claim.config.tenant_id)
         run.extractor = completion.extractor

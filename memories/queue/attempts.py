@@ -10,6 +10,7 @@ from memories.models import Session
 from memories.models.conversations.conversations import QueueRow
 from memories.queue import spending
 from memories.queue.leases import Lease
+from memories.queue.retry_policy import RetryDecision
 
 Row = TypeVar("Row", bound=QueueRow)
 
@@ -44,6 +45,13 @@ class Attempt:
         """Renew the lease and count the call. Errors: LeaseLost, PersonRestricted."""
         raise NotImplementedError
 
+    def give_back(self, retry: RetryDecision) -> None:
+        """Postpone or park the work."""
+        raise NotImplementedError
+
+    def discard(self, failure: str) -> None:
+        """Note that the lease was lost."""
+
     def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
         """Count what a call used, at once, for the tenant's daily caps."""
         spending.count(
@@ -57,7 +65,3 @@ class Attempt:
     @property
     def calls_left(self) -> int:
         return self.claim.rules.max_model_calls - self.calls
-
-    @property
-    def is_last(self) -> bool:
-        return bool(self.claim.row.attempts >= self.claim.rules.max_attempts)

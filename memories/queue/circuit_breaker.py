@@ -26,6 +26,7 @@ from memories.models import EndpointState, LanguageModel, Session, SessionQueue,
 from memories.models.conversations.conversations import QueueRowQuerySet
 from memories.queue import own_models
 from memories.queue.attempts import Attempt
+from memories.queue.retry_policy import RetryDecision, retry_for
 
 # Failures for which a batch is parked although the endpoint may be at fault.
 OUTAGES = [error.code for error in (ModelUnavailable, ModelTimeout, ModelRateLimited, ModelMisconfigured)]
@@ -100,17 +101,17 @@ def probe_if_open(attempt: Attempt) -> None:
         close(config.tenant_id)
 
 
-def record_failure(attempt: Attempt, error: ModelError) -> bool:
-    """Count a failed call. True when the endpoint is at fault, so that the attempt must not count."""
-    config = attempt.claim.config
-    owner = config.tenant_id
+def record_failure(
+    attempt: Attempt, error: ModelError, *, fed_turns: int | None = None, batch_limit: int | None = None
+) -> RetryDecision:
+    """Count a failed call, and say how its batch goes on, as retry_for() does."""
+    config, row = attempt.claim.config, attempt.claim.row
+    owner, session_id = config.tenant_id, attempt.claim.session.pk
+    is_down = error.endpoint_wide and count_failure(session_id, retry_after=error.retry_after, owner=owner)
+    retry = retry_for(error, endpoint_down=is_down, fed_turns=fed_turns, batch_limit=batch_limit)
     if not error.endpoint_wide:
         close(owner)
-        return False
-    session_id = attempt.claim.session.pk
-    is_down = count_failure(session_id, retry_after=error.retry_after, owner=owner)
-    would_park = attempt.is_last or not error.retryable
-    if not is_down and would_park and not attempt.has_probed and attempt.calls_left > 0:
+    elif retry.parks(row.attempts, attempt.claim.rules) and not attempt.has_probed and attempt.calls_left > 0:
         # One session alone does not show whose fault it is.
         try:
             client.check(before_call=attempt.before_call, config=config)
@@ -118,7 +119,7 @@ def record_failure(attempt: Attempt, error: ModelError) -> bool:
             count_failure(session_id, retry_after=failure.retry_after, is_confirmed=True, owner=owner)
         else:
             close(owner)
-    return is_down
+    return retry
 
 
 @transaction.atomic

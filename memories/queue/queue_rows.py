@@ -1,6 +1,8 @@
 """The two queue rows of a session: a due one wakes a worker, is claimed, and is postponed or parked after a failure."""
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -16,8 +18,8 @@ from memories.models import EndUser, Event, LanguageModel, Session, SessionQueue
 from memories.models.conversations.conversations import QueueRow, QueueRowQuerySet
 from memories.outbox import Happened
 from memories.queue import circuit_breaker, leases, own_models, spending
-from memories.queue.attempts import Row, SessionLease
-from memories.queue.retry_policy import RetryDecision, backoff
+from memories.queue.attempts import Attempt, Row, SessionLease
+from memories.queue.retry_policy import INTERRUPTED, RESTRICTED, RetryDecision
 from memories.telemetry import log_fields
 from memories.telemetry.families import ATTEMPTS, FAILURES
 
@@ -108,6 +110,26 @@ def fence(lease: SessionLease[Row]) -> Row:
     return row
 
 
+@contextmanager
+def given_back_on_error(attempt: Attempt) -> Iterator[None]:
+    """A lost lease ends the attempt. A restriction of the person postpones its work until it is lifted. Any other
+    error, even the task's timeout, postpones the work and is raised."""
+    retry: RetryDecision | None = INTERRUPTED
+    try:
+        yield
+        retry = None
+    except LeaseLost as lost:
+        attempt.discard(lost.code)
+        retry = None
+    except PersonRestricted:
+        retry = RESTRICTED
+    finally:
+        if retry:
+            if not attempt.calls:
+                circuit_breaker.release_probe(attempt.claim.config.tenant_id)
+            attempt.give_back(retry)
+
+
 def postpone(lease: SessionLease[Any], retry: RetryDecision, *, now: datetime, **changes: Any) -> bool:
     """Give the row back after a failure, to be tried again after a back-off; True when it was parked instead."""
     with transaction.atomic():
@@ -117,12 +139,11 @@ def postpone(lease: SessionLease[Any], retry: RetryDecision, *, now: datetime, *
             return False
         for name, value in changes.items():
             setattr(row, name, value)
-        if retry.park or (retry.counts and row.attempts >= lease.rules.max_attempts):
+        if retry.parks(row.attempts, lease.rules):
             _park(row, failure=retry.failure, now=now)
             return True
-        wait = max(retry.delay or 0.0, backoff(row.attempts) if retry.counts else 0.0)
+        row.due_at, row.failure = row.clock + timedelta(seconds=retry.wait(row.attempts)), retry.failure
         row.attempts -= 0 if retry.counts else 1
-        row.due_at, row.failure = row.clock + timedelta(seconds=wait), retry.failure
         end_lease(row)
         row.save()
         _count(row, "failed")

@@ -3,7 +3,8 @@
 import random
 from dataclasses import dataclass
 
-from memories.exceptions import ModelAnswerTruncated, ModelError
+from memories import conf
+from memories.exceptions import ModelAnswerTruncated, ModelError, PersonRestricted
 
 # Failure code of an attempt that an error of the hub itself ended.
 INTERNAL_ERROR = "internal_error"
@@ -17,7 +18,7 @@ class RetryDecision:
     """The code of the failure, and how to go on.
 
     `delay`: wait for at least so many seconds. `park`: do not try again. `counts`: the attempt counts, so back off, and
-    park after the last one. `batch_limit`: how many fed turns the next batch may hold.
+    park after the last one. `batch_limit`: how many fed turns the next batch may hold (None: as many as this one).
     """
 
     failure: str
@@ -25,6 +26,19 @@ class RetryDecision:
     park: bool = False
     counts: bool = True
     batch_limit: int | None = None
+
+    def parks(self, attempt: int, rules: conf.Rules) -> bool:
+        """Whether the batch is parked after the given attempt (1, 2, …)."""
+        return self.park or (self.counts and attempt >= rules.max_attempts)
+
+    def wait(self, attempt: int) -> float:
+        """Seconds until the next attempt, if there is one."""
+        return max(self.delay or 0.0, backoff(attempt) if self.counts else 0.0)
+
+
+INTERRUPTED = RetryDecision(INTERNAL_ERROR)
+# Until the restriction is lifted.
+RESTRICTED = RetryDecision(PersonRestricted.code, counts=False)
 
 
 def retry_for(
@@ -36,14 +50,12 @@ def retry_for(
     batch whose answer was too long is halved, down to a single turn. A failure that a retry cannot change parks it.
     """
     if endpoint_down:
-        return RetryDecision(error.code, delay=error.retry_after, counts=False, batch_limit=batch_limit)
+        return RetryDecision(error.code, delay=error.retry_after, counts=False)
     if isinstance(error, ModelAnswerTruncated) and fed_turns is not None:
         half = fed_turns // 2
         smaller = half > 0 and (batch_limit is None or half < batch_limit)
-        return RetryDecision(
-            error.code, park=not smaller, counts=not smaller, batch_limit=half if smaller else batch_limit
-        )
-    return RetryDecision(error.code, delay=error.retry_after, park=not error.retryable, batch_limit=batch_limit)
+        return RetryDecision(error.code, park=not smaller, counts=not smaller, batch_limit=half if smaller else None)
+    return RetryDecision(error.code, delay=error.retry_after, park=not error.retryable)
 
 
 def backoff(attempt: int) -> float:

@@ -255,6 +255,18 @@ def test_a_batch_that_is_too_long_is_halved_until_it_fits(endpoint: Endpoint) ->
     assert [number for first, last in ranges for number in range(first, last + 1)] == list(range(1, 13))
 
 
+@pytest.mark.parametrize("others_fail", [False, True])
+def test_the_limit_of_a_halved_batch_outlives_other_failures(endpoint: Endpoint, others_fail: bool) -> None:
+    endpoint.responds(too_long_beyond(2))
+    session = a_session(rounds=6)
+    attempt(session)
+    endpoint.responds(UNAVAILABLE["503"])
+    for other in [a_session(), a_session()] if others_fail else ():
+        attempt(other)
+    assert attempt(session).failure == "model_unavailable"
+    assert (row(session).batch_limit, row(session).attempts) == (6, 0 if others_fail else 1)
+
+
 def test_a_single_turn_that_is_too_long_is_parked(endpoint: Endpoint) -> None:
     endpoint.responds(at.fails(400, "maximum context length exceeded"))
     session = a_session()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from memories import conf
 from memories.exceptions import (
     ModelAnswerInvalid,
     ModelAnswerTruncated,
@@ -42,12 +43,20 @@ def test_an_endpoint_that_is_down_costs_no_attempt_and_parks_nothing() -> None:
     ("fed", "limit", "half"), [(9, None, 4), (4, 5, 2), (3, 2, 1), (2, None, 1), (1, None, None), (2, 1, None)]
 )
 def test_too_long_is_halved_until_nothing_is_left_to_halve(fed: int, limit: int | None, half: int | None) -> None:
-    expected = RetryDecision("model_answer_truncated", park=True, batch_limit=limit)
+    expected = RetryDecision("model_answer_truncated", park=True)
     if half:
         expected = RetryDecision("model_answer_truncated", counts=False, batch_limit=half)
     assert after(ModelAnswerTruncated(), fed=fed, limit=limit) == expected
 
 
-def test_a_limit_outlives_other_failures() -> None:
-    assert after(ModelUnavailable(), limit=4).batch_limit == 4
-    assert after(ModelUnavailable(), limit=4, down=True).batch_limit == 4
+@pytest.mark.parametrize(
+    ("retry", "parks"),
+    [
+        (RetryDecision("model_timeout"), [False, False, True]),
+        (RetryDecision("model_refused", park=True), [True, True, True]),
+        (RetryDecision("model_timeout", counts=False), [False, False, False]),
+    ],
+)
+def test_the_last_attempt_that_counts_parks(retry: RetryDecision, parks: list[bool]) -> None:
+    rules = conf.Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=3)
+    assert [retry.parks(attempt, rules) for attempt in (1, 2, 3)] == parks
