@@ -62,7 +62,11 @@ class Rules:
         "A batch whose worker is silent for this long goes to another worker.",
     )
     max_attempts: int = SettingGroup.EXTRACTION.number(
-        5, (1, 20), "attempts", "Attempts", "A batch is parked after this many failures."
+        5,
+        (1, 20),
+        "attempts",
+        "Attempts",
+        "A batch is parked after this many failures; a permanent error parks it at once.",
     )
     triples: bool = SettingGroup.EXTRACTION.switch(
         "Triples for the graph", "The model also states relations of named things; about 250 more tokens a call."

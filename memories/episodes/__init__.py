@@ -1,4 +1,5 @@
 """Episodes and running summaries of the turns that leave a window.
 
-In: a claimed working memory. Out: Episode rows and the running summary of the session.
+In: a claimed working memory. Out: Episode rows, review items of poor ones, and the running summary of the session. It
+publishes `episode.created` to the outbox of webhooks.
 """
