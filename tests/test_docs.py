@@ -173,6 +173,51 @@ def test_a_path_that_is_gone_is_missed(cited: str, is_there: bool) -> None:
     assert exists(*found) is is_there
 
 
+PLACES = (ROOT / "docs/where-to-change.md").read_text(encoding="utf-8")
+# A name in backticks, of a function, a class, a constant, a field or a key; perhaps of a decorator.
+NAME = re.compile(r"`@?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)`")
+
+
+def items(text: str) -> list[str]:
+    """The items of the lists, the rows of the tables and the paragraphs."""
+    return re.split(r"\n(?= *- |\|)|\n{2,}", text)
+
+
+def names_in(item: str) -> list[str]:
+    return NAME.findall(PATH.sub("", item))
+
+
+def names_gone(item: str) -> list[str]:
+    """The names of an item that stand in no file that it cites; without such a file nothing is checked."""
+    found = [place for base in BASES for path, _ in cited_paths(item) for place in base.glob(path)]
+    files = [one for place in found for one in (place.rglob("*.py") if place.is_dir() else [place]) if one.is_file()]
+    words = {word for file in files for word in re.findall(r"\w+", file.read_text(encoding="utf-8"))}
+    return [name for name in names_in(item) if files and not words.issuperset(name.split("."))]
+
+
+def test_every_name_on_the_page_of_places_stands_in_a_file_beside_it() -> None:
+    assert len([name for item in items(PLACES) for name in names_in(item)]) > 100
+    assert [(name, item) for item in items(PLACES) for name in names_gone(item)] == []
+
+
+@pytest.mark.parametrize(
+    ("item", "gone"),
+    [
+        ("- `text/signals.py`: `matches`, `no_such`", ["no_such"]),
+        ("- `models/memories/refusals.py`: `FactRefusal.repeated`, `FactRefusal.no_such`", ["FactRefusal.no_such"]),
+        ("| a page | `@column` and `no_such` in `admin/facts/pages.py` |", ["no_such"]),
+        ("`matches` and `no_such` in `text/`", ["no_such"]),
+    ],
+)
+def test_a_name_that_is_gone_is_missed(item: str, gone: list[str]) -> None:
+    assert names_gone(item) == gone
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "where-to-change.md"])
+def test_pages_for_newcomers_fit_one_output_of_a_tool(page: str) -> None:
+    assert (ROOT / "docs" / page).stat().st_size < 30_000
+
+
 RULES = (ROOT / "docs/rules.md").read_text(encoding="utf-8")
 SECTIONS = set(re.findall(r"^## (\d+)\. ", RULES, re.MULTILINE))
 RULE = re.compile(r"^### (\d+\.\d+) [^\n]+\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
