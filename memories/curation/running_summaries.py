@@ -90,7 +90,6 @@ def _locked(sessions: Iterable[uuid.UUID]) -> dict[uuid.UUID, WorkingMemory]:
 def _save(row: WorkingMemory, *, now: datetime) -> None:
     row.updated_at = now
     if row.lease_token:
-        # Its holder has read the old summary, and would write it again. The attempt is not counted.
-        queue_rows.end_lease(row)
-        row.attempts = max(0, row.attempts - 1)
+        # Its holder has read the old summary, and would write it again.
+        queue_rows.give_back(row)
     row.save()
