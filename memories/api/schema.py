@@ -8,8 +8,10 @@ from typing import Any, ClassVar, TypeVar, cast
 from django.utils import translation
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiJsonRenderer2, OpenApiYamlRenderer
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.views import SpectacularAPIView
 from rest_framework import serializers
 
 from memories.api import idempotency
@@ -64,6 +66,33 @@ class DocumentOnce(SchemaGenerator):
             if not self._document:
                 self._document.update(super().get_schema(request=None, public=True))  # type: ignore[no-untyped-call]
             return self._document
+
+
+class YamlOnce(OpenApiYamlRenderer):
+    """Writes the document as YAML once a process. That takes a third of a second of the processor."""
+
+    _written: ClassVar[tuple[Any, bytes]] = (None, b"")
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
+        document, written = YamlOnce._written
+        if data is not document:
+            written = super().render(data, accepted_media_type, renderer_context)  # type: ignore[no-untyped-call]
+            # A problem is written anew each time.
+            if data is DocumentOnce._document:
+                YamlOnce._written = (data, written)
+        return written
+
+
+class PlainYamlOnce(YamlOnce):
+    media_type = "application/yaml"
+
+
+class DocumentView(SpectacularAPIView):
+    """The document for everybody."""
+
+    authentication_classes = ()
+    generator_class = DocumentOnce
+    renderer_classes = [YamlOnce, PlainYamlOnce, OpenApiJsonRenderer, OpenApiJsonRenderer2]
 
 
 class FaultSerializer(serializers.Serializer[Any]):
