@@ -304,7 +304,7 @@ class Operations:
         as_of: Moment | None = None,
         q: str | None = None,
         agent_id: str | None = None,
-        roles: Sequence[str] | None = None,
+        roles: str | None = None,
         idempotency_key: str | None = None,
     ) -> Deleted:
         """Forget what filters select: first with `dry_run`, then with the `token` of its answer."""
