@@ -19,6 +19,7 @@ PROBLEM_EXTRAS = {"existing_id", "occurrences", "newline_only", "occurrences_wit
 METHODS = ("get", "put", "post", "patch", "delete")
 
 
+@cache
 def schema() -> dict[str, Any]:
     """The live OpenAPI document."""
     return DocumentOnce().get_schema()  # type: ignore[no-untyped-call]
@@ -34,6 +35,7 @@ def management_operations() -> dict[str, tuple[str, str]]:
     return {name: found for name, found in all_operations().items() if found[1].startswith(MANAGEMENT)}
 
 
+@cache
 def all_operations() -> dict[str, tuple[str, str]]:
     return {
         found["operationId"]: (method.upper(), path)
@@ -111,22 +113,31 @@ def hold_against_contract(method: str, path: str, response: Any) -> None:
 
 def _documented(method: str, path: str) -> dict[str, Any] | None:
     """The documented answers of the operation at this address."""
-    for known, (verb, template) in all_operations().items():
-        if verb == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
-            answers: dict[str, Any] = schema()["paths"][template][verb.lower()]["responses"]
-            assert known
-            return answers
-    return None
+    return next((answers for verb, address, answers in _answers() if verb == method and address.fullmatch(path)), None)
+
+
+@cache
+def _answers() -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
+    """Method, addresses and documented answers of each operation."""
+    return [
+        (verb, re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), schema()["paths"][path][verb.lower()]["responses"])
+        for verb, path in all_operations().values()
+    ]
 
 
 @cache
 def _validator(wanted: str) -> Draft202012Validator:
-    components = json.loads(json.dumps(schema()["components"]))
+    return Draft202012Validator({**json.loads(wanted), "components": _strict()})
+
+
+@cache
+def _strict() -> dict[str, Any]:
+    components: dict[str, Any] = json.loads(json.dumps(schema()["components"]))
     for component in components["schemas"].values():
         if "properties" in component:
             # Nothing is answered that is not documented, unless the document says so.
             component.setdefault("additionalProperties", False)
-    return Draft202012Validator({**json.loads(wanted), "components": components})
+    return components
 
 
 def follow(client: HubClient, address: str) -> Any:

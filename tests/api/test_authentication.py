@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
@@ -27,12 +26,11 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("header", BAD)
-def test_a_malformed_header_is_refused(db: None, header: str) -> None:
-    sent = header.encode().decode("latin-1")
-    answer = Client().get("/api/v1/users", headers={"Authorization": sent})
-    assert answer.status_code == 401
-    hold_against_contract("GET", "/api/v1/users", answer)
+def test_a_malformed_header_is_refused(db: None) -> None:
+    for header in BAD:
+        answer = Client().get("/api/v1/users", headers={"Authorization": header.encode().decode("latin-1")})
+        assert answer.status_code == 401, header[:20]
+        hold_against_contract("GET", "/api/v1/users", answer)
 
 
 def test_no_header_at_all(db: None) -> None:
@@ -40,9 +38,8 @@ def test_no_header_at_all(db: None) -> None:
     assert (answer.status_code, answer.headers["Content-Type"]) == (401, "application/problem+json")
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
+def test_a_key_may_come_alone(hub: Hub) -> None:
+    cases: list[tuple[dict[str, str], int]] = [
         ({"X-API-Key": "{key}"}, 200),
         ({"X-API-Key": " {key} "}, 200),
         ({"X-API-Key": "Bearer {key}"}, 401),
@@ -50,13 +47,12 @@ def test_no_header_at_all(db: None) -> None:
         # Authorization decides where both are sent.
         ({"X-API-Key": "{key}", "Authorization": "Bearer mh_abcdefghij_x"}, 401),
         ({"X-API-Key": "mh_abcdefghij_x", "Authorization": "Bearer {key}"}, 200),
-    ],
-)
-def test_a_key_may_come_alone(hub: Hub, headers: dict[str, str], status: int) -> None:
-    sent = {name: text.format(key=hub.client.plaintext) for name, text in headers.items()}
-    answer = Client().get("/api/v1/users", headers=sent)
-    assert answer.status_code == status
-    hold_against_contract("GET", "/api/v1/users", answer)
+    ]
+    for headers, status in cases:
+        sent = {name: text.format(key=hub.client.plaintext) for name, text in headers.items()}
+        answer = Client().get("/api/v1/users", headers=sent)
+        assert answer.status_code == status, headers
+        hold_against_contract("GET", "/api/v1/users", answer)
 
 
 def test_the_secret_must_be_right(hub: Hub) -> None:

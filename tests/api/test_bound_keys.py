@@ -23,17 +23,8 @@ from tests.database import undone
 # What names its person by user_id; all else names an object in its address, or lists.
 NAMED = {
     *("postTurns", "postTurnsBulk", "flushSession", "endSession", "getContext", "search", "listSessions", "listFacts"),
-    *(
-        "addFact",
-        "getMemory",
-        "putMemory",
-        "clearMemory",
-        "listEpisodes",
-        "getProfile",
-        "writeProfileSection",
-        "getUser",
-    ),
-    *("changeUser", "createPrivacyRequest", "listExtractions", "deleteFacts"),
+    *("addFact", "getMemory", "putMemory", "clearMemory", "listEpisodes", "getProfile"),
+    *("writeProfileSection", "getUser", "changeUser", "createPrivacyRequest", "listExtractions", "deleteFacts"),
     *("listFiles", "readFile", "writeFile", "editFile", "globFiles", "grepFiles", "uploadFiles", "downloadFiles"),
     *("deleteFile", "listFileHistory", "restoreFile", "listDiary", "writeDiaryEntry", "listGroups"),
     *("addTriple", "invalidateTriple", "supersedeTriple", "listEntityTriples", "listRelationTriples"),

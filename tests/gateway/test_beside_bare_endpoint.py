@@ -9,8 +9,6 @@ from typing import Any
 
 import openai
 import pytest
-from openai.types.chat import ChatCompletion
-from openai.types.responses import Response as OpenAIResponse
 
 from memories.models import Tenant
 from tests import factories
@@ -18,6 +16,7 @@ from tests.gateway.conftest import Client, stored
 from tests.llm.endpoint import Endpoint, Handler
 
 REMEMBERED = "Lives in Leiden"
+USER = {"X-Memory-User": "u1"}
 WORDS: Any = {"role": "user", "content": "Where do I live? 我住在哪里？"}
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"}}
 SOUND = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
@@ -210,8 +209,7 @@ def bare(endpoint: Endpoint) -> openai.OpenAI:
 
 @pytest.fixture
 def through(client: Client) -> openai.OpenAI:
-    headers = {"X-Memory-User": "u1", "X-Memory-Session": "s1"}
-    return openai.OpenAI(base_url=client.address, api_key=client.key, default_headers=headers, max_retries=0)
+    return openai.OpenAI(base_url=client.address, api_key=client.key, default_headers=USER, max_retries=0)
 
 
 def raw(client: openai.OpenAI, path: str, asked: dict[str, Any]) -> tuple[bytes, dict[str, str], dict[str, str]]:
@@ -223,14 +221,6 @@ def raw(client: openai.OpenAI, path: str, asked: dict[str, Any]) -> tuple[bytes,
         headers = {name.lower(): value for name, value in answer.headers.items()}
     own = {name: value for name, value in headers.items() if name.startswith("x-memory")}
     return body, {name: value for name, value in headers.items() if name not in NOT_COMPARED}, own
-
-
-def parsed(client: openai.OpenAI, path: str, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the library makes of the answer, or of each event."""
-    call: Any = client.chat.completions.create if path == "chat" else client.responses.create
-    found = call(model="m", **asked)
-    events = [found] if isinstance(found, (ChatCompletion, OpenAIResponse)) else list(found)
-    return [event.model_dump() for event in events]
 
 
 def without_memory(document: dict[str, Any]) -> dict[str, Any]:
@@ -253,8 +243,8 @@ def test_the_example_of_the_page(client: Client, endpoint: Endpoint) -> None:
     [example] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}
     exec(example.replace("http://127.0.0.1:8000/v1", client.address).replace("mh_…", client.key), names)
-    [event] = parsed(names["client"], "chat", {"messages": [WORDS]})
-    assert event["choices"][0]["message"]["content"] == "In 莱顿 🌷."
+    answer = names["client"].chat.completions.create(model="m", messages=[WORDS])
+    assert answer.choices[0].message.content == "In 莱顿 🌷."
     assert without_memory(endpoint.requests[-1]) == {"model": "m", "messages": [WORDS]}
     assert [role for role, _ in stored()] == ["user", "assistant"]
 
@@ -262,48 +252,42 @@ def test_the_example_of_the_page(client: Client, endpoint: Endpoint) -> None:
 EVERY = [*(("chat", name) for name in CHATS), *(("responses", name) for name in RESPONSES)]
 
 
-@pytest.mark.parametrize("how", ["whole", "stream", "stream with usage"])
 @pytest.mark.parametrize(("path", "name"), EVERY)
 def test_request_and_answer_are_the_bare_endpoint_s(
-    bare: openai.OpenAI, through: openai.OpenAI, endpoint: Endpoint, path: str, name: str, how: str
+    bare: openai.OpenAI, through: openai.OpenAI, endpoint: Endpoint, path: str, name: str
 ) -> None:
-    asked = dict((CHATS if path == "chat" else RESPONSES)[name])
-    if how != "whole":
-        asked["stream"] = True
-    if how == "stream with usage":
-        asked["stream_options"] = {"include_usage": True} if path == "chat" else {"include_obfuscation": False}
-    expected, headers, _ = raw(bare, path, asked)
-    body, passed, own = raw(through, path, asked)
-    assert body == expected
-    assert passed == headers
-    assert passed.items() >= LIMITS.items()
-    assert own["x-memory"] == "used"
-    direct, told = endpoint.requests
-    assert REMEMBERED not in str(direct)
-    assert without_memory(told) == direct
-    assert parsed(through, path, asked) == parsed(bare, path, asked)
-    assert stored()[-1][0] == "assistant"
+    document = (CHATS if path == "chat" else RESPONSES)[name]
+    options = {"include_usage": True} if path == "chat" else {"include_obfuscation": False}
+    for more in ({}, {"stream": True}, {"stream": True, "stream_options": options}):
+        endpoint.requests.clear()
+        expected, headers, _ = raw(bare, path, document | more)
+        session = through.with_options(default_headers={"X-Memory-Session": f"s{len(more)}"})
+        body, passed, own = raw(session, path, document | more)
+        assert body == expected
+        assert passed == headers
+        assert passed.items() >= LIMITS.items()
+        assert own["x-memory"] == "used"
+        direct, told = endpoint.requests
+        assert REMEMBERED not in str(direct)
+        assert without_memory(told) == direct
+        assert stored()[-1][0] == "assistant"
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("status", REFUSALS)
-def test_a_refusal_is_the_library_s_own_error(
-    bare: openai.OpenAI, through: openai.OpenAI, status: int, stream: bool
-) -> None:
-    kind = REFUSALS[status][1]
-
-    def refused(client: openai.OpenAI) -> openai.APIStatusError:
-        with pytest.raises(kind) as raised:
+def test_a_refusal_is_the_library_s_own_error(bare: openai.OpenAI, through: openai.OpenAI) -> None:
+    def refused(client: openai.OpenAI, status: int, stream: bool) -> openai.APIStatusError:
+        with pytest.raises(REFUSALS[status][1]) as raised:
             client.chat.completions.create(model=f"refuse-{status}", messages=[WORDS], stream=stream)
         error: openai.APIStatusError = raised.value
         return error
 
-    expected, error = refused(bare), refused(through)
-    assert (error.status_code, error.message, error.body) == (expected.status_code, expected.message, expected.body)
-    assert (error.code, error.param, error.type) == (REFUSALS[status][0], "model", "requests")
-    assert error.request_id == "req_1"
-    for name in ("retry-after", "retry-after-ms", *LIMITS):
-        assert error.response.headers[name] == expected.response.headers[name]
+    for status in REFUSALS:
+        # As a stream is asked for, or not.
+        expected, error = (refused(client, status, status % 2 == 0) for client in (bare, through))
+        assert (error.status_code, error.message, error.body) == (expected.status_code, expected.message, expected.body)
+        assert (error.code, error.param, error.type) == (REFUSALS[status][0], "model", "requests")
+        assert error.request_id == "req_1"
+        for name in ("retry-after", "retry-after-ms", *LIMITS):
+            assert error.response.headers[name] == expected.response.headers[name]
     assert stored() == []
 
 
@@ -315,8 +299,7 @@ def test_the_library_that_does_not_block(client: Client, endpoint: Endpoint) -> 
         return "".join([event.choices[0].delta.content or "" async for event in stream])
 
     async def ask_all() -> list[str]:
-        headers = {"X-Memory-User": "u1"}
-        async with openai.AsyncOpenAI(base_url=client.address, api_key=client.key, default_headers=headers) as library:
+        async with openai.AsyncOpenAI(base_url=client.address, api_key=client.key, default_headers=USER) as library:
             return list(await asyncio.gather(*[ask(library) for _ in range(8)]))
 
     assert asyncio.run(ask_all()) == ["In 莱顿 🌷."] * 8

@@ -54,28 +54,28 @@ def a_night_passes() -> None:
     Turn.objects.update(created_at=F("created_at") - DAY)
 
 
-def test_three_days_of_sixty_messages_with_two_branches(
+def test_three_days_of_forty_messages_with_two_branches(
     client: Client, endpoint: Endpoint, tenant: Tenant, model: Model
 ) -> None:
     person = factories.end_user(tenant, external_id="u1")
     chat = Chat(client, endpoint)
-    for number in range(30):
+    for number in range(20):
         chat.ask(f"Question {number} about Leiden", f"Reply {number} about Leiden")
-        if number == 12:
+        if number == 8:
             # The last answer is given again.
             chat.shown.pop()
             chat.again("Another reply about Leiden")
-        if number == 21:
+        if number == 15:
             # The person goes back two questions and asks another one.
             del chat.shown[-4:]
             chat.ask("Another question about Delft", "A reply about Delft")
-        if number in (9, 19):
+        if number in (6, 13):
             a_night_passes()
     a_night_passes()
     assert len(chat.sessions) == 1
     turns = list(Turn.objects.order_by("number").values_list("content", "left_at"))
     assert [content for content, _ in turns] == chat.said
-    assert len(chat.said) == 63
+    assert len(chat.said) == 43
     assert [content for content, left_at in turns if left_at is None] == chat.shown
     assert {content for content, left_at in turns if left_at} == set(chat.said) - set(chat.shown)
     assert Episode.objects.filter(end_user=person).exists()

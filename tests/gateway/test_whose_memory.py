@@ -1,7 +1,7 @@
 """Over every path of the gateway: nobody is told, or writes into, the memory of another tenant, person or agent."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -32,7 +32,6 @@ PATHS: dict[str, Callable[[str], dict[str, Any]]] = {
         **({"metadata": {"user_id": user}} if user else {}),
     },
 }
-every_path = pytest.mark.parametrize("path", PATHS)
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +41,15 @@ def person(tenant: Tenant) -> EndUser:
     factories.session(person, [("user", "My code word is Wilhelmina"), ("assistant", "Noted")], session_id="s1")
     factories.end_user(tenant, external_id="u2")
     return person
+
+
+def each_path(endpoint: Endpoint) -> Iterator[str]:
+    """One path after the other, each as if nothing had been asked before."""
+    before = set(Session.objects.values_list("pk", flat=True))
+    for path in PATHS:
+        Session.objects.exclude(pk__in=before).delete()
+        endpoint.requests.clear()
+        yield path
 
 
 def told(endpoint: Endpoint) -> bool:
@@ -62,126 +70,104 @@ def ask(client: Client, path: str, *, named: str = "", **headers: str) -> Any:
     return client.post(PATHS[path](named), path=path, **headers)
 
 
-@every_path
-@pytest.mark.parametrize("by", ["header", "field"])
-def test_the_person_of_the_request(client: Client, endpoint: Endpoint, tenant: Tenant, path: str, by: str) -> None:
-    """The positive control of all below."""
-    answer = ask(client, path, user="u1") if by == "header" else ask(client, path, named="u1")
-    assert (answer.status_code, answer.headers["x-memory"], told(endpoint)) == (200, "used", True)
-    assert kept() == {(tenant.slug, "u1")}
+@pytest.mark.parametrize("by", ["user", "named"])
+def test_the_person_of_the_request(client: Client, endpoint: Endpoint, tenant: Tenant, by: str) -> None:
+    """In the header or the protocol's field; the positive control of all below."""
+    for path in each_path(endpoint):
+        answer = ask(client, path, **{by: "u1"})
+        assert (answer.status_code, answer.headers["x-memory"], told(endpoint)) == (200, "used", True), path
+        assert kept() == {(tenant.slug, "u1")}, path
 
 
-@every_path
-@pytest.mark.parametrize("by", ["header", "field"])
-def test_another_person(client: Client, endpoint: Endpoint, tenant: Tenant, path: str, by: str) -> None:
-    session = {"session": "s1"}
-    answer = ask(client, path, user="u2", **session) if by == "header" else ask(client, path, named="u2", **session)
-    assert (answer.status_code, told(endpoint), kept()) == (200, False, {(tenant.slug, "u2")})
-    assert Session.objects.filter(external_id="s1").count() == 2
+@pytest.mark.parametrize("given", [{"user": "u2"}, {"named": "u2"}, {"named": "u1", "user": "u2"}])
+def test_another_person(client: Client, endpoint: Endpoint, tenant: Tenant, given: dict[str, str]) -> None:
+    """The header names the person where both do."""
+    for path in each_path(endpoint):
+        answer = ask(client, path, session="s1", **given)
+        assert (answer.status_code, told(endpoint), kept()) == (200, False, {(tenant.slug, "u2")}), path
+        assert Session.objects.filter(external_id="s1").count() == 2, path
 
 
-@every_path
-def test_the_header_names_the_person_where_both_do(
-    client: Client, endpoint: Endpoint, tenant: Tenant, path: str
+@pytest.mark.parametrize("where", ["bearer", "key", "alone"])
+def test_a_key_of_another_tenant_wherever_it_stands(
+    client: Client, endpoint: Endpoint, tenant: Tenant, where: str
 ) -> None:
-    ask(client, path, named="u1", user="u2")
-    assert (told(endpoint), kept()) == (False, {(tenant.slug, "u2")})
-
-
-@every_path
-def test_a_key_of_another_tenant(client: Client, endpoint: Endpoint, path: str) -> None:
+    """In Authorization; in X-Memory-Key beside another Authorization; in x-api-key."""
     other = factories.tenant()
-    answer = ask(client, path, user="u1", session="s1", bearer=key_of(other))
-    assert (answer.status_code, told(endpoint), kept()) == (200, False, {(other.slug, "u1")})
+    foreign, own = key_of(other), client.key
+    beside = {"bearer": "sk-of-the-caller"} if where == "key" else {}
+    for path in each_path(endpoint):
+        answer = ask(client, path, user="u1", session="s1", **{**beside, where: foreign})
+        assert (answer.status_code, told(endpoint), kept()) == (200, False, {(other.slug, "u1")}), path
+        ask(client, path, user="u1", **{**beside, where: own})
+        assert (told(endpoint), kept()) == (True, {(other.slug, "u1"), (tenant.slug, "u1")}), path
 
 
-@every_path
-@pytest.mark.parametrize("where", ["key", "alone"])
-def test_a_key_counts_wherever_it_stands(
-    client: Client, endpoint: Endpoint, tenant: Tenant, path: str, where: str
-) -> None:
-    """X-Memory-Key beside another Authorization, and x-api-key."""
-    other = factories.tenant()
-    headers = {where: key_of(other), **({"bearer": "sk-of-the-caller"} if where == "key" else {})}
-    ask(client, path, user="u1", **headers)
-    assert (told(endpoint), kept()) == (False, {(other.slug, "u1")})
-    ask(client, path, user="u1", **{**headers, where: client.key})
-    assert (told(endpoint), kept()) == (True, {(other.slug, "u1"), (tenant.slug, "u1")})
+@pytest.mark.parametrize("by", ["user", "named"])
+def test_a_key_for_one_person(client: Client, endpoint: Endpoint, tenant: Tenant, by: str) -> None:
+    for path in each_path(endpoint):
+        client.key = key_of(tenant, binding=Binding(user_id="u2"))
+        assert ask(client, path, **{by: "u1"}).status_code == 403, path
+        assert (endpoint.requests, kept()) == ([], set()), path
+        # Without a name, and by its own, it is for that person.
+        for headers in ({}, {"user": "u2"}):
+            assert ask(client, path, **headers).status_code == 200, path
+        assert (told(endpoint), kept()) == (False, {(tenant.slug, "u2")}), path
+        client.key = key_of(tenant, binding=Binding(user_id="u1"))
+        assert ask(client, path).headers["x-memory"] == "used", path
 
 
-@every_path
-@pytest.mark.parametrize("by", ["header", "field"])
-def test_a_key_for_one_person(client: Client, endpoint: Endpoint, tenant: Tenant, path: str, by: str) -> None:
-    client.key = key_of(tenant, binding=Binding(user_id="u2"))
-    refused = ask(client, path, user="u1") if by == "header" else ask(client, path, named="u1")
-    assert refused.status_code == 403
-    assert (endpoint.requests, kept()) == ([], set())
-    # Without a name, and by its own, it is for that person.
-    for headers in ({}, {"user": "u2"}):
-        assert ask(client, path, **headers).status_code == 200
-    assert (told(endpoint), kept()) == (False, {(tenant.slug, "u2")})
-    client.key = key_of(tenant, binding=Binding(user_id="u1"))
-    assert ask(client, path).headers["x-memory"] == "used"
-
-
-@every_path
-def test_a_key_for_one_agent(client: Client, endpoint: Endpoint, tenant: Tenant, person: EndUser, path: str) -> None:
+def test_a_key_for_one_agent(client: Client, endpoint: Endpoint, tenant: Tenant, person: EndUser) -> None:
     factories.fact(person, "Plans to leave", agent_id="sales", scope="private")
-    client.key = key_of(tenant, binding=Binding(agent_id="support"))
-    refused = ask(client, path, user="u1", agent="sales")
-    assert (refused.status_code, endpoint.requests, kept()) == (403, [], set())
-    for headers in ({}, {"agent": "support"}):
-        assert ask(client, path, user="u1", **headers).status_code == 200
-    assert "Plans to leave" not in str(endpoint.requests)
-    assert set(Turn.objects.filter(content=ASKED).values_list("session__agent_id", flat=True)) == {"support"}
-    client.key = key_of(tenant, binding=Binding(agent_id="sales"))
-    ask(client, path, user="u1")
-    assert "Plans to leave" in str(endpoint.requests)
+    for path in each_path(endpoint):
+        client.key = key_of(tenant, binding=Binding(agent_id="support"))
+        refused = ask(client, path, user="u1", agent="sales")
+        assert (refused.status_code, endpoint.requests, kept()) == (403, [], set()), path
+        for headers in ({}, {"agent": "support"}):
+            assert ask(client, path, user="u1", **headers).status_code == 200, path
+        assert "Plans to leave" not in str(endpoint.requests), path
+        assert set(Turn.objects.filter(content=ASKED).values_list("session__agent_id", flat=True)) == {"support"}
+        client.key = key_of(tenant, binding=Binding(agent_id="sales"))
+        ask(client, path, user="u1")
+        assert "Plans to leave" in str(endpoint.requests), path
 
 
-@every_path
-@pytest.mark.parametrize(
-    ("scopes", "status"),
-    [(("read",), 403), (("ingest",), 403), (("write",), 403), (("ingest", "write"), 403), (("ingest", "read"), 200)],
-)
-def test_scopes(
-    client: Client, endpoint: Endpoint, tenant: Tenant, path: str, scopes: tuple[str, ...], status: int
-) -> None:
-    client.key = key_of(tenant, *scopes)
-    for mode in ("read-only", "on"):
-        assert ask(client, path, user="u1", mode=mode).status_code == status
-    assert (told(endpoint), bool(kept())) == (status == 200, status == 200)
+def test_scopes(client: Client, endpoint: Endpoint, tenant: Tenant) -> None:
+    for scopes in ("read", "ingest", "write", "ingest write", "ingest read"):
+        client.key, opens = key_of(tenant, *scopes.split()), scopes == "ingest read"
+        for path in each_path(endpoint):
+            for mode in ("read-only", "on"):
+                assert ask(client, path, user="u1", mode=mode).status_code == (200 if opens else 403), (path, scopes)
+            assert (told(endpoint), bool(kept())) == (opens, opens), (path, scopes)
 
 
-@every_path
 @pytest.mark.parametrize("ended", ["revoked", "expired"])
-def test_a_key_whose_time_is_over(client: Client, endpoint: Endpoint, tenant: Tenant, path: str, ended: str) -> None:
+def test_a_key_whose_time_is_over(client: Client, endpoint: Endpoint, tenant: Tenant, ended: str) -> None:
     key, client.key = factories.api_key(tenant, scopes=["ingest", "read"])
-    assert ask(client, path, user="u1").status_code == 200
-    Turn.objects.filter(content=ASKED).delete()
+    assert ask(client, "/messages", user="u1").status_code == 200
+    Session.objects.filter(turns__content=ASKED).delete()
     if ended == "revoked":
         revoke_api_key(key=key, actor=COMMAND, now=NOW)
     else:
         APIKey.objects.filter(pk=key.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
-    asked = len(endpoint.requests)
-    assert ask(client, path, user="u1").status_code == 401
-    assert (len(endpoint.requests), kept()) == (asked, set())
+    for path in each_path(endpoint):
+        assert ask(client, path, user="u1").status_code == 401, path
+        assert (endpoint.requests, kept()) == ([], set()), path
 
 
-@every_path
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [({"restricted_at": NOW}, "restricted"), ({"serve": False}, "off"), ({"capture": False}, "")],
     ids=["restricted", "not served", "not captured"],
 )
 def test_a_person_who_is_switched_off(
-    client: Client, endpoint: Endpoint, person: EndUser, path: str, changes: dict[str, Any], reason: str
+    client: Client, endpoint: Endpoint, person: EndUser, changes: dict[str, Any], reason: str
 ) -> None:
     EndUser.objects.filter(pk=person.pk).update(**changes)
-    answer = ask(client, path, user="u1")
-    assert (answer.status_code, answer.headers.get("x-memory-reason", "")) == (200, reason)
-    assert told(endpoint) == (reason == "")
-    assert bool(kept()) == ("serve" in changes)
+    for path in each_path(endpoint):
+        answer = ask(client, path, user="u1")
+        assert (answer.status_code, answer.headers.get("x-memory-reason", "")) == (200, reason), path
+        assert (told(endpoint), bool(kept())) == (reason == "", "serve" in changes), path
 
 
 def test_another_s_answer_is_not_followed(client: Client, endpoint: Endpoint, tenant: Tenant) -> None:

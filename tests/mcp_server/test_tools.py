@@ -1,7 +1,6 @@
 """What the tools read and write: whose word it is, what operators decide, and that nobody is told another's memory."""
 
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -108,9 +107,7 @@ class TestReading:
         assert [row["id"] for row in seen] == [str(newer.pk), str(shared.pk), str(older.pk)]
         assert [row["group"] for row in seen] == [None, "Gardeners", None]
         assert "tap" not in text_of(hub.call(key, "list_memories", {"category": "context"}))
-        everything = told(hub, key)
-        assert "tap drips" in everything
-        assert "other garden" not in everything
+        assert "other garden" not in told(hub, key)
         group.members.filter(end_user=person).delete()
         assert "tap drips" not in told(hub, key)
 
@@ -131,7 +128,6 @@ class TestReading:
         assert "restricted" in text_of(written)
         EndUser.objects.update(restricted_at=None)
         Tenant.objects.update(serve=False)
-        assert "Has a garden" not in told(hub, key)
         assert "switched off" in text_of(hub.call(key, "get_context"))
 
 
@@ -162,29 +158,25 @@ class TestHostileTexts:
 
 
 class TestWhoseWordItIs:
-    @pytest.mark.parametrize(
-        ("binding", "trust", "status"),
-        [
+    def test_a_fact_once(self, hub: Hub, person: EndUser) -> None:
+        tea = {"content": "Likes tea", "category": "preference"}
+        bindings: list[tuple[dict[str, Any], str, str]] = [
             ({}, Trust.ASSISTANT, Status.PENDING),
             ({"writes_as": "agent"}, Trust.ASSISTANT, Status.PENDING),
             ({"agent_id": "bot"}, Trust.ASSISTANT, Status.PENDING),
             ({"writes_as": "user"}, Trust.USER, Status.ACTIVE),
             ({"agent_id": "bot", "writes_as": "user"}, Trust.USER, Status.ACTIVE),
-        ],
-    )
-    def test_a_fact(self, hub: Hub, person: EndUser, binding: dict[str, Any], trust: str, status: str) -> None:
-        result = hub.call(key_for(person, **binding), "add_memory", {"content": "Likes tea", "category": "preference"})
-        fact = Fact.objects.get()
-        assert (fact.trust, fact.status, fact.category) == (trust, status, "preference")
-        assert result.structured_content == {"id": str(fact.pk), "status": status}
-        assert ReviewItem.objects.filter(fact=fact).exists() == (status == Status.PENDING)
-
-    def test_the_same_fact_again_is_said_to_be_known(self, hub: Hub, key: str) -> None:
-        hub.call(key, "add_memory", {"content": "Likes tea"})
-        again = hub.call(key, "add_memory", {"content": "Likes tea"})
-        assert again.is_error
-        assert "duplicate" in text_of(again)
-        assert Fact.objects.count() == 1
+        ]
+        for binding, trust, status in bindings:
+            Fact.objects.all().delete()
+            key = key_for(person, **binding)
+            result = hub.call(key, "add_memory", tea)
+            fact = Fact.objects.get()
+            assert (fact.trust, fact.status, fact.category) == (trust, status, "preference"), binding
+            assert result.structured_content == {"id": str(fact.pk), "status": status}
+            assert ReviewItem.objects.filter(fact=fact).exists() == (status == Status.PENDING), binding
+        again = hub.call(key, "add_memory", tea)
+        assert (again.is_error, "duplicate" in text_of(again), Fact.objects.count()) == (True, True, 1)
 
     def test_secrets_are_cut(self, hub: Hub, person: EndUser) -> None:
         key = key_for(person, writes_as="user")
@@ -204,11 +196,6 @@ class TestWhoseWordItIs:
         assert not Fact.objects.exists()
         assert "The user said: I live in Leiden" in text_of(hub.call(key, "search_memory", {"query": "Leiden"}))
 
-    def test_a_key_that_speaks_for_the_user_keeps_them_as_they_are(self, hub: Hub, person: EndUser) -> None:
-        said = [{"role": "user", "content": "I live in Leiden"}, {"role": "assistant", "content": "Noted"}]
-        hub.call(key_for(person, writes_as="user"), "remember_conversation", {"messages": said})
-        assert list(Turn.objects.order_by("number").values_list("role", flat=True)) == ["user", "assistant"]
-
     @pytest.mark.parametrize("writes_as", ["", "user"])
     def test_a_conversation_that_is_sent_whole_again_is_kept_once(
         self, hub: Hub, person: EndUser, writes_as: str
@@ -220,7 +207,9 @@ class TestWhoseWordItIs:
         ]
         for length in (2, 2, 4, 4):
             hub.call(key, "remember_conversation", {"messages": said[:length]})
-        assert list(Turn.objects.order_by("number").values_list("number", flat=True)) == [1, 2, 3, 4]
+        turns = Turn.objects.order_by("number").values_list("number", "role")
+        # A key that speaks for the user keeps the roles as they are.
+        assert list(turns) == [(at + 1, one["role"] if writes_as else "assistant") for at, one in enumerate(said)]
 
     def test_where_nothing_is_captured_it_says_so(self, hub: Hub, key: str) -> None:
         Tenant.objects.update(capture=False)
@@ -240,7 +229,7 @@ class TestProposals:
         assert (proposed.status, item.reason, item.fact, item.known) == ("pending", "proposed", proposed, fact)
         fact.refresh_from_db()
         assert (fact.status, fact.content) == ("active", "Lives in Leiden")
-        assert "Delft" not in told(hub, key)
+        assert "Delft" not in text_of(hub.call(key, "get_context"))
         approve_item(item_id=item.pk, actor=OPERATOR, now=timezone.now())
         assert dict(Fact.objects.values_list("content", "status")) == {
             "Lives in Leiden": "superseded",
@@ -256,17 +245,14 @@ class TestProposals:
         assert again.is_error
         assert "turned this down" in text_of(again)
 
-    def test_what_is_not_active_cannot_be_corrected(self, hub: Hub, key: str, person: EndUser) -> None:
-        fact = factories.fact(person, "Lives in Leiden", status="archived")
-        result = hub.call(key, "correct_memory", {"id": str(fact.pk), "content": "Lives in Delft"})
-        assert result.is_error
-        assert Fact.objects.count() == 1
-
-    def test_what_everybody_is_served_is_the_operators_to_correct(self, hub: Hub, key: str, person: EndUser) -> None:
-        fact = factories.fact(person, "The shop opens at nine", scope="public")
-        result = hub.call(key, "correct_memory", {"id": str(fact.pk), "content": "The shop opens at ten"})
-        assert result.is_error
-        assert "only an operator" in text_of(result)
+    def test_what_is_archived_or_told_to_everybody_cannot_be_corrected(
+        self, hub: Hub, key: str, person: EndUser
+    ) -> None:
+        for over, said in (({"status": "archived"}, ""), ({"scope": "public"}, "only an operator")):
+            fact = factories.fact(person, f"The shop opens at nine {over}", **over)
+            result = hub.call(key, "correct_memory", {"id": str(fact.pk), "content": "The shop opens at ten"})
+            assert (result.is_error, said in text_of(result)) == (True, True), over
+        assert Fact.objects.count() == 2
 
     def test_a_request_to_forget_is_decided_by_an_operator(self, hub: Hub, key: str, person: EndUser) -> None:
         fact = factories.fact(person, "Lives in Leiden")
@@ -286,53 +272,48 @@ class TestProposals:
         item.refresh_from_db()
         assert (fact.status, item.state, FactRefusal.objects.count()) == ("active", "open", 0)
 
-    def test_the_keys_own_fact_goes_at_once(self, hub: Hub, key: str) -> None:
-        made = hub.call(key, "add_memory", {"content": "Likes tea"}).structured_content["id"]
-        assert hub.call(key, "forget_memory", {"id": made}).structured_content["forgotten"] is True
-        assert Fact.objects.get().status == "trashed"
+    def test_the_keys_own_fact_goes_at_once_and_no_other(self, hub: Hub, key: str, person: EndUser) -> None:
+        def forgotten(made_by: str = key, *, approved: bool = False) -> Any:
+            made = hub.call(made_by, "add_memory", {"content": "Likes tea"}).structured_content["id"]
+            if approved:
+                approve_item(item_id=ReviewItem.objects.get(fact=made).pk, actor=OPERATOR, now=timezone.now())
+            told = hub.call(key, "forget_memory", {"id": made}).structured_content["forgotten"]
+            status = Fact.objects.get(pk=made).status
+            Fact.objects.all().delete()
+            FactRefusal.objects.all().delete()
+            return told, status
 
-    def test_but_not_once_an_operator_has_approved_it(self, hub: Hub, key: str) -> None:
-        made = hub.call(key, "add_memory", {"content": "Likes tea"}).structured_content["id"]
-        approve_item(item_id=ReviewItem.objects.get().pk, actor=OPERATOR, now=timezone.now())
-        assert hub.call(key, "forget_memory", {"id": made}).structured_content["forgotten"] is False
-        assert Fact.objects.get().status == "active"
-
-    def test_another_keys_fact_is_asked_about(self, hub: Hub, key: str, person: EndUser) -> None:
-        other = key_for(person, writes_as="user")
-        made = hub.call(other, "add_memory", {"content": "Likes tea"}).structured_content["id"]
-        assert hub.call(key, "forget_memory", {"id": made}).structured_content["forgotten"] is False
-        assert Fact.objects.get().status == "active"
+        assert forgotten() == (True, "trashed")
+        assert forgotten(approved=True) == (False, "active")
+        assert forgotten(key_for(person, writes_as="user")) == (False, "active")
 
 
 class TestNobodyReachesAnothersMemory:
     """Every tool, resource and prompt, from another tenant, another person and another agent."""
 
-    def of_another_tenant(self, _person: EndUser) -> str:
-        other = factories.tenant()
-        return key_for(factories.end_user(other, external_id=_person.external_id))
+    def others(self, person: EndUser) -> list[str]:
+        """Keys of another tenant's namesake, and of another person."""
+        namesake = factories.end_user(factories.tenant(), external_id=person.external_id)
+        return [key_for(namesake), key_for(factories.end_user(person.tenant))]
 
-    def of_another_person(self, person: EndUser) -> str:
-        return key_for(factories.end_user(person.tenant))
-
-    @pytest.mark.parametrize("who", [of_another_tenant, of_another_person])
-    def test_nothing_is_told(self, hub: Hub, key: str, person: EndUser, who: Callable[..., str]) -> None:
+    def test_nothing_is_told(self, hub: Hub, key: str, person: EndUser) -> None:
         factories.fact(person, "Has a secret garden")
         factories.profile_section(person, summary="A secret gardener")
         factories.session(person, [("user", "My secret garden needs water"), ("assistant", "A secret one")])
         assert told(hub, key).count("ecret") > 5
-        assert "ecret" not in told(hub, who(self, person))
+        for foreign in self.others(person):
+            assert "ecret" not in told(hub, foreign)
 
-    @pytest.mark.parametrize("who", [of_another_tenant, of_another_person])
-    def test_nothing_is_changed(self, hub: Hub, key: str, person: EndUser, who: Callable[..., str]) -> None:
+    def test_nothing_is_changed(self, hub: Hub, key: str, person: EndUser) -> None:
         fact = factories.fact(person, "Has a secret garden")
-        foreign = who(self, person)
-        for name, given in (("correct_memory", {"content": "Has none"}), ("forget_memory", {})):
-            refused = hub.call(foreign, name, {"id": str(fact.pk), **given})
-            unknown = hub.call(foreign, name, {"id": str(uuid.uuid4()), **given})
-            assert refused.is_error
-            assert text_of(refused) == text_of(unknown)
-        hub.call(foreign, "add_memory", {"content": "Has a boat"})
-        hub.call(foreign, "remember_conversation", {"messages": [{"role": "user", "content": "I have a boat"}]})
+        for foreign in self.others(person):
+            for name, given in (("correct_memory", {"content": "Has none"}), ("forget_memory", {})):
+                refused = hub.call(foreign, name, {"id": str(fact.pk), **given})
+                unknown = hub.call(foreign, name, {"id": str(uuid.uuid4()), **given})
+                assert refused.is_error
+                assert text_of(refused) == text_of(unknown)
+            hub.call(foreign, "add_memory", {"content": "Has a boat"})
+            hub.call(foreign, "remember_conversation", {"messages": [{"role": "user", "content": "I have a boat"}]})
         assert not ReviewItem.objects.filter(end_user=person).exists()
         assert Fact.objects.filter(end_user=person).count() == 1
         assert not Turn.objects.filter(end_user=person).exists()
@@ -347,8 +328,8 @@ class TestNobodyReachesAnothersMemory:
     def test_an_agents_facts_are_that_agents(self, hub: Hub, person: EndUser) -> None:
         factories.fact(person, "Has a secret garden", agent_id="bot")
         assert "secret garden" in told(hub, key_for(person, agent_id="bot"))
-        assert "secret garden" not in told(hub, key_for(person, agent_id="other"))
-        assert "secret garden" not in told(hub, key_for(person))
+        for key in (key_for(person, agent_id="other"), key_for(person)):
+            assert "secret garden" not in told(hub, key)
 
     def test_facts_for_certain_roles_are_not_told(self, hub: Hub, key: str, person: EndUser) -> None:
         fact = factories.fact(person, "Has a secret garden", allowed_roles=["doctor"])

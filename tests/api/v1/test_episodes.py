@@ -3,9 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-import pytest
-from pytest_django import DjangoAssertNumQueries
-
 from memories.models import EmbeddingSpace, Episode, EpisodeVector
 from tests import factories
 from tests.api.conftest import Hub
@@ -80,22 +77,6 @@ def test_filters(hub: Hub) -> None:
     assert len(ids(hub, user_id="u1", session_id="", q="")) == 2
 
 
-@pytest.mark.parametrize(
-    ("query", "pointer", "code"),
-    [
-        ({}, "user_id", "required"),
-        ({"user_id": "a\nb"}, "user_id", "control"),
-        ({"user_id": "u1", "status": "rejected"}, "status", "invalid_choice"),
-        ({"user_id": "u1", "category": "goal"}, "category", "unknown_field"),
-        ({"user_id": "u1", "q": "x" * 201}, "q", "max_length"),
-    ],
-)
-def test_bad_parameters_are_refused(hub: Hub, query: dict[str, str], pointer: str, code: str) -> None:
-    answer = hub.client.get("/episodes", **query)
-    assert answer.status_code == 400
-    assert [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]] == [(pointer, code)]
-
-
 def test_the_model_is_named_once_the_present_text_has_its_vector(hub: Hub) -> None:
     made = episode(hub)
     space = EmbeddingSpace.objects.create(model="test", dimensions=2, state="serving", created_at=NOW)
@@ -104,16 +85,3 @@ def test_the_model_is_named_once_the_present_text_has_its_vector(hub: Hub) -> No
     assert hub.client.get(f"/episodes/{made.pk}").json()["embedding_model"] is None
     EpisodeVector.objects.update(text_digest=made.content_hash)
     assert hub.client.get(f"/episodes/{made.pk}").json()["embedding_model"] == "test"
-
-
-def test_a_list_costs_few_queries_however_long(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
-    for _ in range(3):
-        episode(hub)
-    ids(hub, user_id="u1")
-    # Key, person, episodes.
-    with django_assert_num_queries(3):
-        assert len(ids(hub, user_id="u1")) == 3
-
-
-def test_the_list_of_an_unknown_person_is_empty(hub: Hub) -> None:
-    assert ids(hub, user_id="nobody") == []

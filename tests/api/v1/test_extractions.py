@@ -1,10 +1,11 @@
-"""GET /extractions."""
+"""/extractions: runs, one of them, and a retry."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
-from pytest_django import DjangoAssertNumQueries
 
+from memories.models import AuditEvent, SessionQueue
 from tests import factories
 from tests.api.conftest import Hub
 
@@ -25,16 +26,29 @@ def test_lists_runs_newest_first_with_filters(hub: Hub, other: Hub) -> None:
     assert ids(hub, user_id="nobody") == []
 
 
-@pytest.mark.parametrize("query", [{"status": "lost"}, {"user_id": "x" * 256}, {"since": "x"}])
-def test_bad_parameters_are_refused(hub: Hub, query: dict[str, str]) -> None:
-    answer = hub.client.get("/extractions", **query)
-    assert answer.status_code == 400
-    assert answer.json()["errors"][0]["pointer"] in query
+def test_one_shows_range_outcome_and_costs(hub: Hub) -> None:
+    session = factories.session(factories.end_user(hub.tenant, external_id="u1"), session_id="s1")
+    run = factories.run(
+        session, extractor="llm:gpt-4o-mini", prompt_version="1", fed_turns=1, outcome={"stored": 2},
+        refusals={"about": 1}, calls=1, prompt_tokens=900, completion_tokens=80, cost=Decimal("0.0012"),
+    )  # fmt: skip
+    shown = hub.client.get(f"/extractions/{run.pk}").json()
+    assert (shown["user_id"], shown["session_id"], shown["status"]) == ("u1", "s1", "committed")
+    assert shown["range"] == {"first": 1, "last": 1, "fed": 1}
+    assert (shown["outcome"], shown["refusals"]) == ({"stored": 2}, {"about": 1})
+    assert (shown["model"], shown["extractor"], shown["prompt_version"]) == ("gpt-4o-mini", "llm:gpt-4o-mini", "1")
+    assert (shown["calls"], shown["tokens"], shown["cost"]) == (1, {"prompt": 900, "completion": 80}, 0.0012)
 
 
-def test_costs_two_queries(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
-    for _ in range(3):
-        factories.run(factories.session(factories.end_user(hub.tenant)))
-    hub.client.get("/extractions")
-    with django_assert_num_queries(2):
-        hub.client.get("/extractions")
+@pytest.mark.usefixtures("with_model")
+def test_a_parked_batch_is_retried_and_one_that_is_done_is_not(hub: Hub) -> None:
+    session = factories.session(factories.end_user(hub.tenant))
+    SessionQueue.objects.update(parked_at=factories.NOW, due_at=None, failure="model_timeout", attempts=5)
+    run = factories.run(session, status="parked")
+    answer = hub.client.post(f"/extractions/{run.pk}/retry")
+    assert (answer.status_code, answer.json()["extraction"]["status"]) == (202, "pending")
+    assert SessionQueue.objects.get().attempts == 0
+    assert AuditEvent.objects.get(object_id=run.pk).verb == "retry"
+    SessionQueue.objects.update(extracted_number=1)
+    answer = hub.client.post(f"/extractions/{run.pk}/retry")
+    assert (answer.status_code, answer.json()["code"]) == (409, "conflict")

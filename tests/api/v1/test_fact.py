@@ -1,4 +1,7 @@
-"""GET, PATCH and DELETE /facts/{id}."""
+"""/facts/{id}: one fact, its changes and deletion, its history, restoration and feedback.
+
+What each verb does is shown in tests/curation/test_facts.py.
+"""
 
 import uuid
 from typing import Any
@@ -7,6 +10,7 @@ import pytest
 
 from memories.audit import Actor, kept_request_id
 from memories.curation.facts.editing import correct_fact
+from memories.curation.facts.forgetting import forget_fact
 from memories.curation.facts.keeping import lock_fact, pin_fact
 from memories.models import AuditEvent, Fact, FactRefusal, FactRevision
 from tests import factories
@@ -15,11 +19,15 @@ from tests.api.conftest import Hub
 
 @pytest.fixture
 def fact(hub: Hub) -> Fact:
-    return factories.fact(factories.end_user(hub.tenant, external_id="u1"))
+    return factories.fact(factories.end_user(hub.tenant, external_id="u1"), importance=0.5)
 
 
 def patch(hub: Hub, fact: Fact, body: Any, **headers: str) -> Any:
     return hub.client.call("PATCH", f"/facts/{fact.pk}", body, headers=headers)
+
+
+def give(hub: Hub, fact: Fact, useful: bool) -> Any:
+    return hub.client.post(f"/facts/{fact.pk}/feedback", {"useful": useful})
 
 
 def test_shows_a_fact_with_its_version(hub: Hub, fact: Fact) -> None:
@@ -28,11 +36,12 @@ def test_shows_a_fact_with_its_version(hub: Hub, fact: Fact) -> None:
     assert answer.json()["created_at"] == "2026-11-03T09:12:00Z"
 
 
-@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-@pytest.mark.parametrize("fact_id", [str(uuid.UUID(int=5)), "5", "%00", "..%2f"])
-def test_an_unknown_one_is_not_found(hub: Hub, method: str, fact_id: str) -> None:
-    answer = hub.client.call(method, f"/facts/{fact_id}", {"content": "x"})
-    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+@pytest.mark.parametrize("kind", ["facts", "episodes"])
+def test_what_is_no_id_is_not_found(hub: Hub, kind: str) -> None:
+    for method in ("GET", "PATCH", "DELETE"):
+        for name in (str(uuid.UUID(int=5)), "5", "%00", "..%2f"):
+            answer = hub.client.call(method, f"/{kind}/{name}", {"pinned": True})
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), (method, name)
 
 
 def test_changes_the_named_fields_and_nothing_else(hub: Hub, fact: Fact) -> None:
@@ -44,9 +53,6 @@ def test_changes_the_named_fields_and_nothing_else(hub: Hub, fact: Fact) -> None
     assert changed <= {"content", "tags", "agent_id", "pinned", "version", "updated_at", "forget_at", "decay_score"}
     assert (after["content"], after["tags"], after["agent_id"]) == ("住在代尔夫特", ["家"], "home")
     assert answer.headers["ETag"] == '"2"'
-
-
-def test_null_takes_a_value_away(hub: Hub, fact: Fact) -> None:
     patch(hub, fact, {"key": "city", "value": "Leiden", "agent_id": "a", "expires_at": "2099-01-01T00:00:00Z"})
     none = {"key": None, "value": None, "agent_id": None, "expires_at": None, "structured": None}
     assert {name: patch(hub, fact, none).json()[name] for name in none} == none
@@ -60,50 +66,22 @@ def test_the_change_is_on_record_with_the_key_and_the_request(hub: Hub, fact: Fa
     assert FactRevision.objects.get(fact=fact).before["content"] == "Lives in Leiden"
 
 
-@pytest.mark.parametrize("version", ['"1"', "1", "*"])
-def test_if_match_lets_the_version_through(hub: Hub, fact: Fact, version: str) -> None:
-    assert patch(hub, fact, {"content": "x"}, **{"If-Match": version}).status_code == 200
-
-
-@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-def test_a_stale_if_match_changes_nothing(hub: Hub, fact: Fact, method: str) -> None:
-    patch(hub, fact, {"content": "Lives in Delft"})
-    answer = hub.client.call(method, f"/facts/{fact.pk}", {"content": "x"}, headers={"If-Match": '"1"'})
-    assert (answer.status_code, answer.json()["code"]) == (412, "version_mismatch")
+def test_if_match_lets_its_version_through_alone(hub: Hub, fact: Fact) -> None:
+    for number, version in enumerate(('"1"', "2", "*")):
+        assert patch(hub, fact, {"content": f"{number}"}, **{"If-Match": version}).status_code == 200
+    path = f"/facts/{fact.pk}"
+    for method, address, body in (
+        ("PATCH", path, {"content": "x"}),
+        ("DELETE", path, None),
+        ("POST", f"{path}/restore", {"version": 1}),
+    ):
+        answer = hub.client.call(method, address, body, headers={"If-Match": '"1"'})
+        assert (answer.status_code, answer.json()["code"]) == (412, "version_mismatch")
+    for version in ("one", '"1", "2"', 'W/"1"', "-1", "9" * 30, "１"):
+        answer = patch(hub, fact, {"content": "x"}, **{"If-Match": version})
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "If-Match"), version
     fact.refresh_from_db()
-    assert (fact.content, fact.status, fact.version) == ("Lives in Delft", "active", 2)
-
-
-@pytest.mark.parametrize("version", ["one", '"1", "2"', 'W/"1"', "-1", "9" * 30, "１"])
-def test_a_malformed_if_match_is_refused(hub: Hub, fact: Fact, version: str) -> None:
-    answer = patch(hub, fact, {"content": "x"}, **{"If-Match": version})
-    assert answer.status_code == 400
-    assert answer.json()["errors"][0]["pointer"] == "If-Match"
-
-
-BAD = [
-    ({}, "", "empty"),
-    ({"content": None}, "/content", "null"),
-    ({"content": " "}, "/content", "blank"),
-    ({"category": "likes"}, "/category", "invalid_choice"),
-    ({"confidence": "high"}, "/confidence", "invalid"),
-    ({"importance": 0.1}, "/importance", "min_value"),
-    ({"scope": "public"}, "/scope", "operators_only"),
-    ({"pinned": "yes"}, "/pinned", "invalid"),
-    ({"locked": None}, "/locked", "null"),
-    ({"status": "active"}, "/status", "unknown_field"),
-    ({"version": 3}, "/version", "unknown_field"),
-    ({"user_id": "u2"}, "/user_id", "unknown_field"),
-]
-
-
-@pytest.mark.parametrize(("body", "pointer", "code"), BAD)
-def test_bad_changes_are_refused(hub: Hub, fact: Fact, body: dict[str, Any], pointer: str, code: str) -> None:
-    answer = patch(hub, fact, body)
-    assert answer.status_code == 400
-    assert (pointer, code) in [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]]
-    fact.refresh_from_db()
-    assert fact.version == 1
+    assert (fact.content, fact.status, fact.version) == ("2", "active", 4)
 
 
 def test_the_text_of_another_fact_is_a_duplicate(hub: Hub, fact: Fact) -> None:
@@ -111,57 +89,105 @@ def test_the_text_of_another_fact_is_a_duplicate(hub: Hub, fact: Fact) -> None:
     assert patch(hub, fact, {"content": "Lives in Delft"}).json()["code"] == "duplicate"
 
 
-@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-def test_an_operators_word_stands(hub: Hub, fact: Fact, method: str) -> None:
-    operator = Actor.operator(factories.operator())
-    correct_fact(
-        fact_id=fact.pk, tenant=hub.tenant, content="Lives in Delft", reason="asked", actor=operator, now=factories.NOW
-    )
-    answer = hub.client.call(method, f"/facts/{fact.pk}", {"content": "x"})
-    assert (answer.status_code, answer.json()["code"]) == (409, "operator_word")
+def corrected(fact: Fact, **given: Any) -> None:
+    correct_fact(fact_id=fact.pk, tenant=None, content="Lives in Delft", reason="asked", **given)
+
+
+def pinned(fact: Fact, **given: Any) -> None:
+    pin_fact(fact_id=fact.pk, **given)
+
+
+def locked(fact: Fact, **given: Any) -> None:
+    lock_fact(fact_id=fact.pk, **given)
+
+
+@pytest.mark.parametrize("says", [corrected, pinned, locked])
+def test_an_operators_word_stands(hub: Hub, fact: Fact, says: Any) -> None:
+    says(fact, actor=Actor.operator(factories.operator()), now=factories.NOW)
     fact.refresh_from_db()
-    assert (fact.content, fact.status) == ("Lives in Delft", "active")
+    before = (fact.content, fact.status, fact.importance)
+    for method in ("PATCH", "DELETE"):
+        answer = hub.client.call(method, f"/facts/{fact.pk}", {"locked": False, "pinned": False, "importance": 1})
+        assert (answer.status_code, answer.json()["code"]) == (409, "operator_word"), method
+    # Feedback is taken, and changes nothing.
+    assert (give(hub, fact, False).status_code, give(hub, fact, False).json()["importance"]) == (200, before[2])
+    fact.refresh_from_db()
+    assert (fact.content, fact.status, fact.importance) == before
 
 
-def test_a_key_may_lift_what_a_key_set(hub: Hub, fact: Fact) -> None:
+def test_a_lock_stands_against_keys_until_one_lifts_it(hub: Hub, fact: Fact) -> None:
     assert patch(hub, fact, {"locked": True, "pinned": True}).json()["locked"] is True
-    assert patch(hub, fact, {"locked": False}).json()["locked"] is False
-
-
-def test_delete_goes_to_the_trash_and_is_refused_for_good(hub: Hub, fact: Fact) -> None:
-    answer = hub.client.call("DELETE", f"/facts/{fact.pk}")
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert hub.client.get(f"/facts/{fact.pk}").json()["status"] == "trashed"
-    assert FactRefusal.objects.filter(fact=fact).exists()
-
-
-def test_hard_delete_leaves_no_text(hub: Hub, fact: Fact) -> None:
-    answer = hub.client.call("DELETE", f"/facts/{fact.pk}", query={"hard": "true"})
-    assert answer.status_code == 204
-    assert hub.client.get(f"/facts/{fact.pk}").status_code == 404
-    assert not FactRevision.objects.exists()
-
-
-@pytest.mark.parametrize("hard", ["maybe", "2"])
-def test_hard_is_yes_or_no(hub: Hub, fact: Fact, hard: str) -> None:
-    assert hub.client.call("DELETE", f"/facts/{fact.pk}", query={"hard": hard}).status_code == 400
-    fact.refresh_from_db()
-    assert fact.status == "active"
-
-
-@pytest.mark.parametrize(
-    ("method", "body"), [("PATCH", {"content": "x"}), ("PATCH", {"locked": True}), ("DELETE", None)], ids=str
-)
-def test_a_lock_stands_against_keys_until_one_lifts_it(hub: Hub, fact: Fact, method: str, body: Any) -> None:
-    patch(hub, fact, {"locked": True})
-    answer = hub.client.call(method, f"/facts/{fact.pk}", body)
-    assert (answer.status_code, answer.json()["code"]) == (409, "locked")
+    calls: tuple[tuple[str, Any], ...] = (("PATCH", {"content": "x"}), ("PATCH", {"locked": True}), ("DELETE", None))
+    for method, body in calls:
+        answer = hub.client.call(method, f"/facts/{fact.pk}", body)
+        assert (answer.status_code, answer.json()["code"]) == (409, "locked"), body
     assert patch(hub, fact, {"locked": False, "content": "Lives in Delft"}).json()["content"] == "Lives in Delft"
 
 
-@pytest.mark.parametrize("keep", [pin_fact, lock_fact])
-@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-def test_what_an_operator_keeps_no_key_changes(hub: Hub, fact: Fact, method: str, keep: Any) -> None:
-    keep(fact_id=fact.pk, actor=Actor.operator(factories.operator()), now=factories.NOW)
-    answer = hub.client.call(method, f"/facts/{fact.pk}", {"locked": False, "pinned": False})
-    assert (answer.status_code, answer.json()["code"]) == (409, "operator_word")
+def test_deleted_it_is_in_the_trash_and_comes_back(hub: Hub, fact: Fact) -> None:
+    path = f"/facts/{fact.pk}"
+    refused = hub.client.post(f"{path}/restore", {})
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    answer = hub.client.call("DELETE", path)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert hub.client.get(path).json()["status"] == "trashed"
+    assert FactRefusal.objects.filter(fact=fact).exists()
+    answer = hub.client.post(f"{path}/restore")
+    assert (answer.status_code, answer.json()["status"], answer.headers["ETag"]) == (200, "active", '"3"')
+    assert not FactRefusal.objects.exists()
+    assert hub.client.call("DELETE", path, query={"hard": "true"}).status_code == 204
+    assert hub.client.get(path).status_code == 404
+    assert not FactRevision.objects.exists()
+
+
+def test_its_versions_are_listed_and_one_is_brought_back(hub: Hub) -> None:
+    stated = {"user_id": "u1", "content": "住在莱顿", "category": "knowledge"}
+    path = f"/facts/{hub.client.post('/facts', stated).json()['id']}"
+    hub.client.call("PATCH", path, {"content": "住在代尔夫特"})
+    hub.client.call("DELETE", path)
+    history = hub.client.get(f"{path}/history").json()["results"]
+    assert [(row["version"], row["verb"]) for row in history] == [(3, "forget"), (2, "edit"), (1, "add")]
+    assert history[1]["before"] == {"content": "住在莱顿"}
+    assert history[1]["after"]["content"] == "住在代尔夫特"
+    assert history[1]["actor"] == {"kind": "key", "id": str(hub.key.pk)}
+    assert history[2]["before"] == {}
+    page = hub.client.get(f"{path}/history", page_size=2).json()
+    assert ([row["version"] for row in page["results"]], "cursor=" in page["next"]) == ([3, 2], True)
+    assert hub.client.post(f"{path}/restore", {"version": 9}).status_code == 404
+    answer = hub.client.post(f"{path}/restore", {"version": 1})
+    assert (answer.json()["content"], answer.json()["version"]) == ("住在莱顿", 4)
+
+
+class TestFeedback:
+    def test_a_useful_fact_fades_later_and_another_sooner(self, hub: Hub, fact: Fact) -> None:
+        answer = give(hub, fact, True).json()
+        assert (answer["importance"], answer["version"]) == (0.55, 2)
+        useful = Fact.objects.get()
+        assert useful.last_confirmed_at > fact.last_confirmed_at
+        assert give(hub, fact, False).json()["importance"] == 0.45
+        useless = Fact.objects.get()
+        assert useless.last_confirmed_at == useful.last_confirmed_at
+        assert fact.forget_at
+        assert useful.forget_at
+        assert useless.forget_at
+        assert useful.forget_at > fact.forget_at
+        assert useless.forget_at < useful.forget_at
+        newest = fact.revisions.first()
+        assert newest
+        assert (newest.verb, newest.reason, newest.actor_id) == ("feedback", "not useful", str(hub.key.pk))
+
+    @pytest.mark.parametrize(("useful", "near", "end"), [(True, 0.98, 1.0), (False, 0.05, 0.0)])
+    def test_it_stays_from_0_to_1(self, hub: Hub, fact: Fact, useful: bool, near: float, end: float) -> None:
+        Fact.objects.update(importance=near)
+        assert [give(hub, fact, useful).json()["importance"] for _ in range(2)] == [end, end]
+
+    def test_what_is_served_nowhere_takes_none(self, hub: Hub, fact: Fact) -> None:
+        forget_fact(fact_id=fact.pk, tenant=None, actor=factories.COMMAND, now=factories.NOW)
+        assert give(hub, fact, True).status_code == 409
+
+    def test_nor_does_a_kept_one_of_a_restricted_person(self, hub: Hub, fact: Fact) -> None:
+        """Without it: tests/api/test_restricted.py."""
+        Fact.objects.update(pinned=True)
+        fact.end_user.restricted_at = factories.NOW
+        fact.end_user.save()
+        assert give(hub, fact, True).status_code == 423

@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from pytest_django import DjangoAssertNumQueries
 
 from memories.models import Category, EndUser, Fact, FactRelation, MemoryType
 from tests import factories
@@ -59,8 +58,11 @@ def test_newest_first_and_only_active_ones(hub: Hub) -> None:
 
 def test_filters(hub: Hub) -> None:
     person = factories.end_user(hub.tenant, external_id="u1")
-    likes = factories.fact(person, "喜欢绿茶 100%", category="preference", tags=["drink", "茶"])
-    private = factories.fact(person, "Uses VIM", category="skill", agent_id="coder")
+    later = factories.NOW + timedelta(hours=1)
+    given = {"key": "home_city", "confidence": 0.9, "pinned": True, "trust": "tool", "source": "external_data"}
+    wanted = factories.fact(person, "Lives in Leiden", category="skill", scope="share", now=later, **given)
+    likes = factories.fact(person, "喜欢绿茶 100%", category="preference", tags=["drink", "茶"], confidence=0.5)
+    private = factories.fact(person, "Uses VIM", category="goal", agent_id="coder", confidence=0.5)
     for query, expected in [
         ({"category": "preference"}, likes),
         ({"tag": "茶"}, likes),
@@ -68,31 +70,19 @@ def test_filters(hub: Hub) -> None:
         ({"q": "100%"}, likes),
         ({"q": "vim"}, private),
         ({"agent_id": "CODER"}, private),
+        ({"type": "procedural"}, wanted),
+        ({"key": "home_city"}, wanted),
+        ({"scope": "share"}, wanted),
+        ({"source": "external_data"}, wanted),
+        ({"trust": "tool"}, wanted),
+        ({"min_confidence": "0.9"}, wanted),
+        ({"pinned": "true"}, wanted),
+        ({"updated_since": later.isoformat()}, wanted),
     ]:
         assert ids(hub, user_id="u1", **query) == [str(expected.pk)], query
     assert ids(hub, user_id="u1", tag="nothing") == []
     # A parameter without a value is as good as none.
-    assert len(ids(hub, user_id="u1", category="", q="")) == 2
-
-
-def test_more_filters(hub: Hub) -> None:
-    person = factories.end_user(hub.tenant, external_id="u1")
-    stated = {"key": "home_city", "confidence": 0.9, "pinned": True, "trust": "tool", "source": "external_data"}
-    later = factories.NOW + timedelta(hours=1)
-    wanted = factories.fact(person, "Lives in Leiden", category="skill", scope="share", now=later, **stated)
-    factories.fact(person, "Other", category="goal", confidence=0.5)
-    for query in (
-        {"type": "procedural"},
-        {"key": "home_city"},
-        {"scope": "share"},
-        {"source": "external_data"},
-        {"trust": "tool"},
-        {"min_confidence": "0.9"},
-        {"pinned": "true"},
-        {"updated_since": later.isoformat()},
-    ):
-        assert ids(hub, user_id="u1", **query) == [str(wanted.pk)], query
-    assert len(ids(hub, user_id="u1", updated_since=factories.NOW.isoformat())) == 2
+    assert len(ids(hub, user_id="u1", category="", q="")) == 3
     assert str(wanted.pk) not in ids(hub, user_id="u1", pinned="false")
 
 
@@ -103,68 +93,21 @@ def test_each_category_is_listed_under_one_type(hub: Hub) -> None:
     assert sorted(found) == sorted((fact.type, str(fact.pk)) for fact in facts)
 
 
-def test_an_order_holds_over_pages(hub: Hub) -> None:
+def test_an_order_holds_over_pages_and_has_cursors_of_its_own(hub: Hub) -> None:
     person = factories.end_user(hub.tenant, external_id="u1")
     shares = [0.7, 0.9, 0.7, 0.5, 0.7]
     facts = [factories.fact(person, f"fact {place}", confidence=share) for place, share in enumerate(shares)]
     sorted_up = [str(fact.pk) for fact in sorted(facts, key=lambda fact: (fact.confidence, fact.pk))]
     for sort, expected in (("confidence", sorted_up), ("-confidence", sorted_up[::-1])):
         page = hub.client.get("/facts", user_id="u1", sort=sort, page_size=2).json()
+        cursor = parse_qs(urlsplit(page["next"]).query)["cursor"][0]
         found = [row["id"] for row in page["results"]]
         while page["next"]:
             page = follow(hub.client, page["next"])
             found += [row["id"] for row in page["results"]]
         assert found == expected
-
-
-def test_a_cursor_of_another_order_is_refused(hub: Hub) -> None:
-    person = factories.end_user(hub.tenant, external_id="u1")
-    for number in range(3):
-        factories.fact(person, f"fact {number}")
-    following = hub.client.get("/facts", user_id="u1", sort="confidence", page_size=1).json()["next"]
-    cursor = parse_qs(urlsplit(following).query)["cursor"][0]
-    for sort, status in (("confidence", 200), ("-confidence", 400), ("-created_at", 400)):
-        assert hub.client.get("/facts", user_id="u1", sort=sort, page_size=1, cursor=cursor).status_code == status
-
-
-@pytest.mark.parametrize(
-    ("query", "pointer", "code"),
-    [
-        ({}, "user_id", "required"),
-        ({"user_id": "u1", "type": "skill"}, "type", "invalid_choice"),
-        ({"user_id": "u1", "min_confidence": "nan"}, "min_confidence", "invalid"),
-        ({"user_id": "u1", "min_confidence": "1.1"}, "min_confidence", "max_value"),
-        ({"user_id": "u1", "pinned": "perhaps"}, "pinned", "invalid"),
-        ({"user_id": "u1", "updated_since": "yesterday"}, "updated_since", "invalid"),
-        ({"user_id": "u1", "sort": "content"}, "sort", "invalid_choice"),
-        ({"user_id": ""}, "user_id", "required"),
-        ({"user_id": "a\nb"}, "user_id", "control"),
-        ({"user_id": "u1", "category": "likes"}, "category", "invalid_choice"),
-        ({"user_id": "u1", "status": "gone"}, "status", "invalid_choice"),
-        ({"user_id": "u1", "categroy": "skill"}, "categroy", "unknown_field"),
-        ({"user_id": "u1", "q": "x" * 201}, "q", "max_length"),
-    ],
-)
-def test_bad_parameters_are_refused(hub: Hub, query: dict[str, str], pointer: str, code: str) -> None:
-    answer = hub.client.get("/facts", **query)
-    assert answer.status_code == 400
-    assert [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]] == [(pointer, code)]
-
-
-def test_a_list_costs_few_queries_however_long(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
-    person = factories.end_user(hub.tenant, external_id="u1")
-    turn = factories.session(person).turns.get()
-    for number in range(3):
-        fact = factories.fact(person, f"fact {number}")
-        older = factories.fact(person, f"older {number}", status="superseded", superseded_by=fact)
-        FactRelation.objects.create(
-            tenant_id=fact.tenant_id, fact=fact, target=older, type="contradicts", created_at=factories.NOW
-        )
-        factories.evidence(fact, turn)
-    hub.client.get("/facts", user_id="u1")
-    # Key, person, facts, evidence with sessions, relations, what they took the place of.
-    with django_assert_num_queries(6):
-        assert len(ids(hub, user_id="u1")) == 3
+    for sort, status in (("-confidence", 200), ("confidence", 400), ("-created_at", 400)):
+        assert hub.client.get("/facts", user_id="u1", sort=sort, page_size=2, cursor=cursor).status_code == status
 
 
 def test_a_stated_fact_is_active_and_says_where_it_comes_from(hub: Hub) -> None:
@@ -184,8 +127,9 @@ def test_all_that_may_be_stated_is_kept(hub: Hub) -> None:
         agent_id="Barista", allowed_users=["u1"], allowed_roles=["admin"], expires_at="2099-01-01T00:00:00Z",
         structured={"likes": ["绿茶"]},
     )  # fmt: skip
-    fact = hub.client.post("/facts", given).json()
-    assert {name: fact[name] for name in given} == {**given, "agent_id": "barista"}
+    fact = hub.client.post("/facts", {**given, "content": "safe\u202e text\U000e0041"}).json()
+    # Invisible characters are taken out.
+    assert {name: fact[name] for name in given} == {**given, "agent_id": "barista", "content": "safe text"}
     assert fact["forget_at"] is not None
 
 
@@ -203,11 +147,6 @@ def test_a_key_that_folding_makes_too_long_is_refused(hub: Hub) -> None:
         assert [(error["pointer"], error["code"]) for error in refused.json()["errors"]] == [("/key", "max_length")]
 
 
-def test_invisible_characters_are_taken_out(hub: Hub) -> None:
-    fact = hub.client.post("/facts", stated(content="safe\u202e text\U000e0041")).json()
-    assert fact["content"] == "safe text"
-
-
 def test_the_same_text_again_names_the_known_fact(hub: Hub) -> None:
     known = hub.client.post("/facts", stated()).json()["id"]
     answer = hub.client.post("/facts", stated(content="ALLERGIC  to peanuts"))
@@ -223,58 +162,15 @@ def test_of_many_clients_at_once_one_states_it(transactional_db: None, is_known:
     plaintext = factories.api_key(tenant)[1]
     if is_known:
         factories.end_user(tenant, external_id="u1")
-    answers: list[Any] = at_once(16, lambda _: HubClient(plaintext).post("/facts", stated()))
+    answers: list[Any] = at_once(8, lambda _: HubClient(plaintext).post("/facts", stated()))
     fact = Fact.objects.get()
-    assert sorted(answer.status_code for answer in answers) == [201] + [409] * 15
+    assert sorted(answer.status_code for answer in answers) == [201] + [409] * 7
     assert {answer.json().get("existing_id", answer.json().get("id")) for answer in answers} == {str(fact.pk)}
     assert {answer.json()["code"] for answer in answers if answer.status_code == 409} == {"duplicate"}
     assert (fact.mentions, fact.version, fact.revisions.count()) == (1, 1, 1)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_control_different_facts_are_all_kept(transactional_db: None) -> None:
-    plaintext = factories.api_key(factories.tenant())[1]
-    at_once(16, lambda index: HubClient(plaintext).post("/facts", stated(content=f"Fact {index}")))
-    assert Fact.objects.count() == 16
-
-
-BAD = [
-    (stated(user_id=""), "/user_id", "blank"),
-    ({"user_id": "u1", "category": "skill"}, "/content", "required"),
-    ({"user_id": "u1", "content": "x"}, "/category", "required"),
-    (stated(content=""), "/content", "blank"),
-    (stated(content="\u202e\u200b \U000e0041"), "/content", "blank"),
-    (stated(content="x" * 2001), "/content", "max_length"),
-    (stated(content=["x"]), "/content", "invalid"),
-    (stated(category="likes"), "/category", "invalid_choice"),
-    (stated(category=None), "/category", "null"),
-    (stated(confidence=1.01), "/confidence", "max_value"),
-    (stated(confidence=-0.1), "/confidence", "min_value"),
-    (stated(confidence=True), "/confidence", "invalid"),
-    (stated(confidence="0.9"), "/confidence", "invalid"),
-    (stated(importance=0.19), "/importance", "min_value"),
-    (stated(importance=2), "/importance", "max_value"),
-    (stated(key="x" * 101), "/key", "max_length"),
-    (stated(value=5), "/value", "invalid"),
-    (stated(tags="drink"), "/tags", "not_a_list"),
-    (stated(tags=[""]), "/tags/0", "blank"),
-    (stated(tags=["x"] * 101), "/tags", "max_length"),
-    (stated(scope="public"), "/scope", "operators_only"),
-    (stated(scope="all"), "/scope", "invalid_choice"),
-    (stated(allowed_users=["a\x07"]), "/allowed_users/0", "control"),
-    (stated(expires_at="soon"), "/expires_at", "invalid"),
-    (stated(structured=[]), "/structured", "invalid"),
-    (stated(pinned=True), "/pinned", "unknown_field"),
-    (stated(trust="operator"), "/trust", "unknown_field"),
-]
-
-
-@pytest.mark.parametrize(("body", "pointer", "code"), BAD)
-def test_bad_input_is_refused_with_its_place(hub: Hub, body: dict[str, Any], pointer: str, code: str) -> None:
-    answer = hub.client.post("/facts", body)
-    assert answer.status_code == 400
-    assert (pointer, code) in [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]]
-    assert not EndUser.objects.exists()
+    # The control: different facts are all kept.
+    at_once(4, lambda index: HubClient(plaintext).post("/facts", stated(content=f"Fact {index}")))
+    assert Fact.objects.count() == 5
 
 
 def test_names_the_model_of_its_vector_once_it_has_one(hub: Hub) -> None:

@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from memories.audit import Actor
 from memories.curation.access.keys import Binding
@@ -13,10 +11,10 @@ from memories.curation.facts.forgetting import forget_fact
 from memories.curation.profile.sections import write_profile_section
 from memories.curation.review.suggestions import reject_fact
 from memories.curation.statements.documents import DocumentFact, import_document
-from memories.models import AuditEvent, EndUser, Fact, FactRevision, ProfileSection, ReviewItem, Tenant
+from memories.models import AuditEvent, EndUser, Fact, ProfileSection, ReviewItem, Tenant
 from tests import factories
 from tests.api.conftest import Hub, hub_of
-from tests.database import elsewhere, held
+from tests.database import elsewhere, held, statements
 
 # As DeerFlow 2.0 writes it.
 DOCUMENT: dict[str, Any] = {
@@ -71,24 +69,6 @@ def said(document: dict[str, Any]) -> Any:
 
 
 class TestRoundTrip:
-    def test_what_went_in_comes_out(self, hub: Hub) -> None:
-        answer = put(hub, DOCUMENT)
-        assert answer.status_code == 200, answer.json()
-        assert said(answer.json()) == said(DOCUMENT)
-        assert get(hub) == answer.json()
-
-    def test_what_came_out_goes_in_and_changes_nothing(self, hub: Hub) -> None:
-        put(hub, DOCUMENT)
-        document = get(hub)
-        answer = hub.client.call("PUT", "/memory", document, query={"user_id": "u1"})
-        assert answer.json() == document
-        assert FactRevision.objects.count() == 2
-
-    def test_the_same_again_adds_nothing(self, hub: Hub) -> None:
-        put(hub, DOCUMENT)
-        assert said(put(hub, DOCUMENT).json()) == said(DOCUMENT)
-        assert Fact.objects.count() == 2
-
     def test_an_unknown_person_has_an_empty_document(self, hub: Hub) -> None:
         document = get(hub, "nobody")
         assert (document["version"], document["lastUpdated"], document["facts"]) == ("1.0", "", [])
@@ -159,55 +139,37 @@ class TestImport:
         assert "[redacted:" in answer["facts"][0]["content"]
 
     def test_more_than_the_capacity_is_refused_as_a_whole(self, hub: Hub) -> None:
-        facts = [{"content": f"Fact number {number}"} for number in range(501)]
+        factories.set_numbers(hub.tenant, capacity=50)
+        facts = [{"content": f"Fact number {number}"} for number in range(51)]
         refused = put(hub, {"facts": facts, "user": {"topOfMind": {"summary": "Moved."}}})
         assert (refused.status_code, refused.json()["code"]) == (409, "capacity")
         assert not Fact.objects.exists()
         assert not ProfileSection.objects.exists()
-        assert len(put(hub, {"facts": facts[:500]}).json()["facts"]) == 500
+        assert len(put(hub, {"facts": facts[:50]}).json()["facts"]) == 50
 
-    def test_five_hundred_facts_take_as_many_statements_as_two(self, hub: Hub) -> None:
-        def statements(user_id: str, count: int) -> int:
+    @pytest.mark.parametrize("writes_as", ["user", "agent"])
+    def test_many_facts_take_as_many_statements_as_two(self, hub: Hub, writes_as: Any) -> None:
+        key = hub_of(hub.tenant, binding=Binding(writes_as=writes_as))
+
+        def taken(user_id: str, count: int) -> int:
             facts = [{"content": f"Fact number {number}"} for number in range(count)]
-            with CaptureQueriesContext(connection) as taken:
-                put(hub, {"facts": facts}, user_id)
-            return len(taken)
+            return len(statements(lambda: put(key, {"facts": facts}, user_id)))
 
-        statements("u0", 1)
-        assert statements("u1", 2) == statements("u2", 300)
+        # The first use of a key is noted.
+        taken("u0", 1)
+        assert taken("u1", 2) == taken("u2", 40)
 
     def test_the_same_text_twice_is_one_fact(self, hub: Hub) -> None:
         answer = put(hub, {"facts": [{"content": "Lives in Leiden"}, {"content": "lives in  leiden"}]})
         assert [fact["content"] for fact in answer.json()["facts"]] == ["Lives in Leiden"]
-
-    @pytest.mark.parametrize(
-        ("document", "pointer"),
-        [
-            ({"facts": [{"content": ""}]}, "/facts/0/content"),
-            ({"facts": [{"content": "ok"}, {"category": "goal"}]}, "/facts/1/content"),
-            ({"facts": [{"content": "ok", "confidence": 1.5}]}, "/facts/0/confidence"),
-            ({"facts": {"content": "ok"}}, "/facts"),
-            ({}, ""),
-            ({"memory": []}, ""),
-            ({"user": []}, "/user"),
-            ({"user": {"topOfMind": "text"}}, "/user/topOfMind"),
-            ({"history": {"recentMonths": {"summary": 7}}}, "/history/recentMonths/summary"),
-        ],
-    )
-    def test_a_fault_names_its_place(self, hub: Hub, document: dict[str, Any], pointer: str) -> None:
-        answer = put(hub, document)
-        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, pointer)
-        assert not Fact.objects.exists()
 
     def test_unreadable_times_and_kinds_are_no_fault(self, hub: Hub) -> None:
         facts = [{"content": "Sings", "createdAt": "yesterday", "category": "hobby", "id": None, "extra": 1}]
         (fact,) = put(hub, {"facts": facts, "mood": "fine"}).json()["facts"]
         assert (fact["category"], fact["source"], fact["createdAt"]) == ("hobby", "manual", "yesterday")
 
-    def test_the_person_must_be_named_once(self, hub: Hub) -> None:
+    def test_the_person_must_be_named(self, hub: Hub) -> None:
         assert hub.client.call("PUT", "/memory", DOCUMENT).status_code == 400
-        two = hub.client.call("PUT", "/memory", {"user_id": "u1", **DOCUMENT}, query={"user_id": "u2"})
-        assert two.json()["errors"][0]["code"] == "mismatch"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -232,11 +194,6 @@ class TestWhoseWords:
     @pytest.fixture
     def agent(self, hub: Hub) -> Hub:
         return hub_of(hub.tenant, binding=Binding(writes_as="agent"))
-
-    def test_a_users_key_imports_as_ever(self, hub: Hub) -> None:
-        answer = put(hub, DOCUMENT)
-        assert "pending" not in answer.json()
-        assert set(Fact.objects.values_list("status", "trust", "extractor")) == {("active", "user", "import")}
 
     @pytest.mark.parametrize(
         ("stated_by", "trust", "reason"), [("agent", "assistant", "assistant_trust"), ("tool", "tool", "tool_trust")]
@@ -316,18 +273,3 @@ class TestWhoseWords:
         assert Fact.objects.count() == 1
         assert put(hub, {"facts": [{"content": "Sings"}]}).json()["pending"] == {"facts": 1, "sections": 0}
         assert ReviewItem.objects.get(state="open").reason == "refused_before"
-
-    def test_a_long_document_of_an_agent_costs_no_more_statements(self, agent: Hub) -> None:
-        def statements(count: int, user_id: str) -> int:
-            with CaptureQueriesContext(connection) as captured:
-                put(agent, {"facts": [{"content": f"Fact {number}"} for number in range(count)]}, user_id)
-            return len(captured)
-
-        # The first use of a key is noted.
-        few = statements(5, "u1")
-        assert statements(200, "u2") <= few
-
-    def test_nobody_is_an_operator(self, hub: Hub) -> None:
-        answer = put(hub, DOCUMENT | {"stated_by": "operator"})
-        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/stated_by")
-        assert not EndUser.objects.exists()

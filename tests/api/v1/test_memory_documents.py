@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -91,7 +90,7 @@ def told(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @settings(
-    max_examples=25,
+    max_examples=10,
     deadline=None,
     # A request is slow, and the first failure says enough.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -126,11 +125,6 @@ class TestOwnWords:
         fact = Fact.objects.get()
         assert (fact.content, fact.category, fact.version) == ("Thinks in tables", "other", 2)
 
-    def test_a_new_text_under_a_new_id_is_another_fact(self, hub: Hub) -> None:
-        put(hub, {"facts": [FACT]})
-        put(hub, {"facts": [FACT | {"id": "fact_2", "content": "Thinks in tables"}]})
-        assert sorted(fact["id"] for fact in get(hub)["facts"]) == ["fact_1a2b3c4d", "fact_2"]
-
     def test_what_the_hub_changed_is_told_in_the_hubs_words(self, hub: Hub) -> None:
         put(hub, DOCUMENT | {"facts": [FACT]})
         fact = Fact.objects.get()
@@ -160,11 +154,6 @@ class TestOwnWords:
         answer = put(hub, document).json()
         assert "hunter2secret9" not in str(answer)
         assert "[redacted:" in answer["facts"][0]["topics"][0]
-
-    def test_too_much_of_its_own_is_refused(self, hub: Hub) -> None:
-        answer = put(hub, {"facts": [{"content": "ok"}, {"content": "no", "extra": "x" * 4000}]})
-        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/facts/1")
-        assert put(hub, {"facts": [{"content": "no", "extra": "x" * 3000}]}).status_code == 200
 
     def test_of_facts_with_one_id_each_is_matched_by_its_text(self, hub: Hub) -> None:
         facts = [FACT, FACT | {"content": "Thinks in tables"}]
@@ -209,9 +198,8 @@ class TestAgents:
         assert list(Fact.objects.values_list("agent_id", flat=True)) == [""]
 
 
-@pytest.mark.parametrize(
-    ("given_category", "extension", "ours"),
-    [
+def test_categories_are_mapped_to_ours(hub: Hub) -> None:
+    for given_category, extension, ours in (
         ("preference", None, "preference"),
         ("Preference ", None, "preference"),
         ("cognitive", None, "behavior"),
@@ -219,9 +207,9 @@ class TestAgents:
         ("hobby", None, "other"),
         ("other", "skill", "skill"),
         ("other", 7, "other"),
-    ],
-)
-def test_categories_are_mapped_to_ours(hub: Hub, given_category: str, extension: Any, ours: str) -> None:
-    fact = {"content": "Sings", "category": given_category}
-    (told_fact,) = put(hub, {"facts": [fact | ({"categoryExtension": extension} if extension else {})]}).json()["facts"]
-    assert (told_fact["category"], Fact.objects.get().category) == (given_category, ours)
+    ):
+        Fact.objects.all().delete()
+        fact = {"content": "Sings", "category": given_category}
+        document = {"facts": [fact | ({"categoryExtension": extension} if extension else {})]}
+        (told_fact,) = put(hub, document).json()["facts"]
+        assert (told_fact["category"], Fact.objects.get().category) == (given_category, ours)

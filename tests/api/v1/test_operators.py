@@ -11,7 +11,6 @@ from django.conf import LazySettings
 from django.contrib.auth.models import Group
 from django.core import mail
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.utils import timezone
 
 from memories.curation.access import operators
@@ -19,6 +18,7 @@ from memories.models import AuditEvent, ManagementKey, Operator
 from memories.models.access import roles
 from tests import factories
 from tests.api.client import HubClient
+from tests.database import at_once
 
 pytestmark = pytest.mark.django_db
 OPERATORS = "/management/operators"
@@ -120,9 +120,8 @@ def test_one_is_made_once_read_back_changed_and_deactivated(manager: HubClient) 
     assert "pbkdf2" not in known.content.decode()
 
 
-@pytest.mark.parametrize(
-    ("body", "places"),
-    [
+def test_a_wrong_record_names_its_places(manager: HubClient) -> None:
+    wrong: list[tuple[dict[str, Any], list[str]]] = [
         ({}, ["/tenants"]),
         ({"tenants": ["acme", "nobody"]}, ["/tenants/1"]),
         ({"tenants": None, "roles": ["king", "reviewer", "pope"]}, ["/roles/0", "/roles/2"]),
@@ -134,20 +133,15 @@ def test_one_is_made_once_read_back_changed_and_deactivated(manager: HubClient) 
         ({"tenants": None, "is_active": "yes"}, ["/is_active"]),
         ({"tenants": None, "is_superuser": True}, ["/is_superuser"]),
         ({"tenants": None, "password": "secret"}, ["/password"]),
-    ],
-)
-def test_a_wrong_record_names_its_places(manager: HubClient, body: dict[str, Any], places: list[str]) -> None:
-    refused = call(manager, "PUT", LIN, body)
-    assert (refused.status_code, faults(refused)) == (400, places)
-    assert not Operator.objects.exists()
-
-
-@pytest.mark.parametrize("name", ["", "a%20b", "a%2Fb", "%00", "x" * 151, "lin%0A"])
-def test_a_name_that_nobody_can_have_is_refused(manager: HubClient, name: str) -> None:
-    path = f"{OPERATORS}/detail?username={name}"
-    refused = call(manager, "PUT", path, RECORD)
-    assert (refused.status_code, faults(refused)) == (400, ["username"])
-    assert call(manager, "GET", path).status_code in (400, 404)
+    ]
+    for body, places in wrong:
+        refused = call(manager, "PUT", LIN, body)
+        assert (refused.status_code, faults(refused)) == (400, places), body
+    for name in ("", "a%20b", "a%2Fb", "%00", "x" * 151, "lin%0A"):
+        path = f"{OPERATORS}/detail?username={name}"
+        refused = call(manager, "PUT", path, RECORD)
+        assert (refused.status_code, faults(refused)) == (400, ["username"]), name
+        assert call(manager, "GET", path).status_code in (400, 404), name
     assert not Operator.objects.exists()
     assert call(manager, "PUT", f"{OPERATORS}/detail?username=lin.wu%2Bhub@example.org", RECORD).status_code == 201
 
@@ -227,7 +221,7 @@ def test_lists_have_pages(manager: HubClient) -> None:
 def test_two_make_the_same_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is there to be locked: both find that there is no such operator."""
     _, plaintext = factories.management_key(operators=True)
-    gate, answers = threading.Barrier(2), []
+    gate = threading.Barrier(2)
     check = operators._check_name
 
     def held(*given: Any) -> None:
@@ -237,16 +231,9 @@ def test_two_make_the_same_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(operators, "_check_name", held)
 
-    def put() -> None:
-        try:
-            answers.append(call(HubClient(plaintext), "PUT", LIN, RECORD).status_code)
-        finally:
-            connection.close()
+    def put(_: int) -> Any:
+        return call(HubClient(plaintext), "PUT", LIN, RECORD).status_code
 
-    threads = [threading.Thread(target=put) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    answers: list[Any] = at_once(2, put)
     assert sorted(answers) == [200, 201]
     assert Operator.objects.count() == 1

@@ -112,10 +112,9 @@ def test_an_episode(hub: Hub, person: EndUser) -> None:
 
 @pytest.mark.usefixtures("person")
 def test_filters(hub: Hub) -> None:
+    """Each is shown in tests/retrieval/test_search.py; here that they arrive, and which kinds they leave out."""
     assert len(results(hub, "quokka", kinds=["turn"], filters={"agent_id": "VET", "session_id": "s1"})) == 3
     assert results(hub, "quokka", kinds=["turn"], filters={"since": "2099-01-01T00:00:00Z"}) == []
-    assert len(results(hub, "quokka", kinds=["fact"], filters={"tags": ["pets"], "category": "knowledge"})) == 1
-    assert results(hub, "quokka", kinds=["fact"], filters={"tags": ["pets"], "category": "goal"}) == []
     everything = {"kinds": ["fact", "episode", "turn", "session"], "explain": True}
     for filters in ({"tags": ["pets"]}, {"category": "knowledge"}):
         asked = {"user_id": "u1", "query": "quokka", "filters": filters} | everything
@@ -147,38 +146,10 @@ def test_an_unknown_a_restricted_and_a_switched_off_person(hub: Hub, person: End
     assert hub.client.post("/search", asked).json() == {"results": [], "restricted": True}
 
 
-BAD: list[tuple[dict[str, Any], str, str]] = [
-    ({"user_id": None}, "/user_id", "null"),
-    ({"query": ""}, "/query", "blank"),
-    ({"query": "x" * 20_001}, "/query", "max_length"),
-    ({"query": ["x"]}, "/query", "invalid"),
-    ({"kinds": []}, "/kinds", "min_length"),
-    ({"kinds": ["file"]}, "/kinds/0", "invalid_choice"),
-    ({"kinds": "turn"}, "/kinds", "not_a_list"),
-    ({"limit": 0}, "/limit", "min_value"),
-    ({"limit": 101}, "/limit", "max_value"),
-    ({"limit": "5"}, "/limit", "invalid"),
-    ({"filters": {"colour": "red"}}, "/filters/colour", "unknown_field"),
-    ({"filters": {"since": "yesterday"}}, "/filters/since", "invalid"),
-    ({"filters": {"category": "pets"}}, "/filters/category", "invalid_choice"),
-    ({"explain": "yes"}, "/explain", "invalid"),
-]
-
-
-@pytest.mark.parametrize(("wrong", "pointer", "code"), BAD)
 @pytest.mark.usefixtures("person")
-def test_bad_input(hub: Hub, wrong: dict[str, Any], pointer: str, code: str) -> None:
-    good = {"user_id": "u1", "query": "quokka"}
-    assert hub.client.post("/search", good).status_code == 200
-    answer = hub.client.post("/search", good | wrong)
-    assert answer.status_code == 400
-    assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [(pointer, code)]
-
-
-@pytest.mark.usefixtures("person")
-@pytest.mark.parametrize("query", ["?", "的", "\u202e", "🙂", "'; DROP TABLE", "%", "a" * 20_000, "？" * 500])
-def test_any_text_is_a_query(hub: Hub, query: str) -> None:
-    assert len(results(hub, query, kinds=["turn"])) == 3
+def test_any_text_is_a_query(hub: Hub) -> None:
+    for query in ("?", "的", "\u202e", "🙂", "'; DROP TABLE", "%", "a" * 20_000, "？" * 500):
+        assert len(results(hub, query, kinds=["turn"])) == 3, query[:9]
 
 
 def test_costs_eight_queries(hub: Hub, person: EndUser, django_assert_num_queries: DjangoAssertNumQueries) -> None:

@@ -51,11 +51,6 @@ def test_a_developer_is_the_system(client: HubClient) -> None:
     assert set(Turn.objects.values_list("role", flat=True)) == {"system"}
 
 
-def test_without_an_agent_it_is_null(client: HubClient) -> None:
-    assert client.post("/turns", post()).json()["session"]["agent_id"] is None
-    assert client.post("/turns", post(agent_id=None)).json()["session"]["turn_count"] == 2
-
-
 @pytest.mark.usefixtures("with_model")
 def test_says_when_extraction_is_due(client: HubClient) -> None:
     extraction = client.post("/turns", post()).json()["extraction"]
@@ -74,11 +69,6 @@ def test_the_same_external_id_is_stored_once(client: HubClient) -> None:
     again = client.post("/turns", message(external_id="m1")).json()
     assert (again["accepted"], again["duplicates"]) == (0, 1)
     assert again["turns"][0] == {**first["turns"][0], "duplicate": True}
-    assert Turn.objects.count() == 1
-
-
-def test_the_same_external_id_with_other_content_is_a_conflict(client: HubClient) -> None:
-    client.post("/turns", message(external_id="m1"))
     answer = client.post("/turns", message(external_id="m1", content="Goodbye"))
     assert (answer.status_code, answer.json()["code"]) == (409, "external_id_reused")
     assert Turn.objects.count() == 1
@@ -119,14 +109,13 @@ def test_tool_calls_may_come_without_content(client: HubClient) -> None:
     assert Turn.objects.get(number=1).tool_calls == calls
 
 
-@pytest.mark.parametrize(
-    "text", ["我对花生过敏，请记住。", "naïve café ﷽ 👩‍👩‍👧", "line\nbreak\ttab\u202ebidi\u200b", "<|endoftext|>"]
-)
-def test_text_comes_back_as_it_was_sent(client: HubClient, text: str) -> None:
-    answer = client.post("/turns", {**message(content=text), "user_id": "用户一", "session_id": "会话 1"}).json()
+def test_text_comes_back_as_it_was_sent(client: HubClient) -> None:
+    texts = ["我对花生过敏，请记住。", "naïve café ﷽ 👩‍👩‍👧", "line\nbreak\ttab\u202ebidi\u200b", "<|endoftext|>"]
+    messages = [{"role": "user", "content": text} for text in texts]
+    answer = client.post("/turns", {"messages": messages, "user_id": "用户一", "session_id": "会话 1"}).json()
     assert answer["session"]["user_id"] == "用户一"
     listed = client.get(f"/sessions/{answer['session']['id']}/turns").json()["results"]
-    assert listed[0]["content"] == text
+    assert [turn["content"] for turn in listed] == texts
 
 
 def test_capture_switched_off_stores_nothing(hub: Hub) -> None:
@@ -137,14 +126,14 @@ def test_capture_switched_off_stores_nothing(hub: Hub) -> None:
     assert not Turn.objects.exists()
 
 
-def test_500_messages_are_taken(client: HubClient) -> None:
+def test_the_most_that_is_taken(client: HubClient) -> None:
     answer = client.post("/turns", post(messages=[{"role": "user", "content": "x"}] * 500))
     assert answer.json()["accepted"] == 500
-
-
-@pytest.mark.parametrize("content", ["x" * 1024 * 1024, [{"type": "text", "text": "界" * 300_000}]])
-def test_a_message_of_1_mb_is_taken(client: HubClient, content: Any) -> None:
-    assert client.post("/turns", message(content=content)).status_code == 202
+    assert client.post("/turns", message(content="x" * 1024 * 1024)).status_code == 202
+    call = {"n": "x" * (1024 * 1024 - 10)}
+    answer = client.post("/turns", post(messages=[{"role": "assistant", "content": None, "tool_calls": [call]}]))
+    assert answer.status_code == 202
+    assert Turn.objects.get(role="assistant").tool_calls == [call]
 
 
 @pytest.mark.parametrize("silent", [None, "", []])
@@ -157,15 +146,7 @@ def test_an_assistant_may_say_nothing(client: HubClient, silent: Any) -> None:
     assert (turn.content, turn.parts) == ("", None)
 
 
-@pytest.mark.parametrize("size", [100_000, 1024 * 1024 - 10])
-def test_a_tool_call_is_as_large_as_its_message_may_be(client: HubClient, size: int) -> None:
-    call = {"n": "x" * size}
-    answer = client.post("/turns", post(messages=[{"role": "assistant", "content": None, "tool_calls": [call]}]))
-    assert answer.status_code == 202
-    assert Turn.objects.get().tool_calls == [call]
-
-
-LARGE = [
+LARGE: list[dict[str, Any]] = [
     {"content": "x" * (1024 * 1024 + 1)},
     {"content": "界" * 350_000},
     {"content": [{"type": "text", "text": "x" * 1024 * 1024}]},
@@ -174,12 +155,11 @@ LARGE = [
 ]
 
 
-@pytest.mark.parametrize("over", LARGE, ids=["text", "chinese", "parts", "tool calls", "a tool call"])
-def test_a_larger_message_is_refused(client: HubClient, over: dict[str, Any]) -> None:
-    small = {"role": "user", "content": "small"}
-    answer = client.post("/turns", post(messages=[small, {"role": "user", **over}]))
-    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
-    assert answer.json()["errors"][0]["pointer"] == "/messages/1"
+def test_a_larger_message_is_refused(client: HubClient) -> None:
+    for over in LARGE:
+        answer = client.post("/turns", post(messages=[{"role": "user", "content": "small"}, {"role": "user", **over}]))
+        assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+        assert answer.json()["errors"][0]["pointer"] == "/messages/1"
     assert not EndUser.objects.exists()
 
 
@@ -190,50 +170,39 @@ BAD = [
     (post(user_id=""), "/user_id", "blank"),
     (post(user_id=" \u3000"), "/user_id", "blank"),
     (post(user_id=7), "/user_id", "invalid"),
-    (post(user_id=["u1"]), "/user_id", "invalid"),
     (post(user_id=LONG), "/user_id", "max_length"),
     (post(user_id="a\nb"), "/user_id", "control"),
-    (post(user_id="a\x9fb"), "/user_id", "control"),
     (post(session_id=""), "/session_id", "blank"),
     (post(agent_id=""), "/agent_id", "blank"),
     (post(agent_id="İ" * 200), "/agent_id", "max_length"),
     (post(flush="true"), "/flush", "invalid"),
-    (post(flush=1), "/flush", "invalid"),
     (post(flush=None), "/flush", "null"),
     (post(sesion_id="s1"), "/sesion_id", "unknown_field"),
     (post(messages=None), "/messages", "null"),
     (post(messages={}), "/messages", "not_a_list"),
-    (post(messages="hello"), "/messages", "not_a_list"),
     (post(messages=[]), "/messages", "min_length"),
     (post(messages=[{"role": "user", "content": "x"}] * 501), "/messages", "max_length"),
     (post(messages=["hello"]), "/messages/0", "invalid"),
     (post(messages=[None]), "/messages/0", "null"),
     (post(messages=[{"role": "user", "content": "x"}, {"content": "x"}]), "/messages/1/role", "required"),
     (message(role="bot"), "/messages/0/role", "invalid_choice"),
-    (message(role=["user"]), "/messages/0/role", "invalid_choice"),
-    (message(content=""), "/messages/0/content", "blank"),
     (message(content=" \n"), "/messages/0/content", "blank"),
     (message(content=None), "/messages/0/content", "blank"),
     (message(role="system", content=""), "/messages/0/content", "blank"),
     (message(content=5), "/messages/0/content", "invalid"),
-    (message(content={"type": "text"}), "/messages/0/content", "invalid"),
     (message(content=[]), "/messages/0/content", "blank"),
     (message(content=[{"type": "x"}] * 1001), "/messages/0/content", "parts"),
     (message(content=["x"]), "/messages/0/content/0", "part"),
     (message(content=[{"type": "text", "text": "x"}, {"type": "text"}]), "/messages/0/content/1", "part"),
     (message(content=[{"type": "text", "text": " "}]), "/messages/0/content", "blank"),
-    (message(content=[{"text": "x"}]), "/messages/0/content/0", "part"),
     (message(text="x"), "/messages/0/text", "unknown_field"),
     (message(external_id=""), "/messages/0/external_id", "blank"),
     (message(external_id=LONG), "/messages/0/external_id", "max_length"),
-    (message(name=5), "/messages/0/name", "invalid"),
     (message(name=LONG), "/messages/0/name", "max_length"),
     (message(metadata=[]), "/messages/0/metadata", "invalid"),
-    (message(metadata="x"), "/messages/0/metadata", "invalid"),
     (message(metadata={"x": "y" * 65_536}), "/messages/0/metadata", "max_size"),
     (message(tool_calls={}), "/messages/0/tool_calls", "not_a_list"),
     (message(tool_calls=["x"]), "/messages/0/tool_calls/0", "invalid"),
-    (message(timestamp="yesterday"), "/messages/0/timestamp", "invalid"),
     (message(timestamp=1_700_000_000), "/messages/0/timestamp", "invalid"),
     (message(timestamp="2026-13-03T09:12:00Z"), "/messages/0/timestamp", "invalid"),
     (message(timestamp="1969-12-31T23:59:59Z"), "/messages/0/timestamp", "year"),
@@ -243,28 +212,24 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("body", "pointer", "code"), BAD)
-def test_bad_input_is_refused_with_its_place(client: HubClient, body: dict[str, Any], pointer: str, code: str) -> None:
-    answer = client.post("/turns", body)
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
-    assert (pointer, code) in [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]]
+def test_bad_input_is_refused_with_its_place(client: HubClient) -> None:
+    for body, pointer, code in BAD:
+        answer = client.post("/turns", body)
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid"), pointer
+        assert (pointer, code) in [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]]
     assert not EndUser.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("sent", "stored"),
-    [
-        ("1970-01-01T00:00:00Z", "1970-01-01T00:00:00+00:00"),
-        ("2099-12-31T23:59:59+00:00", "2099-12-31T23:59:59+00:00"),
-        ("2026-11-03T17:12:00+08:00", "2026-11-03T09:12:00+00:00"),
-        ("2026-11-03T09:12:00", "2026-11-03T09:12:00+00:00"),
-    ],
-)
-def test_times_are_kept_in_utc(client: HubClient, sent: str, stored: str) -> None:
-    client.post("/turns", message(timestamp=sent))
-    timestamp = Turn.objects.get().timestamp
-    assert timestamp
-    assert timestamp.isoformat() == stored
+def test_times_are_kept_in_utc(client: HubClient) -> None:
+    times = {
+        "1970-01-01T00:00:00Z": "1970-01-01T00:00:00+00:00",
+        "2099-12-31T23:59:59+00:00": "2099-12-31T23:59:59+00:00",
+        "2026-11-03T17:12:00+08:00": "2026-11-03T09:12:00+00:00",
+        "2026-11-03T09:12:00": "2026-11-03T09:12:00+00:00",
+    }
+    client.post("/turns", post(messages=[{"role": "user", "content": sent, "timestamp": sent} for sent in times]))
+    stored = {turn.content: turn.timestamp.isoformat() for turn in Turn.objects.all() if turn.timestamp}
+    assert stored == times
 
 
 def test_a_post_to_a_known_session_costs_few_queries(
