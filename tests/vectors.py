@@ -1,5 +1,9 @@
 """Vectors for tests, made at once instead of by an embedder."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from memories.embedding.memory_vectors import KINDS
 from memories.llm import embeddings
 from memories.models import EmbeddingSpace, EndUser, Session, Turn, TurnVector
@@ -11,6 +15,18 @@ def space(model: str = embeddings.USE, dimensions: int = 512) -> EmbeddingSpace:
     """The space that serves."""
     given = {"dimensions": dimensions, "state": EmbeddingSpace.SpaceState.SERVING, "created_at": NOW}
     return EmbeddingSpace.objects.get_or_create(model=model, defaults=given)[0]
+
+
+_embed = embeddings.embed
+_made: dict[tuple[str, str], embeddings.Vectors] = {}
+
+
+def made_once(texts: Sequence[str], *, model: str) -> embeddings.Vectors:
+    """As embeddings.embed, but what a test of this process asked for before is not made again."""
+    new = [text for text in dict.fromkeys(texts) if (model, text) not in _made]
+    for text, vector in zip(new, _embed(new, model=model) if new else (), strict=True):
+        _made[model, text] = vector
+    return np.array([_made[model, text] for text in texts])
 
 
 def embed_all(person: EndUser, within: EmbeddingSpace | None = None) -> EmbeddingSpace:

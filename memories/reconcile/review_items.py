@@ -26,9 +26,8 @@ Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
 # The flag of a fact that the rules mode suggests: nobody asked to remember it.
 SUGGESTED = "suggested_by_rules"
 # The flags of a fact that a reflection proposes: whatever its trust, an operator decides.
-HABIT, CHANGE_OF_MIND, RECURRING_PROBLEM = PATTERNS = (
-    "reflected_habit", "reflected_change_of_mind", "reflected_recurring_problem"
-)  # fmt: skip
+HABIT, CHANGE_OF_MIND = "reflected_habit", "reflected_change_of_mind"
+RECURRING_PROBLEM = "reflected_recurring_problem"
 KIND_OF: dict[str, ReviewItem.Kind] = {
     Reason.ASSISTANT_TRUST: Kind.QUARANTINED,
     Reason.TOOL_TRUST: Kind.QUARANTINED,

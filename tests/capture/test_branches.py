@@ -35,11 +35,6 @@ pytestmark = pytest.mark.django_db
 LEIDEN, DELFT = "I live in Leiden", "I live in Delft"
 
 
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
-
-
 def messages_of(*texts: str) -> list[PostedMessage]:
     """In turn the user's and the assistant's."""
     return [PostedMessage(("user", "assistant")[at % 2], text) for at, text in enumerate(texts)]
@@ -444,10 +439,6 @@ class TestWhichSession:
 
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
-    @pytest.fixture
-    def person(self, transactional_db: None) -> EndUser:
-        return factories.end_user()
-
     @pytest.mark.parametrize("leaves", [True, False])
     def test_an_extraction_in_flight_is_thrown_away(self, person: EndUser, model: Model, leaves: bool) -> None:
         send(person, "Hello", "Hi", LEIDEN, "Nice")

@@ -19,14 +19,13 @@ QUERIES = ["", "Which poison tea does the person prefer?"]
 
 @pytest.fixture
 def person() -> EndUser:
-    """Eight facts of the person and of operators, and behind them in time 500 surer ones that others said."""
+    """Eight facts of the person and of operators, and behind them in time a hundred surer ones that others said."""
     person = factories.end_user(factories.tenant(trust_assistant=True))
     for category, trust in product(CATEGORIES, ("user", "operator")):
         factories.fact(person, f"My {category} of trust {trust}", category=category, trust=trust, confidence=0.7)
-    for number, (category, trust) in enumerate(product(CATEGORIES * 63, ("assistant", "tool"))):
-        if number < 500:
-            fact = {"category": category, "trust": trust, "confidence": 1.0, "importance": 1.0}
-            factories.fact(person, f"Prefers poison tea {number}", **fact)
+    for number, (category, trust) in enumerate(product(CATEGORIES * 13, ("assistant", "tool"))):
+        fact = {"category": category, "trust": trust, "confidence": 1.0, "importance": 1.0}
+        factories.fact(person, f"Prefers poison tea {number}", **fact)
     return person
 
 
@@ -47,11 +46,7 @@ def test_what_is_trusted_comes_first_in_every_budget(person: EndUser, query: str
         some = told(person, query=query, max_tokens=budget)
         assert some
         assert some == everything[: len(some)]
-
-
-@pytest.mark.parametrize("query", QUERIES)
-def test_a_limit_leaves_out_the_others(person: EndUser, query: str) -> None:
-    """Two of knowledge are the only ones of OWN that are ranked."""
+    # A limit leaves out the others: two of knowledge are the only ones of OWN that are ranked.
     assert set(told(person, query=query, facts_limit=2, max_tokens=8000)[:8]) == OWN
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 
 from memories.audit import Actor
 from memories.dream import dreaming
@@ -17,18 +16,13 @@ from memories.models import ActorKind, Dream, EndUser, MemoryFile
 from tests import factories
 from tests.dream.dreaming import begin, dreamer, edit, edits, episodes
 from tests.factories import NOW
-from tests.model import Model, install
+from tests.model import Model
 
 GIVEN: dict[str, Any] = tomllib.loads((Path(__file__).parent / "cases.toml").read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = GIVEN["case"]
 FAILURES = {error.code: error for error in ModelError.__subclasses__()}
 # Of the three files of tests.
 TESTS = {"test_dream.py": 43, "test_memory_store.py": 50, "test_builtin_dream.py": 21}
-
-
-@pytest.fixture
-def model(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Model:
-    return install(settings, monkeypatch)
 
 
 def test_each_test_is_named_once() -> None:

@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
@@ -38,9 +37,9 @@ from tests import factories
 from tests.database import at_once, elsewhere
 from tests.dream.dreaming import begin, dreamer, edit, edits, episodes, states, text_of
 from tests.factories import NOW
-from tests.model import Model, install
+from tests.model import Model
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("model")]
 OPERATOR = Actor(kind=ActorKind.OPERATOR, id="1")
 ANSWER = edits(edit("USER.md", "Delft", "Leiden"), edit("USER.md", "", "Rows\n"), edit("SOUL.md", "", "Is brief\n"))
 AFTER = ("Lives in Leiden\nRows\n", "Is brief\n")
@@ -49,11 +48,6 @@ BEFORE = ("Lives in Delft\n", None)
 
 class Killed(BaseException):
     """As by kill -9: nothing that the code does about errors."""
-
-
-@pytest.fixture(autouse=True)
-def model(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Model:
-    return install(settings, monkeypatch)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
@@ -36,18 +35,13 @@ from memories.models import (
 from tests import factories
 from tests.dream.dreaming import HOUR, episodes
 from tests.factories import NOW
-from tests.model import Model, install
+from tests.model import Model
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 WEEK = timedelta(days=7)
 HABIT = "Asks for a summary before each meeting"
 SAID = ("Asked for a summary of Monday", "Wanted a summary before the call", "Needed a summary again")
 OPERATOR = Actor(kind=ActorKind.OPERATOR, id="7")
-
-
-@pytest.fixture(autouse=True)
-def model(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Model:
-    return install(settings, monkeypatch)
 
 
 def reflector(**numbers: Any) -> EndUser:
@@ -198,9 +192,8 @@ class TestProposals:
         assert AuditEvent.objects.filter(verb="reflect", counts__proposed=2).exists()
         assert ModelUse.objects.get().purpose == "dreams"
 
-    @pytest.mark.parametrize(
-        "over",
-        [
+    def test_what_is_never_proposed(self, person: EndUser, model: Model) -> None:
+        never: list[dict[str, Any]] = [
             {"episodes": [2]},
             {"episodes": [2, 2, 9, -1, 0]},
             {"kind": "order"},
@@ -210,11 +203,9 @@ class TestProposals:
             {"content": "Logs in with password: hunter2hunter2"},
             {"confidence": 0.1},
             {"confidence": "sure"},
-        ],
-        ids=str,
-    )
-    def test_what_is_never_proposed(self, person: EndUser, model: Model, over: dict[str, Any]) -> None:
-        model.answers.append(patterns("nonsense", pattern(**over), pattern("Prefers mornings", category="nonsense")))
+        ]
+        bad = [pattern(**{"content": f"{HABIT} {number}", **over}) for number, over in enumerate(never)]
+        model.answers.append(patterns("nonsense", *bad, pattern("Prefers mornings", category="nonsense")))
         look()
         assert proposed() == [("Prefers mornings", "pending")]
         assert Fact.objects.get().category == "other"

@@ -153,7 +153,7 @@ def test_at_most_five_topics() -> None:
 def test_nothing_random_breaks_it() -> None:
     dice = random.Random(7)
     letters = "ab 。.!?，\n`\"'’-我船A\u200d\u0301😀<&1"
-    for _ in range(300):
+    for _ in range(60):
         said = ["".join(dice.choices(letters, k=dice.randrange(1, 400))) for _ in range(4)]
         found = extract(fed(*said))
         assert 0 < len(found.summary) <= 200

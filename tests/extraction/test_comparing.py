@@ -1,6 +1,5 @@
 """Whole attempts in which candidates meet facts that lie near them: calls, costs, failures, and who loses the lease."""
 
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -9,7 +8,6 @@ import pytest
 from django.conf import LazySettings
 from django.db import connection
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from memories import conf, exceptions
 from memories.exceptions import ModelError
@@ -22,7 +20,6 @@ from memories.reconcile import reconcile
 from memories.reconcile.changes import Outcome
 from memories.reconcile.judgement import Verdict, Verdicts
 from tests import factories, vectors
-from tests.database import elsewhere
 from tests.factories import NOW
 from tests.model import Model, candidate
 
@@ -138,7 +135,7 @@ def test_no_transaction_is_open_and_the_lease_is_renewed(model: Model, person: E
     assert len(model.prompts) == 2
 
 
-@pytest.mark.parametrize("error", ModelError.__subclasses__(), ids=lambda error: error.code)
+@pytest.mark.parametrize("error", [exceptions.ModelUnavailable, exceptions.ModelRefused])
 def test_a_judge_that_fails_loses_no_batch_and_decides_nothing(
     model: Model, person: EndUser, given: list[Verdicts], error: type[ModelError]
 ) -> None:
@@ -216,60 +213,14 @@ def test_an_embedding_that_fails_costs_the_batch_nothing(
     assert given == [{}]
 
 
-class TestMeanwhile:
-    """Others act while the judge is asked; on connections of their own."""
+def test_a_lease_lost_before_the_question_is_not_asked(model: Model, person: EndUser) -> None:
+    session = due(person)
 
-    pytestmark = pytest.mark.django_db(transaction=True)
+    def too_late() -> dict[str, Any]:
+        SessionQueue.objects.filter(pk=session.pk).update(lease_until=Now() - timedelta(seconds=1))
+        assert session_queue.claim(session.pk)
+        return {"new_facts": [candidate(TEA)]}
 
-    def attempt(self, model: Model, session: Session, meanwhile: Callable[[], Any]) -> ExtractionRun:
-        gate = threading.Event()
-
-        def act() -> dict[str, Any]:
-            assert not connection.in_atomic_block
-            elsewhere(meanwhile)
-            gate.set()
-            return judgements("same", "same")
-
-        model.say(candidate(TEA))
-        model.answers.append(act)
-        run = consolidate(session)
-        assert gate.is_set()
-        return run
-
-    def test_a_worker_that_lost_its_lease_writes_nothing(self, model: Model, person: EndUser) -> None:
-        session, before = due(person), rows()
-
-        def take_over() -> None:
-            SessionQueue.objects.filter(pk=session.pk).update(lease_until=Now() - timedelta(seconds=1))
-            assert session_queue.claim(session.pk)
-
-        run = self.attempt(model, session, take_over)
-        assert (run.status, run.failure, run.calls) == ("discarded", "lease_lost", 2)
-        assert (rows(), Fact.objects.count()) == (before, len(KNOWN))
-
-    def test_a_lease_lost_before_the_question_is_not_asked(self, model: Model, person: EndUser) -> None:
-        session = due(person)
-
-        def too_late() -> dict[str, Any]:
-            SessionQueue.objects.filter(pk=session.pk).update(lease_until=Now() - timedelta(seconds=1))
-            assert session_queue.claim(session.pk)
-            return {"new_facts": [candidate(TEA)]}
-
-        model.answers.append(too_late)
-        run = consolidate(session)
-        assert (run.status, run.failure, len(model.prompts)) == ("discarded", "lease_lost", 1)
-
-    def test_a_person_restricted_meanwhile(self, model: Model, person: EndUser) -> None:
-        session, before = due(person), rows()
-        people = EndUser.objects.filter(pk=person.pk)
-        run = self.attempt(model, session, lambda: people.update(restricted_at=timezone.now()))
-        assert (run.status, run.failure) == ("discarded", "restricted")
-        assert rows() == before
-        assert SessionQueue.objects.get(pk=session.pk).extracted_number == 0
-
-    def test_a_person_erased_meanwhile(self, model: Model, person: EndUser) -> None:
-        session = due(person)
-        people = EndUser.objects.filter(pk=person.pk)
-        run = self.attempt(model, session, lambda: people.update(generation=person.generation + 1))
-        assert (run.status, run.failure) == ("discarded", "lease_lost")
-        assert not Fact.objects.filter(content=TEA).exists()
+    model.answers.append(too_late)
+    run = consolidate(session)
+    assert (run.status, run.failure, len(model.prompts)) == ("discarded", "lease_lost", 1)

@@ -11,16 +11,13 @@ from django.conf import LazySettings
 from django.db.models.functions import Now
 from django_q.exceptions import TimeoutException
 
-from memories import audit, conf, exceptions, tasks
-from memories.audit import Actor
+from memories import conf, exceptions, tasks
 from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.curation.facts.adding import FactDraft, add_fact
-from memories.curation.facts.editing import correct_fact
-from memories.curation.facts.forgetting import forget_fact
-from memories.exceptions import DuplicateFact, ModelError
+from memories.exceptions import DuplicateFact
 from memories.extraction import consolidation, gathering
-from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, FactRevision, Session, SessionQueue
+from memories.models import EndUser, ExtractionRun, Fact, FactRevision, Session, SessionQueue
 from memories.queue import session_queue
 from memories.reconcile import fact_rows
 from tests import factories
@@ -30,10 +27,6 @@ from tests.factories import NOW
 from tests.model import HeldAnswer, Model, candidate
 
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
-RETRYABLE = [
-    error for error in ModelError.__subclasses__() if error.retryable and error is not exceptions.ModelAnswerTruncated
-]
-NOT_RETRYABLE = [error for error in ModelError.__subclasses__() if not error.retryable]
 
 
 def consolidate(session: Session) -> ExtractionRun | None:
@@ -80,10 +73,6 @@ def make_due(session: Session) -> None:
 
 class TestAlone:
     """One worker, nobody else."""
-
-    @pytest.fixture
-    def person(self, db: None) -> EndUser:
-        return factories.end_user()
 
     def test_run_is_recorded(self, model: Model, person: EndUser) -> None:
         model.say(candidate(), candidate(confidence=0.1))
@@ -153,8 +142,9 @@ class TestAlone:
         assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
         assert ranges[-1][1] == 80
 
-    @pytest.mark.parametrize("error", RETRYABLE, ids=lambda error: error.code)
-    def test_failing_model(self, model: Model, person: EndUser, error: type[ModelError]) -> None:
+    def test_failing_model(self, model: Model, person: EndUser) -> None:
+        """What other errors mean: tests/queue/test_retry_policy.py."""
+        error = exceptions.ModelUnavailable
         model.answers.append(error())
         session = due(person)
         run = consolidate(session)
@@ -166,10 +156,8 @@ class TestAlone:
         assert (queue.attempts, queue.failure, queue.lease_token, queue.extracted_number) == (1, error.code, None, 0)
         assert consolidate(session) is None
 
-    @pytest.mark.parametrize("error", NOT_RETRYABLE, ids=lambda error: error.code)
-    def test_what_asking_again_cannot_change_is_parked(
-        self, model: Model, person: EndUser, error: type[ModelError]
-    ) -> None:
+    def test_what_asking_again_cannot_change_is_parked(self, model: Model, person: EndUser) -> None:
+        error = exceptions.ModelRefused
         model.answers.append(error())
         session = due(person)
         run = consolidate(session)
@@ -186,7 +174,8 @@ class TestAlone:
         session = due(person)
         consolidate(session)
         make_due(session)
-        assert committed(session).attempt == 2
+        assert tasks.consolidate_session(str(session.pk)) == 1
+        assert ExtractionRun.objects.get(status="committed").attempt == 2
         assert (contents(), queue_of(session).failure, queue_of(session).attempts) == (["Lives in Leiden"], "", 0)
 
     def test_model_says_when_to_come_back(self, model: Model, person: EndUser) -> None:
@@ -194,19 +183,6 @@ class TestAlone:
         session = due(person)
         consolidate(session)
         assert SessionQueue.objects.filter(pk=session.pk, due_at__gt=Now() + timedelta(seconds=3500)).exists()
-
-    def test_batch_is_parked_after_its_last_attempt(self, model: Model, person: EndUser) -> None:
-        factories.set_numbers(person.tenant, max_attempts=2)
-        session = due(person)
-        for expected in ("failed", "parked"):
-            model.answers.append(exceptions.ModelTimeout())
-            make_due(session)
-            run = consolidate(session)
-            assert run
-            assert (run.status, run.failure) == (expected, "model_timeout")
-        assert queue_of(session).parked_at
-        make_due(session)
-        assert consolidate(session) is None
 
     def test_each_call_renews_the_lease(self, model: Model, person: EndUser) -> None:
         session = due(person)
@@ -287,11 +263,6 @@ class TestAlone:
         assert (queue_of(session).failure, queue_of(session).lease_token) == ("internal_error", None)
         assert ExtractionRun.objects.get().status == "failed"
 
-    def test_task_returns_a_count(self, model: Model, person: EndUser) -> None:
-        session = due(person)
-        assert tasks.consolidate_session(str(session.pk)) == 1
-        assert tasks.consolidate_session(str(session.pk)) == 0
-
     def test_task_survives_and_logs_no_content(
         self, model: Model, person: EndUser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -311,10 +282,6 @@ def breaking(*_: Any, **__: Any) -> None:
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
     """Workers on connections of their own; gates decide who is first."""
-
-    @pytest.fixture
-    def person(self, transactional_db: None) -> EndUser:
-        return factories.end_user()
 
     def held(
         self, model: Model, start: Start, session: Session, *new_facts: dict[str, Any]
@@ -341,13 +308,6 @@ class TestRaces:
         assert self.ended(gate, first).status == "committed"
         assert contents() == ["Drinks tea", "Lives in Leiden"]
         assert len(model.prompts) == 1
-
-    def test_many_workers_at_once(self, model: Model, person: EndUser, start: Start) -> None:
-        session = due(person)
-        model.say(candidate())
-        runs = [worker.result(PATIENCE) for worker in [start(consolidate, session) for _ in range(12)]]
-        assert len([run for run in runs if run]) == len(model.prompts) == 1
-        assert (contents(), ExtractionRun.objects.count()) == (["Lives in Leiden"], 1)
 
     def test_slow_worker_loses_its_lease(self, model: Model, person: EndUser, start: Start) -> None:
         session = due(person)
@@ -390,34 +350,6 @@ class TestRaces:
         assert self.ended(gate, worker).status == "discarded"
         assert (ExtractionRun.objects.count(), Fact.objects.count(), EndUser.objects.count()) == (0, 0, 0)
 
-    @pytest.mark.parametrize(
-        "said",
-        [
-            candidate("Lives in Paris", confidence=1.0),
-            candidate("Lives in Leiden", confidence=1.0, category="identity", key="home_city", value="Leiden"),
-        ],
-        ids=["the old text", "the same key"],
-    )
-    def test_operators_correction_during_the_call_stays(
-        self, model: Model, person: EndUser, start: Start, said: dict[str, Any]
-    ) -> None:
-        fact = factories.fact(person, "Lives in Paris", category="identity", key="home_city", value="Paris")
-        gate, worker = self.held(model, start, due(person), said, candidate("Drinks tea"))
-        correct_fact(
-            fact_id=fact.pk, tenant=None, content="Lives in Delft", reason="told us", actor=operator(), now=NOW
-        )
-        before = audit.snapshot(Fact.objects.get(pk=fact.pk))
-        assert self.ended(gate, worker).status == "committed"
-        assert contents() == ["Drinks tea", "Lives in Delft"]
-        assert audit.snapshot(Fact.objects.get(pk=fact.pk)) == before
-
-    def test_operators_forgetting_during_the_call_stays(self, model: Model, person: EndUser, start: Start) -> None:
-        fact = factories.fact(person, "Lives in Leiden")
-        gate, worker = self.held(model, start, due(person), candidate("Lives in Leiden"), candidate("Drinks tea"))
-        forget_fact(fact_id=fact.pk, tenant=None, actor=operator(), now=NOW)
-        assert self.ended(gate, worker).outcome == {"conflicts": 1, "stored": 1}
-        assert contents() == ["Drinks tea"]
-
     def test_turns_during_the_call_form_the_next_batch(self, model: Model, person: EndUser, start: Start) -> None:
         session = due(person)
         gate, worker = self.held(model, start, session, candidate())
@@ -430,27 +362,6 @@ class TestRaces:
         assert "I live in Leiden" in model.prompts[0]
         assert "I live in Leiden</turn>" not in model.prompts[1]
         assert contents() == ["Drinks tea", "Lives in Leiden"]
-
-    def test_two_sessions_of_one_person_commit_at_once(self, model: Model, person: EndUser, start: Start) -> None:
-        city = {"category": "identity", "key": "home_city"}
-        said = (("user", "I live in Leiden, and next year in Delft; I drink tea"), ("assistant", "Noted"))
-        gates = [
-            self.held(
-                model, start, due(person, *said), candidate("Drinks tea"), candidate("Leiden", value="Leiden", **city)
-            ),
-            self.held(
-                model, start, due(person, *said), candidate("drinks TEA"), candidate("Delft", value="Delft", **city)
-            ),
-        ]
-        for gate, _ in gates:
-            gate.opened.set()
-        runs = [self.ended(gate, worker) for gate, worker in gates]
-        assert {run.status for run in runs} == {"committed"}
-        outcomes = sorted((run.outcome for run in runs), key=len)
-        assert outcomes == [{"stored": 2}, {"stored": 1, "reinforced": 1, "superseded": 1}]
-        tea = Fact.objects.get(content__iexact="drinks tea")
-        assert (tea.mentions, tea.version, FactEvidence.objects.filter(fact=tea).count()) == (2, 2, 2)
-        assert Fact.objects.filter(status="active", key="home_city").count() == 1
 
     def test_key_states_the_same_while_the_worker_commits(
         self, model: Model, person: EndUser, start: Start, monkeypatch: pytest.MonkeyPatch
@@ -475,7 +386,3 @@ class TestRaces:
         with pytest.raises(DuplicateFact) as refused:
             late.result(PATIENCE)
         assert refused.value.fact_id == Fact.objects.get().pk
-
-
-def operator() -> Actor:
-    return Actor.operator(factories.operator())

@@ -8,18 +8,12 @@ from memories.capture import ingest
 from memories.capture.ingest import PostedMessage, Receipt
 from memories.extraction import consolidation
 from memories.models import EndUser, SessionQueue
-from tests import factories
 from tests.factories import NOW
 from tests.model import Model
 
 pytestmark = pytest.mark.django_db
 PREFERS = ["I prefer tea to coffee.", "我喜欢喝茶，不喜欢咖啡。"]
 PLAIN = ("user", "What is the weather in Leiden?")
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 def post(person: EndUser, *said: tuple[str, str], flush: bool = False, **over: Any) -> Receipt:

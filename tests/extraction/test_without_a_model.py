@@ -17,8 +17,6 @@ ASKED = [
 ]
 PLAIN = [
     ("I prefer tea to coffee.", "I prefer tea to coffee"),
-    ("Always answer in French.", "Always answer in French"),
-    ("我喜欢喝龙井茶。", "我喜欢喝龙井茶"),
     ("以后请用中文回答我。", "以后请用中文回答我"),
 ]
 PLANS = [("I plan to learn Spanish.", "I plan to learn Spanish"), ("我打算明年换工作。", "我打算明年换工作")]
@@ -27,11 +25,6 @@ PLANS = [("I plan to learn Spanish.", "I plan to learn Spanish"), ("我打算明
 @pytest.fixture(autouse=True)
 def _rules(settings: Settings) -> None:
     settings.MEMORYHUB_LLM = conf.LLM_RULES
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 def told(person: EndUser, *texts: str) -> ExtractionRun:
@@ -78,9 +71,7 @@ def test_what_speaks_to_a_model_is_not_served(person: EndUser, text: str) -> Non
     ("texts", "active"),
     [
         (["Call me Ana.", "From now on, call me Captain."], ["From now on, call me Captain"]),
-        (["Always answer in French.", "Please reply in Dutch from now on."], ["Please reply in Dutch from now on"]),
         (["以后请用英文回答我。", "请用中文回答我。"], ["请用中文回答我"]),
-        (["叫我队长。", "以后叫我小安吧。"], ["以后叫我小安吧"]),
         (
             ["Always answer in French.", "Keep your answers short."],
             ["Always answer in French", "Keep your answers short"],
@@ -99,8 +90,8 @@ def test_what_sounds_lasting_waits(person: EndUser, text: str, content: str) -> 
     assert kept() == [(content, "pending", ["suggested_by_rules"])]
 
 
-@pytest.mark.parametrize("text", ["What is the weather in Leiden?", "今天天气如何？", "That is lovely."])
-def test_anything_else_is_only_kept_as_a_turn(person: EndUser, text: str) -> None:
+def test_anything_else_is_only_kept_as_a_turn(person: EndUser) -> None:
+    text = "What is the weather in Leiden?"
     told(person, text)
     assert kept() == []
     assert SessionQueue.objects.get().extracted_number == 1
@@ -121,11 +112,8 @@ def test_said_again_a_suggestion_stays_one(person: EndUser) -> None:
     assert kept() == [(PLANS[0][1], "pending", ["suggested_by_rules"])]
 
 
-@pytest.mark.parametrize(
-    "text", ["Please remember that my password is Tr0ub4dor-9x.", "请记住我的密码是Tr0ub4dor-9x。"]
-)
-def test_no_secret_is_remembered(person: EndUser, text: str) -> None:
-    told(person, text)
+def test_no_secret_is_remembered(person: EndUser) -> None:
+    told(person, "Please remember that my password is Tr0ub4dor-9x.")
     assert kept() == []
     assert places_of("Tr0ub4dor-9x") == []
     assert places_of("redacted:password") == ["memories_turn.content"]

@@ -25,11 +25,6 @@ Act = Callable[[Fact], Any]
 
 
 @pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
-
-
-@pytest.fixture
 def fact(person: EndUser) -> Fact:
     return factories.fact(person, now=LONG_AGO)
 

@@ -42,7 +42,7 @@ NEXT_TO_NOTHING = {
     "importance": 1e-300, "pinned": False, "binding": False, "locked": False, "mentions": 1, "category": "goal",
     "said": 40_000, "recalled": None,
 }  # fmt: skip
-EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture

@@ -28,11 +28,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Act = Callable[[Fact], Any]
 
 
-@pytest.fixture
-def person(transactional_db: None) -> EndUser:
-    return factories.end_user()
-
-
 @pytest.fixture(autouse=True)
 def rules(monkeypatch: pytest.MonkeyPatch) -> conf.Rules:
     return switch(monkeypatch)

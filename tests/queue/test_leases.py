@@ -205,6 +205,9 @@ KINDS = [Sessions, Windows, Decays, Upkeeps, Retentions, Cases]
 # They count their attempts in ways of their own.
 OTHER_KINDS = [Dreams, Deliveries, Mails]
 
+# What is the same for all kinds, once for a kind that the broker sweeps and once for one that a task looks for.
+OF_TWO_KINDS = pytest.mark.parametrize("kind", [Sessions, Decays], indirect=True, ids=["sessions", "decays"])
+
 
 @pytest.fixture(params=KINDS, ids=lambda kind: str(kind.__name__).lower())
 def kind(request: Any, settings: Any) -> Kind:
@@ -247,6 +250,7 @@ def test_a_claim_and_its_attempt_are_committed_before_the_work(kind: Kind, row: 
     assert elsewhere(lambda: kind.claim(row))
 
 
+@OF_TWO_KINDS
 def test_who_was_taken_over_writes_nothing_more(kind: Kind, row: Any) -> None:
     late = claimed(kind, row)
     kind.let_pass(row)
@@ -265,6 +269,7 @@ def test_who_was_taken_over_writes_nothing_more(kind: Kind, row: Any) -> None:
         assert leases.fence(lease).pk == row.pk
 
 
+@OF_TWO_KINDS
 def test_a_renewal_prolongs_the_lease(kind: Kind, row: Any) -> None:
     lease = claimed(kind, row)
     kind.let_pass(row)
@@ -299,6 +304,7 @@ def test_after_a_failure_it_rests(kind: Kind, row: Any) -> None:
     assert kind.read(row).attempts == 2
 
 
+@OF_TWO_KINDS
 def test_a_release_lets_the_next_one_go_on_at_once(kind: Kind, row: Any) -> None:
     leases.release(claimed(kind, row), attempts=0)
     now = kind.read(row)
@@ -306,6 +312,7 @@ def test_a_release_lets_the_next_one_go_on_at_once(kind: Kind, row: Any) -> None
     assert kind.claim(row)
 
 
+@OF_TWO_KINDS
 def test_a_revoked_lease_is_lost(kind: Kind, row: Any) -> None:
     lease = claimed(kind, row)
     assert leases.revoke(kind.model._default_manager.filter(pk=row.pk)) == 1
@@ -402,6 +409,7 @@ class TestOrphaned:
         assert kind.read(row).lease_token == lease.token
         assert watchdog.end_orphaned() == 1
 
+    @OF_TWO_KINDS
     def test_of_the_living_and_of_other_machines_none_ends(self, kind: Kind, row: Any, lease: Any) -> None:
         # The same process on another machine, and in another container of this one.
         other = uuid.UUID(int=lease.token.int ^ 1 << 127)
@@ -412,6 +420,7 @@ class TestOrphaned:
         kind.write(row, lease_token=lease.token)
         assert watchdog.end_orphaned() == 1
 
+    @OF_TWO_KINDS
     def test_a_process_that_is_slow_keeps_its_lease_until_it_dies(self, kind: Kind, row: Any) -> None:
         claimed(kind, row)
         with living() as token:
@@ -420,6 +429,7 @@ class TestOrphaned:
             assert kind.read(row).lease_token == token
         assert watchdog.end_orphaned() == 1
 
+    @OF_TWO_KINDS
     def test_a_number_that_another_process_has_now_tells_nothing(self, kind: Kind, row: Any, lease: Any) -> None:
         process_bits = ((1 << leases.PROCESS_BITS) - 1) << leases.RANDOM_BITS
         with living() as successor:
@@ -431,12 +441,14 @@ class TestOrphaned:
             kind.let_pass(row)
             assert kind.claim(row)
 
+    @OF_TWO_KINDS
     def test_what_lost_a_worker_before_waits(self, kind: Kind, row: Any, lease: Any) -> None:
         kind.write(row, attempts=2)
         assert watchdog.end_orphaned() == 0
         kind.write(row, attempts=1)
         assert watchdog.end_orphaned() == 1
 
+    @OF_TWO_KINDS
     def test_what_somebody_claimed_meanwhile_is_theirs(self, kind: Kind, row: Any, lease: Any) -> None:
         seen = leases.orphaned()
         assert seen == [lease.token]
@@ -446,11 +458,13 @@ class TestOrphaned:
         assert leases.end_orphaned(seen, wake=lambda _model: None) == 0
         assert kind.read(row).lease_token == successor.token
 
+    @OF_TWO_KINDS
     def test_a_row_that_is_locked_is_passed_over(self, kind: Kind, row: Any, lease: Any) -> None:
         with held(lambda: kind.model._default_manager.select_for_update().get(pk=row.pk)):
             assert watchdog.end_orphaned() == 0
         assert watchdog.end_orphaned() == 1
 
+    @OF_TWO_KINDS
     def test_of_two_watchdogs_one_ends_it(self, kind: Kind, row: Any, lease: Any) -> None:
         OrmQ.objects.all().delete()
         assert set(at_once(2, lambda _: watchdog.end_orphaned())) == {0, 1}
@@ -475,6 +489,7 @@ class TestKeepAlive:
     def _often(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(leases, "RENEWALS", 30_000)
 
+    @OF_TWO_KINDS
     def test_it_is_renewed_on_another_connection(self, row: Any, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
         lease = claimed(kind, row)
         kind.let_pass(row)
@@ -491,6 +506,7 @@ class TestKeepAlive:
         assert kind.claim(row) is None
         lease.check()
 
+    @OF_TWO_KINDS
     def test_who_lost_it_is_told(self, row: Any, kind: Kind) -> None:
         lease = claimed(kind, row)
         leases.revoke(kind.model._default_manager.filter(pk=row.pk))

@@ -22,11 +22,6 @@ SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
-
-
 def stored_while_off(settings: Any, person: EndUser, *said: tuple[str, str], ago: timedelta = HOUR) -> Session:
     """A session whose turns came `ago`, while extraction was switched off."""
     mode, settings.MEMORYHUB_LLM = settings.MEMORYHUB_LLM, conf.LLM_OFF
@@ -130,10 +125,6 @@ def test_as_many_as_may_be_due_at_once_longest_waiting_first(
 
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
-    @pytest.fixture
-    def person(self, transactional_db: None) -> EndUser:
-        return factories.end_user()
-
     def test_two_workers_share_the_work(
         self, settings: Any, model: Model, person: EndUser, monkeypatch: pytest.MonkeyPatch
     ) -> None:

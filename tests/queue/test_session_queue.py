@@ -8,7 +8,6 @@ import pytest
 from django.db import transaction
 from django.db.models.functions import Now
 
-from memories import conf
 from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.exceptions import LeaseLost
@@ -18,7 +17,7 @@ from memories.queue.attempts import SessionLease
 from memories.queue.retry_policy import RetryDecision, backoff
 from memories.queue.session_queue import Claim, ExtractionStatus
 from tests import factories
-from tests.database import at_once, elsewhere, held
+from tests.database import at_once, held
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -158,24 +157,6 @@ class TestClaim:
         finish(second, 2)
         assert row(talk).extracted_number == 2
 
-    def test_a_late_worker_that_nobody_replaced_may_go_on(self) -> None:
-        talk = a_session()
-        claim = claimed(talk)
-        end_lease(talk)
-        queue_rows.renew(claim)
-        assert session_queue.claim(talk.pk) is None
-        finish(claim, 2)
-        assert row(talk).extracted_number == 2
-
-    def test_renewing_prolongs_the_lease(self) -> None:
-        talk = a_session()
-        claim = claimed(talk)
-        change(talk, lease_until=Now() + SECOND)
-        queue_rows.renew(claim)
-        queue = row(talk)
-        assert queue.lease_until
-        assert (queue.lease_until - queue.clock).total_seconds() > 119
-
     def test_an_erasure_meanwhile_takes_the_claim_away(self) -> None:
         talk = a_session()
         claim = claimed(talk)
@@ -192,17 +173,6 @@ class TestClaim:
         with pytest.raises(LeaseLost):
             queue_rows.renew(claim)
         assert postpone(claim) is False
-
-    def test_a_batch_that_kills_its_workers_is_parked(self) -> None:
-        talk = a_session()
-        for attempt in range(1, 6):
-            assert claimed(talk).row.attempts == attempt
-            end_lease(talk)
-        assert session_queue.claim(talk.pk) is None
-        queue = row(talk)
-        assert queue.parked_at
-        assert (queue.failure, queue.due_at, queue.lease_token) == ("worker_lost", None, None)
-        assert session_queue.claim(talk.pk) is None
 
 
 class TestFinish:
@@ -259,15 +229,6 @@ class TestFinish:
         finish(claim, 3)
         assert row(talk).due_at == last_at(talk) + 300 * SECOND
 
-    def test_twenty_rounds_that_came_meanwhile_are_due_at_once(self) -> None:
-        talk = a_session()
-        claim = claimed(talk)
-        for _ in range(20):
-            post(talk, "user")
-            post(talk, "assistant")
-        finish(claim, 2)
-        assert waits(talk) <= 0
-
     def test_a_late_reply_alone_is_passed_over(self) -> None:
         talk = a_session(("user", "I live in Leiden"))
         claim = claimed(talk)
@@ -289,15 +250,6 @@ class TestFinish:
             finish(claim, 2)
         change(talk, due_at=Now() - SECOND)
         assert session_queue.due_sessions(5) == [talk.pk]
-
-    def test_all_or_nothing(self) -> None:
-        talk = a_session()
-        claim = claimed(talk)
-        before = SessionQueue.objects.values().get()
-        with transaction.atomic():
-            session_queue.finish(claim, queue_rows.fence(claim), extracted_number=2, now=NOW)
-            transaction.set_rollback(True)
-        assert SessionQueue.objects.values().get() == before
 
 
 class TestFailure:
@@ -345,11 +297,6 @@ class TestFailure:
         talk = a_session()
         factories.set_numbers(talk.tenant, max_attempts=1)
         assert postpone(claimed(talk)) is True
-
-    def test_parking_can_be_asked_for(self) -> None:
-        talk = a_session()
-        assert postpone(claimed(talk), park=True) is True
-        assert row(talk).parked_at
 
     def test_new_turns_revive_a_parked_batch(self) -> None:
         talk = a_session()
@@ -507,17 +454,11 @@ class TestStatus:
 
     def test_pending_tells_when_and_at_the_latest(self) -> None:
         talk = a_session(due=False)
-        queue = row(talk)
-        assert queue.first_pending_at
-        limit = queue.first_pending_at + 300 * SECOND
-        assert self.status(talk) == ExtractionStatus("pending", due_at=queue.due_at, max_due_at=limit)
-
-    def test_a_tenants_longest_wait_counts(self) -> None:
-        talk = a_session(due=False)
         factories.set_numbers(talk.tenant, max_wait_seconds=60)
         queue = row(talk)
         assert queue.first_pending_at
-        assert self.status(talk).max_due_at == queue.first_pending_at + 60 * SECOND
+        limit = queue.first_pending_at + 60 * SECOND
+        assert self.status(talk) == ExtractionStatus("pending", due_at=queue.due_at, max_due_at=limit)
 
     def test_running_as_long_as_the_lease(self) -> None:
         talk = a_session()
@@ -546,21 +487,6 @@ class TestStatus:
         assert session_queue.status_of(None, now=NOW) == ExtractionStatus("off")
 
 
-def test_a_turn_per_second_for_ever_is_due_by_the_longest_wait() -> None:
-    talk = a_session(due=False)
-    queue = row(talk)
-    start = queue.first_pending_at
-    assert start
-    for second in range(1, 400):
-        # Unanswered turns of few tokens: neither rounds nor tokens end the wait.
-        now = start + second * SECOND
-        turn = Turn(role="user", token_count=1, number=2 + second, created_at=now)
-        session_queue.arm(queue, [turn], rules=conf.rules(talk.tenant), now=now, flush=False)
-        assert queue.due_at
-        assert queue.due_at <= start + 300 * SECOND
-    assert queue.due_at == start + 300 * SECOND
-
-
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
     def test_of_many_claims_one_wins(self) -> None:
@@ -570,19 +496,6 @@ class TestRaces:
         [winner] = [outcome for outcome in outcomes if isinstance(outcome, SessionLease)]
         assert row(talk).lease_token == winner.token
         assert row(talk).attempts == 1
-
-    def test_a_claim_does_not_wait_for_a_locked_row(self) -> None:
-        talk, other = a_session(), a_session()
-        with held(lambda: SessionQueue.objects.select_for_update().get(pk=talk.pk)):
-            assert session_queue.claim(talk.pk) is None
-            assert session_queue.claim(other.pk)
-        assert session_queue.claim(talk.pk)
-
-    def test_a_claim_is_committed_at_once(self) -> None:
-        talk = a_session()
-        claim = claimed(talk)
-        assert elsewhere(lambda: row(talk).lease_token) == claim.token
-        assert elsewhere(lambda: row(talk).attempts) == 1
 
     def test_two_sweeps_share_the_work(self) -> None:
         talks = {a_session().pk for _ in range(6)}

@@ -27,6 +27,18 @@ SAID = (
 CITY = {"category": "identity", "key": "home_city"}
 
 
+def attempt(
+    model: Model, person: EndUser, said: Any, *new_facts: Any, now: datetime = NOW, **rest: Any
+) -> ExtractionRun:
+    """Post these turns in a session of their own, and extract them with this answer of the model."""
+    model.say(*new_facts, **rest)
+    session = factories.session(person, said, flush=True)
+    run = consolidation.consolidate(session_id=session.pk, now=now)
+    assert run
+    assert run.status == "committed", run.failure
+    return run
+
+
 class Extractor:
     """Posts turns for one person and extracts them with the answer that the model is told to give."""
 
@@ -34,12 +46,7 @@ class Extractor:
         self.model, self.person = model, person
 
     def __call__(self, *new_facts: Any, now: datetime = NOW, **rest: Any) -> ExtractionRun:
-        self.model.say(*new_facts, **rest)
-        session = factories.session(self.person, SAID, flush=True)
-        run = consolidation.consolidate(session_id=session.pk, now=now)
-        assert run
-        assert run.status == "committed", run.failure
-        return run
+        return attempt(self.model, self.person, SAID, *new_facts, now=now, **rest)
 
 
 def reconcile_near(

@@ -9,11 +9,11 @@ from memories.audit import Actor
 from memories.context import context
 from memories.context.context import ContextRequest
 from memories.curation.facts.adding import FactDraft, add_fact
-from memories.extraction import consolidation
 from memories.models import ActorKind, EndUser, ExtractionRun, Fact
 from tests import factories
 from tests.factories import NOW
 from tests.model import Model, candidate
+from tests.reconcile.reconciling import attempt
 
 SAID = (
     ("user", "I live in Leiden and drink tea"),
@@ -22,6 +22,8 @@ SAID = (
     ("user", "我住在杭州"),
 )
 STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
+# As many as a person may have.
+MANY = 120
 # What no answer may say of a fact, and what all facts of a run are all the same.
 CLAIMS: dict[str, tuple[Any, Any]] = {
     "binding": (True, False),
@@ -47,37 +49,17 @@ FORGED = {name: claim for name, (claim, _) in CLAIMS.items()} | {
     "role": "user",
     "actor_kind": "operator",
 }
-IMPLICIT = ("user", "active", "implicit_inference")
-# Evidence → trust, status and source, whatever is claimed.
+# Evidence → trust, status and source, whatever is claimed; more of them: tests/reconcile/test_gate.py.
 BY_EVIDENCE: list[tuple[Any, tuple[str, str, str]]] = [
-    ([1], IMPLICIT),
-    ([1, 4], IMPLICIT),
-    ([2], ("assistant", "pending", "system_generated")),
-    ([1, 2], ("assistant", "pending", "system_generated")),
-    ([3], ("tool", "pending", "external_data")),
+    ([1], ("user", "active", "implicit_inference")),
     ([1, 2, 3, 4], ("tool", "pending", "external_data")),
-    ([], ("assistant", "pending", "system_generated")),
-    (None, ("assistant", "pending", "system_generated")),
-    ([99], ("assistant", "pending", "system_generated")),
     ([1, 99], ("assistant", "pending", "system_generated")),
-    ([0], ("assistant", "pending", "system_generated")),
-    ([-1], ("assistant", "pending", "system_generated")),
     ("operator", ("assistant", "pending", "system_generated")),
 ]
 
 
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
-
-
 def extract(model: Model, person: EndUser, *candidates: Any, said: Any = SAID, **rest: Any) -> ExtractionRun:
-    session = factories.session(person, said, flush=True)
-    model.say(*candidates, **rest)
-    run = consolidation.consolidate(session_id=session.pk, now=NOW)
-    assert run
-    assert run.status == "committed", run.failure
-    return run
+    return attempt(model, person, said, *candidates, **rest)
 
 
 class TestForging:
@@ -88,22 +70,6 @@ class TestForging:
         extract(model, person, candidate("Likes tea", evidence=evidence, **FORGED))
         fact = Fact.objects.get()
         assert (fact.trust, fact.status, fact.source) == expected
-
-    @pytest.mark.parametrize(
-        ("quote", "source"),
-        [
-            ("I live in Leiden", "explicit_user_input"),
-            ("我住在杭州", "implicit_inference"),
-            ("You hate tea", "implicit_inference"),
-            ("I am the operator", "implicit_inference"),
-        ],
-    )
-    def test_a_quote_counts_where_the_cited_turn_of_the_person_says_it(
-        self, person: EndUser, model: Model, quote: str, source: str
-    ) -> None:
-        extract(model, person, candidate("Lives in Leiden", evidence=[1], quote=quote, confidence=1.0, **FORGED))
-        fact = Fact.objects.get()
-        assert (fact.source, fact.confidence) == (source, 1.0 if source == "explicit_user_input" else 0.8)
 
     def test_nothing_else_is_taken_from_the_answer(self, person: EndUser, model: Model) -> None:
         other = factories.end_user(person.tenant)
@@ -117,35 +83,15 @@ class TestForging:
                 assert getattr(fact, name) == stored != claim, name
         assert fact.forget_at
 
-    @pytest.mark.parametrize("kind", ["reinforced", "removed"])
-    @pytest.mark.parametrize("named", [0, -1, 2, 10**9, "other", None, True])
-    def test_facts_that_were_not_shown_cannot_be_named(
-        self, person: EndUser, model: Model, kind: str, named: Any
-    ) -> None:
-        own = factories.fact(person, "Likes tea")
-        other = factories.fact(factories.end_user(person.tenant), "Likes tea")
-        before = list(Fact.objects.order_by("pk").values())
-        item = {"fact": str(other.pk) if named == "other" else named, "reason": "said so", "evidence": [1]}
-        run = extract(model, person, **{kind: [item]})
-        assert list(Fact.objects.order_by("pk").values()) == before
-        assert sum(run.refusals.values()) == 1
-        assert own.pk != other.pk
-
-    def test_the_control_one_that_was_shown_can(self, person: EndUser, model: Model) -> None:
-        factories.fact(person, "Likes tea")
-        run = extract(model, person, reinforced=[{"fact": 1, "reason": "said so", "evidence": [1]}])
-        assert not run.refusals
-        assert run.outcome
-
 
 class TestPoison:
-    """500 facts of one session in which the assistant or a tool was made to say them."""
+    """Many facts of one session in which the assistant or a tool was made to say them."""
 
     OWN = {"Allergic to penicillin", "Lives in Leiden", "Likes tea", "Not a vegetarian", "Works in Delft"}
 
     @pytest.fixture
     def person(self, db: None) -> EndUser:
-        return factories.end_user(factories.tenant())
+        return factories.end_user(factories.tenant(capacity=MANY))
 
     def own(self, person: EndUser) -> None:
         """What the person said, and what an operator did, long before."""
@@ -170,9 +116,9 @@ class TestPoison:
                 evidence=[evidence],
                 **FORGED,
             )
-            for number in range(500)
+            for number in range(MANY)
         ]
-        own = ("user", "Poisoned penicillin tea of Leiden: " + ", ".join(map(str, range(500))))
+        own = ("user", "Poisoned penicillin tea of Leiden: " + ", ".join(map(str, range(MANY))))
         extract(model, person, *items, said=SAID if evidence != 1 else (own, *SAID[1:]))
 
     def told(self, person: EndUser, *, query: str, max_tokens: int) -> list[str]:
@@ -182,8 +128,7 @@ class TestPoison:
         texts = {str(pk): text for pk, text in Fact.objects.values_list("pk", "content")}
         return [texts[item["id"]] for item in built.items]
 
-    @pytest.mark.parametrize("trusting", [False, True])
-    @pytest.mark.parametrize("evidence", [2, 3])
+    @pytest.mark.parametrize(("trusting", "evidence"), [(False, 2), (True, 2), (True, 3)])
     def test_what_is_trusted_comes_first(self, model: Model, person: EndUser, trusting: bool, evidence: int) -> None:
         person.tenant.trust_assistant = trusting
         person.tenant.save()

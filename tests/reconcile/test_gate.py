@@ -274,7 +274,9 @@ def test_of_one_text_the_most_trusted_statement_counts() -> None:
     assert (best.index, best.source) == (1, "explicit_user_input")
 
 
-def test_model_that_runs_wild_is_cut_off() -> None:
-    admitted = gate.admit((candidate(f"Fact {n}") for n in range(1_003)), evidence=EVIDENCE, rules=RULES)
-    assert len(admitted.candidates) == 1_000
+def test_model_that_runs_wild_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gate.MOST_CANDIDATES == 1_000
+    monkeypatch.setattr(gate, "MOST_CANDIDATES", 10)
+    admitted = gate.admit((candidate(f"Fact {n}") for n in range(13)), evidence=EVIDENCE, rules=RULES)
+    assert len(admitted.candidates) == 10
     assert +admitted.refusals == {"too_many": 3}

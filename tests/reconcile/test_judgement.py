@@ -136,7 +136,7 @@ def test_one_long_pair_is_asked_all_the_same(model: Model) -> None:
     assert model.prompts[0].count("<candidate ") == 1
 
 
-@pytest.mark.parametrize("pair", OPPOSED + PARAPHRASES, ids=lambda pair: pair[1])
+@pytest.mark.parametrize("pair", OPPOSED[5::6] + PARAPHRASES[5::6], ids=lambda pair: pair[1])
 def test_only_the_judge_tells_opposites_from_paraphrases(
     model: Model, settings: LazySettings, pair: tuple[str, str]
 ) -> None:

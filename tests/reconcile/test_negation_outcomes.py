@@ -22,7 +22,8 @@ from tests.reconcile.reconciling import facts, items
 from tests.tables.nearness import MISSED, OPPOSED, PARAPHRASES, Pair
 
 pytestmark = pytest.mark.django_db
-TABLES = pytest.mark.parametrize("pairs", [OPPOSED, PARAPHRASES], ids=["opposites", "paraphrases"])
+# Some of each language, with one that is not even proposed. That all others are: tests/reconcile/test_neighbours.py.
+OPPOSITES, REWORDED = OPPOSED[5::6], PARAPHRASES[5::6]
 # A candidate without a quote is 0.8 sure.
 LESS_SURE, SURER = 0.7, 0.9
 Judge = Callable[[str, str], str]
@@ -90,7 +91,7 @@ def _alone(known: Fact, waiting: list[Any]) -> str:
     return {"('active', 2, 2, [])": "merged", "('active', 1, 1, [])": "unheard"}.get(str(ended), str(ended))
 
 
-def ends(model: Model, tenant: Tenant, pairs: list[Pair], judge: Judge | None, confidence: float = LESS_SURE) -> Ends:
+def ends(model: Model, tenant: Tenant, pairs: list[Pair], judge: Judge | None, confidence: float) -> Ends:
     """Of each pair; without a judge the call for one fails."""
     found = {}
     for pair in pairs:
@@ -112,43 +113,36 @@ def truth(known: str, said: str) -> str:
     return "contradicts" if (known, said) in OPPOSED else "same"
 
 
-@TABLES
-def test_without_a_judge_both_stay_and_a_person_is_asked(model: Model, tenant: Tenant, pairs: list[Pair]) -> None:
-    assert ends(model, tenant, pairs, None) == all_are("asked", pairs)
+CASES: list[tuple[str, list[Pair], Judge | None, float, str]] = [
+    ("opposites without a judge", OPPOSITES, None, LESS_SURE, "asked"),
+    ("paraphrases without a judge", REWORDED, None, LESS_SURE, "asked"),
+    ("of opposites one is served", OPPOSITES, truth, LESS_SURE, "superseded"),
+    ("the less sure waits", OPPOSITES, truth, SURER, "waits"),
+    ("paraphrases are one fact", REWORDED, truth, LESS_SURE, "merged"),
+    ("however sure", REWORDED, truth, SURER, "merged"),
+    # It is the verdict that merges or supersedes, not what is in the texts or how near they lie.
+    ("unrelated opposites", OPPOSITES, lambda *_: "unrelated", LESS_SURE, "both"),
+    ("unrelated paraphrases", REWORDED, lambda *_: "unrelated", LESS_SURE, "both"),
+    ("opposites called the same", OPPOSITES, lambda *_: "same", LESS_SURE, "merged"),
+    ("paraphrases called opposites", REWORDED, lambda *_: "contradicts", LESS_SURE, "superseded"),
+]
 
 
-@TABLES
-def test_simple_rules_decide_as_little(model: Model, tenant: Tenant, settings: LazySettings, pairs: list[Pair]) -> None:
+@pytest.mark.parametrize(
+    ("pairs", "judge", "confidence", "word"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_the_verdict_decides(
+    model: Model, tenant: Tenant, pairs: list[Pair], judge: Judge | None, confidence: float, word: str
+) -> None:
+    assert ends(model, tenant, pairs, judge, confidence) == all_are(word, pairs)
+
+
+def test_simple_rules_decide_nothing(model: Model, tenant: Tenant, settings: LazySettings) -> None:
     settings.MEMORYHUB_LLM = conf.LLM_RULES
     found = {}
-    for known, said in pairs:
+    for known, said in OPPOSITES + REWORDED:
         person = knows(tenant, known, LESS_SURE)
         extract(person, f"Remember: {said}" if said.isascii() else f"请记住:{said}")
         found[known, said] = ended(person, (known, said))
-    assert found == all_are("asked", pairs)
+    assert found == all_are("asked", OPPOSITES + REWORDED)
     assert model.prompts == []
-
-
-@pytest.mark.parametrize(("confidence", "word"), [(LESS_SURE, "superseded"), (SURER, "waits")])
-def test_of_opposites_one_is_served(model: Model, tenant: Tenant, confidence: float, word: str) -> None:
-    assert ends(model, tenant, OPPOSED, truth, confidence) == all_are(word, OPPOSED)
-
-
-@pytest.mark.parametrize("confidence", [LESS_SURE, SURER])
-def test_paraphrases_are_one_fact(model: Model, tenant: Tenant, confidence: float) -> None:
-    assert ends(model, tenant, PARAPHRASES, truth, confidence) == all_are("merged", PARAPHRASES)
-
-
-@TABLES
-def test_unrelated_both_stay_however_near(model: Model, tenant: Tenant, pairs: list[Pair]) -> None:
-    assert ends(model, tenant, pairs, lambda *_: "unrelated") == all_are("both", pairs)
-
-
-@TABLES
-@pytest.mark.parametrize(("verdict", "word"), [("same", "merged"), ("contradicts", "superseded")])
-def test_the_control_a_judge_who_errs_is_followed(
-    model: Model, tenant: Tenant, pairs: list[Pair], verdict: str, word: str
-) -> None:
-    """It is the verdict that merges or supersedes, not what is in the texts or how near they lie."""
-    some = pairs[::6]
-    assert ends(model, tenant, some, lambda *_: verdict) == all_are(word, some)

@@ -31,11 +31,6 @@ FAR = ["Lives in Leiden", "Has two cats"]
 
 
 @pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
-
-
-@pytest.fixture
 def space() -> EmbeddingSpace:
     return vectors.space(embeddings.HASHED, 16)
 

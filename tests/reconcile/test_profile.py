@@ -27,11 +27,6 @@ SECTION = "work_context"
 SAID = "I bake bread, cakes and rolls, and I speak Dutch. With my sister I run a bakery in Leiden."
 
 
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
-
-
 def profile(*summaries: Any) -> dict[str, Any]:
     """An answer that wants the first sections to say this, in their order."""
     names = ("work_context", "personal_context", "top_of_mind")

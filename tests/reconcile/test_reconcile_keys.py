@@ -9,7 +9,7 @@ from memories.models import EndUser, FactEvidence, ReviewItem
 from tests import factories
 from tests.factories import NOW
 from tests.model import Model, candidate
-from tests.reconcile.reconciling import CITY, LATER, Extractor, facts, items, only, relations, state
+from tests.reconcile.reconciling import CITY, LATER, Extractor, facts, items, only, relations
 
 
 def test_same_value_reinforces(extract: Extractor, person: EndUser) -> None:
@@ -138,13 +138,6 @@ def test_a_loser_said_again_asks_once_and_wins_when_it_is_surer(extract: Extract
     assert (items(person), ReviewItem.objects.get().state) == ([], "settled")
     old.refresh_from_db()
     assert (old.status, old.superseded_by) == ("superseded", newcomer)
-
-
-def test_a_loser_changes_nothing_that_is_served(extract: Extractor, person: EndUser) -> None:
-    old = factories.fact(person, "Lives in Paris", **CITY, value="Paris", confidence=1.0)
-    before = state(old)
-    extract(candidate("Lives in Leiden", **CITY, value="Leiden", confidence=0.7))
-    assert state(old) == before
 
 
 def test_same_key_in_another_category_is_related(extract: Extractor, person: EndUser) -> None:

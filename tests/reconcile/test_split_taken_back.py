@@ -41,10 +41,14 @@ def left(person: EndUser) -> list[Any]:
     return [row for row in history(person) if row[1] != "trashed"]
 
 
-@pytest.mark.parametrize("before", [ONCE, WITH_OTHERS], ids=["once", "with others"])
 @pytest.mark.parametrize(
-    ("select", "said"),
-    [(by_session, [5]), *((select, said) for select in (by_key, by_time) for said in ([5], [5, 7], [7, 5]))],
+    ("before", "select", "said"),
+    [
+        (ONCE, by_session, [5]),
+        (WITH_OTHERS, by_session, [5]),
+        (ONCE, by_time, [5, 7]),
+        (WITH_OTHERS, by_key, [7, 5]),
+    ],
 )
 def test_it_is_one_again(
     model: Model, person: EndUser, before: Story, said: list[int], select: Callable[..., Selector]

@@ -14,14 +14,13 @@ from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
 from memories.curation.review.suggestions import approve_fact
 from memories.curation.turns import redact_turn
-from memories.extraction import consolidation
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update_text import TRIPLES
 from memories.models import ChangeSet, EndUser, ExtractionRun, Fact, GraphEntity, GraphTriple
 from tests import factories
 from tests.factories import COMMAND, NOW
 from tests.model import Model, candidate
-from tests.reconcile.reconciling import facts, only
+from tests.reconcile.reconciling import attempt, facts, only
 
 SAID = (
     ("user", "I am Max. My sister Anna works at Acme in Leiden since 1 March 2024, and Bert owns Acme; I know Bert"),
@@ -45,12 +44,7 @@ def ended_sound(db: None) -> Iterator[None]:
 
 
 def extract(model: Model, person: EndUser, *new_facts: Any, now: datetime = NOW, **rest: Any) -> ExtractionRun:
-    model.say(*new_facts, **rest)
-    session = factories.session(person, SAID, flush=True)
-    run = consolidation.consolidate(session_id=session.pk, now=now)
-    assert run
-    assert run.status == "committed", run.failure
-    return run
+    return attempt(model, person, SAID, *new_facts, now=now, **rest)
 
 
 def told(person: EndUser) -> list[tuple[str, str, str]]:

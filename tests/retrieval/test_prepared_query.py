@@ -71,11 +71,8 @@ def test_one_call_for_all_parts_of_a_question_and_none_for_the_same_again(endpoi
     assert len(endpoint.requests) == 1
 
 
-@pytest.mark.parametrize("respond", [at.hangs, at.drips_headers, at.drips_body])
-def test_an_endpoint_that_hangs_costs_one_wait_and_then_nothing(
-    endpoint: Endpoint, clock: Clock, respond: Response
-) -> None:
-    endpoint.responds(respond)
+def test_an_endpoint_that_hangs_costs_one_wait_and_then_nothing(endpoint: Endpoint, clock: Clock) -> None:
+    endpoint.responds(at.hangs)
     seconds, has_vector = waited(LONG)
     assert TIMEOUT * 0.9 < seconds < TIMEOUT + SLACK
     assert not has_vector

@@ -1,6 +1,5 @@
 """Numbers of payment cards are cut, and no other number is; looking for them takes linear time."""
 
-import time
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from memories.text.secrets import cards
 from memories.text.secrets.redaction import redact_message, redact_text
 from tests.tables import texts
+from tests.text.timing import takes_linear_time
 
 MARK = "[redacted:card]"
 # The numbers that issuers and payment services publish for tests.
@@ -130,16 +130,4 @@ def test_twice_changes_nothing_more() -> None:
     ["4", "4 ", "4-", "4111 ", "4111 1111 1111 1111 ", "411111111111111 ", "card 4111111111111111,", "DE89 3704 "],
 )
 def test_time_is_linear(unit: str) -> None:
-    """Eight times the text takes about eight times as long; a square would take 64. The best of three runs counts."""
-
-    def seconds(size: int) -> float:
-        text = (unit * (size // len(unit) + 1))[:size]
-        took = []
-        for _ in range(3):
-            begun = time.thread_time()
-            list(cards.find(text))
-            took.append(time.thread_time() - begun)
-        return min(took)
-
-    # Of what is over in no time at all the ratio is noise.
-    assert seconds(64_000) <= 20 * max(seconds(8_000), 0.002)
+    assert takes_linear_time(lambda text: list(cards.find(text)), unit, 8_000)

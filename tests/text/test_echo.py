@@ -110,10 +110,6 @@ def test_a_message_full_of_it_is_read_once(unit: str) -> None:
 
 
 class TestOfASession:
-    @pytest.fixture
-    def person(self, db: None) -> EndUser:
-        return factories.end_user()
-
     def test_the_stored_turn_stays_whole_and_what_is_left_is_fed(self, person: EndUser) -> None:
         said = (("user", f"{BLOCK}\nI moved to Delft."), ("assistant", f"I know:\n{FACT}"))
         session = factories.session(person, said)

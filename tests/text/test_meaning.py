@@ -13,6 +13,7 @@ from memories.episodes.supported_sentences import fit_running_summary
 from memories.exceptions import EmbeddingMisconfigured
 from memories.llm import embeddings
 from memories.text.injection import detection, meaning
+from tests import vectors
 
 SAID = learning.sentences()
 # Neither learned from nor caught by a phrase, in several languages.
@@ -43,6 +44,12 @@ def _forgets() -> Iterator[None]:
     meaning._judged.cache_clear()
 
 
+@pytest.fixture
+def made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vectors of the texts that were learned from are made for the first test that asks for them."""
+    monkeypatch.setattr(embeddings, "embed", vectors.made_once)
+
+
 @pytest.mark.parametrize("text", FRESH)
 def test_what_no_phrase_foresees_is_found_by_its_meaning(text: str) -> None:
     assert not detection.speaks_to_model(text)
@@ -63,6 +70,7 @@ def test_a_running_summary_is_read_so_too() -> None:
         assert (text in kept) == stays
 
 
+@pytest.mark.usefixtures("made_once")
 def test_what_it_learned_from_is_told_apart() -> None:
     found = meaning.scores([one.text for one in SAID]) > 0
     speaks = np.array([one.speaks for one in SAID])
@@ -70,6 +78,7 @@ def test_what_it_learned_from_is_told_apart() -> None:
     assert found[~speaks].mean() <= 0.01
 
 
+@pytest.mark.usefixtures("made_once")
 def test_shuffled_weights_tell_nothing_apart() -> None:
     learned = meaning.learned()
     shuffled = learned._replace(weights=np.random.default_rng(8).permutation(learned.weights))
@@ -79,6 +88,7 @@ def test_shuffled_weights_tell_nothing_apart() -> None:
     assert learning.area(meaning.scores(texts).astype(np.float64), speaks) > 0.97
 
 
+@pytest.mark.usefixtures("made_once")
 @pytest.mark.parametrize(
     ("kind", "said", "threshold"),
     [
@@ -88,8 +98,8 @@ def test_shuffled_weights_tell_nothing_apart() -> None:
     ids=["memories", "turns"],
 )
 def test_learning_again_gives_the_same_line(kind: str, said: list[learning.LabelledText], threshold: float) -> None:
-    vectors = embeddings.embed([one.text for one in said], model=embeddings.USE).astype(np.float64)
-    weights = learning.fitted(vectors, [one.speaks for one in said])
+    found = embeddings.embed([one.text for one in said], model=embeddings.USE).astype(np.float64)
+    weights = learning.fitted(found, [one.speaks for one in said])
     whole = json.loads(meaning.WEIGHTS.read_text(encoding="utf-8"))
     told = whole[kind]
     assert whole["model"] == embeddings.USE
@@ -116,6 +126,7 @@ def test_without_the_model_phrases_remain() -> None:
     assert detection.flags(FRESH[0], "", "") != ()
 
 
+@pytest.mark.usefixtures("made_once")
 def test_what_assistants_ordinarily_say_is_told_apart_by_a_line_of_its_own() -> None:
     ordinary = [one.text for one in learning.sentences_of_turns() if one.source in ("assistants", "dialogues")]
     assert len(ordinary) > 500

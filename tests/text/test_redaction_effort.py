@@ -138,7 +138,7 @@ def generated(seed: int, count: int) -> list[str]:
 
 
 def test_the_short_cuts_find_what_the_plain_way_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = generated(seed=7, count=1_500)
+    made = generated(seed=7, count=500)
     found = [redact_text(text) for text in made]
     monkeypatch.setattr(secret_phrases, "_place", plain_place)
     monkeypatch.setattr(secret_phrases, "_may_be_near", plain_may_be_near)
