@@ -16,3 +16,11 @@ def test_it_leads_to_the_second_factor_where_there_is_one(
     page = text_of(admin.get(reverse("admin:index")))
     assert reverse("admin:preferences") in page
     assert (reverse("mfa_index") in page) == is_there
+
+
+def test_the_page_of_an_app_lists_its_pages(admin: Client) -> None:
+    """Other pages need no such list: they have the menu."""
+    page = admin.get(reverse("admin:app_list", args=["memories"]))
+    [app] = page.context["app_list"]
+    assert reverse("admin:memories_fact_changelist") in [model["admin_url"] for model in app["models"]]
+    assert page.context["available_apps"] == []

@@ -176,6 +176,10 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         off = model_is_off(conf.llm().mode, sidebar.counts_of(request))
         return {**context, "model_is_off": off, "tenant_in_view": chosen, "hub_version": VERSION}
 
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Only of the page of one app. Django asks for all of them for each page, whose menu is the sidebar's."""
+        return super().get_app_list(request, app_label) if app_label else []
+
     def get_urls(self) -> list[Any]:
         # No record of ours has an address on a site of its own, and Django's view fails for ids that are no number.
         django = [pattern for pattern in super().get_urls() if getattr(pattern, "name", "") != "view_on_site"]
