@@ -9,8 +9,7 @@ import pytest
 from memories.models import Session, Tenant, Turn
 from tests import factories
 from tests.gateway.conftest import Client, stored
-from tests.gateway.test_gateway import streams
-from tests.llm.endpoint import Endpoint, Handler, says, sends
+from tests.llm.endpoint import Endpoint, Handler, sends
 
 WEATHER = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Leiden"}'}}
 
@@ -50,24 +49,11 @@ def response(text: str, **over: Any) -> dict[str, Any]:
 class TestLibrary:
     """As applications call it."""
 
-    def test_a_chat_in_one_piece_and_as_a_stream(self, library: openai.OpenAI, endpoint: Endpoint) -> None:
-        endpoint.responds(says("In Leiden."), streams("It ", "rains."))
-        said: list[Any] = [{"role": "user", "content": "Where do I live?"}]
-        answer = library.chat.completions.create(model="m", messages=said)
-        said += [answer.choices[0].message.to_dict(), {"role": "user", "content": "And the weather?"}]
-        stream = library.chat.completions.create(model="m", messages=said, stream=True)
-        assert "".join(event.choices[0].delta.content or "" for event in stream) == "It rains."
-        assert [text for _, text in stored()] == ["Where do I live?", "In Leiden.", "And the weather?", "It rains."]
-
     def test_an_error_is_the_library_s_own(self, client: Client, library: openai.OpenAI) -> None:
         wrong = library.with_options(api_key="mh_wrong")
         with pytest.raises(openai.AuthenticationError) as raised:
             wrong.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}])
         assert raised.value.code == "invalid_api_key"
-
-    def test_models_are_the_endpoint_s(self, library: openai.OpenAI, endpoint: Endpoint) -> None:
-        endpoint.get = sends(b'{"object": "list", "data": [{"id": "m", "object": "model"}]}')
-        assert [model.id for model in library.models.list()] == ["m"]
 
     def test_responses(self, library: openai.OpenAI, endpoint: Endpoint) -> None:
         created = {"type": "response.created", "sequence_number": 0, "response": response("", output=[])}
