@@ -17,6 +17,7 @@ import unfold
 from django.utils.translation.template import templatize
 
 from memories import conf
+from tests.frozen import sources
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES"
@@ -64,9 +65,9 @@ def wanted() -> dict[Message, str]:
     return found
 
 
-def in_python(source: str) -> Iterator[Message]:
-    """What calls of gettext in the source name."""
-    for node in ast.walk(ast.parse(source)):
+def in_python(nodes: Iterable[ast.AST]) -> Iterator[Message]:
+    """What calls of gettext among the nodes of a source name."""
+    for node in nodes:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in CALLS and (message := _message(name, node.args)):
@@ -88,27 +89,17 @@ def _message(name: str, given: list[ast.expr]) -> Message | None:
 
 
 def _ours() -> Iterator[tuple[Message, str]]:
-    for path in sorted([*ROOT.glob("memories/**/*.py"), *ROOT.glob("memoryhub/*.py")]):
-        if "migrations" not in path.parts:
-            yield from _placed(in_python(path.read_text(encoding="utf-8")), path)
+    for source in sources():
+        yield from ((message, source.place) for message in in_python(source.nodes))
     for path in sorted([*ROOT.glob("templates/**/*.html"), *ROOT.glob("templates/**/*.txt")]):
-        yield from _placed(in_template(path.read_text(encoding="utf-8")), path)
-
-
-def _placed(messages: Iterable[Message], path: Path) -> Iterator[tuple[Message, str]]:
-    place = path.relative_to(ROOT).as_posix()
-    return ((message, place) for message in messages)
+        place = path.relative_to(ROOT).as_posix()
+        yield from ((message, place) for message in in_template(path.read_text(encoding="utf-8")))
 
 
 @cache
 def errors() -> dict[str, tuple[str, str]]:
     """All errors of the tree, its leaves in other rooms too: name → what it says, and where it is declared."""
-    classes = [
-        (path.relative_to(ROOT).as_posix(), node)
-        for path in sorted(ROOT.glob("memories/**/*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    ]
+    classes = [(one.place, node) for one in sources() for node in one.nodes if isinstance(node, ast.ClassDef)]
     names, before = {"MemoryHubError"}, 0
     # Until no class is left whose base is one of them.
     while len(names) > before:
@@ -136,7 +127,8 @@ def _of_unfold() -> Iterator[tuple[Message, str]]:
     for path in sorted([*UNFOLD.glob("**/*.html"), *UNFOLD.glob("**/*.py")]):
         if not path.relative_to(UNFOLD).as_posix().startswith(UNUSED) and "unfold_crispy" not in path.parts:
             source = path.read_text(encoding="utf-8")
-            for message in in_python(source) if path.suffix == ".py" else in_template(source):
+            nodes = ast.walk(ast.parse(source)) if path.suffix == ".py" else ()
+            for message in in_python(nodes) if nodes else in_template(source):
                 if (message.context, message.text) not in known:
                     yield message, "unfold"
 
