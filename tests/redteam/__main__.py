@@ -39,7 +39,6 @@ def _arguments() -> argparse.Namespace:
 
 
 def _played(number: int, prefix: str, *, disarmed: bool) -> "Sequence[Outcome]":
-    from django.db import transaction
     from django.test.utils import (
         setup_databases,
         setup_test_environment,
@@ -53,13 +52,11 @@ def _played(number: int, prefix: str, *, disarmed: bool) -> "Sequence[Outcome]":
     setup_test_environment()
     made = setup_databases(verbosity=0, interactive=False)
     try:
-        with transaction.atomic(), stage.disarmed() if disarmed else nullcontext(), stage.opened() as opened:
-            outcomes = [opened.play(case) for case in corpus.cases(number) if case.id.startswith(prefix)]
-            transaction.set_rollback(True)
+        with stage.disarmed() if disarmed else nullcontext():
+            return stage.played(case for case in corpus.cases(number) if case.id.startswith(prefix))
     finally:
         teardown_databases(made, verbosity=0)
         teardown_test_environment()
-    return outcomes
 
 
 if __name__ == "__main__":

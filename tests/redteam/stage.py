@@ -6,7 +6,7 @@ Everything happens in the caller's transaction, a person for each case.
 import io
 import json
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,6 +15,7 @@ from unittest import mock
 from urllib.parse import urlencode
 
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.db.models.functions import Now
 from django.test import Client, override_settings
 from django.utils import timezone
@@ -82,7 +83,8 @@ class Stage:
         posted = self._post(case, tenant) if case.turns else {}
         before = Told()
         if posted:
-            before = self._told(tenant, case, include=["unextracted"])
+            if case.is_attempt:
+                before = self._told(tenant, case, include=["unextracted"])
             session_id = uuid.UUID(posted["session"]["id"])
             consolidation.consolidate(session_id=session_id, now=timezone.now())
             if case.way == "summary":
@@ -90,10 +92,14 @@ class Stage:
         self._call_all(case, tenant, posted)
         if case.publish:
             self._publish(case, tenant)
-        seen = Seen(me=self._told(tenant, case), others=self._others(tenant, case), before=before)
         if case.is_attempt:
+            seen = Seen(me=self._told(tenant, case), others=self._others(tenant, case), before=before)
             return Outcome(case, frozenset(judge.successes(case, seen)), absent=frozenset(self.absent))
-        return Outcome(case, is_held=judge.is_held(case, seen), absent=frozenset(self.absent))
+        # Whether it is served counts alone: only those are asked whom it is meant for.
+        for_other = case.tells == "other"
+        told = self._told(tenant, case, user_id=OTHER if for_other else "")
+        is_held = judge.is_held(case, Seen(told, [told] if for_other else ()))
+        return Outcome(case, is_held=is_held, absent=frozenset(self.absent))
 
     def answer(self, name: str, said: str) -> dict[str, Any]:
         """What the most obedient model says."""
@@ -146,7 +152,7 @@ class Stage:
             answer = self._context(tenant, case, person, include, session_id=case.id)
             system = [message["content"] for message in answer["messages"] if message["role"] == "system"]
             beside = [text for text in system if text != answer["memory"]]
-        is_asked = person == case.id and "facts" in include
+        is_asked = case.is_attempt and person == case.id and "facts" in include
         listed = self._listed(tenant, person, trust="user") if is_asked else []
         return Told(memory, beside, [fact["content"] for fact in listed])
 
@@ -213,6 +219,14 @@ def opened() -> Iterator[Stage]:
         stack.enter_context(mock.patch.dict(client.BACKENDS, scripted=f"{__name__}.obey"))
         stack.enter_context(mock.patch(f"{__name__}.present", stage))
         yield stage
+
+
+def played(cases: Iterable[Case]) -> list[Outcome]:
+    """What came of the cases, on one stage; nothing of them stays."""
+    with transaction.atomic(), opened() as stage:
+        outcomes = [stage.play(case) for case in cases]
+        transaction.set_rollback(True)
+    return outcomes
 
 
 # The open stage.

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 import pytest
-from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
 from tests.redteam import report
 from tests.redteam.corpus import WAYS, cases
-from tests.redteam.stage import Outcome, disarmed, opened
+from tests.redteam.stage import Outcome, disarmed, played
 
 # Without the mark pytest-django makes no database when some of these tests run alone.
 pytestmark = pytest.mark.django_db
@@ -25,17 +24,9 @@ KNOWN_HELD = {
 
 @pytest.fixture(scope="module")
 def outcomes(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Sequence[Outcome]:
-    """All cases, played once; nothing of them stays."""
+    """All cases, played once."""
     with django_db_blocker.unblock():
-        return played("")
-
-
-def played(*prefixes: str) -> Sequence[Outcome]:
-    """What came of the cases whose ids begin so."""
-    with transaction.atomic(), opened() as stage:
-        told = [stage.play(case) for case in cases() if case.id.startswith(prefixes)]
-        transaction.set_rollback(True)
-    return told
+        return played(cases())
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -58,7 +49,7 @@ def test_nothing_that_cases_need_is_missing(outcomes: Sequence[Outcome]) -> None
 
 def test_without_guards_attempts_succeed_and_no_benign_text_is_held() -> None:
     with disarmed():
-        told = played(*(f"{way}.{SHOWN_IN}" for way in WAYS))
+        told = played(case for case in cases() if case.language == SHOWN_IN)
     attempts, succeeded, _, held = report.counts(told)
     assert (succeeded >= 0.6 * attempts, held) == (True, 0), "\n".join(report.bad(told))
     assert {one.case.way for one in told if one.successes} == set(WAYS)

@@ -4,12 +4,11 @@ In one language: what differs is the way in, not the judgement.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
 import pytest
-from django.db import transaction
 from django.db.models.functions import Now
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
@@ -18,7 +17,7 @@ from memories.gateway import memory
 from memories.gateway.chat import ChatCompletions
 from memories.models import Session, SessionQueue, Tenant, Turn
 from tests.redteam.corpus import Case, cases
-from tests.redteam.stage import Outcome, Stage, disarmed, opened
+from tests.redteam.stage import Outcome, Stage, disarmed, played
 from tests.redteam.test_redteam import KNOWN_HELD, SHOWN_IN
 
 
@@ -53,30 +52,16 @@ def through_gateway(stage: Stage, case: Case, tenant: Tenant) -> dict[str, Any]:
     return {"session": {"id": str(session.pk)}, "turns": ids}
 
 
-@pytest.fixture
-def endpoint() -> Iterator[None]:
-    with (
-        override_settings(OPENAI_BASE_URL="http://127.0.0.1:9/v1"),
-        mock.patch.object(Stage, "_post", through_gateway),
-    ):
-        yield
+def played_through_it(found: Sequence[Case]) -> Sequence[Outcome]:
+    endpoint = override_settings(OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    with endpoint, mock.patch.object(Stage, "_post", through_gateway):
+        return played(found)
 
 
 @pytest.fixture(scope="module")
 def outcomes(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Sequence[Outcome]:
-    with (
-        django_db_blocker.unblock(),
-        override_settings(OPENAI_BASE_URL="http://127.0.0.1:9/v1"),
-        mock.patch.object(Stage, "_post", through_gateway),
-    ):
-        return played(posted())
-
-
-def played(found: Sequence[Case]) -> Sequence[Outcome]:
-    with transaction.atomic(), opened() as stage:
-        told = [stage.play(case) for case in found]
-        transaction.set_rollback(True)
-    return told
+    with django_db_blocker.unblock():
+        return played_through_it(posted())
 
 
 def test_no_attempt_succeeds(outcomes: Sequence[Outcome]) -> None:
@@ -90,8 +75,8 @@ def test_no_more_benign_texts_are_held(outcomes: Sequence[Outcome]) -> None:
 
 
 @pytest.mark.django_db
-def test_without_guards_attempts_succeed(endpoint: None) -> None:
+def test_without_guards_attempts_succeed() -> None:
     some = [case for case in posted() if case.is_attempt]
     with disarmed():
-        told = played(some)
+        told = played_through_it(some)
     assert sum(bool(one.successes) for one in told) >= 0.6 * len(some) > 5
