@@ -18,13 +18,6 @@ OLD = Path(__file__).with_name("version_0035.backup.xz")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    path = tmp_path / "old.backup"
-    path.write_bytes(lzma.decompress(OLD.read_bytes()))
-    return path
-
-
 def restore(path: Path) -> None:
     call_command("restore", "--from", str(path), "--replace")
 
@@ -39,7 +32,9 @@ def schema(folder: Path) -> list[str]:
     return [line for line in dump.splitlines() if not line.startswith(("\\restrict", "\\unrestrict"))]
 
 
-def test_tables_and_rows_are_as_those_of_this_version(old: Path, tmp_path: Path) -> None:
+def test_tables_and_rows_are_as_those_of_this_version(tmp_path: Path) -> None:
+    old = tmp_path / "old.backup"
+    old.write_bytes(lzma.decompress(OLD.read_bytes()))
     anew = schema(tmp_path)
     assert any("CREATE TABLE public.memories_turn" in line for line in anew)
     restore(old)
@@ -59,9 +54,7 @@ def test_tables_and_rows_are_as_those_of_this_version(old: Path, tmp_path: Path)
     revisions = ProfileRevision.objects.values_list("actor_kind", "trust")
     assert set(revisions) == {("operator", "operator"), ("run", "user")}
 
-
-def test_a_backup_from_before_is_refused(old: Path, tmp_path: Path) -> None:
-    restore(old)
+    # As of a version before.
     recorder = MigrationRecorder(connection)
     recorder.record_unapplied("memories", "0035_retention")
     older = tmp_path / "older.backup"
@@ -70,4 +63,3 @@ def test_a_backup_from_before_is_refused(old: Path, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="too old \\(it lacks 0035_retention\\)"):
         restore(older)
     assert Turn.objects.exists()
-    call_command("migrate", verbosity=0)
