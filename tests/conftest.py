@@ -22,6 +22,7 @@ from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -79,6 +80,8 @@ GARBAGE_AT_ONCE = 50_000
 # A busy machine is no fault of what is tested.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+# Hypothesis reads modules for constants to draw: that took seconds, and what is drawn hung on what else was loaded.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
