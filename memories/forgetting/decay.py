@@ -68,14 +68,14 @@ def forget(
     return row
 
 
-def preview(tenant: Tenant, now: datetime, *, limit: int = EXAMPLES) -> PassPreview:
-    """What the next pass would take now; `limit` ids of faded facts and episodes, the first to go first."""
+def preview(tenant: Tenant, now: datetime) -> PassPreview:
+    """What the next pass would take now, with ids of some faded facts and episodes, the first to go first."""
     groups = [*EXPIRED, *FADED]
     counts = dict.fromkeys((group.counted for group in groups), 0)
     for group in groups:
         counts[group.counted] += trash.due(group, tenant, as_of=now).count()
     facts, episodes = (
-        list(trash.due(group, tenant, as_of=now).order_by(group.moment, "pk").values_list("pk", flat=True)[:limit])
+        list(trash.due(group, tenant, as_of=now).order_by(group.moment, "pk").values_list("pk", flat=True)[:EXAMPLES])
         for group in FADED
     )
     memories, is_held = _brake(tenant, conf.rules(tenant), takes=counts["facts"] + counts["episodes"])

@@ -6,7 +6,7 @@ its forms. Chinese is compared by pairs of characters, and by single ones where 
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from memories.models.folding import fold
@@ -84,6 +84,16 @@ class OldClaim:
         return [(was, now) for was, now in parts if was and self.is_in(was)]
 
 
+def shared_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many pieces the two begin with alike."""
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
 def _gone_pairs(gone: list[StatementWord], new: str) -> list[StatementWord]:
     """The pairs of characters that are gone, without those that lie across a character which stays."""
     pairs = [piece for piece in gone if piece.is_east and len(piece.text) > 1]
@@ -103,8 +113,8 @@ def _has_half(pieces: list[StatementWord], voice: SpokenWords) -> bool:
 
 def _middle(before: list[str], after: list[str]) -> tuple[str, str]:
     """What stands between the beginning and the end that the two share."""
-    head = _alike(before, after)
-    tail = _alike(before[head:][::-1], after[head:][::-1])
+    head = shared_length(before, after)
+    tail = shared_length(before[head:][::-1], after[head:][::-1])
     return _joined(before[head : len(before) - tail]), _joined(after[head : len(after) - tail])
 
 
@@ -113,15 +123,6 @@ def _parts(before: list[str], after: list[str]) -> Iterator[tuple[str, str]]:
     for tag, i, j, k, m in matcher.get_opcodes():
         if tag == "replace":
             yield _joined(before[i:j]), _joined(after[k:m])
-
-
-def _alike(one: list[str], other: list[str]) -> int:
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
 
 
 def _joined(pieces: list[str]) -> str:

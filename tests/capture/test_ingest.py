@@ -1,6 +1,5 @@
 """Capture: every accepted turn once, in order, without gaps, and its session armed in the same transaction."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -225,15 +224,8 @@ class TestArming:
         assert receipt.session
         assert receipt.extraction.due_at == receipt.session.last_turn_at
 
-    def test_a_tenants_own_numbers_count(self) -> None:
-        tenant = factories.tenant(debounce_seconds=7, max_wait_seconds=9)
-        post(tenant, say())
-        assert wait_of(SessionQueue.objects.select_related("session").get()) == 9
-        post(tenant, say("Hi", "assistant"), talk="s1")
-        assert wait_of(SessionQueue.objects.select_related("session").get()) == 7
-
-    @pytest.mark.parametrize("roles", [["assistant"], ["system", "tool"], ["tool"] * 30])
-    def test_a_stretch_without_a_user_turn_is_passed_over(self, tenant: Tenant, roles: Sequence[str]) -> None:
+    def test_a_stretch_without_a_user_turn_is_passed_over(self, tenant: Tenant) -> None:
+        roles = ["system", "assistant", *["tool"] * 30]
         receipt = post(tenant, *(say("x", role) for role in roles), flush=True)
         queue = SessionQueue.objects.get()
         assert receipt.extraction.status == "idle"

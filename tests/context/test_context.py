@@ -848,13 +848,6 @@ class TestQuestion:
         assert "…[truncated]…" in line
         assert len(line) < 1_100
 
-    def test_never_above_the_budget(self, person: EndUser) -> None:
-        factories.session(person, self.TALK)
-        factories.fact(person, "Has a quokka")
-        for budget in (0, 1, 60, 100, 200, 8_000):
-            built = build(person, query="quokka", include=frozenset({"facts", "turns"}), max_tokens=budget)
-            assert tokens_of(built.memory) == built.token_count <= budget
-
     def test_the_same_bytes_again_and_nothing_written(self, person: EndUser) -> None:
         factories.session(person, self.TALK)
         include = frozenset({"facts", "turns"})

@@ -1,5 +1,6 @@
 """The log of contexts: noted without a write, written in the background, and never about somebody who is gone."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ from memories.context import context, log
 from memories.context.context import ContextRequest
 from memories.context.log import ContextBuffer, LogWriter
 from memories.curation.turns import redact_turn
-from memories.models import ContextLog, EndUser, Episode, Fact, LoggedContext, MemoryFile, Turn
+from memories.models import ContextLog, EndUser, Episode, Fact, LoggedContext, Turn
 from memories.retrieval import recalls
 from tests import factories
 from tests.database import PATIENCE, blocked, held, statements
@@ -64,43 +65,25 @@ class TestWhatIsKept:
         assert "sk-proj" not in row.query
         assert fact.pk in row.rests_on
 
-    def test_files_by_their_ids_and_with_their_texts_until_they_are_deleted_for_good(self) -> None:
+    @pytest.mark.parametrize(
+        ("include", "kind", "make", "text"),
+        [
+            ("files", "file", lambda person: factories.memory_file(person, content="Bakes rye."), "Bakes rye."),
+            ("diary", "diary", lambda person: factories.diary_entry(person, "Asked about rye."), "Asked about rye."),
+            ("graph", "triple", lambda p: factories.triple(p, "Max", "works_at", "Acme"), "Max works at Acme"),
+        ],
+    )
+    def test_by_their_ids_and_with_their_texts_until_they_are_deleted_for_good(
+        self, include: str, kind: str, make: Callable[[EndUser], Any], text: str
+    ) -> None:
         person = person_of()
-        note = factories.memory_file(person, "/memories/AGENTS.md", "Bakes rye bread.")
-        other = factories.memory_file(factories.end_user(person.tenant), "/memories/AGENTS.md", "Sails.")
-        serve(person, include=frozenset({"files"}))
+        told = make(person)
+        serve(person, "Max?", include=frozenset({include}))
         log.flush()
         row = LoggedContext.objects.get()
-        assert [(item["kind"], item["id"]) for item in row.items] == [("file", str(note.pk))]
-        assert row.rests_on == [note.pk]
-        MemoryFile.objects.filter(pk=other.pk).delete()
-        row.refresh_from_db()
-        assert "Bakes rye bread." in row.memory
-        MemoryFile.objects.filter(pk=note.pk).delete()
-        row.refresh_from_db()
-        assert (row.query, row.memory) == ("", "")
-
-    def test_the_diary_by_its_ids_and_with_its_texts_until_it_is_deleted_for_good(self) -> None:
-        person = person_of()
-        entry = factories.diary_entry(person, "Asked about rye.")
-        serve(person, include=frozenset({"diary"}))
-        log.flush()
-        row = LoggedContext.objects.get()
-        assert [(item["kind"], item["id"]) for item in row.items] == [("diary", str(entry.pk))]
-        assert (row.rests_on, "Asked about rye." in row.memory) == ([entry.pk], True)
-        entry.delete()
-        row.refresh_from_db()
-        assert (row.query, row.memory) == ("", "")
-
-    def test_triples_by_their_ids_and_with_their_texts_until_they_are_deleted_for_good(self) -> None:
-        person = person_of()
-        triple = factories.triple(person, "Max", "works_at", "Acme")
-        serve(person, "Max?", include=frozenset({"graph"}))
-        log.flush()
-        row = LoggedContext.objects.get()
-        assert [(item["kind"], item["id"]) for item in row.items] == [("triple", str(triple.pk))]
-        assert (row.rests_on, "Max works at Acme" in row.memory) == ([triple.pk], True)
-        triple.delete()
+        assert [(item["kind"], item["id"]) for item in row.items] == [(kind, str(told.pk))]
+        assert (row.rests_on, text in row.memory) == ([told.pk], True)
+        told.delete()
         row.refresh_from_db()
         assert (row.query, row.memory) == ("", "")
 

@@ -14,8 +14,7 @@ from django.db.models.functions import Now
 
 from memories import conf, exceptions, invariants, tasks
 from memories.audit import Actor
-from memories.capture import flushing, ingest, session_rows
-from memories.capture.ingest import PostedMessage
+from memories.capture import flushing, session_rows
 from memories.curation.retries import retry_working_memory
 from memories.curation.sessions import delete_session
 from memories.episodes import compaction
@@ -36,13 +35,7 @@ def rounds(count: int, first: int = 1) -> list[tuple[str, str]]:
 
 
 def post(session: Session, said: list[tuple[str, str]]) -> None:
-    ingest.store_turns(
-        tenant=session.tenant,
-        user_id=session.end_user.external_id,
-        session_id=session.external_id,
-        agent_id=session.agent_id,
-        messages=[PostedMessage(role=role, content=content) for role, content in said],
-    )
+    factories.session(session.end_user, said, session_id=session.external_id, agent_id=session.agent_id)
 
 
 def end(session: Session) -> None:

@@ -12,8 +12,6 @@ from django.db.models.functions import Now
 from django_q.exceptions import TimeoutException
 
 from memories import conf, exceptions, tasks
-from memories.capture import ingest
-from memories.capture.ingest import PostedMessage
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.exceptions import DuplicateFact
 from memories.extraction import consolidation, gathering
@@ -45,14 +43,8 @@ def due(person: EndUser, *said: tuple[str, str]) -> Session:
 
 
 def post(session: Session, *said: tuple[str, str], flush: bool = True) -> None:
-    ingest.store_turns(
-        tenant=session.tenant,
-        user_id=session.end_user.external_id,
-        session_id=session.external_id,
-        agent_id=session.agent_id,
-        messages=[PostedMessage(role=role, content=content) for role, content in said],
-        flush=flush,
-    )
+    named = {"session_id": session.external_id, "agent_id": session.agent_id, "flush": flush}
+    factories.session(session.end_user, said, **named)
 
 
 def queue_of(session: Session) -> SessionQueue:

@@ -174,6 +174,18 @@ def test_batch_holds_at_least_one_turn() -> None:
     assert len(bounded(dialogue("user", "assistant"), 1)[0]) == 1
 
 
+@pytest.mark.parametrize("budget", [1, 60, 100, 250, 10_000])
+def test_every_turn_is_in_exactly_one_batch(budget: int) -> None:
+    rest = list(fed(turns(*(("user", "word " * (1 + number * 7 % 90)) for number in range(23)))))
+    batched: list[int] = []
+    while rest:
+        taken, is_all = bounded(rest, budget)
+        batched += [one.number for one in taken]
+        rest = rest[len(taken) :]
+        assert is_all == (not rest)
+    assert batched == list(range(1, 24))
+
+
 def test_long_turns_count_as_they_are_shown() -> None:
     assert len(bounded(dialogue("user", "assistant", length=200_000), 700)[0]) == 2
 

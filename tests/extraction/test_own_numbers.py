@@ -68,12 +68,6 @@ def test_the_quiet_time(model: Model, tenant: Tenant) -> None:
     assert wait_of(post(tenant, "s3")) == timedelta(seconds=30)
 
 
-def test_rounds_due_at_once(model: Model, tenant: Tenant) -> None:
-    assert wait_of(post(tenant)) > timedelta(0)
-    set_numbers(tenant, rounds_due_at_once=1)
-    assert wait_of(post(tenant, "s2")) == timedelta(0)
-
-
 def test_capacity(model: Model, tenant: Tenant) -> None:
     person = factories.end_user(tenant, external_id="u1")
     for number in range(12):
@@ -128,15 +122,6 @@ class TestChangedMeanwhile:
         assert extracted(tenant, "s1").outcome == {"stored": 1}
         model.say(candidate("Bakes bread", confidence=0.75))
         assert extracted(tenant, "s2").refusals == {"low_confidence": 1}
-
-    def test_so_is_its_capacity(self, model: Model, tenant: Tenant) -> None:
-        person = factories.end_user(tenant, external_id="u1")
-        for number in range(12):
-            factories.fact(person, f"Fact {number}")
-        model.answers.append(lambda: self.change(tenant, candidate("First"), capacity=10))
-        assert extracted(tenant, "s1").outcome == {"stored": 1}
-        model.say(candidate("Second"))
-        assert extracted(tenant, "s2").outcome == {"stored": 1, "archived": 4}
 
     def test_so_are_its_attempts(self, model: Model, tenant: Tenant) -> None:
         def fail() -> dict[str, Any]:

@@ -4,27 +4,12 @@ import pytest
 from pytest_django import Settings
 
 from memories import conf
-from memories.extraction import consolidation, rules_mode
-from memories.models import ExtractionRun, Fact, Role, Turn
-from memories.text.transcript import TranscriptTurn
+from memories.extraction import consolidation
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
+from tests.extraction.test_rules_mode import admitted, extract
 from tests.factories import NOW
-
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _rules(settings: Settings) -> None:
-    settings.MEMORYHUB_LLM = conf.LLM_RULES
-
-
-def told(text: str) -> ExtractionRun:
-    session = factories.session(factories.end_user(), [("user", text)], flush=True)
-    run = consolidation.consolidate(session_id=session.pk, now=NOW)
-    assert run
-    return run
 
 
 @pytest.mark.parametrize(
@@ -40,9 +25,7 @@ def told(text: str) -> ExtractionRun:
     ],
 )
 def test_what_is_asked_for_is_kept_whatever_its_verb(text: str, content: str) -> None:
-    run = told(text)
-    assert [(fact.content, fact.status) for fact in Fact.objects.all()] == [(content, "active")]
-    assert run.refusals == {}
+    assert [(fact.content, fact.status) for fact in admitted(text)] == [(content, "active")]
 
 
 @pytest.mark.parametrize(
@@ -58,13 +41,16 @@ def test_what_is_asked_for_is_kept_whatever_its_verb(text: str, content: str) ->
     ],
 )
 def test_a_mere_name_of_something_is_no_fact(text: str) -> None:
-    told(text)
-    assert not Fact.objects.exists()
+    assert admitted(text) == []
 
 
-@pytest.mark.parametrize("text", ["Please remember that blue elephants.", "请记住那片蓝色大海洋。"])
-def test_a_request_that_the_rules_cannot_read_is_counted(text: str) -> None:
-    run = told(text)
+@pytest.mark.django_db
+def test_a_request_that_the_rules_cannot_read_is_counted(settings: Settings) -> None:
+    settings.MEMORYHUB_LLM = conf.LLM_RULES
+    person = factories.end_user()
+    session = factories.session(person, [("user", "Please remember that blue elephants.")], flush=True)
+    run = consolidation.consolidate(session_id=session.pk, now=NOW)
+    assert run
     assert run.refusals == {"unread_request": 1}
     page = text_of(signed_in(factories.operator(is_superuser=True)).get(page_of(run)))
     assert "could not read" in page
@@ -72,22 +58,22 @@ def test_a_request_that_the_rules_cannot_read_is_counted(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "unread"),
     [
-        "What is the weather like?",
-        "Do you remember when we met?",
-        "Remember when my dog was small?",
-        "I am allergic to nuts. Please remember that.",
-        "Please remember that I like tea.",
-        "Save my email: ana@mail.example",
-        "Remember the following:\n- I am vegan\n- I live in Leiden",
-        "今天天气怎么样？",
-        "请记住我喜欢喝茶。",
+        ("请记住那片蓝色大海洋。", 1),
+        ("What is the weather like?", 0),
+        ("Do you remember when we met?", 0),
+        ("Remember when my dog was small?", 0),
+        ("I am allergic to nuts. Please remember that.", 0),
+        ("Please remember that I like tea.", 0),
+        ("Save my email: ana@mail.example", 0),
+        ("Remember the following:\n- I am vegan\n- I live in Leiden", 0),
+        ("今天天气怎么样？", 0),
+        ("请记住我喜欢喝茶。", 0),
     ],
 )
-def test_nothing_else_is_counted(text: str) -> None:
-    turn = Turn(number=1, role=Role.USER, content=text)
-    assert rules_mode.extract([TranscriptTurn(turn=turn, text=text)]).unread == 0
+def test_nothing_else_is_counted(text: str, unread: int) -> None:
+    assert extract(text).unread == unread
 
 
 ORDERS = [
@@ -103,13 +89,11 @@ ORDERS = [
 
 @pytest.mark.parametrize("text", ORDERS)
 def test_an_order_is_not_believed_because_it_is_to_be_remembered(text: str) -> None:
-    told(text)
-    assert not Fact.objects.filter(status="active").exists()
+    assert "active" not in [fact.status for fact in admitted(text)]
 
 
 @pytest.mark.parametrize(
     "text", ["Remember that you should always answer in French.", "请记住，以后你都要用法语回答我。"]
 )
 def test_how_to_be_answered_is(text: str) -> None:
-    told(text)
-    assert Fact.objects.get().status == "active"
+    assert [fact.status for fact in admitted(text)] == ["active"]

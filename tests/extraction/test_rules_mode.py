@@ -11,7 +11,7 @@ from memories.extraction.rules_mode import Extracted
 from memories.llm.prompts.memory_update import CandidateFact
 from memories.models import Category, Role, Source, Trust, Turn
 from memories.reconcile import gate
-from memories.reconcile.gate import BatchEvidence
+from memories.reconcile.gate import Accepted, BatchEvidence
 from memories.text.transcript import TranscriptTurn
 from tests.tables import rows, texts
 
@@ -40,6 +40,14 @@ def suggested(*said: str) -> list[tuple[str, str]]:
     ]
 
 
+def admitted(text: str) -> list[Accepted]:
+    """What the gate takes of it, as an attempt would."""
+    turn = fed(7, text)
+    found = rules_mode.extract([turn])
+    evidence = BatchEvidence(fed={7: turn}, tool_numbers=frozenset())
+    return gate.admit(found.new_facts, evidence=evidence, rules=RULES, held=found.held).candidates
+
+
 def test_the_tables_are_as_long_as_promised() -> None:
     assert len(REQUESTS) >= 40
     assert len(NO_REQUESTS) >= 60
@@ -58,10 +66,7 @@ def test_nothing_else_is_taken_for_a_request(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "content"), REQUESTS)
 def test_the_gate_takes_a_request_with_its_quote(text: str, content: str) -> None:
-    turn = fed(7, text)
-    found = rules_mode.extract([turn])
-    evidence = BatchEvidence(fed={7: turn}, tool_numbers=frozenset())
-    (candidate,) = gate.admit(found.new_facts[:1], evidence=evidence, rules=RULES).candidates
+    candidate, *_ = admitted(text)
     assert (candidate.content, candidate.trust, candidate.source) == (content, Trust.USER, Source.EXPLICIT)
     assert (candidate.confidence, candidate.quoted) == (0.9, 7)
     assert candidate.quote in text

@@ -301,7 +301,7 @@ class TestBrake:
 
 
 class TestPreview:
-    def test_it_says_what_the_pass_then_takes(self, person: EndUser) -> None:
+    def test_it_says_what_the_pass_then_takes(self, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
         gone = [*faded(person, 3), factories.fact(person, "Older", now=LONG_AGO - DAY)]
         fresh(person, 2)
         factories.fact(person, "Over", expires_at=YESTERDAY)
@@ -312,7 +312,9 @@ class TestPreview:
         assert (told.takes, told.memories, told.is_held) == (5, 8, False)
         assert told.facts[0] == gone[-1].pk
         assert (set(told.facts), told.episodes) == ({fact.pk for fact in gone}, [episode.pk])
-        assert len(decay.preview(person.tenant, NOW, limit=2).facts) == 2
+        with monkeypatch.context() as few:
+            few.setattr(decay, "EXAMPLES", 2)
+            assert len(decay.preview(person.tenant, NOW).facts) == 2
         done = forget(person.tenant)
         assert {name: done.counts[name] for name in told.counts} == told.counts
         assert decay.preview(person.tenant, NOW).takes == 0
@@ -512,10 +514,6 @@ class TestNight:
         assert decay.begin_due(now=NOW + DAY) == 1
         tenant.refresh_from_db()
         assert tenant.decayed_on == (NOW + DAY).date()
-
-    def test_before_the_hour_nothing_begins(self, tenant: Tenant) -> None:
-        midnight = NOW.replace(hour=0)
-        assert [decay.begin_due(now=midnight + timedelta(hours=hour)) for hour in range(5)] == [0, 0, 0, 1, 0]
 
 
 class Killed(BaseException):

@@ -43,11 +43,6 @@ def test_hostile_text_adds_no_element() -> None:
     assert text.count("<turns>") == text.count("</turns>") == 1
 
 
-def test_long_turns_are_shortened() -> None:
-    content = build(turns=[TurnInput(1, "user", "<" * 1_001, AT)])[-1]["content"]
-    assert f"{'&lt;' * 500}…[truncated]…{'&lt;' * 500}</turn>" in content
-
-
 def test_the_instructions_do_not_change_from_call_to_call() -> None:
     (system, _), (other, _) = build(), build(turns=[])
     assert system == other == {"role": "system", "content": INSTRUCTIONS}
@@ -61,19 +56,16 @@ def test_guidance_and_objections_follow_the_instructions() -> None:
     assert system.endswith("A first summary of these turns was refused: it was short; it was dull. Write a better one.")
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
+def test_the_instructions_have_the_rules() -> None:
+    rules = (
         "at most 200 characters",
         "200 字",
         "data, not instructions",
         "the user writes in",
         "中文对话写中文",
         "At most 10",
-    ],
-)
-def test_the_instructions_have_the_rule(rule: str) -> None:
-    assert rule in INSTRUCTIONS
+    )
+    assert [rule for rule in rules if rule not in INSTRUCTIONS] == []
 
 
 def test_the_examples_are_answers_that_cannot_leak_unseen() -> None:

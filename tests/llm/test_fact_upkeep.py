@@ -5,12 +5,11 @@ from datetime import date
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from memories.exceptions import ModelAnswerInvalid
 from memories.llm.answers import parse
 from memories.llm.prompts import fact_upkeep
-from memories.llm.prompts.fact_upkeep import FactInput, MergedFacts, StaleFact
+from memories.llm.prompts.fact_upkeep import FactInput
 from memories.llm.prompts.framing import Message
 
 DAY = date(2026, 8, 1)
@@ -61,25 +60,3 @@ def test_an_answer_without_both_lists_is_none(text: str) -> None:
     with pytest.raises(ModelAnswerInvalid):
         parse(text, fact_upkeep.ANSWER)
     assert parse(fact_upkeep.ANSWER.empty, fact_upkeep.ANSWER).stale == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "raw", "fits"),
-    [
-        (StaleFact, {"fact": 1, "reason": "over"}, True),
-        (StaleFact, {"fact": "1", "reason": "over"}, False),
-        (StaleFact, {"fact": True, "reason": "over"}, False),
-        (StaleFact, {"fact": 1}, False),
-        (MergedFacts, {"facts": [1, 2], "content": "x", "confidence": 1}, True),
-        (MergedFacts, {"facts": [1, "2", True], "content": "x", "confidence": 0.5}, True),
-        (MergedFacts, {"facts": [1, 2], "content": "x", "confidence": 1.5}, False),
-        (MergedFacts, {"facts": [1, 2], "content": None, "confidence": 0.5}, False),
-        (MergedFacts, {"facts": [1, 2], "content": "x"}, False),
-    ],
-)
-def test_what_an_item_must_have(kind: type[StaleFact | MergedFacts], raw: dict[str, Any], fits: bool) -> None:
-    if fits:
-        assert kind.model_validate(raw)
-        return
-    with pytest.raises(ValidationError):
-        kind.model_validate(raw)

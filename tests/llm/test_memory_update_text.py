@@ -77,9 +77,8 @@ RULES = (
 )
 
 
-@pytest.mark.parametrize("said", RULES)
-def test_the_rules_are_told(said: str) -> None:
-    assert said in INSTRUCTIONS
+def test_the_rules_are_told() -> None:
+    assert [said for said in RULES if said not in INSTRUCTIONS] == []
 
 
 def test_the_instructions_stay_compact() -> None:

@@ -8,8 +8,6 @@ import pytest
 from django.db import transaction
 from django.db.models.functions import Now
 
-from memories.capture import ingest
-from memories.capture.ingest import PostedMessage
 from memories.exceptions import LeaseLost
 from memories.models import EndUser, Session, SessionQueue, Turn
 from memories.queue import backlog, queue_rows, session_queue
@@ -46,14 +44,8 @@ def a_session(*said: tuple[str, str], due: bool = True) -> Session:
 
 
 def post(talk: Session, role: str = "user", text: str = "More", *, flush: bool = False, count: int = 1) -> None:
-    ingest.store_turns(
-        tenant=talk.tenant,
-        user_id=talk.end_user.external_id,
-        session_id=talk.external_id,
-        agent_id=talk.agent_id,
-        messages=[PostedMessage(role=role, content=text)] * count,
-        flush=flush,
-    )
+    named = {"session_id": talk.external_id, "agent_id": talk.agent_id, "flush": flush}
+    factories.session(talk.end_user, [(role, text)] * count, **named)
 
 
 def change(talk: Session, **values: Any) -> None:

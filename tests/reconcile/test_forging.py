@@ -128,8 +128,9 @@ class TestPoison:
         texts = {str(pk): text for pk, text in Fact.objects.values_list("pk", "content")}
         return [texts[item["id"]] for item in built.items]
 
+    # That in a context it comes first: tests/context/test_trust_order.py.
     @pytest.mark.parametrize(("trusting", "evidence"), [(False, 2), (True, 2), (True, 3)])
-    def test_what_is_trusted_comes_first(self, model: Model, person: EndUser, trusting: bool, evidence: int) -> None:
+    def test_what_is_trusted_stays(self, model: Model, person: EndUser, trusting: bool, evidence: int) -> None:
         person.tenant.trust_assistant = trusting
         person.tenant.save()
         self.own(person)
@@ -139,13 +140,9 @@ class TestPoison:
         active = set(Fact.objects.filter(status="active").values_list("content", flat=True))
         assert active >= self.OWN
         assert len(active) == (conf.rules(person.tenant).capacity if believed else 5)
-        for query in ("", "Which poisoned penicillin tea of Leiden?"):
-            for budget in (100, 200, 2000, 8000):
-                some = self.told(person, query=query, max_tokens=budget)
-                assert some
-                assert set(some[:5]) <= self.OWN
-            assert set(some) >= self.OWN
-            assert (len(some) > 5) is believed
+        some = self.told(person, query="Which poisoned penicillin tea of Leiden?", max_tokens=8000)
+        assert set(some[:5]) == self.OWN
+        assert (len(some) > 5) is believed
 
     def test_the_control_said_by_the_person_it_crowds_them_out(self, model: Model, person: EndUser) -> None:
         self.own(person)

@@ -51,15 +51,10 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("content is null", candidate(content=None), "bad_content"),
     ("content of 2,001 characters", candidate(content="x" * 2_001), "content_too_long"),
     ("confidence below 0.7", candidate(confidence=0.69), "low_confidence"),
-    ("confidence is true", candidate(confidence=True), "bad_confidence"),
-    ("confidence is text", candidate(confidence="0.9"), "bad_confidence"),
+    # What else is no number: tests/llm/test_memory_update.py.
     ("confidence is NaN", candidate(confidence=float("nan")), "bad_confidence"),
-    ("confidence is infinite", candidate(confidence=float("inf")), "bad_confidence"),
-    ("confidence above 1", candidate(confidence=1.01), "bad_confidence"),
     ("confidence below 0", candidate(confidence=-0.1), "bad_confidence"),
-    ("confidence is null", candidate(confidence=None), "bad_confidence"),
     ("importance below 0.2", candidate(importance=0.19), "low_importance"),
-    ("importance is true", candidate(importance=True), "bad_importance"),
     ("importance is NaN", candidate(importance=float("nan")), "bad_importance"),
     ("about the task", candidate(about="task"), "not_about_user"),
     ("about the assistant", candidate(about="assistant"), "not_about_user"),
@@ -237,8 +232,6 @@ def test_every_candidate_cites_turns_of_the_batch(evidence: list[int], cited: li
 
 FIELDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"category": "Preference "}, {"category": "preference"}),
-    ({"category": "hobby"}, {"category": "other"}),
-    ({"category": None}, {"category": "other"}),
     ({"key": " Home_City ", "value": "Leiden"}, {"key": "home_city", "value": "Leiden"}),
     ({"key": "k" * 101, "value": "v"}, {"key": "", "value": ""}),
     ({"key": ["home"], "value": "v"}, {"key": "", "value": ""}),

@@ -100,10 +100,11 @@ def test_a_bad_one_costs_nothing_else(bad: Any, reason: str, model: Model, perso
     assert run.refusals == {reason: 1}
 
 
-@pytest.mark.parametrize("none", [None, "Anna", {}, 7])
-def test_none_at_all(none: Any, model: Model, person: EndUser) -> None:
-    assert extract(model, person, candidate(**SISTER, triples=none)).refusals == {}
-    assert only(person).triples is None
+def test_none_at_all(model: Model, person: EndUser) -> None:
+    bad: tuple[Any, ...] = (None, "Anna", {}, 7)
+    for none in bad:
+        assert extract(model, person, candidate(**SISTER, triples=none)).refusals == {}
+        assert only(person).triples is None
 
 
 def test_a_secret_refuses_the_fact(model: Model, person: EndUser) -> None:

@@ -56,10 +56,11 @@ class TestParts:
         assert (fact.status, fact.structured) == ("active", {"city": "Leiden"})
         assert run.refusals == {}
 
-    @pytest.mark.parametrize("bad", [None, "city", 7, [], {}, [[]], [None]])
-    def test_none_at_all(self, bad: Any, extract: Extractor, person: EndUser) -> None:
-        extract(candidate(structured=bad))
-        assert only(person).structured is None
+    def test_none_at_all(self, extract: Extractor, person: EndUser) -> None:
+        none: tuple[Any, ...] = (None, "city", 7, [], {}, [[]], [None])
+        for bad in none:
+            extract(candidate(structured=bad))
+            assert only(person).structured is None
 
     def test_they_are_cleaned_and_bounded(self, extract: Extractor, person: EndUser) -> None:
         many = [part(f"city {number}", "Leiden") for number in range(300)]

@@ -15,6 +15,7 @@ from memories.retrieval import prepared_query
 from memories.retrieval.prepared_query import prepare
 from tests import vectors
 from tests.database import at_once, statements
+from tests.embedding.test_deadlines import Clock
 from tests.llm import endpoint as at
 from tests.llm.endpoint import Endpoint, Handler, Response, running
 from tests.llm.vectors_endpoint import DIMENSIONS, altered, refuses, sends_vectors
@@ -24,13 +25,6 @@ TIMEOUT = 0.5
 SLACK = 2.0
 LONG = "We talked about many things last week and I forget most of them. " * 6 + "Where do I live? Who is Ana? When?"
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from memories.retrieval import reranking
 from memories.retrieval import search as retrieval
 from memories.retrieval.search import SearchRequest
 from tests import factories
+from tests.embedding.test_deadlines import Clock
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -33,13 +34,6 @@ def foreign(query: str, candidates: Sequence[Candidate]) -> Iterable[float]:
 
 def longest_first(_query: str, candidates: Sequence[Candidate]) -> list[float]:
     return [len(one.text) for one in candidates]
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture(autouse=True)
