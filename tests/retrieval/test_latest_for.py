@@ -37,12 +37,16 @@ def test_of_two_with_one_key_what_was_said_last(seed: int) -> None:
         }
         factories.fact(person, f"Fact {number}", trust=draw.choice(["user", "user", "assistant"]), **over)
     facts = list(Fact.objects.order_by("content"))
-    for fact, target in ((draw.choice(facts), draw.choice(facts)) for _number in range(300)):
-        if fact != target:
-            kind = draw.choice(["contradicts", "contradicts", "related_to"])
-            FactRelation.objects.get_or_create(
-                tenant_id=fact.tenant_id, fact=fact, target=target, type=kind, defaults={"created_at": NOW}
-            )
+    pairs = [(draw.choice(facts), draw.choice(facts)) for _number in range(300)]
+    FactRelation.objects.bulk_create(
+        [
+            FactRelation(tenant_id=fact.tenant_id, fact=fact, target=target, type=kind, created_at=NOW)
+            for fact, target in pairs
+            for kind in [draw.choice(["contradicts", "contradicts", "related_to"])]
+            if fact != target
+        ],
+        ignore_conflicts=True,
+    )
     rules = conf.rules(person.tenant)
     hidden = 0
     for viewer in (Viewer("sales"), Viewer("sales", ("doctor",)), Viewer("legal"), Viewer()):
