@@ -13,12 +13,14 @@ from django.utils.module_loading import import_string
 from memories import conf
 from memories.conf import LOCAL_EMBEDDINGS
 
+# The tag of these checks.
+SETTINGS = "settings"
 SECRET_KEY_LENGTH = 32
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 RERANK_ENDPOINT = "memories.llm.backends.rerank_endpoint.rerank"
 
 
-@register()
+@register(SETTINGS)
 def lease_outlasts_call(**_: Any) -> list[CheckMessage]:
     """If a lease ended during a call, a second worker would repeat the call."""
     lease, timeout = settings.MEMORYHUB_LEASE_SECONDS, settings.MEMORYHUB_LLM_TIMEOUT
@@ -29,7 +31,7 @@ def lease_outlasts_call(**_: Any) -> list[CheckMessage]:
     return [Error(problem, hint=hint, id="memories.E001")]
 
 
-@register()
+@register(SETTINGS)
 def scripted_needs_a_file(**_: Any) -> list[CheckMessage]:
     if settings.MEMORYHUB_LLM != "scripted" or settings.MEMORYHUB_LLM_SCRIPT:
         return []
@@ -37,7 +39,7 @@ def scripted_needs_a_file(**_: Any) -> list[CheckMessage]:
     return [Error("MEMORYHUB_LLM=scripted has no file of answers.", hint=hint, id="memories.E002")]
 
 
-@register()
+@register(SETTINGS)
 def openai_needs_an_endpoint(**_: Any) -> list[CheckMessage]:
     if settings.MEMORYHUB_LLM != "openai" or settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
         return []
@@ -45,7 +47,7 @@ def openai_needs_an_endpoint(**_: Any) -> list[CheckMessage]:
     return [Error("MEMORYHUB_LLM=openai has neither a key nor an address.", hint=hint, id="memories.E003")]
 
 
-@register()
+@register(SETTINGS)
 def local_embedding_is_known(**_: Any) -> list[CheckMessage]:
     """Local models come in wheels; one of them is an extra."""
     model = settings.MEMORYHUB_EMBEDDING_MODEL
@@ -57,7 +59,7 @@ def local_embedding_is_known(**_: Any) -> list[CheckMessage]:
     return [Error(f"There is no local embedding {model!r}.", hint=hint, id="memories.E006")]
 
 
-@register()
+@register(SETTINGS)
 def embedding_needs_an_endpoint(**_: Any) -> list[CheckMessage]:
     if settings.MEMORYHUB_EMBEDDINGS != "openai":
         return []
@@ -68,7 +70,7 @@ def embedding_needs_an_endpoint(**_: Any) -> list[CheckMessage]:
     return [Error("MEMORYHUB_EMBEDDINGS=openai has neither a key nor an address.", hint=hint, id="memories.E007")]
 
 
-@register()
+@register(SETTINGS)
 def local_dimensions_are_fixed(**_: Any) -> list[CheckMessage]:
     if settings.MEMORYHUB_EMBEDDINGS == "openai" or not settings.MEMORYHUB_EMBEDDING_DIMENSIONS:
         return []
@@ -76,7 +78,7 @@ def local_dimensions_are_fixed(**_: Any) -> list[CheckMessage]:
     return [Error("The dimensions of a local embedding cannot be chosen.", hint=hint, id="memories.E008")]
 
 
-@register()
+@register(SETTINGS)
 def reranker_is_a_function(**_: Any) -> list[CheckMessage]:
     """Notice a mistake at the start, not in the first search."""
     path = settings.MEMORYHUB_RERANKER
@@ -89,7 +91,7 @@ def reranker_is_a_function(**_: Any) -> list[CheckMessage]:
     return [Error(f"There is no reranker {path!r}.", hint=hint, id="memories.E009")]
 
 
-@register()
+@register(SETTINGS)
 def rerank_endpoint_has_an_address(**_: Any) -> list[CheckMessage]:
     if settings.MEMORYHUB_RERANKER != RERANK_ENDPOINT or settings.MEMORYHUB_RERANK_URL.startswith(("http:", "https:")):
         return []
@@ -97,13 +99,13 @@ def rerank_endpoint_has_an_address(**_: Any) -> list[CheckMessage]:
     return [Error("The rerank endpoint has no address.", hint=hint, id="memories.E010")]
 
 
-@register()
+@register(SETTINGS)
 def secret_key_is_long(**_: Any) -> list[CheckMessage]:
     """It signs sign-ins and task payloads: a short one can be guessed."""
     return _length_of("The secret key", settings.SECRET_KEY, variable="MEMORYHUB_SECRET_KEY", error="memories.E004")
 
 
-@register()
+@register(SETTINGS)
 def mfa_key_is_long(**_: Any) -> list[CheckMessage]:
     """Whoever guesses it and reads the database can make the codes of every operator."""
     key, variable = settings.MEMORYHUB_MFA_KEY, "MEMORYHUB_MFA_KEY"
@@ -118,7 +120,7 @@ def _length_of(name: str, key: str | bytes, *, variable: str, error: str) -> lis
     return [Error(problem, hint=hint, id=error)]
 
 
-@register()
+@register(SETTINGS)
 def identity_provider_is_complete(**_: Any) -> list[CheckMessage]:
     given = (settings.MEMORYHUB_OIDC_URL, settings.MEMORYHUB_OIDC_CLIENT_ID, settings.MEMORYHUB_OIDC_CLIENT_SECRET)
     local = urlsplit(settings.MEMORYHUB_OIDC_URL).hostname in LOCAL_HOSTS
@@ -129,7 +131,7 @@ def identity_provider_is_complete(**_: Any) -> list[CheckMessage]:
     return [Error(problem, hint=hint, id="memories.E011")] if any(given) else []
 
 
-@register()
+@register(SETTINGS)
 def ledger_is_writable(**_: Any) -> list[CheckMessage]:
     """Without it no erasure begins. Notice that at the start, not on the last day of a case."""
     path = Path(settings.MEMORYHUB_ERASURE_LEDGER)
@@ -139,7 +141,7 @@ def ledger_is_writable(**_: Any) -> list[CheckMessage]:
     return [Error("The erasure ledger cannot be written.", hint=hint, id="memories.E012")]
 
 
-@register()
+@register(SETTINGS)
 def nightly_backup_has_an_end(**_: Any) -> list[CheckMessage]:
     nightly = settings.MEMORYHUB_BACKUP_NIGHTLY
     if nightly == "base" and not settings.MEMORYHUB_ARCHIVE:
@@ -151,7 +153,7 @@ def nightly_backup_has_an_end(**_: Any) -> list[CheckMessage]:
     return []
 
 
-@register()
+@register(SETTINGS)
 def archive_can_be_used(**_: Any) -> list[CheckMessage]:
     """Whoever was erased leaves the backups with the days; the WAL of another server is not the hub's to archive."""
     archive = settings.MEMORYHUB_ARCHIVE

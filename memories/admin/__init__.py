@@ -1,5 +1,4 @@
 """The operators' pages. They read the tables and call the verbs of `curation`; they never write by themselves.
 
-`site/site.py` lists all pages, and HubAdminConfig registers them. This module imports nothing, since models are not
-loaded yet when Django imports it.
+`site/site.py` lists all pages. Whoever first asks Django for its site, as the addresses do, loads them.
 """

@@ -1,0 +1,14 @@
+"""What all commands of the hub share."""
+
+from django.core.management.base import BaseCommand
+
+from memories.checks import SETTINGS
+
+
+class HubCommand(BaseCommand):
+    """A command that checks the settings before it starts.
+
+    Django's own checks are about the code, and load the admin and the API: half of the start of most commands.
+    """
+
+    requires_system_checks = [SETTINGS]

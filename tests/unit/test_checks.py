@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.core.checks import Error, run_checks
+from django.core.checks import Error, Tags, run_checks
+from django.core.management import get_commands, load_command_class
 
-from memories.checks import RERANK_ENDPOINT
+from memories.admin.facts.pages import FactPage
+from memories.checks import RERANK_ENDPOINT, SETTINGS
+from memories.management import HubCommand
 
 OURS = "memories."
 SOUND = {
@@ -32,14 +35,48 @@ def _sound(settings: Any) -> None:
 
 
 def found() -> list[tuple[type, str]]:
-    """Ours among all registered checks, as `manage.py check` runs them."""
-    messages = [message for message in run_checks() if (message.id or "").startswith(OURS)]
+    """Ours, as each command runs them before it starts."""
+    messages = run_checks(tags=[SETTINGS])
+    assert all((message.id or "").startswith(OURS) for message in messages)
     assert all(message.hint for message in messages)
     return [(type(message), message.id or "") for message in messages]
 
 
 def test_sound_settings_pass() -> None:
     assert found() == []
+
+
+def test_every_command_checks_the_settings_before_it_starts() -> None:
+    """But those that look at what is wrong, migrate, which adds its own, and those that need no hub."""
+    own = [name for name, app in get_commands().items() if app == "memories"]
+    others = {name for name in own if not isinstance(load_command_class("memories", name), HubCommand)}
+    assert others == {"doctor", "migrate", "systemd_units", "verify_receipt"}
+    assert HubCommand.requires_system_checks == [SETTINGS]
+
+
+def test_a_command_loads_neither_the_admin_nor_the_api() -> None:
+    """Half of the time that most commands take to start."""
+    script = """
+import sys, django
+from django.core.checks import run_checks
+django.setup()
+import memories.management.commands.check_memory
+run_checks(tags=["settings"])
+loaded = [name in sys.modules for name in ("memories.admin.site.site", "memories.api.v1.urls", "memoryhub.urls")]
+import memoryhub.urls
+print(loaded, "memories.admin.site.site" in sys.modules)
+"""
+    environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "PYTEST_XDIST_WORKER": "none"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=settings.BASE_DIR, env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[False, False, False] True\n"
+
+
+def test_pages_of_the_admin_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_checks(tags=[Tags.admin]) == []
+    monkeypatch.setattr(FactPage, "list_display", ["nonsense"])
+    assert [message.id for message in run_checks(tags=[Tags.admin])] == ["admin.E108"]
 
 
 @pytest.mark.parametrize(("lease", "refused"), [(59, True), (60, True), (61, False)])
@@ -132,7 +169,7 @@ def test_embeddings_that_cannot_be_made(
 ) -> None:
     for name, value in {"MEMORYHUB_EMBEDDINGS": "local", **given}.items():
         monkeypatch.setattr(settings, name, value)
-    assert [message.id for message in run_checks() if (message.id or "") > "memories.E004"] == expected
+    assert [message.id for message in run_checks(tags=[SETTINGS]) if (message.id or "") > "memories.E004"] == expected
 
 
 @pytest.mark.parametrize(
@@ -153,7 +190,7 @@ def test_a_reranker_that_is_not_there(
 ) -> None:
     for name, value in given.items():
         monkeypatch.setattr(settings, name, value)
-    assert [message.id for message in run_checks() if (message.id or "") > "memories.E004"] == expected
+    assert [message.id for message in run_checks(tags=[SETTINGS]) if (message.id or "") > "memories.E004"] == expected
 
 
 PROVIDER = {
@@ -178,7 +215,7 @@ def test_an_identity_provider_that_cannot_be_asked(
 ) -> None:
     for name, value in given.items():
         monkeypatch.setattr(settings, name, value)
-    assert [message.id for message in run_checks() if message.id == "memories.E011"] == ["memories.E011"] * (not is_fit)
+    assert found() == ([] if is_fit else [(Error, "memories.E011")])
 
 
 @pytest.mark.parametrize(("path", "refused"), [("erasures.jsonl", False), (".", True), ("away/erasures.jsonl", True)])

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from django.contrib import admin
 from django.contrib.admin import ModelAdmin
 from django.contrib.auth.models import Group
 from django.contrib.auth.views import PasswordChangeView
@@ -103,11 +102,6 @@ OTHER_PAGES = (
 )
 
 
-def register_all() -> None:
-    for model, page in MODEL_PAGES:
-        admin.site.register(model, page)
-
-
 class ModelIsOff(NamedTuple):
     """What the banner says: whether only some tenants lack a model, and whether rules make suggestions for them."""
 
@@ -143,6 +137,11 @@ def _planned_for_values() -> Iterator[None]:
 class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     index_title = gettext_lazy("Dashboard")
     index_template = "memories/dashboard.html"
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for model, page in MODEL_PAGES:
+            self.register(model, page)
 
     def register(
         self, model_or_iterable: Any, admin_class: type[ModelAdmin[Model]] | None = None, **options: Any

@@ -5,17 +5,17 @@ from argparse import SUPPRESS
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from memories.jobs.supervision import follow_parent
-from memories.management import nightly_backups
+from memories.management import HubCommand, nightly_backups
 
 # A dump or a copy that is cut off leaves nothing.
 GRACE_SECONDS = 5.0
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Write a backup of the whole database; it is complete or absent, and readable by its owner alone."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from memories import invariants
+from memories.management import HubCommand
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Check the invariants of the stored data; exit code 1 and the ids of what breaks one."
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from memories import conf
 from memories.episodes import compaction
 from memories.extraction import consolidation
+from memories.management import HubCommand
 from memories.management.arguments import moment, tenant_of
 from memories.models import ExtractionRun, SessionQueue, Tenant, WorkingMemory
 
@@ -20,7 +21,7 @@ MOST = 1_000
 T = TypeVar("T")
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         f"Extract the batches of a tenant that are due, then compact the windows and sum up the sessions that are, at "
         f"most {MOST} of each, without waiting for a worker. Exit code 1 when a batch failed; it waits for its next "

@@ -5,18 +5,19 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from memories.audit import Actor
 from memories.curation.access.keys import DEFAULT_DAYS, Binding, create_api_key
 from memories.curation.tenants.settings import save_tenant
 from memories.exceptions import Conflict, Erased, InvalidInput, PersonRestricted
+from memories.management import HubCommand
 from memories.management.arguments import days, external_id, key_name, scopes
 from memories.models import ActorKind, MemoryOf, Scope, Tenant, WritesAs
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Make an API key for a tenant (made when missing); prints the key alone, once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -4,17 +4,18 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from memories.audit import Actor
 from memories.curation.access.keys import DEFAULT_DAYS, create_management_key
+from memories.management import HubCommand
 from memories.management.arguments import days, key_name, scopes
 from memories.models import ActorKind, Scope, Tenant
 from memories.models.access.api_keys import ordinary_scopes
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Make a key for the management API, of all tenants or of one; prints the key alone, once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

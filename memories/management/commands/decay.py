@@ -4,12 +4,13 @@ from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from memories import conf
 from memories.exceptions import MemoryHubError
 from memories.forgetting import decay, upkeep
+from memories.management import HubCommand
 from memories.management.arguments import moment, tenant_of
 from memories.models import DecayPass
 
@@ -17,7 +18,7 @@ from memories.models import DecayPass
 HELD = 3
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Move what has faded or expired to the trash, delete what was there for long enough. Exit code 3: it would "
         "take more than the brake allows, and took only what has expired; look with --preview, then say --confirm."

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from memories.management import HubCommand
 from memories.management.distributing import distribute
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Place the tables on the nodes of a Citus cluster: those of tenants by tenant (docs/distributed.md)."
 
     def handle(self, *_args: Any, **_options: Any) -> None:

@@ -4,18 +4,19 @@ import os
 from argparse import SUPPRESS
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from memories.db import statement_timeouts, tenancy
 from memories.jobs.embedder import Embedder
 from memories.jobs.supervision import follow_parent
+from memories.management import HubCommand
 
 # The next embedder repeats a call to an endpoint that is cut off here.
 GRACE_SECONDS = 5.0
 NICENESS = 10
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Embed texts in the background. SIGTERM and Ctrl-C end it."
 
     def add_arguments(self, parser: CommandParser) -> None:

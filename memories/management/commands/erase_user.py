@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -13,6 +13,7 @@ from django.utils import timezone
 from memories import conf
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
+from memories.management import HubCommand
 from memories.management.arguments import external_id, tenant_of
 from memories.models import ActorKind, CaseState, CaseType, EndUser, PrivacyCase, ReturnPolicy, Tenant, Tombstone
 from memories.privacy import break_glass, cases, receipts
@@ -23,7 +24,7 @@ CHANNEL = "command"
 BEGUN = (CaseState.APPROVED, CaseState.RUNNING, CaseState.VERIFYING, CaseState.FAILED)
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Erase a person and all that is kept of them, at once and without a second person's approval; the trail says "
         "so. Works beside a running hub and without one, and asks no model. Prints the path of the receipt alone."

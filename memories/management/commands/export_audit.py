@@ -3,17 +3,17 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from memories.audit import Actor
 from memories.curation.exports import note_export
+from memories.management import HubCommand
 from memories.management.arguments import moment, tenant_of
 from memories.models import ActorKind, AuditEvent
 from memories.privacy.trail import chain, trail_export
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Write a tenant's audit events as JSON lines, the oldest first; each names the number of its seal."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
 from memories import private_files
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
+from memories.management import HubCommand
 from memories.management.arguments import external_id, tenant_of
 from memories.models import EXPORTING, ActorKind, CaseState, CaseType, EndUser, IdentityCheck, PrivacyCase, Tenant
 from memories.privacy import cases, running
@@ -20,7 +21,7 @@ from memories.privacy.exports import downloads
 COMMAND = Actor(kind=ActorKind.COMMAND)
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Open a privacy case, make its export in this process and write it to a file that its owner alone can read; "
         "prints the file's path alone. The hub keeps no copy."

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from memories.api.errors import faults_of
 from memories.api.v1.turns.serializers import MAX_MESSAGES, TurnsSerializer, conversation_of
@@ -18,7 +18,7 @@ from memories.capture import ingest
 from memories.capture.ingest import Conversation
 from memories.exceptions import Erased, MemoryHubError, PersonRestricted
 from memories.files import paths
-from memories.management import imports, memory_stores
+from memories.management import HubCommand, imports, memory_stores
 from memories.management.arguments import external_id, tenant_of
 from memories.management.importing import Import
 from memories.management.kept_stores import FileImport, ItemImport, read_files, read_items
@@ -28,7 +28,7 @@ from memories.models import Tenant, Turn
 DEEPAGENTS = "deepagents"
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Store the conversations of a file with their dates, through the same checks as POST /turns, or the memories "
         "of another system as facts, its files as memory files, or its items as items of the store. What is there "

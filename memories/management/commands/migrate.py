@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
+from django.core.checks import Tags
 from django.core.management import CommandError
 from django.core.management.commands import migrate
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.recorder import MigrationRecorder
 
+from memories.checks import SETTINGS
 from memories.management import distributing, grants, merged_migrations, policies
 
 # Of new objects, then of collections before one of the next generation.
@@ -39,6 +41,10 @@ class Command(migrate.Command):
                 policies.lift()
             else:
                 policies.give(role, enforced=settings.MEMORYHUB_ROW_SECURITY == "on")
+
+    def check(self, *args: Any, **options: Any) -> None:
+        """Of the settings and the database; the others are about the code, and load the admin and the API."""
+        super().check(*args, **{**options, "tags": [SETTINGS, Tags.database]})
 
 
 @contextmanager

@@ -3,17 +3,18 @@
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from memories.embedding import reembedding
 from memories.exceptions import MemoryHubError
 from memories.llm import embeddings
+from memories.management import HubCommand
 
 # Searches that began in the old space end there.
 GRACE_SECONDS = 5.0
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Embed everything with another model while the old vectors serve, switch, and remove the old ones."
 
     def add_arguments(self, parser: CommandParser) -> None:

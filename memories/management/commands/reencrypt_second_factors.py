@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from memories.curation.access.second_factors import reencrypt_second_factors
 from memories.curation.tenants.language_models import reencrypt_model_keys
 from memories.curation.tenants.webhooks import reencrypt_webhook_secrets
+from memories.management import HubCommand
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Encrypt the secrets of operators' second factors and of webhooks, and the keys of tenants' models, under "
         "MEMORYHUB_MFA_KEY; "

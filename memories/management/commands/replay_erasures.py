@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from memories.audit import Actor
+from memories.management import HubCommand
 from memories.models import ActorKind
 from memories.privacy import ledger, replaying
 
@@ -19,7 +20,7 @@ DAMAGE = {
 }
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Erase again, by the erasure ledger, whom a restored backup brought back. Run it after every restore, before "
         "the hub is started. Twice does no more than once. Exit code 1 when something is left to be looked at."

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from memories.management import backups, base_backups, point_in_time
+from memories.management import HubCommand, backups, base_backups, point_in_time
 from memories.privacy import replaying
 from memoryhub.embedded_postgres import EmbeddedPostgresError
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Restore a backup into an empty database, or the embedded server to a moment; stop web and worker first."
     # There may be no tables.
     requires_migrations_checks = False

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db.models import Max
 from django.utils import timezone
 
-from memories.management import backups, base_backups, point_in_time
+from memories.management import HubCommand, backups, base_backups, point_in_time
 from memories.management.commands.restore import moment
 from memories.models import EndUser, Episode, Fact, Turn
 from memoryhub.embedded_postgres import EmbeddedPostgresError
@@ -25,7 +25,7 @@ from memoryhub.embedded_postgres import EmbeddedPostgresError
 COUNTED = (EndUser, Turn, Fact, Episode)
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Restore a backup beside the hub's database, look at it, and delete it again. Exit code 1 when something is "
         "wrong with the backup or the erasure ledger. It needs room for another database on its disk; of a dump also "

@@ -3,15 +3,16 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from memories.exceptions import MemoryHubError
+from memories.management import HubCommand
 from memories.management.arguments import moment, tenant_of
 from memories.privacy import retention
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Say what of a tenant is older than its numbers of retention allow; with --confirm delete it for good, here "
         "and now. Exit code 1: a pass is under way."

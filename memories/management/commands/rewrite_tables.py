@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
-from memories.management import distributing
+from memories.management import HubCommand, distributing
 from memories.privacy import rewriting
 from memories.privacy.rewriting import RewriteHours
 
@@ -29,7 +29,7 @@ def hours(text: str) -> RewriteHours:
         raise ArgumentTypeError(f"{text!r} are no hours like 02:00-04:30") from None
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Write the tables anew from which people were erased since it was last done (VACUUM FULL), so that nothing of "
         "them is left in their files. Each is locked for everybody meanwhile. Without --now only within the window."

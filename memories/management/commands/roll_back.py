@@ -4,12 +4,13 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from memories.audit import Actor
 from memories.curation.rollback.roll_back import preview_rollback, roll_back
 from memories.curation.rollback.selection import Selector
+from memories.management import HubCommand
 from memories.management.arguments import external_id, moment, tenant_of
 from memories.models import ActorKind, APIKey, EndUser, Session, Tenant
 
@@ -25,7 +26,7 @@ LABELS = {
 }
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Take back what came of a session, an agent, a key or a time. Without --confirm it only says what it would do."
     )

@@ -3,13 +3,13 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
-from memories.management import demo
+from memories.management import HubCommand, demo
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Seed a demo person, sign-in and key into an empty database; a database in use is left as it is. Refused where "
         "the public address is not local."

@@ -3,15 +3,15 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
-from memories.management import seeding
+from memories.management import HubCommand, seeding
 from memories.management.arguments import tenant_of
 from memories.models import EndUser
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Add people seeded-0, seeded-1, … with facts of many ages to a tenant, to measure with."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

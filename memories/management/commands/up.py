@@ -16,7 +16,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 from django.urls import reverse
 from django.utils import timezone
@@ -24,7 +24,7 @@ from django.utils import timezone
 from memories import conf
 from memories.jobs.supervision import DESCRIPTORS, Fork, Supervisor, ending, follow_parent, own_child
 from memories.llm import client, embeddings, tokens
-from memories.management import demo
+from memories.management import HubCommand, demo
 from memories.management.commands import worker
 from memories.management.demo import DemoAccess
 from memories.text.injection import detection
@@ -47,7 +47,7 @@ PREPARATION_LOCK = 636_679_482
 logger = logging.getLogger(__name__)
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Start the whole hub: database, migrations, demo data, web and worker. Ctrl-C ends it."
 
     def handle(self, **_options: Any) -> None:

@@ -4,14 +4,15 @@ import uuid
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from memories.management import HubCommand
 from memories.management.arguments import tenant_of
 from memories.models import Tenant
 from memories.privacy.trail import chain_check
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Recompute the seals of the audit trail with the hub's pepper, of one tenant or of all chains. Exit code 1: "
         "a chain does not hold; the first place is named."

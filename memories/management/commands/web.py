@@ -4,16 +4,17 @@ from argparse import SUPPRESS
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import connections
 
 from memories.jobs.supervision import follow_parent
+from memories.management import HubCommand
 from memories.telemetry import slots
 from memories.web.application import HubServer
 from memories.web.server import GRACE_SECONDS
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Serve the API and the admin. Extraction needs `manage.py worker` beside it; `up` runs both."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -5,18 +5,19 @@ from argparse import ArgumentParser
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from memories.audit import Actor
 from memories.curation.tenants import webhooks
 from memories.curation.tenants.webhooks import SUBSCRIBED, WebhookSettings
 from memories.exceptions import MemoryHubError
+from memories.management import HubCommand
 from memories.management.arguments import tenant_of
 from memories.models import ActorKind, Tenant, WebhookDelivery, WebhookEndpoint
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "List, add and remove webhooks of a tenant, and send again what failed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

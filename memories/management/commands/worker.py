@@ -5,7 +5,7 @@ from argparse import SUPPRESS
 from importlib import import_module
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import connections
 
 from memories.db import statement_timeouts, tenancy
@@ -13,13 +13,14 @@ from memories.jobs.cluster import GRACE_SECONDS, keep_cluster
 from memories.jobs.nightly_backup import NightlyBackup
 from memories.jobs.supervision import Child, Supervisor, beside, follow_parent, own_child
 from memories.llm import client, embeddings, tokens
+from memories.management import HubCommand
 from memories.telemetry import slots
 from memories.text.injection import detection
 
 BACKUP_GRACE_SECONDS = 2.0
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Do the background work: extraction, embedding and what else is due. SIGTERM and Ctrl-C end it."
 
     def add_arguments(self, parser: CommandParser) -> None:
