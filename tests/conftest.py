@@ -59,7 +59,6 @@ LONG = (
     "tests/faults/test_wedged.py",
     "tests/browser/test_pages.py",
     "tests/faults/test_worker_killed.py",
-    # Wants an empty home, which others of the folder leave filled.
     "tests/commands/test_up.py",
     "tests/e2e/test_readme.py",
     "tests/faults/test_lives_killed.py",

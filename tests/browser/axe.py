@@ -29,12 +29,12 @@ SETTLED = """
 """
 
 
-def faults(page: Page, *, within: str = "") -> list[str]:
+def faults(page: Page, *, within: str = "", without: str = "") -> list[str]:
     """The page's serious and critical violations, a line each: rule, where, what. Empty: none.
 
-    `within`: a CSS selector of the part to look at; the whole page by default.
+    `within`: a CSS selector of the part to look at; the whole page by default. `without`: of a part to pass over.
     """
-    context = {"include": [within] if within else ["html"], "exclude": list(NOT_OURS)}
+    context = {"include": [within] if within else ["html"], "exclude": [*NOT_OURS, *([without] if without else [])]}
     page.evaluate(SETTLED)
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)

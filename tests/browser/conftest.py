@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Request, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from memories.models import Operator
@@ -45,46 +45,78 @@ def complaints() -> list[str]:
     return []
 
 
-@pytest.fixture
-def open_page(chromium: Browser, live_server: LiveServer, complaints: list[str]) -> Iterator[Open]:
-    """Open a page: its size, colour scheme and who is signed in can be named."""
-    contexts = []
+class Seat:
+    """A page in a context of its own, which tests use one after the other: a new one takes four times as long as a page
+    that it opens, because its caches are empty."""
 
-    def open_page(*, size: tuple[int, int] = DESK, scheme: str = "light", who: Operator | None = None) -> Page:
-        viewport = {"width": size[0], "height": size[1]}
-        context = chromium.new_context(base_url=live_server.url, viewport=viewport, color_scheme=scheme)  # type: ignore[arg-type]
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE_MS)
+    def __init__(self, browser: Browser, home: str) -> None:
+        self._home, self._complaints = home, list[str]()
+        self.context = browser.new_context(base_url=home)
+        self.context.set_default_timeout(PATIENCE_MS)
         # Listened to and not routed: a browser whose requests are routed keeps no style sheet.
-        context.on("request", _only_from(live_server.url, complaints))
+        self.context.on("request", self._only_from_home)
+        self.page = self.context.new_page()
+        self.page.on("pageerror", lambda error: self._complaints.append(f"script error: {error}"))
+        self.page.on("dialog", lambda dialog: self._complaints.append(f"dialog: {dialog.message}"))
+        self.page.on("console", lambda message: self._note(message.type, message.text))
+
+    def take(self, size: tuple[int, int], scheme: str, who: Operator | None, complaints: list[str]) -> Page:
+        self._complaints = complaints
+        self.page.set_viewport_size({"width": size[0], "height": size[1]})
+        self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         if who is not None:
             cookie = signed_in(who).cookies[settings.SESSION_COOKIE_NAME].value
-            context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
-        page = context.new_page()
-        _listen(page, complaints)
-        return page
+            self.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": self._home}])
+        return self.page
+
+    def leave(self) -> bool:
+        """Whether it is as it was before it was taken, but for its caches."""
+        if self.context.pages != [self.page] or not self.page.url.startswith(self._home):
+            return False
+        try:
+            self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+            self.page.goto("about:blank")
+        except Error:
+            return False
+        self.context.clear_cookies()
+        self.context.clear_permissions()
+        return True
+
+    def _only_from_home(self, request: Request) -> None:
+        where = urlsplit(request.url)
+        if where.scheme.startswith("http") and where.netloc != urlsplit(self._home).netloc:
+            self._complaints.append(f"asked for {request.url}")
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self._complaints.append(f"console {kind}: {text}")
+
+
+@pytest.fixture(scope="package")
+def seats(chromium: Browser) -> list[Seat]:
+    """Those that nobody uses."""
+    return []
+
+
+@pytest.fixture
+def open_page(chromium: Browser, live_server: LiveServer, seats: list[Seat], complaints: list[str]) -> Iterator[Open]:
+    """Open a page: its size, colour scheme and who is signed in can be named.
+
+    `own`: nobody uses it afterwards, because the test changes what stays (its clock, for example).
+    """
+    taken = []
+
+    def open_page(
+        *, size: tuple[int, int] = DESK, scheme: str = "light", who: Operator | None = None, own: bool = False
+    ) -> Page:
+        seat = Seat(chromium, live_server.url) if own or not seats else seats.pop()
+        taken.append((seat, own))
+        return seat.take(size, scheme, who, complaints)
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for seat, own in taken:
+        if not own and seat.leave():
+            seats.append(seat)
+        else:
+            seat.context.close()
     assert not complaints
-
-
-def _only_from(home: str, complaints: list[str]) -> Callable[[Request], None]:
-    def note(request: Request) -> None:
-        where = urlsplit(request.url)
-        if where.scheme.startswith("http") and where.netloc != urlsplit(home).netloc:
-            complaints.append(f"asked for {request.url}")
-
-    return note
-
-
-def _listen(page: Page, complaints: list[str]) -> None:
-    page.on("pageerror", lambda error: complaints.append(f"script error: {error}"))
-    page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
-    page.on("console", lambda message: _note(message.type, message.text, complaints))
-
-
-def _note(kind: str, text: str, complaints: list[str]) -> None:
-    if kind in ("error", "warning"):
-        complaints.append(f"console {kind}: {text}")

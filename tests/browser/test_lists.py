@@ -36,7 +36,7 @@ def test_an_answer_that_comes_late_keeps_what_the_arrows_chose(open_page: Open, 
     tenant = factories.tenant(slug="acme")
     for number in range(3):
         factories.end_user(tenant, external_id=f"customer-{number}")
-    page = open_page(who=operator)
+    page = open_page(who=operator, own=True)
     page.clock.install()
     page.goto(list_of(Fact))
     page.keyboard.press("Control+k")

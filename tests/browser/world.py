@@ -88,14 +88,9 @@ def _memories(person: EndUser, session: Session, names: list[str]) -> dict[str, 
     return {**graph, "fact": fact, "episode": episode, "reviewitem": item, "extractionrun": run}
 
 
-def addresses(operator: Operator, known: dict[str, Any]) -> dict[str, str]:
-    """All pages that the operator can open, from the resolver, each with its template; a list also searched for what is
-    hostile."""
-    return {reverse("admin:login"): "", **{where: template for where, _, template in pages(operator, known)}}
-
-
 def pages(operator: Operator, known: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The same, behind the sign-in, each with its HTML before its template."""
+    """All pages behind the sign-in that the operator can open, from the resolver, each with its HTML and its template;
+    a list also searched for what is hostile."""
     client = signed_in(operator)
     routes = sorted(set(_routes(get_resolver().url_patterns)))
     searched = f"{reverse('admin:memories_fact_changelist')}?q=%22%3E%3Cimg+src%3Dx+onerror%3Dalert%281%29%3E"

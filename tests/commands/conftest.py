@@ -1,4 +1,4 @@
-"""A hub's home for the tests that start processes: making its tables anew for each would take most of the time."""
+"""A hub's home for the tests that start processes: making one for each would take most of the time."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import pytest
 
 from memoryhub import embedded_postgres
-from tests.commands.hub import Hub, wait_until
+from tests.commands.hub import Hub, migrated, wait_until
 from tests.scratch import scratch_folder
 
 
 @pytest.fixture(scope="session")
 def own_hub() -> Iterator[Hub]:
     folder = scratch_folder()
-    hub = Hub(folder / "home")
+    hub = Hub(migrated(folder / "home"))
     yield hub
     hub.end()
     embedded_postgres.stop(hub.home)

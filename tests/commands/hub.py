@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +17,10 @@ from typing import Any
 from django.conf import settings
 
 from memoryhub.embedded_postgres import is_running, locks
+from memoryhub.embedded_postgres.locks import exclusive
 from memoryhub.embedded_postgres.place import locate
 from tests.ports import free_port
+from tests.scratch import scratch_folder
 
 # Generous: the machine may be busy with other things.
 PATIENCE_SECONDS = 300.0
@@ -98,8 +101,37 @@ class Hub:
                 process.wait(timeout=PATIENCE_SECONDS)
 
 
+def migrated(home: Path) -> Path:
+    """Fill the new home of a hub with what `manage.py migrate` leaves there: of one for all tests it is a copy."""
+    made = settings.HOME / "migrated"
+    with exclusive(settings.HOME / "migrated.lock"):
+        if not made.is_dir():
+            folder = scratch_folder()
+            _migrate(folder / "home")
+            shutil.move(folder / "home", made)
+            shutil.rmtree(folder)
+    if (made / "postgres.json").exists():
+        # Its data or its socket lie elsewhere.
+        _migrate(home)
+    else:
+        # The account that runs the server for root keeps its files.
+        subprocess.run(["cp", "-a", made, home], check=True)
+    return home
+
+
+def _migrate(home: Path) -> None:
+    hub = Hub(home)
+    assert hub.run("migrate").wait(timeout=PATIENCE_SECONDS) == 0, hub.text
+
+
 def wait_until(condition: Callable[[], bool], complaint: Callable[[], str] = lambda: "waited in vain") -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    begun = time.monotonic()
     while not condition():
-        assert time.monotonic() < deadline, complaint()
-        time.sleep(0.02)
+        waited = time.monotonic() - begun
+        assert waited < PATIENCE_SECONDS, complaint()
+        time.sleep(pause_after(waited))
+
+
+def pause_after(waited: float) -> float:
+    """Seconds until the next look: a look often takes a connection, and what is waited for wants the processor."""
+    return min(max(waited / 20, 0.01), 0.25)

@@ -69,7 +69,6 @@ def test_its_sign_of_life_is_not_that_of_a_cluster() -> None:
 
 
 def test_killed_it_is_started_again_and_ends_with_the_worker(stopped: Hub) -> None:
-    assert stopped.run("migrate").wait(timeout=PATIENCE_SECONDS) == 0, stopped.text
     with embedded_postgres.attached(stopped.home), connect(stopped.home) as connection:
         connection.execute("DELETE FROM memories_workerheartbeat")
     worker = stopped.run("worker")

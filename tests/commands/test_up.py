@@ -46,7 +46,9 @@ def answers(hub: Hub, expected: int) -> bool:
 
 @pytest.fixture(scope="module")
 def running(own_hub: Hub) -> Iterator[Hub]:
-    """Started in an empty home, so that the demo is seeded."""
+    """Started in an empty home, so that all is made and the demo is seeded."""
+    own_hub.end()
+    shutil.rmtree(own_hub.home)
     own_hub.run("up")
     own_hub.wait_for(RUNNING)
     yield own_hub

@@ -33,12 +33,6 @@ def sentinel(stopped: Hub) -> int:
     return int(found[WorkerKind.CLUSTER].rpartition(":")[2])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def migrated(own_hub: Hub) -> None:
-    own_hub.end()
-    assert own_hub.run("migrate").wait(timeout=PATIENCE_SECONDS) == 0, own_hub.text
-
-
 def start_worker(stopped: Hub) -> tuple["subprocess.Popen[bytes]", int]:
     with (
         embedded_postgres.attached(stopped.home),

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import psutil
 from django.conf import settings
 from django.db import connection
 
 from memories.models import WorkerHeartbeat
+from tests.commands.hub import pause_after
 from tests.database import runtime_role
 from tests.settings import ROW_SECURITY
 
@@ -96,18 +98,27 @@ def database_url() -> str:
 
 def children(parent: int) -> list[int]:
     """Process ids of the direct children but the embedder, the first one made first, on Linux and macOS alike."""
-    found = [pid for pid, above, words in processes() if above == parent and "embedder" not in words]
+    try:
+        found = [one.pid for one in psutil.Process(parent).children() if "embedder" not in words_of(one)]
+    except psutil.NoSuchProcess:
+        return []
     # Numbers begin anew after the largest: a later child may have a smaller one.
     return sorted(found, key=lambda pid: (pid - parent) % _largest_process_number())
 
 
 def processes() -> Iterator[tuple[int, int, list[str]]]:
     """Of each process its id, its parent's and the words of its command line."""
-    # Whole lines: with COLUMNS set, ps cuts them off also where nobody looks.
-    command = ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="]
-    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    for pid, above, *words in map(str.split, listing.splitlines()):
-        yield int(pid), int(above), words
+    for one in psutil.process_iter():
+        with suppress(psutil.Error):
+            yield one.pid, one.ppid(), words_of(one)
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """The words of its command line; none of one that has ended."""
+    try:
+        return [word for argument in process.cmdline() for word in argument.split()]
+    except psutil.Error:
+        return []
 
 
 @cache
@@ -120,6 +131,7 @@ def wait_until(is_so: Callable[[], bool], *, within: float = PATIENCE) -> float:
     """Wait until it is so; returns the seconds that it took. AssertionError when it takes too long."""
     begun = time.monotonic()
     while not is_so():
-        assert time.monotonic() - begun < within, "waited in vain"
-        time.sleep(0.02)
+        waited = time.monotonic() - begun
+        assert waited < within, "waited in vain"
+        time.sleep(pause_after(waited))
     return time.monotonic() - begun
