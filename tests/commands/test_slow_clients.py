@@ -28,21 +28,15 @@ BODY = json.dumps({"user_id": "slow", "session_id": "s", "messages": [{"role": "
 
 
 @pytest.fixture(scope="module")
-def running(own_hub: Hub) -> Iterator[Hub]:
-    """One for all of these tests; the one that ends it begins another."""
+def hub(own_hub: Hub) -> Iterator[Hub]:
+    """One for all of these tests, of which the last ends it."""
     own_hub.end()
+    wait_until(own_hub.is_gone)
+    own_hub.run("up", **SHORT)
+    own_hub.wait_for(RUNNING)
     yield own_hub
     own_hub.end()
     wait_until(own_hub.is_gone)
-
-
-@pytest.fixture
-def hub(running: Hub) -> Hub:
-    if not running.is_running():
-        wait_until(running.is_gone)
-        running.run("up", **SHORT)
-        running.wait_for(RUNNING)
-    return running
 
 
 @pytest.fixture
@@ -186,22 +180,6 @@ def served(hub: Hub) -> set[int]:
     }
 
 
-def test_what_is_under_way_ends_before_the_server_does(hub: Hub, key: str) -> None:
-    """SIGTERM: the request that came whole is answered, the half-sent one is let go."""
-    with connected(hub) as slow, connected(hub) as idle:
-        slow.sendall(HALF_HEAD)
-        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        assert answer(idle, until=b'{"status": "ok"}').startswith(b"HTTP/1.1 200")
-        begun = time.monotonic()
-        hub.process.terminate()
-        assert answer(slow) == b""
-        assert answer(idle) == b""
-        hub.process.wait(PATIENCE_SECONDS)
-        assert hub.process.returncode == 0
-        assert time.monotonic() - begun < PATIENCE_SECONDS
-    assert "Memory Hub has stopped." in hub.text
-
-
 def test_a_process_that_dies_is_replaced(hub: Hub, key: str) -> None:
     web = psutil.Process(hub.pid("web"))
     before = {child.pid for child in web.children()}
@@ -221,3 +199,19 @@ def test_the_access_log_names_no_query_and_no_lines_of_a_client(hub: Hub) -> Non
     assert "张三" not in hub.text
     assert "?user_id" not in hub.text
     assert "nonsense" not in hub.text
+
+
+def test_what_is_under_way_ends_before_the_server_does(hub: Hub, key: str) -> None:
+    """SIGTERM: the request that came whole is answered, the half-sent one is let go."""
+    with connected(hub) as slow, connected(hub) as idle:
+        slow.sendall(HALF_HEAD)
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert answer(idle, until=b'{"status": "ok"}').startswith(b"HTTP/1.1 200")
+        begun = time.monotonic()
+        hub.process.terminate()
+        assert answer(slow) == b""
+        assert answer(idle) == b""
+        hub.process.wait(PATIENCE_SECONDS)
+        assert hub.process.returncode == 0
+        assert time.monotonic() - begun < PATIENCE_SECONDS
+    assert "Memory Hub has stopped." in hub.text

@@ -43,13 +43,6 @@ def start_worker(stopped: Hub) -> tuple["subprocess.Popen[bytes]", int]:
     return worker, sentinel(stopped)
 
 
-def test_it_ends_when_told(stopped: Hub) -> None:
-    worker, _ = start_worker(stopped)
-    worker.send_signal(signal.SIGTERM)
-    assert worker.wait(timeout=PATIENCE_SECONDS) == 0
-    assert stopped.is_gone()
-
-
 def test_killed_it_takes_its_cluster_along(stopped: Hub) -> None:
     worker, _ = start_worker(stopped)
     worker.kill()
@@ -60,7 +53,7 @@ def test_killed_it_takes_its_cluster_along(stopped: Hub) -> None:
     embedded_postgres.stop(stopped.home)
 
 
-def test_a_cluster_that_dies_is_replaced(stopped: Hub) -> None:
+def test_a_cluster_that_dies_is_replaced_and_ends_when_told(stopped: Hub) -> None:
     worker, cluster = start_worker(stopped)
     os.kill(cluster, signal.SIGKILL)
     stopped.wait_for("The cluster died; starting another one in ")
