@@ -91,13 +91,13 @@ class Life:
             command, cwd=settings.BASE_DIR, env=self.environ, capture_output=True, text=True, check=False, **how
         )
 
-    def tell(self, script: str) -> dict[str, Any]:
-        """Run it in the hub; what it says of its state then, and the moment."""
+    def tell(self, *scripts: str) -> list[dict[str, Any]]:
+        """Run them in one process of the hub; what it says of its state after each, and the moment."""
         end = 'print("\\n" + json.dumps({"at": timezone.now().isoformat(), **state()}))'
-        done = self.manage("shell", "--no-imports", "--verbosity", "0", "--command", f"{IN_THE_HUB}{script}\n{end}")
+        whole = "\n".join([IN_THE_HUB, *(f"{script}\n{end}" for script in scripts)])
+        done = self.manage("shell", "--no-imports", "--verbosity", "0", "--command", whole)
         assert done.returncode == 0, done.stdout + done.stderr
-        told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return told
+        return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
 @pytest.fixture
@@ -111,8 +111,7 @@ def life() -> Iterator[Life]:
 
 
 def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life) -> None:
-    before = life.tell(BEFORE)
-    since = life.tell(SINCE)
+    before, since = life.tell(BEFORE, SINCE)
     assert since["people"] == ["bo", "ed", "new"]
     place = locate(life.home)
 
@@ -131,7 +130,10 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life) -> None:
     assert len(recovery.asides(place)) == 1
     # As if it had been killed between the two renames.
     place.data.rename(place.with_data(RESTORED).data)
-    assert life.tell('call_command("backup", "--base", stdout=sys.stderr)') | {"at": ""} == {
+    drills = [("--base",), ("--to", since["at"]), ("--to", "2001-01-01T00:00:00Z")]
+    saying = f"{DRILLS}\nstate = lambda: {{'said': [drill(*one) for one in {drills}]}}"
+    now, shown = life.tell('call_command("backup", "--base", stdout=sys.stderr)', saying)
+    assert now | {"at": ""} == {
         "at": "",
         "people": ["bo", "ed"],
         "restricted": ["ed"],
@@ -143,9 +145,7 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life) -> None:
 
     # Shown beside what is there, of which nothing changes. The archive alone counts.
     # And as it was at a moment since, of a life that was given up; before the archive begins is nothing.
-    drills = [("--base",), ("--to", since["at"]), ("--to", "2001-01-01T00:00:00Z")]
-    said = life.tell(f"{DRILLS}\nstate = lambda: {{'said': [drill(*one) for one in {drills}]}}")["said"]
-    drilled, to_since, never = said
+    drilled, to_since, never = shown["said"]
     assert "Recovered from the base backup " in drilled
     assert "end users 2, turns 4, facts 2, episodes 0" in drilled, drilled
     assert "People to erase again: 0." in drilled
@@ -164,4 +164,4 @@ def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life) -> None:
     # From there it goes on, and the life that was given up is still to be had.
     done = life.manage("restore", "--to", since["at"], "--replace", "--skip-checks")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert life.tell("")["people"] == ["bo", "ed", "new"]
+    assert life.tell("")[0]["people"] == ["bo", "ed", "new"]
