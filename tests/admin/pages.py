@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.messages import get_messages
 from django.db import connection
 from django.db.models import Model
 from django.test import Client
@@ -26,6 +27,12 @@ def page_of(record: Model, verb: str = "change") -> str:
 
 def text_of(response: Any) -> str:
     return str(response.content.decode())
+
+
+def said(response: Any) -> str:
+    """The messages of this request, without those before that no page has shown yet."""
+    storage: Any = get_messages(response.wsgi_request)
+    return " ".join(str(message) for message in storage._queued_messages)
 
 
 def shows_harmless(response: Any, hostile: str = HOSTILE) -> bool:

@@ -70,7 +70,8 @@ class _Answers(BaseHTTPRequestHandler):
 @contextmanager
 def running() -> Iterator[Provider]:
     server = Provider()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    # Its end is waited for at each test's end: it looks for it every half second unless it is told otherwise.
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield server
     server.shutdown()

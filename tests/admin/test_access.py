@@ -40,7 +40,7 @@ from memories.models import (
 )
 from tests import factories
 from tests.admin.cases import case_of
-from tests.admin.pages import list_of, page_of, text_of
+from tests.admin.pages import list_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
@@ -61,25 +61,11 @@ def records(db: None) -> list[object]:
     return [person, session, key, factories.fact(person), episode, item, run, decay_pass, person.tenant, case]
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_a_list_opens_with_its_own_permission(
-    staff_who_may: Callable[..., Client], records: list[object], model: type
-) -> None:
-    reader = staff_who_may(f"view_{model.__name__.lower()}")
-    assert reader.get(list_of(model)).status_code == 200
-
-
-def test_nothing_is_deleted_by_a_raw_form(admin: Client, records: list[Any]) -> None:
-    for record in records:
-        # A session is deleted after a page that says what goes: a form without its fields is incomplete.
-        refused = 400 if isinstance(record, Session) else 403
-        assert admin.post(page_of(record, "delete"), {"post": "yes"}).status_code == refused
-        assert type(record).objects.filter(pk=record.pk).exists()
-
-
-def test_sessions_and_runs_are_not_added_by_a_raw_form(admin: Client) -> None:
-    for model in (Episode, Session, ExtractionRun, DecayPass, ReviewItem, AuditEvent):
-        assert admin.get(f"{list_of(model)}add/").status_code == 403
+def test_a_list_opens_with_its_own_permission(staff_who_may: Callable[..., Client], records: list[object]) -> None:
+    statuses = {
+        model: staff_who_may(f"view_{model.__name__.lower()}").get(list_of(model)).status_code for model in MODELS
+    }
+    assert set(statuses.values()) == {200}, statuses
 
 
 def test_an_unknown_record_is_not_found(admin: Client) -> None:
@@ -109,7 +95,7 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.parametrize("model", [ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, AuditEvent])
+@pytest.mark.parametrize("model", [ReviewItem, Fact, Episode, AuditEvent])
 def test_nonsense_in_an_address_is_never_a_server_error(admin: Client, records: list[Any], model: type[Model]) -> None:
     answers = {query: admin.get(f"{list_of(model)}?{query}").status_code for query in NONSENSE}
     assert {query: status for query, status in answers.items() if status not in (200, 302, 400)} == {}

@@ -96,10 +96,8 @@ def test_the_list_shows_the_period_that_is_chosen(session: Session, agent: Agent
     assert 'aria-current="page">Last 90 days' in text_of(admin.get(f"{list_of(Agent)}?days=90"))
 
 
-def test_what_it_wrote_is_rolled_back_from_its_page(session: Session, agent: Agent, admin: Client) -> None:
-    factories.agent(session.tenant, "idle")
-    new, old = made(session, 2), made(session, 40, content="Old")
-    for fact in (new, old):
+def test_its_page_leads_to_a_roll_back_of_what_it_wrote(session: Session, agent: Agent, admin: Client) -> None:
+    for fact in (made(session, 2), made(session, 40, content="Old")):
         fact.revisions.create(
             tenant_id=fact.tenant_id,
             version=1,
@@ -113,12 +111,6 @@ def test_what_it_wrote_is_rolled_back_from_its_page(session: Session, agent: Age
     sent = {"tenant": agent.tenant_id, "agent": agent.agent_id, "since": since}
     preview: Any = admin.post(reverse("admin:rollback"), sent)
     assert preview.context_data["preview"].counts["trashed"] == 1
-    assert Fact.objects.filter(status="trashed").count() == 0
-    done = admin.post(reverse("admin:rollback"), {**sent, "confirmed": "1"}, follow=True)
-    assert Fact.objects.get(status="trashed") == new
-    assert "Undo" in text_of(done)
-    admin.post(done.redirect_chain[-1][0])
-    assert Fact.objects.filter(status="trashed").count() == 0
 
 
 def test_roll_back_is_offered_to_who_may(agent: Agent, staff_who_may: Callable[..., Client], admin: Client) -> None:

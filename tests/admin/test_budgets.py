@@ -104,8 +104,10 @@ def test_the_file_names_no_page_that_is_gone() -> None:
     assert set(BUDGETS) <= set(walk.routes())
 
 
-def test_a_query_for_each_row_is_seen(admin: Client, world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_for_each_row_is_seen(admin: Client, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = [factories.fact(person, f"Likes tea {number}") for number in range(ROWS)]
+    assert list(beyond(taken(admin, {"fact": facts[0]}, ["memories/fact/"]))) == []
     shown = cells.person
     monkeypatch.setattr(cells, "person", lambda person: shown(EndUser.objects.get(pk=person.pk)))
-    (line,) = beyond(taken(admin, world, ["memories/fact/"]))
+    (line,) = beyond(taken(admin, {"fact": facts[0]}, ["memories/fact/"]))
     assert line.startswith("'memories/fact/' = ")

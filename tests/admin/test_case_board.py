@@ -16,6 +16,7 @@ from tests import factories
 from tests.admin.cases import case_of
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, list_of, page_of, shows_harmless, text_of
+from tests.admin.test_tenant_scope import limited
 
 pytestmark = pytest.mark.django_db
 
@@ -24,34 +25,28 @@ def board_address(query: str = "") -> str:
     return reverse("admin:memories_privacycase_board") + query
 
 
-@pytest.mark.parametrize(
-    ("state", "column"),
-    [
-        ("received", "Received"),
-        ("verified", "Verified"),
-        ("scoped", "Scoped"),
-        ("approved", "Approved"),
-        ("running", "Running"),
-        ("verifying", "Running"),
-        ("failed", "Failed"),
-        ("on_hold", "On hold"),
-    ],
-)
-def test_an_open_case_stands_in_its_column(state: str, column: str) -> None:
-    case = case_of(factories.end_user(), state)
+def test_an_open_case_stands_in_its_column() -> None:
+    states = ("received", "verified", "scoped", "approved", "running", "verifying", "failed", "on_hold")
+    for state in states:
+        case_of(factories.end_user(), state)
     board = case_board.board(PrivacyCase.objects.all(), now=timezone.now())
-    found = {one.title: [card.case for card in one.cards] for one in (*board.flow, *board.stopped) if one.count}
-    assert found == {column: [case]}
-    assert board.open == 1
+    columns = (*board.flow, *board.stopped)
+    assert {one.title: {card.case.state for card in one.cards} for one in columns if one.count} == {
+        "Received": {"received"}, "Verified": {"verified"}, "Scoped": {"scoped"}, "Approved": {"approved"},
+        "Running": {"running", "verifying"}, "Failed": {"failed"}, "On hold": {"on_hold"},
+    }  # fmt: skip
+    assert board.open == len(states)
 
 
-@pytest.mark.parametrize("state", ["completed", "refused"])
-def test_what_is_closed_is_folded_for_thirty_days(state: str) -> None:
+def test_what_is_closed_is_folded_for_thirty_days() -> None:
     now = timezone.now()
-    case = case_of(factories.end_user(), state, completed_at=now - timedelta(days=29))
-    case_of(factories.end_user(), state, completed_at=now - timedelta(days=31))
+    cases = [
+        case_of(factories.end_user(), state, completed_at=now - timedelta(days=days))
+        for days in (29, 31)
+        for state in ("completed", "refused")
+    ]
     board = case_board.board(PrivacyCase.objects.all(), now=now)
-    assert [card.case for card in board.closed] == [case]
+    assert {card.case for card in board.closed} == set(cases[:2])
     assert board.open == 0
 
 
@@ -86,11 +81,10 @@ def test_days_left_are_counted_by_the_calendar(due: datetime, says: str, level: 
     assert (left.text, left.level) == (says, level)
 
 
-@pytest.mark.parametrize(("days", "level"), [(12.5, "ok"), (6.5, "soon"), (1.5, "urgent"), (-3.5, "overdue")])
-def test_days_left_are_shown_on_each_page(admin: Client, days: float, level: str) -> None:
-    case = case_of(factories.end_user(), days=days)
+def test_days_left_are_shown_on_each_page(admin: Client) -> None:
+    case = case_of(factories.end_user(), days=6.5)
     for page in (board_address(), page_of(case), list_of(PrivacyCase)):
-        assert f"hub-left-{level}" in text_of(admin.get(page))
+        assert "hub-left-soon" in text_of(admin.get(page))
 
 
 def test_it_is_filtered_by_type_and_tenant(admin: Client) -> None:
@@ -104,19 +98,11 @@ def test_it_is_filtered_by_type_and_tenant(admin: Client) -> None:
     assert page_of(kept) in text_of(admin.get(board_address("?type=x&tenant=%00")))
 
 
-def test_an_operator_sees_the_cases_of_their_tenants(db: None) -> None:
-    ours, theirs = factories.end_user(), factories.end_user()
-    mine, other = case_of(ours), case_of(theirs)
-    operator = factories.operator(all_tenants=False)
-    operator.tenants.set([ours.tenant])
-    client = signed_in(operator)
-    for address in (board_address(), list_of(PrivacyCase)):
-        page = text_of(client.get(address))
-        assert page_of(mine) in page
-        assert page_of(other) not in page
-    assert client.get(page_of(mine)).status_code == 200
-    assert client.get(page_of(other)).status_code in (302, 404)
-    assert client.post(page_of(other, "verify"), {"how": "signed_in", "version": 1}).status_code == 404
+def test_the_board_shows_the_cases_of_an_operators_tenants() -> None:
+    mine, other = case_of(factories.end_user()), case_of(factories.end_user())
+    page = text_of(signed_in(limited(mine.tenant)).get(board_address()))
+    assert page_of(mine) in page
+    assert page_of(other) not in page
 
 
 def test_without_any_case_it_says_what_it_is_for(admin: Client) -> None:
@@ -147,12 +133,13 @@ def test_the_file_of_the_list_tells_nothing_personal(admin: Client) -> None:
     assert not any(word in told for word in ("secret", "Anna"))
 
 
-@pytest.mark.parametrize(("tab", "there"), [("open", 3), ("overdue", 1), ("week", 1), ("stopped", 1), ("closed", 1)])
-def test_the_tabs_of_the_list(admin: Client, tab: str, there: int) -> None:
+def test_the_tabs_of_the_list(admin: Client) -> None:
     person = factories.end_user()
-    made = [case_of(person, days=-2), case_of(person, days=5), case_of(person, "on_hold"), case_of(person, "completed")]
-    page = text_of(admin.get(f"{list_of(PrivacyCase)}?tab={tab}"))
-    assert sum(page_of(case) in page for case in made) == there
+    late, soon = case_of(person, days=-2), case_of(person, days=5)
+    held, done = case_of(person, "on_hold"), case_of(person, "completed")
+    tabs = {"open": {late, soon, held}, "overdue": {late}, "week": {soon}, "stopped": {held}, "closed": {done}}
+    for tab, cases in tabs.items():
+        assert set(admin.get(f"{list_of(PrivacyCase)}?tab={tab}").context["cl"].result_list) == cases, tab
 
 
 @pytest.mark.parametrize(("days", "colour"), [(9, "primary"), (-1, "danger")])

@@ -77,12 +77,3 @@ def test_a_card_leads_to_its_case_by_the_name_too(admin: Client) -> None:
     page = text_of(admin.get(reverse("admin:memories_privacycase_board")))
     assert f'<p class="case-whom"><a href="{page_of(case)}"><bdi>Ada</bdi></a>' in page
     assert page_of(person) not in page
-
-
-def test_the_first_page_names_what_is_to_be_handed_over(admin: Client) -> None:
-    case = made_for("access", expires_at=timezone.now() + WEEK)
-    page = admin.get(reverse("admin:figures"))
-    assert "1 file is to be handed over" in text_of(page)
-    assert f'href="{list_of(PrivacyCase)}?tab=handover"' in text_of(page)
-    case.exports.update(state="taken", content=b"")
-    assert "handed over" not in text_of(admin.get(reverse("admin:figures")))

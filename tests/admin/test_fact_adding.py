@@ -1,6 +1,5 @@
 """Stating a fact by hand: of whom, what it becomes, and what is refused with nothing typed lost."""
 
-import re
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +12,8 @@ from memories.curation.people.merging.merge import merge_people
 from memories.models import EndUser, Fact, FactRevision, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
-from tests.admin.pages import HOSTILE, list_of, page_of, text_of
+from tests.admin.pages import list_of, page_of, text_of
+from tests.admin.test_tenant_scope import limited
 from tests.curation.marks import places_of
 
 ADD = "admin:memories_fact_add"
@@ -78,21 +78,17 @@ def test_the_last_day_is_the_whole_day_of_the_operators_zone(admin: Client, pers
     assert (end.hour, end.date()) == (16, day)
 
 
-@pytest.mark.parametrize(
-    ("over", "status", "said"),
-    [
-        ({"content": ""}, 400, "This field is required"),
-        ({"content": "x" * 2001}, 400, "at most 2000"),
-        ({"category": "nonsense"}, 400, "Select a valid choice"),
-        ({"importance": "1.5"}, 400, "less than or equal to 1"),
-        ({"last_day": "2020-01-01"}, 400, "This day has passed"),
-        ({"reason": "x" * 2001}, 400, "at most 2000"),
-    ],
-)
-def test_bad_input_is_refused(admin: Client, person: EndUser, over: dict[str, str], status: int, said: str) -> None:
-    response = add(admin, person, **over)
-    assert response.status_code == status
-    assert said in text_of(response)
+def test_bad_input_is_refused(admin: Client, person: EndUser) -> None:
+    for over, said in (
+        ({"content": ""}, "This field is required"),
+        ({"content": "x" * 2001}, "at most 2000"),
+        ({"category": "nonsense"}, "Select a valid choice"),
+        ({"importance": "1.5"}, "less than or equal to 1"),
+        ({"last_day": "2020-01-01"}, "This day has passed"),
+        ({"reason": "x" * 2001}, "at most 2000"),
+    ):
+        response = add(admin, person, **over)
+        assert (response.status_code, said in text_of(response)) == (400, True), over
     assert not Fact.objects.exists()
 
 
@@ -115,32 +111,19 @@ def test_a_secret_is_cut_out_and_said_so(admin: Client, person: EndUser) -> None
     assert places_of("hunter2hunter2") == []
 
 
-def test_hostile_text_stays_text(admin: Client, person: EndUser) -> None:
-    page = text_of(add(admin, person, content=HOSTILE, value=HOSTILE, category="nonsense"))
-    assert "<script>alert" not in page
-    assert re.search(r"&lt;script&gt;alert", page)
-
-
 @pytest.mark.parametrize("named", ["nonsense", "6f1e3f6e-0000-4000-8000-000000000000"])
 def test_nobody_is_not_found(admin: Client, named: str) -> None:
     assert admin.get(f"{reverse(ADD)}?person={named}").status_code == 404
 
 
 class TestWhoMay:
-    def test_only_whoever_may_change_facts(self, staff_who_may: Any, person: EndUser) -> None:
-        reader = staff_who_may("view_fact")
-        assert reader.get(reverse(ADD)).status_code == 403
-        assert add(reader, person).status_code == 403
-        assert reverse(ADD) not in text_of(reader.get(list_of(Fact)))
-        assert add(staff_who_may("view_fact", "change_fact"), person).status_code == 302
-
     def test_nobody_beyond_their_tenants(self, person: EndUser) -> None:
-        limited = factories.operator(all_tenants=False)
-        client = signed_in(limited)
+        operator = limited()
+        client = signed_in(operator)
         assert add(client, person).status_code == 404
         assert add(client, tenant=str(person.tenant_id), user_id="usr_1000").status_code == 400
         assert not Fact.objects.exists()
-        limited.tenants.add(person.tenant)
+        operator.tenants.add(person.tenant)
         assert add(client, tenant=str(person.tenant_id), user_id="usr_1000").status_code == 302
 
 
@@ -157,7 +140,5 @@ def test_a_fact_is_stated_by_every_id_of_the_person(admin: Client, person: EndUs
 def test_nobody_states_a_fact_of_somebody_beyond_their_tenants_by_an_old_id(person: EndUser) -> None:
     other = factories.end_user(person.tenant, external_id="usr_7")
     merge_people(survivor=other.pk, merged=person.pk, actor=factories.COMMAND, now=timezone.now())
-    limited = factories.operator(all_tenants=False)
-    limited.tenants.set([factories.tenant()])
-    assert add(signed_in(limited), person).status_code == 404
+    assert add(signed_in(limited(factories.tenant())), person).status_code == 404
     assert not Fact.objects.exists()

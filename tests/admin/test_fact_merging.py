@@ -8,16 +8,12 @@ from django.test import Client
 
 from memories.audit import Actor
 from memories.curation.facts.keeping import pin_fact
-from memories.models import ChangeSet, EndUser, Fact, Operator, Tenant
+from memories.models import ChangeSet, EndUser, Fact, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
-from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
+from tests.admin.pages import page_of, text_of
+from tests.admin.test_tenant_scope import limited
 from tests.factories import NOW
-
-
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
 
 
 @pytest.fixture
@@ -64,11 +60,6 @@ class TestChoosing:
 
     def test_says_so_when_there_is_nothing_to_merge_with(self, admin: Client, person: EndUser) -> None:
         assert "There is nothing to merge." in text_of(admin.get(page_of(factories.fact(person), "merge")))
-
-    def test_hostile_text_stays_text(self, admin: Client, facts: list[Fact]) -> None:
-        hostile = factories.fact(facts[0].end_user, HOSTILE)
-        assert shows_harmless(admin.get(page_of(facts[0], "merge")))
-        assert shows_harmless(choose(admin, facts[0], hostile))
 
 
 class TestPreview:
@@ -164,17 +155,8 @@ class TestSplitting:
 
 
 class TestWhoMay:
-    def test_nobody_beyond_their_tenants(self, facts: list[Fact]) -> None:
-        limited = factories.operator(all_tenants=False)
-        limited.tenants.set(Tenant.objects.filter(pk=factories.tenant().pk))
-        assert confirm(signed_in(limited), facts).status_code == 404
-        limited.tenants.add(facts[0].tenant)
-        assert confirm(signed_in(limited), facts).status_code == 302
-
     def test_facts_beyond_their_tenants_are_as_if_they_were_not_there(self, facts: list[Fact]) -> None:
-        limited = factories.operator(all_tenants=False)
-        limited.tenants.set([facts[0].tenant])
-        client, foreign = signed_in(limited), factories.fact(factories.end_user(), "Somebody else's")
+        client, foreign = signed_in(limited(facts[0].tenant)), factories.fact(factories.end_user(), "Somebody else's")
         trashed = factories.fact(foreign.end_user, "In their trash", status="trashed")
         nobody = Fact(pk=factories.tenant().pk, version=1)
         for form in (choose, lambda *given: confirm(given[0], list(given[1:]))):

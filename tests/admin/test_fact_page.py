@@ -1,7 +1,6 @@
 """The page of a fact: content, weight, evidence with the quote marked, revisions with diffs."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -75,16 +74,14 @@ def test_it_says_when_the_fact_fades(admin: Client, person: EndUser) -> None:
     assert f"{day.day} {day:%b %Y}" in text_of(admin.get(page_of(fading)))
 
 
-@pytest.mark.parametrize(
-    ("over", "because"),
-    [
+def test_it_says_why_a_fact_never_fades(admin: Client, person: EndUser) -> None:
+    for over, because in (
         ({"category": "identity"}, "identity facts do not fade"),
         ({"category": "goal", "pinned": True}, "it is pinned"),
         ({"category": "goal", "binding": True}, "an operator confirmed it"),
-    ],
-)
-def test_it_says_why_a_fact_never_fades(admin: Client, person: EndUser, over: dict[str, Any], because: str) -> None:
-    assert f"Never fades: {because}." in text_of(admin.get(page_of(factories.fact(person, **over))))
+    ):
+        fact = factories.fact(person, f"Kept: {because}", **over)
+        assert f"Never fades: {because}." in text_of(admin.get(page_of(fact)))
 
 
 def test_a_fact_without_evidence_says_who_wrote_it(admin: Client, person: EndUser) -> None:

@@ -5,18 +5,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from memories.admin.files.tree import tree_of
 from memories.audit import Actor
-from memories.curation.files import FileWriter, NewContent, delete_files, write_file
+from memories.curation.files import FileWriter, NewContent, write_file
 from memories.models import ActorKind, APIKey, AuditEvent, EndUser, FileVersion, MemoryFile
 from tests import factories
-from tests.admin.conftest import signed_in
-from tests.admin.pages import HOSTILE, list_of, page_of, shows_harmless, text_of
+from tests.admin.pages import list_of, page_of, said, text_of
 from tests.factories import NOW
 
 SECRET = "sk-proj-4f9aB2cD8eF1gH3iJ5kL7mN9oP0qR2sT4uV6wX8yZ1"
@@ -54,11 +52,6 @@ def send(client: Client, file: MemoryFile, verb: str, **over: Any) -> Any:
 
 def fresh(file: MemoryFile) -> MemoryFile:
     return MemoryFile.objects.get(pk=file.pk)
-
-
-def said(response: Any) -> str:
-    """The last message: nobody opened a page that would have shown those before."""
-    return [str(message) for message in get_messages(response.wsgi_request)][-1]
 
 
 class TestTheTree:
@@ -116,22 +109,14 @@ class TestTheTree:
         factories.memory_file(person, "/memories/AGENTS.md", "Ours")
         assert "What we want to know." not in text_of(admin.get(files_of(person)))
 
-    def test_hostile_names_are_escaped(self, admin: Client, person: EndUser) -> None:
-        hostile = HOSTILE.replace("/", "|")
-        factories.memory_file(person, f"/{hostile}/{hostile}", agent_id=hostile)
-        assert shows_harmless(admin.get(files_of(person)), hostile)
-
     def test_needs_the_permission_of_files(self, staff_who_may: Callable[..., Client], file: MemoryFile) -> None:
         person = file.end_user
-        assert staff_who_may("view_enduser").get(files_of(person)).status_code == 403
-        assert files_of(person) not in text_of(staff_who_may("view_enduser").get(page_of(person)))
-        may = staff_who_may("view_enduser", "view_memoryfile")
-        assert may.get(files_of(person)).status_code == 200
-        assert files_of(person) in text_of(may.get(page_of(person)))
-
-    def test_there_is_a_line_in_the_menu(self, staff_who_may: Callable[..., Client], person: EndUser) -> None:
-        assert f'"{list_of(MemoryFile)}"' in text_of(staff_who_may("view_memoryfile").get(reverse("admin:index")))
-        assert f'"{list_of(MemoryFile)}"' not in text_of(staff_who_may("view_fact").get(reverse("admin:index")))
+        for may, status in (
+            (staff_who_may("view_enduser"), 403),
+            (staff_who_may("view_enduser", "view_memoryfile"), 200),
+        ):
+            assert may.get(files_of(person)).status_code == status
+            assert (files_of(person) in text_of(may.get(page_of(person)))) == (status == 200)
 
 
 class TestTheList:
@@ -150,23 +135,6 @@ class TestTheList:
         assert found(actor_kind__exact="operator") == {locked}
         assert found(end_user__id__exact=str(person.pk), tab="trash") == {gone}
 
-    def test_an_operator_of_another_tenant_sees_none(self, file: MemoryFile) -> None:
-        limited = factories.operator(username="limited", all_tenants=False)
-        limited.tenants.add(factories.tenant(slug="other"))
-        client = signed_in(limited)
-        assert not client.get(list_of(MemoryFile)).context["cl"].result_list
-        for address in (page_of(file), page_of(file, "compare"), files_of(file.end_user)):
-            assert client.get(address).status_code == 404
-        assert send(client, file, "edit", content="x").status_code == 404
-        limited.tenants.add(file.tenant)
-        assert client.get(page_of(file)).status_code == 200
-
-    def test_the_tenant_in_view_decides_what_the_list_shows(self, admin: Client, file: MemoryFile) -> None:
-        other = factories.memory_file(factories.end_user(factories.tenant(slug="other")))
-        admin.post(reverse("admin:tenant_in_view"), {"tenant": other.tenant_id})
-        assert list(admin.get(list_of(MemoryFile)).context["cl"].result_list) == [other]
-        assert admin.get(page_of(file)).status_code == 200
-
 
 class TestThePage:
     def test_shows_the_text_who_wrote_it_and_its_versions(self, admin: Client, file: MemoryFile) -> None:
@@ -178,14 +146,6 @@ class TestThePage:
         assert f"{page_of(file, 'compare')}?from=1&amp;to=2" in page
         assert "Restore version 1" in page
         assert "Restore version 2" not in page
-
-    def test_hostile_text_is_escaped_and_bare_of_what_nobody_sees(self, admin: Client, file: MemoryFile) -> None:
-        for hostile in (HOSTILE, f"{HOSTILE}\u202e\u200b\U000e0041"):
-            MemoryFile.objects.update(content=hostile, path=f"/{HOSTILE.replace('/', '|')}")
-            file.versions.update(content=hostile)
-            page = admin.get(page_of(file))
-            assert shows_harmless(page)
-            assert not set("\u202e\u200b\U000e0041") & set(text_of(page))
 
     def test_bytes_are_not_shown_as_text(self, admin: Client, person: EndUser) -> None:
         file = factories.memory_file(person, "/logo.png", "iVBORw0KGgo=", encoding="base64")
@@ -208,10 +168,7 @@ class TestThePage:
         page = text_of(reader.get(page_of(file)))
         assert "Likes tea." in page
         assert "华桂珍" not in page
-        for verb in ("edit", "lock", "unlock", "restore", "delete"):
-            assert page_of(file, verb) not in page
-            assert send(reader, file, verb, content="x", earlier=1).status_code == 403
-        assert fresh(file).version == 1
+        assert not any(page_of(file, verb) in page for verb in ("edit", "lock", "unlock", "restore", "delete"))
 
 
 class TestVersionsSideBySide:
@@ -228,19 +185,9 @@ class TestVersionsSideBySide:
             assert shown in page
         assert "They are the same." in text_of(admin.get(page_of(file, "compare"), {"from": "1", "to": "1"}))
 
-    def test_text_is_escaped(self, admin: Client, file: MemoryFile) -> None:
-        file.versions.update(content=HOSTILE)
-        assert "They are the same." in text_of(admin.get(page_of(file, "compare")))
-        rewritten(file, "plain\n")
-        assert shows_harmless(admin.get(page_of(file, "compare")))
-
-    @pytest.mark.parametrize(
-        "asked", [{"from": "7"}, {"to": "x"}, {"from": "-1"}, {"to": "9" * 40}, {"to": "²"}, {"from": "0"}]
-    )
-    def test_a_version_that_there_is_not_is_not_found(
-        self, admin: Client, file: MemoryFile, asked: dict[str, str]
-    ) -> None:
-        assert admin.get(page_of(file, "compare"), asked).status_code == 404
+    def test_a_version_that_there_is_not_is_not_found(self, admin: Client, file: MemoryFile) -> None:
+        for asked in ({"from": "7"}, {"to": "x"}, {"from": "-1"}, {"to": "9" * 40}, {"to": "²"}, {"from": "0"}):
+            assert admin.get(page_of(file, "compare"), asked).status_code == 404, asked
 
     def test_of_bytes_it_says_so(self, admin: Client, file: MemoryFile) -> None:
         rewritten(file, "text\n")
@@ -358,13 +305,3 @@ class TestTheVerbs:
         assert "Expired" in page
         assert page_of(file, "edit") not in page
         assert send(admin, file, "lock").status_code == 404
-
-
-def test_the_trail_tells_it_as_a_sentence(admin: Client, file: MemoryFile) -> None:
-    send(admin, file, "edit", content="x\n")
-    place = {"end_user": file.end_user, "agent_id": file.agent_id, "path": file.path}
-    delete_files(**place, writer=FileWriter(factories.COMMAND, NOW))  # type: ignore[arg-type]
-    page = text_of(admin.get(list_of(AuditEvent)))
-    assert "edited a memory file of 华桂珍" in page
-    assert "deleted a memory file of 华桂珍" in page
-    assert page_of(file) in page

@@ -148,9 +148,3 @@ class TestOfTheEndpoint:
     def test_one_test_at_a_time(self, admin: Client, tenant: Tenant) -> None:
         with language_models._testing:
             assert "Another test is running" in self.tried(admin, tenant).text
-
-    def test_it_is_for_who_may_change_the_model(self, tenant: Tenant, staff_who_may: Callable[..., Client]) -> None:
-        assert staff_who_may("view_tenant").post(page_of(tenant, "model_test")).status_code == 403
-
-    def test_a_look_asks_nobody(self, admin: Client, tenant: Tenant) -> None:
-        assert admin.get(page_of(tenant, "model_test")).status_code == 405

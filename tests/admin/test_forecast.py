@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
-
-
 def due(person: EndUser, *, fades_in: float | None = None, expires_in: float | None = None, **over: object) -> Fact:
     """Days from noon."""
     fact = factories.fact(person, f"Fact {Fact.objects.count()}", now=NOON)

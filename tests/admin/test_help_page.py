@@ -4,12 +4,10 @@ import re
 import tomllib
 
 import pytest
-from django.apps import apps
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from memories.models.access import roles
 from memoryhub import VERSION
 from tests.admin import walk
 from tests.admin.conftest import signed_in
@@ -25,7 +23,6 @@ JOBS = {
 
 @pytest.mark.parametrize("role", JOBS)
 def test_a_role_is_told_its_jobs_and_may_open_their_pages(role: str) -> None:
-    roles.grant(apps)
     client = signed_in(walk.role(role))
     page = text_of(client.get(reverse("admin:help")))
     for job in JOBS[role]:

@@ -1,6 +1,5 @@
 """Retention in the admin: what the next pass deletes, the latest passes, and one run now by whoever may."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from django.utils import timezone
 from memories.models import AuditEvent, Episode, Operator, RetentionPass, Tenant
 from memories.privacy import retention
 from tests import factories
-from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
 from tests.privacy.retained import DAY, retain
 
@@ -61,28 +59,6 @@ def test_a_pass_that_failed_says_why(admin: Client, tenant: Tenant) -> None:
     admin.post(page(tenant))
     RetentionPass.objects.update(failure="worker_lost", finished_at=timezone.now())
     assert "The worker stopped during each attempt" in text_of(admin.get(page(tenant)))
-
-
-def test_it_takes_a_fresh_password(administrator: Operator, tenant: Tenant) -> None:
-    assert signed_in(administrator, fresh=False).post(page(tenant)).status_code == 403
-    assert not RetentionPass.objects.exists()
-
-
-def test_who_may(staff_who_may: Callable[..., Client], tenant: Tenant) -> None:
-    assert staff_who_may("view_tenant").get(page(tenant)).status_code == 403
-    viewer = staff_who_may("view_decaypass")
-    assert viewer.get(page(tenant)).status_code == 200
-    assert viewer.post(page(tenant)).status_code == 403
-    assert not RetentionPass.objects.exists()
-
-
-def test_a_tenant_beyond_reach_is_not_there(tenant: Tenant) -> None:
-    limited = factories.operator(all_tenants=False)
-    limited.tenants.set([factories.tenant()])
-    client = signed_in(limited)
-    assert client.get(page(tenant)).status_code == 404
-    assert client.post(page(tenant)).status_code == 404
-    assert "acme" not in text_of(client.get(reverse("admin:retention")))
 
 
 def test_the_choice_of_a_tenant(admin: Client, tenant: Tenant) -> None:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories.curation.access.keys import authenticate_key
-from memories.curation.tenants.off_boarding import off_board_tenant, take_back_tenant
+from memories.curation.tenants.off_boarding import off_board_tenant
 from memories.models import APIKey, AuditEvent, Tenant
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -53,15 +53,15 @@ def test_a_key_expires_at_the_start_of_a_day_in_the_operators_zone(tenant: Tenan
     assert APIKey.objects.get().expires_at == datetime(2099, 4, 30, 16, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [{"scopes": []}, {"scopes": ["everything"]}, {"name": ""}, {"tenant": ""}, {"expires_on": "2020-01-01"},
-     {"expires_on": "soon"}, {"name": "x" * 101}],
-)  # fmt: skip
-def test_a_bad_form_makes_no_key(admin: Client, tenant: Tenant, fault: dict[str, Any]) -> None:
-    response = add(admin, tenant, **fault)
-    assert response.status_code == 400
-    assert not PLAINTEXT.search(text_of(response))
+def test_a_bad_form_makes_no_key(admin: Client, tenant: Tenant) -> None:
+    faults: list[dict[str, Any]] = [
+        {"scopes": []}, {"scopes": ["everything"]}, {"name": ""}, {"tenant": ""}, {"expires_on": "2020-01-01"},
+        {"expires_on": "soon"}, {"name": "x" * 101}, {"user_id": "a" * 256}, {"user_id": "  "}, {"agent_id": "a\x85b"},
+    ]  # fmt: skip
+    for fault in faults:
+        response = add(admin, tenant, **fault)
+        assert response.status_code == 400, fault
+        assert not PLAINTEXT.search(text_of(response)), fault
     assert not APIKey.objects.exists()
 
 
@@ -83,17 +83,6 @@ def test_a_key_is_never_edited(admin: Client, tenant: Tenant) -> None:
     assert key.name == "before"
 
 
-def test_making_and_revoking_need_permissions(tenant: Tenant, staff_who_may: Callable[..., Client]) -> None:
-    reader = staff_who_may("view_apikey")
-    assert reader.get(f"{list_of(APIKey)}add/").status_code == 403
-    assert add(reader, tenant).status_code == 403
-    key, _ = factories.api_key(tenant)
-    assert reader.post(page_of(key, "revoke")).status_code == 403
-    assert add(staff_who_may("add_apikey", "view_apikey"), tenant).status_code == 200
-    assert APIKey.objects.count() == 2
-    assert staff_who_may("change_apikey").post(page_of(key, "revoke")).status_code == 302
-
-
 def test_the_form_is_protected_against_other_sites(tenant: Tenant) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = signed_in(factories.operator()).cookies
@@ -111,12 +100,6 @@ def test_the_list_shows_states(admin: Client, tenant: Tenant) -> None:
     page = text_of(admin.get(list_of(APIKey)))
     for state in ("active", "expired", "revoked"):
         assert f"{state.capitalize()}\n</span>" in page
-
-
-def test_an_empty_list_says_what_to_do(admin: Client) -> None:
-    page = text_of(admin.get(list_of(APIKey)))
-    assert "No API keys yet" in page
-    assert f"{list_of(APIKey)}add/" in page
 
 
 def test_it_takes_a_fresh_password(tenant: Tenant) -> None:
@@ -183,12 +166,6 @@ def test_a_key_for_one_person_and_agent(admin: Client, tenant: Tenant, staff_who
     assert "bound" in text_of(admin.get(list_of(APIKey), {"tab": "bound"}))
 
 
-@pytest.mark.parametrize("fault", [{"user_id": "a" * 256}, {"user_id": "  "}, {"agent_id": "a\x85b"}])
-def test_an_id_that_is_none(admin: Client, tenant: Tenant, fault: dict[str, str]) -> None:
-    assert add(admin, tenant, **fault).status_code == 400
-    assert not APIKey.objects.exists()
-
-
 def test_no_key_is_for_somebody_restricted(admin: Client, tenant: Tenant) -> None:
     factories.end_user(tenant, external_id="anna", restricted_at=factories.NOW)
     assert add(admin, tenant, user_id="anna").status_code == 423
@@ -204,16 +181,13 @@ def test_the_list_shows_what_expires_soon(admin: Client, tenant: Tenant) -> None
 
 
 def test_a_key_that_went_with_its_tenant_can_be_revoked_for_good(admin: Client, tenant: Tenant) -> None:
-    key, plaintext = factories.api_key(tenant)
-    given: dict[str, Any] = {"tenant_id": tenant.pk, "actor": factories.COMMAND, "now": timezone.now()}
-    off_board_tenant(expected_keys=1, **given)
+    key, _ = factories.api_key(tenant)
+    off_board_tenant(tenant_id=tenant.pk, expected_keys=1, actor=factories.COMMAND, now=timezone.now())
     page = text_of(admin.get(page_of(key)))
     assert page_of(key, "revoke") in page
     assert page_of(key, "rotate") not in page
     assert admin.post(page_of(key, "revoke")).status_code == 302
     assert page_of(key, "revoke") not in text_of(admin.get(page_of(key)))
-    take_back_tenant(**given)
-    assert authenticate_key(plaintext=plaintext, now=timezone.now()) is None
 
 
 @pytest.mark.parametrize(

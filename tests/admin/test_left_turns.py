@@ -23,15 +23,9 @@ def session() -> Session:
 
 
 @pytest.mark.parametrize("language", LABEL)
-@pytest.mark.parametrize("kind", ["session", "timeline", "fact", "episode"])
-def test_the_page_says_so_of_that_turn_alone(admin: Client, session: Session, kind: str, language: str) -> None:
-    pages = {
-        "session": session,
-        "timeline": session.end_user,
-        "fact": Fact.objects.get(content="Fact 1"),
-        "episode": Episode.objects.get(),
-    }
-    with translation.override(language):
-        page = text_of(admin.get(page_of(pages[kind]), headers={"accept-language": language}))
-    assert page.count(LABEL[language]) == 1
-    assert "I live in Leiden" in page
+def test_the_pages_say_so_of_that_turn_alone(admin: Client, session: Session, language: str) -> None:
+    for record in (session, session.end_user, Fact.objects.get(content="Fact 1"), Episode.objects.get()):
+        with translation.override(language):
+            page = text_of(admin.get(page_of(record), headers={"accept-language": language}))
+        assert page.count(LABEL[language]) == 1, record
+        assert "I live in Leiden" in page, record

@@ -225,8 +225,7 @@ def test_a_browser_that_signed_in_before_is_let_in_whatever_others_try(ana: Oper
     assert given == [200] * 6 + [429] * 2
 
 
-@pytest.mark.parametrize("forge", [lambda value: "x" + value, lambda value: value[:-1] + "x", lambda value: ""])
-def test_a_forged_mark_of_a_browser_is_none(ana: Operator, settings: Settings, forge: Any) -> None:
+def test_a_forged_mark_of_a_browser_is_none(ana: Operator, settings: Settings) -> None:
     settings.MEMORYHUB_LOCKOUT_NAME_FAILURES = 6
     client = Client()
     client.post(reverse("admin:login"), {"username": "ana", "password": PASSWORD})
@@ -235,10 +234,11 @@ def test_a_forged_mark_of_a_browser_is_none(ana: Operator, settings: Settings, f
     assert kept["path"] == reverse("admin:index")
     for number in range(7):
         fail(1, address=f"198.51.100.{number}")
-    other = Client()
-    other.cookies[name] = forge(kept.value)
-    answer = other.post(reverse("admin:login"), {"username": "ana", "password": PASSWORD}, REMOTE_ADDR="203.0.113.9")
-    assert answer.status_code == 429
+    form = {"username": "ana", "password": PASSWORD}
+    for forged in ("x" + kept.value, kept.value[:-1] + "x", ""):
+        other = Client()
+        other.cookies[name] = forged
+        assert other.post(reverse("admin:login"), form, REMOTE_ADDR="203.0.113.9").status_code == 429, forged
 
 
 def test_who_signs_in_takes_back_what_they_mistyped_and_no_more(ana: Operator, settings: Settings) -> None:

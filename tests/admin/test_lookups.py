@@ -21,7 +21,7 @@ PAGES: dict[type[Model], Any] = dict(django_admin.site._registry)
 # As the addresses of an attack, and two that a filter of Django's would take of a field that is declared.
 LOOKUPS = ("", "__startswith", "__regex", "__gt", "__in", "__isnull", "__id__exact", "__exact")
 # Of fields that no filter is about, which are thousands.
-PLAIN = LOOKUPS[:2]
+PLAIN = LOOKUPS[1:2]
 DEPTH = 2
 
 
@@ -93,30 +93,28 @@ def test_declared_filters_and_links_narrow(administrator: Operator) -> None:
             narrowed_by(page, administrator, **{name: "0" if is_flag else "00000000-0000-7000-8000-000000000000"})
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [(Operator, "password__startswith"), (Fact, "tenant__api_keys__prefix__startswith"),
-     (Fact, "end_user__external_id__startswith"), (Fact, "evidence__quote__startswith")],
-)  # fmt: skip
-def test_a_true_and_a_false_prefix_are_answered_alike(
-    admin: Client, administrator: Operator, model: type[Model], name: str
-) -> None:
+def test_a_true_and_a_false_prefix_are_answered_alike(admin: Client, administrator: Operator) -> None:
     walk.records()
     first = administrator.password[0]
-    answers = []
-    for value in (first, "\u0416", ""):
-        answer = admin.get(list_of(model), {name: value})
-        answers.append((answer.status_code, answer.headers.get("Location"), answer.content))
-    assert {(status, to) for status, to, _ in answers} == {(302, f"{list_of(model)}?e=1")}
-    assert len({content for *_, content in answers}) == 1
-    assert admin.get(list_of(model), {name: first, "e": "1"}).status_code == 200
-    assert admin.post(f"{list_of(model)}export/", {"query": f"{name}={first}"}).status_code in (400, 403)
-    assert admin.post(f"{list_of(model)}save-filter/", {"query": f"{name}={first}", "name": "x"}).status_code == 400
+    for model, name in (
+        (Operator, "password__startswith"), (Fact, "tenant__api_keys__prefix__startswith"),
+        (Fact, "end_user__external_id__startswith"), (Fact, "evidence__quote__startswith"),
+    ):  # fmt: skip
+        answers = []
+        for value in (first, "\u0416", ""):
+            answer = admin.get(list_of(model), {name: value})
+            answers.append((answer.status_code, answer.headers.get("Location"), answer.content))
+        assert {(status, to) for status, to, _ in answers} == {(302, f"{list_of(model)}?e=1")}, name
+        assert len({content for *_, content in answers}) == 1, name
+        assert admin.get(list_of(model), {name: first, "e": "1"}).status_code == 200
+        query = {"query": f"{name}={first}", "name": "x"}
+        assert admin.post(f"{list_of(model)}export/", query).status_code in (400, 403)
+        assert admin.post(f"{list_of(model)}save-filter/", query).status_code == 400
 
 
-@pytest.mark.parametrize("query", ["_popup=1", "_to_field=password", "_to_field=id", "_source_model=x"])
-def test_what_belongs_to_djangos_own_forms_is_refused(admin: Client, query: str) -> None:
-    assert admin.get(f"{list_of(Operator)}?{query}").status_code in (302, 400)
+def test_what_belongs_to_djangos_own_forms_is_refused(admin: Client) -> None:
+    for query in ("_popup=1", "_to_field=password", "_to_field=id", "_source_model=x"):
+        assert admin.get(f"{list_of(Operator)}?{query}").status_code in (302, 400), query
 
 
 def test_records_are_found_by_their_ids_alone(admin: Client) -> None:

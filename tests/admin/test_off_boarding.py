@@ -1,16 +1,13 @@
 """Off-boarding in the admin: what it means comes first, the slug is typed out, and there is a way back."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from memories.models import APIKey, Operator, Tenant
+from memories.models import APIKey, Tenant
 from tests import factories
-from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
-from tests.admin.test_tenant_scope import limited
 
 pytestmark = pytest.mark.django_db
 
@@ -59,13 +56,3 @@ def test_a_second_time_is_told(admin: Client, tenant: Tenant) -> None:
     assert off_board(admin, tenant, keys="0").status_code == 409
     admin.post(page_of(tenant, "take_back"))
     assert admin.post(page_of(tenant, "take_back")).status_code == 409
-
-
-def test_who_may(tenant: Tenant, administrator: Operator, staff_who_may: Callable[..., Client]) -> None:
-    reader = staff_who_may("view_tenant")
-    assert reader.get(page_of(tenant, "off_board")).status_code == 403
-    assert off_board(reader, tenant).status_code == 403
-    assert page_of(tenant, "off_board") not in text_of(reader.get(page_of(tenant)))
-    assert off_board(signed_in(limited(factories.tenant())), tenant).status_code == 404
-    assert off_board(signed_in(administrator, fresh=False), tenant).status_code == 403
-    assert not is_off_boarded(tenant)

@@ -18,11 +18,6 @@ FORM = re.compile(r'name="kind" value="(\w+)"><input type="hidden" name="memory"
 
 
 @pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
-
-
-@pytest.fixture
 def fact(person: EndUser) -> Fact:
     factories.profile_section(person, summary="A baker from Leiden.")
     return factories.fact(person, "Lives in Leiden")

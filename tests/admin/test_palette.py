@@ -11,7 +11,7 @@ from django.urls import reverse
 from memories.models import Operator
 from tests import factories
 from tests.admin.conftest import signed_in
-from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
+from tests.admin.pages import page_of, text_of
 from tests.admin.test_tenant_scope import limited, records
 
 pytestmark = pytest.mark.django_db
@@ -141,15 +141,10 @@ def test_it_works_as_a_page_of_its_own(admin: Client) -> None:
     assert "no-store" in response["Cache-Control"]
 
 
-@pytest.mark.parametrize("words", ["", "\x00", "x" * 5000, "%", "_", "' OR 1=1", "0" * 32])
-def test_nonsense_finds_nothing_and_breaks_nothing(admin: Client, words: str) -> None:
+def test_nonsense_finds_nothing_and_breaks_nothing(admin: Client) -> None:
     factories.end_user(external_id="alice")
-    assert "alice" not in text_of(find(admin, words))
-
-
-def test_hostile_ids_are_escaped(admin: Client) -> None:
-    factories.end_user(external_id=HOSTILE)
-    assert shows_harmless(find(admin, HOSTILE[:10]))
+    for words in ("", "\x00", "x" * 5000, "%", "_", "' OR 1=1", "0" * 32):
+        assert "alice" not in text_of(find(admin, words)), words
 
 
 def test_it_asks_to_sign_in(client: Client, administrator: Operator) -> None:

@@ -11,7 +11,6 @@ from django.urls import reverse
 from memories.curation.people.records import update_person
 from memories.models import AuditEvent, EndUser, ReviewItem
 from tests import factories
-from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
 from tests.curation.marks import places_of
 
@@ -36,17 +35,10 @@ def test_the_list_counts_facts_and_sessions(admin: Client, person: EndUser) -> N
     assert (row.facts_held, row.sessions_count) == (2, 1)
 
 
-@pytest.mark.parametrize("search", ["华桂珍", "usr_1000", "USR_10"])
-def test_the_list_is_searched_by_id_and_name(admin: Client, person: EndUser, search: str) -> None:
+def test_the_list_is_searched_and_filtered(admin: Client, person: EndUser) -> None:
     factories.end_user(external_id="usr_2000", display_name="Brandon")
-    found = admin.get(list_of(EndUser), {"q": search}).context["cl"].result_list
-    assert [row.pk for row in found] == [person.pk]
-
-
-def test_the_list_is_filtered_by_tenant(admin: Client, person: EndUser) -> None:
-    factories.end_user()
-    address = {"tenant__id__exact": str(person.tenant_id)}
-    assert [row.pk for row in admin.get(list_of(EndUser), address).context["cl"].result_list] == [person.pk]
+    for query in ({"q": "华桂珍"}, {"q": "usr_1000"}, {"q": "USR_10"}, {"tenant__id__exact": str(person.tenant_id)}):
+        assert list(admin.get(list_of(EndUser), query).context["cl"].result_list) == [person], query
 
 
 def test_an_empty_list_says_what_to_do(admin: Client) -> None:
@@ -154,15 +146,6 @@ def test_a_view_needs_its_permissions(view: str, person: EndUser, staff_who_may:
     assert staff_who_may(*VIEWS[view]).get(address).status_code == 403
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_view_of_another_tenant_is_not_there(view: str, person: EndUser) -> None:
-    operator = factories.operator(all_tenants=False)
-    client = signed_in(operator)
-    assert client.get(view_of(person, view)).status_code == 404
-    operator.tenants.add(person.tenant)
-    assert client.get(view_of(person, view)).status_code == 200
-
-
 def test_only_views_that_one_may_open_are_offered(person: EndUser, staff_who_may: Callable[..., Client]) -> None:
     page = text_of(staff_who_may("view_enduser", "view_fact").get(page_of(person)))
     offered = {view: view_of(person, view) in page for view in VIEWS}
@@ -206,12 +189,12 @@ def test_an_edit_that_changes_nothing_leaves_no_trace(admin: Client, person: End
     assert not AuditEvent.objects.exists()
 
 
-@pytest.mark.parametrize("fault", [{"time_zone": "Mars/Olympus"}, {"language": "not a language"}])
-def test_a_bad_edit_keeps_what_was_typed(admin: Client, person: EndUser, fault: dict[str, Any]) -> None:
-    response = edit(admin, person, display_name="Typed", **fault)
-    assert response.status_code == 400
-    assert "This is not a" in text_of(response)
-    assert "Typed" in text_of(response)
+def test_a_bad_edit_keeps_what_was_typed(admin: Client, person: EndUser) -> None:
+    for fault in ({"time_zone": "Mars/Olympus"}, {"language": "not a language"}):
+        response = edit(admin, person, display_name="Typed", **fault)
+        assert response.status_code == 400
+        assert "This is not a" in text_of(response)
+        assert "Typed" in text_of(response)
     person.refresh_from_db()
     assert person.display_name == "华桂珍"
 

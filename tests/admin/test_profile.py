@@ -165,13 +165,12 @@ def test_the_second_of_two_operators_is_told_and_loses_nothing(admin: Client, pe
     assert refused.context["forms"]["write_section"]["version"].value() == 2
 
 
-@pytest.mark.parametrize(
-    "form",
-    [{"summary": "x" * 4001}, {"version": "x"}, {"section": "hobbies"}, {"section": ""}, {"summary": "a\x00b"}],
-)
-def test_bad_input_is_refused(admin: Client, person: EndUser, form: dict[str, Any]) -> None:
+def test_bad_input_is_refused(admin: Client, person: EndUser) -> None:
     written(person, "Runs a bakery.")
-    assert send(admin, person, "write", **{"summary": "Retired.", **form}).status_code == 400
+    for form in (
+        {"summary": "x" * 4001}, {"version": "x"}, {"section": "hobbies"}, {"section": ""}, {"summary": "a\x00b"},
+    ):  # fmt: skip
+        assert send(admin, person, "write", **{"summary": "Retired.", **form}).status_code == 400, form
     assert said() == ("Runs a bakery.", 1, False)
 
 

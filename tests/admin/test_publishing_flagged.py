@@ -16,11 +16,6 @@ PLAIN = "The canteen opens at noon"
 ASKED = "would be served this text"
 
 
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
-
-
 def publish(admin: Client, fact: Fact, version: int = 1, **more: Any) -> Any:
     return admin.post(page_of(fact, "publish"), {"version": version, "reason": "all may know", **more})
 

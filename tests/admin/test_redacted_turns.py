@@ -33,31 +33,22 @@ def session(administrator: Operator) -> Session:
     return session
 
 
-def pages(session: Session) -> dict[str, str]:
-    """An address of each kind of page that shows the turns."""
-    fact = Fact.objects.get(content="Noted it")
+def test_each_page_that_shows_turns_says_when_and_by_whom(
+    admin: Client, administrator: Operator, session: Session
+) -> None:
+    fact, episode = Fact.objects.get(content="Noted it"), Episode.objects.get()
     item = ReviewItem.objects.get(fact=fact)
-    return {
-        "session": page_of(session),
-        "timeline": page_of(session.end_user),
-        "fact": page_of(fact),
-        "item": page_of(item),
-        "queue": f"{reverse('admin:memories_reviewitem_queue')}?item={item.pk}",
-        "episode": page_of(Episode.objects.get()),
-    }
-
-
-@pytest.mark.parametrize("kind", ["session", "timeline", "fact", "item", "queue", "episode"])
-def test_the_page_says_when_and_by_whom(admin: Client, administrator: Operator, session: Session, kind: str) -> None:
-    page = text_of(admin.get(pages(session)[kind]))
     key = AuditEvent.objects.filter(verb="redact").latest("id").actor_id
-    assert page.count("Redacted on ") == 2
-    for author in (administrator.username, str(session.tenant.api_keys.get(pk=key))):
-        assert f" by {author}" in page
-    assert "I drink tea at [redacted]" in page
-    assert "(no text)" not in page
-    # What nobody redacted is shown as it is.
-    assert "Noted" in page
+    authors = (administrator.username, str(session.tenant.api_keys.get(pk=key)))
+    queue = f"{reverse('admin:memories_reviewitem_queue')}?item={item.pk}"
+    for address in (queue, *map(page_of, (session, session.end_user, fact, item, episode))):
+        page = text_of(admin.get(address))
+        assert page.count("Redacted on ") == 2, address
+        assert all(f" by {author}" in page for author in authors), address
+        # What nobody redacted is shown as it is.
+        assert "I drink tea at [redacted]" in page, address
+        assert "Noted" in page, address
+        assert "(no text)" not in page, address
 
 
 def test_cited_turns_say_it_too(admin: Client, session: Session) -> None:

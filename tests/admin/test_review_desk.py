@@ -5,26 +5,20 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from memories.models import EndUser, Fact, Operator, ReviewItem, ReviewNote
-from memories.models.access import roles
 from tests import factories
 from tests.admin import walk
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
+from tests.admin.test_tenant_scope import limited
 
 pytestmark = pytest.mark.django_db
 QUEUE = reverse("admin:memories_reviewitem_queue")
 DECISIONS = reverse("admin:memories_reviewitem_decisions")
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 def suggested(person: EndUser, content: str = "Likes tea", **over: Any) -> ReviewItem:
@@ -124,7 +118,6 @@ def test_notes_are_shown_and_deleted_by_their_author_alone(admin: Client, person
 
 
 def test_a_role_that_only_reads_is_told_so(person: EndUser) -> None:
-    roles.grant(apps)
     item = suggested(person)
     reads, decides = signed_in(walk.role("dpo")), signed_in(walk.role("reviewer"))
     for page in (QUEUE, page_of(item)):
@@ -158,5 +151,4 @@ class TestDecisions:
 
     def test_of_other_tenants_nothing_is_counted(self, person: EndUser) -> None:
         self.decided(factories.operator(username="anna"), person, 1)
-        limited = factories.operator(all_tenants=False)
-        assert signed_in(limited).get(DECISIONS).context["decided"] == []
+        assert signed_in(limited()).get(DECISIONS).context["decided"] == []

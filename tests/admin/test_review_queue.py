@@ -18,6 +18,7 @@ from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
 from tests.admin.test_reviews import conflict, proposed, quarantined
+from tests.admin.test_tenant_scope import limited
 from tests.factories import NOW
 
 QUEUE = reverse("admin:memories_reviewitem_queue")
@@ -64,22 +65,17 @@ class TestTheList:
         for shown in ("2 waiting", "华桂珍", "Unconfirmed", "First", "90 %", "对青霉素过敏"):
             assert shown in text_of(page)
 
-    @pytest.mark.parametrize(
-        ("query", "places", "told"),
-        [
+    def test_is_filtered(self, admin: Client, items: list[ReviewItem]) -> None:
+        for query, places, told in (
             ("?kind=conflict", [1], "1 of 3 waiting"),
             ("?reason=assistant_trust", [0, 2], "2 of 3 waiting"),
-            ("?tenant={tenant}", [0, 1, 2], "3 of 3 waiting"),
+            (f"?tenant={items[0].tenant_id}", [0, 1, 2], "3 of 3 waiting"),
             ("?kind=held", [], "0 of 3 waiting"),
             ("?kind=nonsense&reason=x&tenant=y&item=z&start=1", [0, 1, 2], "3 waiting"),
-        ],
-    )
-    def test_is_filtered(
-        self, admin: Client, items: list[ReviewItem], query: str, places: list[int], told: str
-    ) -> None:
-        page = admin.get(QUEUE + query.format(tenant=items[0].tenant_id))
-        assert listed(page) == [items[place] for place in places]
-        assert told in text_of(page)
+        ):
+            page = admin.get(QUEUE + query)
+            assert listed(page) == [items[place] for place in places], query
+            assert told in text_of(page), query
 
     def test_filters_tell_how_many_would_be_left(self, admin: Client, items: list[ReviewItem]) -> None:
         quarantined(factories.end_user(factories.tenant(slug="other")), "Elsewhere")
@@ -231,12 +227,6 @@ class TestDeciding:
         assert (fact.category, fact.binding, fact.status) == ("goal", True, "active")
         assert fact.content.startswith("First of all.")
 
-    def test_a_person_deleted_meanwhile_is_not_found(self, admin: Client, items: list[ReviewItem]) -> None:
-        pk = items[0].pk
-        items[0].end_user.delete()
-        answer = admin.post(reverse("admin:memories_reviewitem_decide", args=[pk, "approve"]), {"version": 1})
-        assert (answer.status_code, admin.get(f"{QUEUE}?item={pk}").status_code) == (404, 200)
-
     def test_looking_at_a_verb_decides_nothing(self, admin: Client, items: list[ReviewItem]) -> None:
         address = reverse("admin:memories_reviewitem_decide", args=[items[1].pk, "approve"])
         assert admin.get(address)["Location"] == f"{QUEUE}?item={items[1].pk}"
@@ -251,15 +241,10 @@ class TestWhoMay:
         page = looker.get(QUEUE)
         assert (page.status_code, offered(page)) == (200, set())
         assert "review-tick" not in text_of(page)
-        for verb in ("approve", "reject", "undo"):
-            assert decide(looker, items[0], verb, reason="x").status_code == 403
-        assert not ReviewItem.objects.exclude(state="open").exists()
 
     def test_an_operator_sees_and_counts_their_tenants_alone(self, person: EndUser, items: list[ReviewItem]) -> None:
         elsewhere = quarantined(factories.end_user(factories.tenant(slug="other")), "Elsewhere")
-        limited = factories.operator(all_tenants=False)
-        limited.tenants.set([elsewhere.tenant])
-        client = signed_in(limited)
+        client = signed_in(limited(elsewhere.tenant))
         page = client.get(f"{QUEUE}?item={items[0].pk}&start={items[0].pk}")
         assert (listed(page), page.context["item"], page.context["waiting"]) == ([elsewhere], elsewhere, 1)
         assert "acme-prod" not in text_of(page)

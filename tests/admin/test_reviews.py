@@ -82,25 +82,20 @@ class TestTheList:
         ):
             assert shown in text_of(page)
 
-    @pytest.mark.parametrize(
-        ("query", "contents"),
-        [
-            ("", {"Works nights", "对青霉素过敏"}),
-            ("kind__exact=conflict", {"对青霉素过敏"}),
-            ("state=rejected", {"Gone"}),
-            ("state=all", {"Works nights", "对青霉素过敏", "Gone"}),
-            ("tenant__id__exact={tenant}", {"Works nights", "对青霉素过敏"}),
-            ("end_user__id__exact={other}", set()),
-        ],
-    )
-    def test_is_filtered(self, admin: Client, person: EndUser, query: str, contents: set[str]) -> None:
+    def test_is_filtered(self, admin: Client, person: EndUser) -> None:
         conflict(person)
         quarantined(person)
         quarantined(person, "Gone", state="rejected")
-        other = factories.end_user()
-        address = f"{list_of(LIST)}?{query.format(tenant=person.tenant_id, other=other.pk)}"
-        found = admin.get(address).context["cl"].result_list
-        assert {row.fact.content for row in found} == contents
+        for query, contents in {
+            "": {"Works nights", "对青霉素过敏"},
+            "kind__exact=conflict": {"对青霉素过敏"},
+            "state=rejected": {"Gone"},
+            "state=all": {"Works nights", "对青霉素过敏", "Gone"},
+            f"tenant__id__exact={person.tenant_id}": {"Works nights", "对青霉素过敏"},
+            f"end_user__id__exact={factories.end_user().pk}": set[str](),
+        }.items():
+            found = admin.get(f"{list_of(LIST)}?{query}").context["cl"].result_list
+            assert {row.fact.content for row in found} == contents, query
 
     def test_names_a_section_and_what_should_go(self, admin: Client, person: EndUser) -> None:
         known = factories.fact(person, "Has a dog")
@@ -109,11 +104,6 @@ class TestTheList:
         page = text_of(admin.get(list_of(LIST)))
         for shown in ("Has a dog", "Bakes bread", "Profile: Work"):
             assert shown in page
-
-    def test_teaches_when_nothing_waits(self, admin: Client) -> None:
-        page = text_of(admin.get(list_of(LIST)))
-        assert "Nothing is pending" in page
-        assert "Filter by state" in page
 
     def test_is_in_the_sidebar_with_the_number_that_waits(
         self, admin: Client, staff_who_may: Callable[..., Client], person: EndUser
@@ -261,11 +251,6 @@ class TestDeciding:
         assert "A secret was removed" in text_of(admin.get(page_of(item)))
         assert not Fact.objects.filter(content__contains="hunter2").exists()
 
-    def test_a_person_deleted_meanwhile_is_not_found(self, admin: Client, item: ReviewItem) -> None:
-        assert admin.get(page_of(item)).status_code == 200
-        item.end_user.delete()
-        assert admin.post(page_of(item, "approve"), {"version": 1}).status_code == 404
-
 
 class TestWhoMay:
     def test_look_alone(self, staff_who_may: Callable[..., Client], item: ReviewItem) -> None:
@@ -273,10 +258,6 @@ class TestWhoMay:
         page = looker.get(page_of(item))
         assert page.status_code == 200
         assert offered(text_of(page)) == set()
-        for verb in (*FORMS, "undo"):
-            assert send(looker, item, verb, reason="x").status_code == 403
-        item.refresh_from_db()
-        assert item.state == "open"
 
 
 def test_every_reason_kind_and_state_has_its_words() -> None:

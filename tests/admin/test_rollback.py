@@ -78,20 +78,14 @@ def test_confirmed_it_is_done_and_can_be_undone_once(admin: Client, session: Ses
     assert AuditEvent.objects.filter(verb="undo_roll_back").count() == 1
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"session": ""},
-        {"session": "nonsense"},
-        {"session": "01a201b8-2386-7e1d-b4b8-42d7243c21a1"},
-        {"person": "01a201b8-2386-7e1d-b4b8-42d7243c21a1"},
-        {"tenant": ""},
-        {"since": "yesterday"},
-    ],
-)
-def test_what_names_nothing_is_refused(admin: Client, session: Session, address: str, wrong: dict[str, Any]) -> None:
-    page = admin.post(address, named(session, confirmed=1, **wrong))
-    assert (page.status_code, "Not saved." in text_of(page)) == (400, True)
+def test_what_names_nothing_is_refused(admin: Client, session: Session, address: str) -> None:
+    nothing = "01a201b8-2386-7e1d-b4b8-42d7243c21a1"
+    for wrong in (
+        {"session": ""}, {"session": "nonsense"}, {"session": nothing}, {"person": nothing}, {"tenant": ""},
+        {"since": "yesterday"}, {"tenant": factories.tenant().pk},
+    ):  # fmt: skip
+        page = admin.post(address, named(session, confirmed=1, **wrong))
+        assert (page.status_code, "Not saved." in text_of(page)) == (400, True), wrong
     assert Fact.objects.get().status == "active"
 
 
@@ -121,21 +115,14 @@ def test_a_session_id_that_two_end_users_have_needs_one_of_them(admin: Client, s
     assert str(twin.pk) in link
 
 
-def test_another_tenants_session_is_none(admin: Client, session: Session, address: str) -> None:
-    page = admin.post(address, named(session, tenant=factories.tenant().pk, confirmed=1))
-    assert (page.status_code, Fact.objects.get().status) == (400, "active")
-
-
 def test_an_unknown_roll_back_has_no_page(admin: Client, session: Session) -> None:
     assert admin.get(reverse("admin:rolled_back", args=[session.pk])).status_code == 404
 
 
-@pytest.mark.parametrize("missing", MAY)
-def test_who_lacks_a_permission_may_not(
-    staff_who_may: Callable[..., Client], session: Session, address: str, missing: str
-) -> None:
-    few = staff_who_may(*(name for name in MAY if name != missing))
-    assert few.get(address).status_code == few.post(address, named(session, confirmed=1)).status_code == 403
+def test_who_lacks_a_permission_may_not(staff_who_may: Callable[..., Client], session: Session, address: str) -> None:
+    for missing in MAY:
+        few = staff_who_may(*(name for name in MAY if name != missing))
+        assert few.get(address).status_code == few.post(address, named(session, confirmed=1)).status_code == 403
     assert Fact.objects.get().status == "active"
     all_of_them = staff_who_may(*MAY)
     assert all_of_them.post(address, named(session, confirmed=1)).status_code == 302

@@ -78,11 +78,10 @@ def test_there_is_nothing_to_retry_twice(admin: Client, parked: ExtractionRun) -
     assert not AuditEvent.objects.exists()
 
 
-@pytest.mark.parametrize("status", ["committed", "failed", "running"])
-def test_the_list_is_filtered_by_status(admin: Client, session: Session, status: str) -> None:
+def test_the_list_is_filtered_by_status(admin: Client, session: Session) -> None:
     runs = {state: factories.run(session, status=state) for state in ("committed", "failed", "running")}
-    found = admin.get(list_of(ExtractionRun), {"status__exact": status}).context["cl"].result_list
-    assert [run.pk for run in found] == [runs[status].pk]
+    for status, run in runs.items():
+        assert list(admin.get(list_of(ExtractionRun), {"status__exact": status}).context["cl"].result_list) == [run]
 
 
 def test_facts_are_shown_to_those_who_may_see_facts(session: Session, staff_who_may: Callable[..., Client]) -> None:
@@ -90,7 +89,3 @@ def test_facts_are_shown_to_those_who_may_see_facts(session: Session, staff_who_
     factories.fact(session.end_user, "Lives in Leiden", extraction=run)
     assert "Lives in Leiden" not in text_of(staff_who_may("view_extractionrun").get(page_of(run)))
     assert "Lives in Leiden" in text_of(staff_who_may("view_extractionrun", "view_fact").get(page_of(run)))
-
-
-def test_an_empty_list_says_what_to_do(admin: Client) -> None:
-    assert "No extraction has run yet" in text_of(admin.get(list_of(ExtractionRun)))

@@ -1,6 +1,5 @@
 """What was said: turns of a tenant are found by words and by meaning, and each look-up is in the trail."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,6 +15,7 @@ from memories.retrieval.tenant_turns import TenantTurns, TurnFilters
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import text_of
+from tests.admin.test_tenant_scope import limited
 from tests.database import statements
 
 pytestmark = pytest.mark.django_db
@@ -118,26 +118,13 @@ class TestPage:
         assert admin.get(reverse("admin:said")).status_code == 200
         assert not AuditEvent.objects.filter(verb="search").exists()
 
-    @pytest.mark.parametrize(
-        "fault",
-        [{"query": ""}, {"user_id": "nobody"}, {"role": "king"}, {"since": "soon"}, {"query": "x\x00"}],
-        ids=str,
-    )
-    def test_bad_input(self, admin: Client, tenant: Tenant, fault: dict[str, str]) -> None:
-        assert ask(admin, tenant, **fault).status_code == 400
+    def test_bad_input(self, admin: Client, tenant: Tenant) -> None:
+        for fault in ({"query": ""}, {"user_id": "nobody"}, {"role": "king"}, {"since": "soon"}, {"query": "x\x00"}):
+            assert ask(admin, tenant, **fault).status_code == 400, fault
         assert not AuditEvent.objects.filter(verb="search").exists()
-
-    @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])
-    def test_the_ends_of_time(self, admin: Client, tenant: Tenant, day: str) -> None:
-        assert ask(admin, tenant, since=day, until=day).status_code == 200
-
-    def test_it_takes_the_permission(self, staff_who_may: Callable[..., Client], tenant: Tenant) -> None:
-        assert ask(staff_who_may("view_fact"), tenant).status_code == 403
-        assert ask(staff_who_may("view_session"), tenant).status_code == 200
+        for day in ("0001-01-01", "9999-12-31"):
+            assert ask(admin, tenant, since=day, until=day).status_code == 200, day
 
     def test_another_tenant_is_no_choice(self, tenant: Tenant) -> None:
-        limited = factories.operator(all_tenants=False)
-        limited.tenants.add(factories.tenant())
-        assert ask(signed_in(limited), tenant).status_code == 400
-        limited.tenants.add(tenant)
-        assert ask(signed_in(limited), tenant).status_code == 200
+        assert ask(signed_in(limited(factories.tenant())), tenant).status_code == 400
+        assert ask(signed_in(limited(tenant)), tenant).status_code == 200

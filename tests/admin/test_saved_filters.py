@@ -35,11 +35,11 @@ def save(client: Client, query: str, name: str = "Mine", model: type[Model] = Fa
     return client.post(f"{list_of(model)}save-filter/", {"query": query, "name": name})
 
 
-@pytest.mark.parametrize("model", tabs.TABS)
-def test_every_tab_is_a_filter_of_its_list(admin: Client, model: type[Model]) -> None:
-    for tab in tabs.tabs_of(model):
-        assert shown(admin, model, f"?tab={tab.slug}").tab == tab.slug
-        assert isinstance(tab.where(timezone.now()), Q)
+def test_every_tab_is_a_filter_of_its_list(admin: Client) -> None:
+    for model in tabs.TABS:
+        for tab in tabs.tabs_of(model):
+            assert shown(admin, model, f"?tab={tab.slug}").tab == tab.slug
+            assert isinstance(tab.where(timezone.now()), Q)
 
 
 def test_facts_are_counted_by_tab(admin: Client) -> None:
@@ -108,9 +108,9 @@ def test_what_was_searched_for_is_never_saved(admin: Client) -> None:
     assert not SavedFilter.objects.exists()
 
 
-@pytest.mark.parametrize("query", ["content__contains=x", "tab=pinned&nothing=1", "tab=%00"])
-def test_only_filters_of_the_list_are_saved(admin: Client, query: str) -> None:
-    assert save(admin, query).status_code in (302, 400)
+def test_only_filters_of_the_list_are_saved(admin: Client) -> None:
+    for query in ("content__contains=x", "tab=pinned&nothing=1", "tab=%00"):
+        assert save(admin, query).status_code in (302, 400), query
     assert not SavedFilter.objects.exists()
 
 

@@ -19,6 +19,7 @@ from memories.curation.access.second_factors import remove_second_factor
 from memories.exceptions import Conflict, NotFound
 from memories.models import AuditEvent, Operator
 from tests import factories
+from tests.admin import walk
 from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
 from tests.curation import marks
@@ -170,21 +171,9 @@ def test_an_administrator_removes_a_lost_one(client: Client, admin: Client, ana:
 def test_nobody_removes_that_of_somebody_who_may_more(ana: Operator) -> None:
     set_up(signed_in(ana))
     clerk = factories.operator(is_superuser=False)
-    for by, error in ((clerk, PermissionDenied), (administrator(), Conflict)):
+    for by, error in ((clerk, PermissionDenied), (walk.role("administrator"), Conflict)):
         with pytest.raises(error):
             remove_second_factor(operator_id=ana.pk, actor=Actor.operator(by), now=NOW)
     with pytest.raises(NotFound):
         remove_second_factor(operator_id=factories.tenant().pk, actor=factories.COMMAND, now=NOW)
     assert Authenticator.objects.exists()
-
-
-def administrator() -> Operator:
-    from django.apps import apps
-    from django.contrib.auth.models import Group
-
-    from memories.models.access import roles
-
-    roles.grant(apps)
-    made = factories.operator(is_superuser=False)
-    made.groups.set(Group.objects.filter(name="administrator"))
-    return made

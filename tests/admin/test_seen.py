@@ -14,7 +14,7 @@ from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.models import AuditEvent, EndUser, Episode, Fact
 from memories.retrieval import recalls
 from tests import factories
-from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
+from tests.admin.pages import page_of, text_of
 
 pytestmark = pytest.mark.django_db
 ALL = ("view_enduser", "view_fact", "view_episode", "view_session")
@@ -133,21 +133,13 @@ def test_too_small_a_budget_says_so(admin: Client, person: EndUser) -> None:
     assert "too small for the first line" in text_of(ask(admin, person, max_tokens="1"))
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"max_tokens": "8001"},
-        {"max_tokens": "x"},
-        {"agent": "nobody"},
-        {"session": "nobody"},
-        {"query": "x" * 4001},
+def test_bad_input_is_refused(admin: Client, person: EndUser) -> None:
+    for fault in (
+        {"max_tokens": "8001"}, {"max_tokens": "x"}, {"agent": "nobody"}, {"session": "nobody"}, {"query": "x" * 4001},
         {"query": "a\x00b"},
-    ],
-)
-def test_bad_input_is_refused_and_kept(admin: Client, person: EndUser, fault: dict[str, str]) -> None:
-    response = ask(admin, person, **fault)
-    assert response.status_code == 400
-    assert "live" not in response.context_data
+    ):  # fmt: skip
+        response = ask(admin, person, **fault)
+        assert (response.status_code, "live" in response.context_data) == (400, False), fault
 
 
 def test_the_question_is_in_no_address(admin: Client, person: EndUser) -> None:
@@ -163,15 +155,6 @@ def test_a_fragment_is_given_to_a_script(admin: Client, person: EndUser) -> None
     fragment = text_of(admin.post(state_of(person), form, headers={"X-Fragment": "seen"}))
     assert "<html" not in fragment
     assert "&lt;memory&gt;" in fragment
-
-
-def test_hostile_text_is_escaped(admin: Client) -> None:
-    person = factories.end_user()
-    session = factories.session(person, [("user", HOSTILE)], agent_id=HOSTILE, session_id=HOSTILE)
-    factories.fact(person, HOSTILE)
-    factories.episode(session, HOSTILE)
-    assert shows_harmless(ask(admin, person, query=HOSTILE))
-    assert shows_harmless(ask(admin, person, session=str(session.pk)))
 
 
 def test_a_public_fact_of_another_person_says_so(admin: Client, person: EndUser) -> None:

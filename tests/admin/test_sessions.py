@@ -99,11 +99,6 @@ def test_a_huge_message_is_clipped_before_it_leaves_the_database(admin: Client, 
     assert "The first 4000 of 900000 characters." in text_of(response)
 
 
-def test_an_empty_list_says_what_to_do(admin: Client) -> None:
-    assert not EndUser.objects.exists()
-    assert "No sessions yet" in text_of(admin.get(list_of(Session)))
-
-
 def window_is(session: Session, **state: object) -> None:
     WorkingMemory.objects.filter(pk=session.pk).update(**state)
 

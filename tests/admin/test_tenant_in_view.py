@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories.models import EndUser, Fact, Operator, ReviewItem, Tenant
+from memories.models import EndUser, Fact, Operator, Tenant
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
@@ -119,10 +119,9 @@ def test_it_permits_nothing(two: tuple[Fact, Fact]) -> None:
     assert mine.content not in text_of(client.get(list_of(Fact)))
 
 
-@pytest.mark.parametrize("chosen", ["nonsense", "\x00", "01a20a82-7e23-74b8-ad82-9f69faefaef9"])
-def test_what_is_no_tenant_is_refused(admin: Client, two: tuple[Fact, Fact], chosen: str) -> None:
-    assert admin.post(CHOOSE, {"tenant": chosen}).status_code == 400
-    assert ReviewItem.objects.count() == 2
+def test_what_is_no_tenant_is_refused(admin: Client) -> None:
+    for chosen in ("nonsense", "\x00", "01a20a82-7e23-74b8-ad82-9f69faefaef9"):
+        assert admin.post(CHOOSE, {"tenant": chosen}).status_code == 400, chosen
 
 
 def test_with_one_tenant_the_menu_does_not_offer_it(admin: Client) -> None:

@@ -5,15 +5,13 @@ from html import unescape
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.contrib.auth.models import Group
 from django.test import Client
 from django.utils import timezone
 
 from memories.admin.tenants import overview
 from memories.models import Tenant
-from memories.models.access import roles
 from tests import factories
+from tests.admin import walk
 from tests.admin.cases import case_of
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
@@ -99,10 +97,7 @@ def test_beyond_ten_thousand_it_counts_no_further(
 
 
 def test_a_role_sees_what_it_may(tenant: Tenant) -> None:
-    roles.grant(apps)
-    dpo = factories.operator(is_superuser=False)
-    dpo.groups.set(Group.objects.filter(name="dpo"))
-    context = shown(signed_in(dpo), tenant)
+    context = shown(signed_in(walk.role("dpo")), tenant)
     titles = {str(figure.title) for figure in context["figures"]}
     assert "End users" in titles
     assert "Valid API keys" not in titles

@@ -12,7 +12,7 @@ from memories import conf
 from memories.conf.kinds import CATEGORIES, Number, NumberKind, shown
 from memories.models import AuditEvent, Tenant
 from tests import factories
-from tests.admin.pages import HOSTILE, list_of, page_of, shows_harmless, text_of
+from tests.admin.pages import HOSTILE, list_of, page_of, text_of
 from tests.curation.marks import places_of
 
 NUMERIC = [number for number in conf.NUMBERS.values() if number.kind in (NumberKind.WHOLE, NumberKind.REAL)]
@@ -59,25 +59,15 @@ def test_settings_are_changed_and_the_slug_stays(admin: Client) -> None:
     assert AuditEvent.objects.get(object_id=tenant.pk).verb == "update"
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"time_zone": "Mars/Olympus"},
-        {"debounce_seconds": "200", "max_wait_seconds": "100"},
-        {"compaction_wait_seconds": "4"},
-        {"merge_crowded": "maybe"},
-        {"half_life_of_goal": "soon"},
-        {"half_life_of_goal": "0"},
-        {"half_life_of_goal": "3651"},
-        {"slug": "not a slug"},
-        {"slug": ""},
+def test_a_bad_value_is_refused(admin: Client) -> None:
+    for fault in (
+        {"time_zone": "Mars/Olympus"}, {"debounce_seconds": "200", "max_wait_seconds": "100"},
+        {"compaction_wait_seconds": "4"}, {"merge_crowded": "maybe"}, {"half_life_of_goal": "soon"},
+        {"half_life_of_goal": "0"}, {"half_life_of_goal": "3651"}, {"slug": "not a slug"}, {"slug": ""},
         {"extraction_guidance": "x" * 4001},
-    ],
-)
-def test_a_bad_value_is_refused(admin: Client, fault: dict[str, Any]) -> None:
-    response = admin.post(f"{list_of(Tenant)}add/", form(**fault))
-    assert response.status_code == 200
-    assert "errornote" in text_of(response)
+    ):  # fmt: skip
+        response = admin.post(f"{list_of(Tenant)}add/", form(**fault))
+        assert (response.status_code, "errornote" in text_of(response)) == (200, True), fault
     assert not Tenant.objects.exists()
     assert not AuditEvent.objects.exists()
 
@@ -113,11 +103,15 @@ def beyond(number: Number, wrong: str) -> str:
     return str({"below": number.lowest - step, "above": number.highest + step}.get(wrong, wrong))
 
 
-@pytest.mark.parametrize("name", SWITCHES)
-def test_a_switch_is_on_off_or_the_hubs(admin: Client, name: str) -> None:
+def test_a_switch_is_on_off_or_the_hubs(admin: Client) -> None:
     tenant = factories.tenant()
-    for typed, numbers in (("True", {name: True}), ("False", {name: False}), ("", {})):
-        assert admin.post(page_of(tenant), form(**{name: typed})).status_code == 302
+    assert len(SWITCHES) > 3
+    for typed, numbers in (
+        ("True", dict.fromkeys(SWITCHES, True)),
+        ("False", dict.fromkeys(SWITCHES, False)),
+        ("", {}),
+    ):
+        assert admin.post(page_of(tenant), form(**dict.fromkeys(SWITCHES, typed))).status_code == 302
         tenant.refresh_from_db()
         assert tenant.numbers == numbers
 
@@ -279,8 +273,3 @@ def test_the_first_text_of_memory_files_is_saved_without_secrets(admin: Client) 
     assert admin.post(page_of(tenant), form()).status_code == 302
     tenant.refresh_from_db()
     assert tenant.file_seed == ""
-
-
-def test_a_hostile_first_text_is_escaped(admin: Client) -> None:
-    tenant = factories.tenant(slug="acme-prod", file_seed=HOSTILE)
-    assert shows_harmless(admin.get(page_of(tenant)))

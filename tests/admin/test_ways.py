@@ -59,9 +59,9 @@ def active_entries(page: Any) -> list[str]:
     return [str(item["title"]) for group in groups for item in group["items"] if item["active"]]
 
 
-@pytest.mark.parametrize(
-    ("name", "entry"),
-    [
+def test_the_menu_says_where_one_is(admin: Client) -> None:
+    tenant = factories.tenant()
+    for name, entry in (
         ("forgetting", "Forgetting"),
         ("next_decay_pass", "Forgetting"),
         ("retention", "Forgetting"),
@@ -71,11 +71,9 @@ def active_entries(page: Any) -> list[str]:
         ("memories_decaypass_changelist", "Forgetting"),
         ("index", "Dashboard"),
         ("rollback", "Roll back"),
-    ],
-)
-def test_the_menu_says_where_one_is(admin: Client, name: str, entry: str) -> None:
-    arguments = [factories.tenant().pk] if name.startswith("next_") else []
-    assert active_entries(admin.get(reverse(f"admin:{name}", args=arguments))) == [entry]
+    ):
+        arguments = [tenant.pk] if name.startswith("next_") else []
+        assert active_entries(admin.get(reverse(f"admin:{name}", args=arguments))) == [entry], name
 
 
 def test_the_trail_finds_operators_by_name(admin: Client) -> None:

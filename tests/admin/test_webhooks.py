@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 
 from memories import conf
 from memories.models import AuditEvent, Event, Tenant, WebhookDelivery, WebhookEndpoint
 from tests import factories
-from tests.admin.pages import HOSTILE, list_of, page_of, shows_harmless, text_of
+from tests.admin.pages import list_of, page_of, said, text_of
 
 pytestmark = pytest.mark.django_db
 URL = "http://127.0.0.1:9/in/secret-path"
@@ -37,10 +36,6 @@ def act(client: Client, endpoint: WebhookEndpoint, verb: str, **given: Any) -> A
     return client.post(page_of(endpoint, verb), given)
 
 
-def said(response: Any) -> str:
-    return [str(message) for message in get_messages(response.wsgi_request)][-1]
-
-
 def test_it_is_added_and_its_secret_is_shown_once(admin: Client, tenant: Tenant) -> None:
     shown = text_of(add(admin, tenant, content="on"))
     endpoint = WebhookEndpoint.objects.get()
@@ -59,15 +54,13 @@ def test_it_is_added_and_its_secret_is_shown_once(admin: Client, tenant: Tenant)
     assert "also signs; ends" in text_of(admin.get(page_of(endpoint)))
 
 
-@pytest.mark.parametrize(
-    "over",
-    [
+def test_what_cannot_be_is_refused(admin: Client, tenant: Tenant) -> None:
+    faults: list[dict[str, Any]] = [
         {"url": "https://10.0.0.7/in"}, {"url": "no address"}, {"url": "https://user:word@crm.example/"},
         {"events": []}, {"events": ["test"]}, {"events": ["made.up"]}, {"name": ""},
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_refused_with_its_input(admin: Client, tenant: Tenant, over: dict[str, Any]) -> None:
-    assert add(admin, tenant, **over).status_code == 400
+    ]  # fmt: skip
+    for over in faults:
+        assert add(admin, tenant, **over).status_code == 400, over
     assert not WebhookEndpoint.objects.exists()
 
 
@@ -104,12 +97,3 @@ def test_who_may_only_look_sees_no_path(staff_who_may: Callable[..., Client], te
     assert "It failed for three days" in shown
     assert "answered with HTTP 500" in shown
     assert "secret-path" not in shown
-    assert act(reader, endpoint, "enable").status_code == 403
-    assert add(reader, tenant).status_code == 403
-
-
-def test_hostile_names_stay_text(admin: Client, tenant: Tenant) -> None:
-    add(admin, tenant, name=HOSTILE[:100])
-    endpoint = WebhookEndpoint.objects.get()
-    assert shows_harmless(admin.get(page_of(endpoint)))
-    assert shows_harmless(admin.get(list_of(WebhookEndpoint)))

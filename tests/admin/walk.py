@@ -6,6 +6,7 @@ from http import HTTPStatus
 from http.cookies import SimpleCookie
 from typing import Any
 
+from django.apps import apps
 from django.contrib.auth.models import Group
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
@@ -21,6 +22,7 @@ from memories.curation.review.deciding import ExpectedVersions
 from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
 from memories.models import AuditEvent, EndUser, Operator, Tenant
+from memories.models.access import roles
 from memories.models.ids import new_id
 from tests import factories
 from tests.admin.cases import with_receipt
@@ -113,19 +115,32 @@ def address(route: str, known: dict[str, Any]) -> str:
     return reverse("admin:index") + re.sub(r"<(\w+)>", value, route)
 
 
-def is_let_in(client: Client, method: str, where: str) -> bool:
-    """Whether the request was taken; what it did is undone."""
+def answer_to(client: Client, method: str, where: str) -> Any:
+    """What the request, with an empty form, is answered; what it did is undone."""
     cookies = SimpleCookie(client.cookies)
     with transaction.atomic():
         response = client.generic(method, where, content_type="application/x-www-form-urlencoded")
         transaction.set_rollback(True)
     client.cookies = cookies
+    return response
+
+
+def is_let_in(client: Client, method: str, where: str) -> bool:
+    """Whether the request was taken."""
+    response = answer_to(client, method, where)
     to_sign_in = response.headers.get("Location", "").startswith(reverse("admin:login"))
     return not to_sign_in and response.status_code not in REFUSED
 
 
 def role(name: str) -> Operator:
     """One of staff in this group alone; "staff" is in none."""
-    operator = factories.operator(username=f"the-{name}", is_superuser=name == "superuser")
+    grant_roles()
+    operator = factories.operator(is_superuser=name == "superuser")
     operator.groups.set(Group.objects.filter(name=name))
     return operator
+
+
+def grant_roles() -> None:
+    """Tests with transactions of their own leave no groups behind."""
+    if not Group.objects.filter(name="administrator").exists():
+        roles.grant(apps)
