@@ -44,15 +44,6 @@ MENTIONS = "mentions"
 _Choices = type[CaseType | Asker | IdentityCheck | ReturnPolicy | RefusalGround]
 
 
-def find_case(*, tenant: Tenant, case_id: uuid.UUID) -> PrivacyCase:
-    """Get a case of the tenant. Errors: NotFound."""
-    found = PrivacyCase.objects.filter(tenant=tenant, pk=case_id).first()
-    if found is None:
-        raise NotFound
-    found.tenant = tenant
-    return found
-
-
 def open_case(
     *,
     tenant: Tenant,

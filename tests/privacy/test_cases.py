@@ -19,11 +19,9 @@ from memories.privacy.casework import errors
 from memories.privacy.casework.restriction import cases_of
 from memories.privacy.casework.workflow import CaseVerb
 from tests import factories
-from tests.factories import COMMAND, NOW
+from tests.factories import COMMAND, KEY, LATER, NOW
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
-KEY = Actor(kind=ActorKind.KEY, id="4f1b", request_id="r-1")
 FIRST = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
 SECOND = Actor(kind=ActorKind.OPERATOR, id="8", request_id="r-3")
 SECRET = "Anna Secret"
@@ -138,10 +136,6 @@ class TestOpening:
             opened(person, user_id="anna-2")
         with pytest.raises(NotFound):
             opened(person, tenant=factories.tenant())
-
-    def test_it_restricts_nobody(self, person: EndUser) -> None:
-        opened(person)
-        assert not restricted(person)
 
 
 class TestKeys:
@@ -486,25 +480,6 @@ class TestGone:
     def erase(self, person: EndUser) -> None:
         EndUser.objects.filter(pk=person.pk).delete()
 
-    def test_an_erasure_runs_all_the_same(self, person: EndUser) -> None:
-        case = opened(person)
-        self.erase(person)
-        case = cases.verify_identity(how="signed_in", **seen(case))
-        case = cases.scope_case(policy="flag", **seen(case))
-        assert case.preview
-        assert not any(case.preview.values())
-        with pytest.raises(InvalidInput):
-            cases.approve_case(typed_id="anna-2", **seen(case, actor=SECOND))
-        assert cases.approve_case(typed_id="anna-1", **seen(case, actor=SECOND)).state == "approved"
-        assert case.end_user_id is None
-
-    @pytest.mark.parametrize("kind", ["access", "portability"])
-    def test_an_export_is_run(self, person: EndUser, kind: str) -> None:
-        case = verified(person, kind)
-        self.erase(person)
-        case.refresh_from_db()
-        assert cases.run_case(**seen(case)).state == "running"
-
     @pytest.mark.parametrize("kind", CaseType)
     @pytest.mark.parametrize("made", [opened, verified])
     def test_any_is_held_released_and_refused(self, person: EndUser, kind: str, made: Any) -> None:
@@ -514,22 +489,3 @@ class TestGone:
         case = cases.hold_case(reason="A suit", review_on=LATER.date(), **seen(case))
         case = cases.release_case(**seen(case))
         assert cases.refuse_case(ground="claims", reason="A suit", **seen(case)).state == "refused"
-
-    @pytest.mark.parametrize("kind", ["rectification", "restriction"])
-    def test_what_needs_no_run_is_completed(self, person: EndUser, kind: str) -> None:
-        case = verified(person, kind)
-        self.erase(person)
-        case.refresh_from_db()
-        assert cases.complete_case(outcome="Erased", told="", **seen(case)).state == "completed"
-
-
-def test_cases_of_another_tenant_are_not_found(person: EndUser) -> None:
-    case = opened(person)
-    assert cases.find_case(tenant=person.tenant, case_id=case.pk) == case
-    with pytest.raises(NotFound):
-        cases.find_case(tenant=factories.tenant(), case_id=case.pk)
-
-
-def test_nothing_personal_in_names_and_errors(person: EndUser) -> None:
-    case = opened(person, reference=SECRET)
-    assert str(case) == f"Privacy case {case.pk}"

@@ -92,9 +92,6 @@ class GraphTripleQuerySet(models.QuerySet["GraphTriple"]):
     def ended(self, moment: datetime) -> Self:
         return self.filter(valid_to__lte=moment)
 
-    def not_begun(self, moment: datetime) -> Self:
-        return self.filter(Q(valid_from__gt=moment) & (Q(valid_to=None) | Q(valid_to__gt=moment)))
-
     def discarded(self, *, now: datetime) -> Self:
         """What is in the trash since then, or longer."""
         return self.filter(status=TripleStatus.TRASHED, trashed_at__lte=now)
