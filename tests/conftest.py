@@ -84,7 +84,12 @@ providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=5, help="How often make faults shows each fault of a whole hub.")
+    parser.addoption(
+        "--rounds",
+        type=int,
+        default=None,
+        help="How often make faults shows each fault (default: 5), or somebody is erased amid everything (default: 2).",
+    )
     parser.addoption(
         "--long", action="store_true", help="Many long lives of tests/stateful instead of a few short ones."
     )

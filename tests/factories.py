@@ -64,7 +64,10 @@ from memories.models import (
 from memories.text import value_texts
 
 NOW = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
+LATER = NOW + timedelta(days=1)
 COMMAND = Actor(kind=ActorKind.COMMAND)
+KEY = Actor(kind=ActorKind.KEY, id="4f1b", request_id="r-1")
+STAFF = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
 _serial = itertools.count(1)
 
 

@@ -16,15 +16,9 @@ from memories.llm import embeddings
 from memories.models import ActorKind, AuditEvent, EndUser, Fact, FactRevision, ReviewItem
 from tests import factories, vectors
 from tests.database import PATIENCE, at_once, blocked, held
-from tests.factories import NOW
+from tests.factories import KEY, NOW
 
 pytestmark = pytest.mark.django_db
-KEY = Actor(kind=ActorKind.KEY, id="4f1b", request_id="r-1")
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 def add(person: EndUser, content: str = "Lives in Leiden", *, actor: Actor = KEY, **over: Any) -> Fact:

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 import pytest
@@ -19,9 +19,8 @@ from memories.exceptions import Conflict, InvalidInput, NotFound
 from memories.models import AuditEvent, Batch, ChangeSet, Fact, Operator, ReviewItem
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held
-from tests.factories import NOW
+from tests.factories import LATER
 
-LATER = NOW + timedelta(days=1)
 one = pytest.mark.django_db
 many = pytest.mark.django_db(transaction=True)
 

@@ -1,13 +1,9 @@
 """Diary entries in merges, roll backs and clearings, and the undo of each; and under races."""
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Event
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
 
 from memories import invariants
 from memories.audit import Actor
@@ -18,13 +14,12 @@ from memories.curation.reverting import revert
 from memories.curation.rollback.roll_back import preview_rollback, roll_back
 from memories.curation.rollback.selection import Selector
 from memories.curation.statements.voices import AS_USER
-from memories.exceptions import Conflict, MemoryHubError, NotFound, PersonRestricted
+from memories.exceptions import Conflict, NotFound, PersonRestricted
 from memories.models import ActorKind, ChangeSet, DiaryEntry, EndUser
 from tests import factories
-from tests.factories import NOW
+from tests.database import PATIENCE, blocked, held
+from tests.factories import COMMAND, NOW, STAFF
 
-COMMAND = Actor(kind=ActorKind.COMMAND)
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 KEY = Actor(kind=ActorKind.KEY)
 DAY = timedelta(days=1)
 
@@ -45,10 +40,6 @@ def undo(verb: str) -> dict[str, int]:
 
 @pytest.mark.django_db
 class TestTakenBack:
-    @pytest.fixture
-    def person(self) -> EndUser:
-        return factories.end_user()
-
     def rolled_back(self, person: EndUser, **selected: Any) -> int:
         """How many entries went; the preview has said the same."""
         selector = Selector(person.tenant, **selected)
@@ -140,62 +131,37 @@ class TestTakenBack:
 
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
-    @pytest.fixture
-    def person(self) -> EndUser:
-        return factories.end_user()
-
-    @pytest.fixture
-    def second(self) -> Iterator[ThreadPoolExecutor]:
-        with ThreadPoolExecutor(1) as pool:
-            yield pool
-            # `connection.close`, named here, would be that of this thread.
-            pool.submit(connections.close_all).result()
-
-    def beside(self, pool: ThreadPoolExecutor, first: Any, other: Any) -> Any:
-        """`first` in a transaction that is open while `other` begins in a second connection; what becomes of that."""
-        begun = Event()
-
-        def attempt() -> Any:
-            begun.set()
-            try:
-                return other()
-            except MemoryHubError as error:
-                return error
-
-        with transaction.atomic():
-            first()
-            waiting = pool.submit(attempt)
-            assert begun.wait(300)
-            assert not waiting.done()
-        return waiting.result(300)
-
-    def test_nothing_is_written_of_somebody_who_is_erased_meanwhile(
-        self, person: EndUser, second: ThreadPoolExecutor
-    ) -> None:
-        def erase() -> None:
-            EndUser.objects.select_for_update().get(pk=person.pk)
-            EndUser.objects.filter(pk=person.pk).delete()
-
-        assert isinstance(self.beside(second, erase, lambda: note(person, "late")), NotFound)
+    def test_nothing_is_written_of_somebody_who_is_erased_meanwhile(self, person: EndUser) -> None:
+        with held(lambda: EndUser.objects.filter(pk=person.pk).delete()):
+            waiting = blocked(lambda: note(person, "late"))
+        with pytest.raises(NotFound):
+            waiting.result(PATIENCE)
         assert not DiaryEntry.objects.exists()
 
-    def test_of_two_deletions_one_finds_nothing(self, person: EndUser, second: ThreadPoolExecutor) -> None:
+    def test_of_two_deletions_one_finds_nothing(self, person: EndUser) -> None:
         entry = note(person, "once")
 
-        def delete() -> None:
+        def delete() -> bool:
             delete_entry(entry_id=entry.pk, actor=KEY, now=NOW)
+            return True
 
-        assert isinstance(self.beside(second, delete, delete), NotFound)
+        with held(delete):
+            waiting = blocked(delete)
+        with pytest.raises(NotFound):
+            waiting.result(PATIENCE)
         assert contents() == set()
 
-    def test_a_deletion_and_a_roll_back_follow_each_other(self, person: EndUser, second: ThreadPoolExecutor) -> None:
+    def test_a_deletion_and_a_roll_back_follow_each_other(self, person: EndUser) -> None:
         entry = note(person, "once", agent_id="sales")
         selector = Selector(person.tenant, agent_id="sales")
-        done = self.beside(
-            second,
-            lambda: delete_entry(entry_id=entry.pk, actor=KEY, now=NOW),
-            lambda: roll_back(selector=selector, actor=COMMAND, now=NOW),
-        )
+
+        def delete() -> bool:
+            delete_entry(entry_id=entry.pk, actor=KEY, now=NOW)
+            return True
+
+        with held(delete):
+            waiting = blocked(lambda: roll_back(selector=selector, actor=COMMAND, now=NOW))
+        done = waiting.result(PATIENCE)
         assert done.counts["diary"] == 0
         # The undo of the roll back does not bring back what somebody else had deleted.
         revert(change_set=done.id, actor=COMMAND, now=NOW)

@@ -20,7 +20,6 @@ from memories.curation.review.decisions import approve_edited, approve_item
 from memories.curation.sessions import delete_session
 from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import (
-    ActorKind,
     AuditEvent,
     EmbeddingSpace,
     EndUser,
@@ -34,12 +33,9 @@ from memories.models.folding import text_digest
 from tests import factories
 from tests.curation.marks import places_of
 from tests.database import PATIENCE, at_once, blocked, held
-from tests.factories import NOW
+from tests.factories import KEY, LATER, NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
-KEY = Actor(kind=ActorKind.KEY, id="4f1b", request_id="r-1")
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
 Verb = Callable[..., Any]
 
 
@@ -193,18 +189,13 @@ class TestDeleting:
 
 @pytest.mark.parametrize("verb", ALL)
 class TestEachVerb:
-    def test_of_an_unknown_one(self, episode: Episode, verb: Verb) -> None:
+    def test_as_it_was_seen_it_is_on_record_with_the_version_that_it_made(self, episode: Episode, verb: Verb) -> None:
         with pytest.raises(NotFound):
             call(verb, episode, episode_id=uuid.uuid4())
-
-    def test_at_another_version(self, episode: Episode, verb: Verb) -> None:
         with pytest.raises(PreconditionFailed):
             call(verb, episode, expected_version=2)
         assert fresh(episode).version == 1
         call(verb, episode, actor=STAFF, expected_version=1)
-
-    def test_is_on_record_with_the_version_that_it_made(self, episode: Episode, verb: Verb) -> None:
-        call(verb, episode, actor=STAFF)
         event = AuditEvent.objects.get(object_id=episode.pk)
         assert (event.object_type, event.actor_id, event.request_id) == ("Episode", "7", "r-2")
         assert (event.counts or {"version": 2}) == {"version": 2}
@@ -237,21 +228,20 @@ class TestEachVerb:
 
 @pytest.mark.parametrize("verb", BY_KEYS[1:])
 class TestAKey:
-    def test_leaves_an_operators_word_alone(self, episode: Episode, verb: Verb) -> None:
+    def test_reaches_no_operators_word_no_restricted_person_and_no_other_tenant(
+        self, episode: Episode, verb: Verb
+    ) -> None:
+        with pytest.raises(NotFound):
+            call(verb, episode, tenant=factories.tenant())
         Episode.objects.update(binding=True)
         with pytest.raises(OperatorWord):
             call(verb, episode)
-        call(verb, episode, actor=STAFF)
-
-    def test_changes_nothing_of_a_restricted_person(self, episode: Episode, verb: Verb) -> None:
+        Episode.objects.update(binding=False)
         EndUser.objects.update(restricted_at=NOW)
         with pytest.raises(PersonRestricted):
             call(verb, episode)
+        Episode.objects.update(binding=True)
         call(verb, episode, actor=STAFF)
-
-    def test_reaches_no_other_tenants(self, episode: Episode, verb: Verb) -> None:
-        with pytest.raises(NotFound):
-            call(verb, episode, tenant=factories.tenant())
 
 
 @pytest.mark.django_db(transaction=True)

@@ -11,14 +11,12 @@ from memories.curation.batches import undo_batch
 from memories.curation.facts import batches
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.facts.keeping import lock_fact
-from memories.curation.facts.restoring import restore_fact
 from memories.models import AuditEvent, Batch, Fact, FactRefusal, ReviewItem
 from memories.models.ids import new_id
 from tests import factories
-from tests.factories import NOW
+from tests.factories import LATER, NOW
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
 END = NOW + timedelta(days=9)
 MORE: dict[str, dict[str, Any]] = {"expire": {"expires_at": END}, "forget": {"reason": "Asked"}}
 
@@ -70,6 +68,7 @@ class TestEach:
         batch = do(verb, facts, staff)
         assert batch.counts == {"asked": 4, "done": 4, "refused": 0}
         assert Fact.objects.filter(**DONE[verb]).count() == 4
+        assert AuditEvent.objects.filter(object_type="Fact", verb=verb).count() == 4
         undone = undo_batch(batch_id=batch.pk, actor=staff, now=LATER)
         assert (undone.counts["undone"], undone.counts["kept"]) == (4, 0)
         assert state() == before
@@ -80,28 +79,6 @@ class TestEach:
         batch = do(verb, facts, staff, expected=looked_at)
         assert (batch.counts["done"], batch.counts["refused"]) == (3, 1)
         assert not Fact.objects.filter(pk=facts[0].pk, **DONE[verb]).exists()
-
-    def test_undo_leaves_what_somebody_went_on_from(self, facts: list[Fact], staff: Actor, verb: str) -> None:
-        batch = do(verb, facts, staff)
-        if verb == "forget":
-            restore_fact(fact_id=facts[0].pk, tenant=None, actor=staff, now=LATER)
-        else:
-            lock_fact(fact_id=facts[0].pk, actor=staff, now=LATER)
-        after = Fact.objects.get(pk=facts[0].pk).version
-        undone = undo_batch(batch_id=batch.pk, actor=staff, now=LATER)
-        assert (undone.counts["undone"], undone.counts["kept"]) == (3, 1)
-        assert Fact.objects.get(pk=facts[0].pk).version == after
-
-    def test_sent_twice_it_is_done_once(self, facts: list[Fact], staff: Actor, verb: str) -> None:
-        batch = do(verb, facts, staff)
-        again = do(verb, facts, staff, batch_id=batch.pk, expected=seen(facts))
-        assert again.counts == batch.counts
-        assert set(Fact.objects.values_list("version", flat=True)) == {2}
-
-    def test_the_trail_has_each_fact_and_the_whole(self, facts: list[Fact], staff: Actor, verb: str) -> None:
-        batch = do(verb, facts, staff)
-        assert AuditEvent.objects.filter(object_type="Fact", verb=verb).count() == 4
-        assert AuditEvent.objects.get(object_id=batch.pk).counts == {"asked": 4, "done": 4, "refused": 0}
 
 
 def test_what_is_in_the_trash_already_is_not_part_of_it(facts: list[Fact], staff: Actor) -> None:

@@ -1,19 +1,17 @@
 """Memory files under races: two edits, an edit and a restoration, a write and an erasure."""
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
 
 from memories import invariants
 from memories.audit import Actor
 from memories.curation.files import FileWriter, NewContent, edit_file, restore_file, write_file
-from memories.exceptions import MemoryHubError, NotFound, PreconditionFailed
+from memories.exceptions import NotFound, PreconditionFailed
 from memories.models import ActorKind, EndUser, FileVersion, MemoryFile
 from tests import factories
+from tests.database import PATIENCE, blocked, held
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,31 +26,11 @@ def person() -> EndUser:
     return found
 
 
-@pytest.fixture
-def second() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(1) as pool:
-        yield pool
-        # `connection.close`, named here, would be that of this thread.
-        pool.submit(connections.close_all).result()
-
-
-def beside(pool: ThreadPoolExecutor, first: Any, other: Any) -> Any:
-    """`first` in a transaction that is open while `other` begins in a second connection; returns what becomes of it."""
-    begun = Event()
-
-    def attempt() -> Any:
-        begun.set()
-        try:
-            return other()
-        except MemoryHubError as error:
-            return error
-
-    with transaction.atomic():
-        first()
-        waiting = pool.submit(attempt)
-        assert begun.wait(30)
-        assert not waiting.done()
-    return waiting.result(60)
+def beside(first: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """What becomes of `other` when it waits for `first` to commit."""
+    with held(first):
+        waiting = blocked(other)
+    return waiting.result(PATIENCE)
 
 
 def edited(person: EndUser, old: str, new: str, expected: int | None = None) -> Any:
@@ -61,50 +39,52 @@ def edited(person: EndUser, old: str, new: str, expected: int | None = None) -> 
     )
 
 
-def test_two_edits_at_once_are_two_versions(person: EndUser, second: ThreadPoolExecutor) -> None:
-    done = beside(second, lambda: edited(person, "tea", "coffee"), lambda: edited(person, "chess", "Go"))
+def test_two_edits_at_once_are_two_versions(person: EndUser) -> None:
+    done = beside(lambda: edited(person, "tea", "coffee"), lambda: edited(person, "chess", "Go"))
     assert done.file.version == 3
     assert MemoryFile.objects.get().content == "coffee\nGo\n"
     assert invariants.check() == []
 
 
-def test_of_two_edits_of_one_version_one_is_refused(person: EndUser, second: ThreadPoolExecutor) -> None:
-    done = beside(second, lambda: edited(person, "tea", "coffee", 1), lambda: edited(person, "chess", "Go", 1))
-    assert isinstance(done, PreconditionFailed)
+def test_of_two_edits_of_one_version_one_is_refused(person: EndUser) -> None:
+    with pytest.raises(PreconditionFailed):
+        beside(lambda: edited(person, "tea", "coffee", 1), lambda: edited(person, "chess", "Go", 1))
     assert MemoryFile.objects.get().content == "coffee\nchess\n"
 
 
-def test_an_edit_and_a_restoration_follow_each_other(person: EndUser, second: ThreadPoolExecutor) -> None:
+def test_an_edit_and_a_restoration_follow_each_other(person: EndUser) -> None:
     edited(person, "tea", "coffee")
     given: dict[str, Any] = {"end_user": person, "agent_id": "", "path": PATH, "writer": WRITER}
-    done = beside(second, lambda: restore_file(**given, version=1), lambda: edited(person, "tea", "water"))
+    done = beside(lambda: restore_file(**given, version=1), lambda: edited(person, "tea", "water"))
     assert done.file.version == 4
     assert MemoryFile.objects.get().content == "water\nchess\n"
     assert list(FileVersion.objects.values_list("verb", flat=True)) == ["edit", "restore", "edit", "write"]
 
 
-def test_nothing_is_written_of_somebody_who_is_erased_meanwhile(person: EndUser, second: ThreadPoolExecutor) -> None:
+def test_nothing_is_written_of_somebody_who_is_erased_meanwhile(person: EndUser) -> None:
     def write() -> Any:
         content = NewContent("new", "utf-8", 3)
         return write_file(end_user=person, agent_id="", path="/new.md", content=content, writer=WRITER)
 
-    def erase() -> None:
+    def erase() -> bool:
         # As the erasure does at its end: the person's row goes under a lock.
         EndUser.objects.select_for_update().get(pk=person.pk)
         FileVersion.objects.all().delete()
         MemoryFile.objects.all().delete()
-        EndUser.objects.filter(pk=person.pk).delete()
+        return bool(EndUser.objects.filter(pk=person.pk).delete())
 
-    assert isinstance(beside(second, erase, write), NotFound)
+    with pytest.raises(NotFound):
+        beside(erase, write)
     assert not MemoryFile.objects.exists()
 
 
-def test_one_of_two_that_make_the_file_at_once_is_first(person: EndUser, second: ThreadPoolExecutor) -> None:
+def test_one_of_two_that_make_the_file_at_once_is_first(person: EndUser) -> None:
     def make(text: str) -> Any:
         content = NewContent(text, "utf-8", len(text))
         return write_file(
             end_user=person, agent_id="", path="/new.md", content=content, writer=WRITER, expected_version=0
         )
 
-    assert isinstance(beside(second, lambda: make("one"), lambda: make("two")), PreconditionFailed)
+    with pytest.raises(PreconditionFailed):
+        beside(lambda: make("one"), lambda: make("two"))
     assert MemoryFile.objects.get(path="/new.md").content == "one"

@@ -14,16 +14,10 @@ from memories.curation.rollback.roll_back import preview_rollback, roll_back
 from memories.curation.rollback.selection import Selector
 from memories.models import ActorKind, APIKey, ChangeSet, EndUser, FileVersion, MemoryFile
 from tests import factories
-from tests.factories import NOW
+from tests.factories import COMMAND, NOW
 
 pytestmark = pytest.mark.django_db
-COMMAND = Actor(kind=ActorKind.COMMAND)
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 @pytest.fixture

@@ -23,11 +23,6 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
-
-
-@pytest.fixture
 def by(db: None) -> Actor:
     return Actor.operator(factories.operator())
 

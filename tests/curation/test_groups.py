@@ -1,7 +1,6 @@
 """Facts of groups when people are erased, merged or leave, and under races."""
 
 import uuid
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -32,12 +31,10 @@ from memories.models import (
 from memories.privacy import running
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held
-from tests.factories import COMMAND, NOW
+from tests.factories import COMMAND, LATER, NOW, STAFF
 from tests.privacy.erased_world import erasure, stand_in
 
 KEY = Actor(kind=ActorKind.KEY, id="8")
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
-LATER = NOW + timedelta(days=1)
 SAYS = "The oven takes an hour on Mondays"
 
 

@@ -6,21 +6,17 @@ from typing import Any
 
 import pytest
 
-from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.editing import correct_fact, edit_fact
 from memories.curation.facts.forgetting import delete_fact, forget_fact
 from memories.curation.facts.keeping import expire_fact, lock_fact, pin_fact, unlock_fact, unpin_fact
 from memories.exceptions import Conflict, FactLocked, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
-from memories.models import ActorKind, AuditEvent, EndUser, Fact, FactRevision
+from memories.models import AuditEvent, EndUser, Fact, FactRevision
 from tests import factories
 from tests.database import at_once
-from tests.factories import NOW
+from tests.factories import KEY, LATER, NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
-KEY = Actor(kind=ActorKind.KEY, id="4f1b")
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 
 
 @pytest.fixture

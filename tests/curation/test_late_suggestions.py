@@ -7,27 +7,20 @@ from typing import Any
 import pytest
 
 from memories import audit
-from memories.audit import Actor
 from memories.curation.facts.approving import asked_too_late
 from memories.curation.reverting import revert
 from memories.curation.review.decisions import approve_item
 from memories.curation.review.suggestions import approve_fact
-from memories.models import ActorKind, ChangeSet, EndUser, Fact, ReviewItem
+from memories.models import ChangeSet, EndUser, Fact, ReviewItem
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
 from tests.curation.test_older_statements import day, since, turn_of
-from tests.factories import NOW
+from tests.factories import NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 WARNING = "Something else was said later"
 Approve = Callable[[ReviewItem], Any]
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 def told(person: EndUser, city: str, *days: int, **over: Any) -> Fact:
@@ -70,25 +63,28 @@ def history(person: EndUser) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("approve", [by_item, by_fact])
+both_ways = pytest.mark.parametrize("approve", [by_item, by_fact])
+
+
 class TestOfAKey:
+    @both_ways
     def test_what_was_said_later_stays(self, person: EndUser, approve: Approve) -> None:
         item = asked(person, 2)
         told(person, "Leiden", 5)
         approve(item)
         assert history(person) == [("Delft", "superseded", 2, 5, "Leiden"), ("Leiden", "active", 5, None, None)]
 
-    def test_what_was_said_before_does_not(self, person: EndUser, approve: Approve) -> None:
+    def test_what_was_said_before_does_not(self, person: EndUser) -> None:
         told(person, "Leiden", 2)
-        approve(asked(person, 5))
+        by_item(asked(person, 5))
         assert [row[:2] for row in history(person)] == [("Leiden", "superseded"), ("Delft", "active")]
 
-    def test_between_two_the_older_ends_there(self, person: EndUser, approve: Approve) -> None:
+    def test_between_two_the_older_ends_there(self, person: EndUser) -> None:
         later = told(person, "Leiden", 5)
         told(person, "Utrecht", 1, status="superseded", valid_to=day(5), superseded_by=later)
         item = asked(person, 2)
         before = history(person)
-        approve(item)
+        by_item(item)
         assert history(person) == [
             ("Utrecht", "superseded", 1, 2, "Delft"),
             ("Delft", "superseded", 2, 5, "Leiden"),
@@ -98,6 +94,7 @@ class TestOfAKey:
         assert history(person) == before
         assert ReviewItem.objects.get(pk=item.pk).state == "open"
 
+    @both_ways
     def test_what_was_said_on_both_sides_becomes_two(self, person: EndUser, approve: Approve) -> None:
         whole = told(person, "Leiden", 1, 5)
         told(person, "Utrecht", 0, status="superseded", valid_to=day(1), superseded_by=whole)
@@ -125,25 +122,25 @@ class TestOfAKey:
             ("Leiden", "superseded"), ("Delft", "superseded"), ("Leiden", "active")
         ]  # fmt: skip
 
-    def test_an_operators_word_on_both_sides_stays_one(self, person: EndUser, approve: Approve) -> None:
+    def test_an_operators_word_on_both_sides_stays_one(self, person: EndUser) -> None:
         told(person, "Leiden", 1, 5, binding=True)
-        approve(asked(person, 2))
+        by_item(asked(person, 2))
         assert [row[0] for row in history(person)] == ["Leiden", "Delft"]
 
-    def test_an_approval_is_no_statement(self, person: EndUser, approve: Approve) -> None:
+    def test_an_approval_is_no_statement(self, person: EndUser) -> None:
         """Of two suggestions the one that was said last holds, in whatever order they are approved."""
         earlier = told(person, "Leiden", 2, status="pending", trust="assistant")
-        approve(factories.review_item(earlier, kind="quarantined", reason="assistant_trust"))
-        approve(asked(person, 5))
+        by_item(factories.review_item(earlier, kind="quarantined", reason="assistant_trust"))
+        by_item(asked(person, 5))
         assert [row[:2] for row in history(person)] == [("Leiden", "superseded"), ("Delft", "active")]
 
-    def test_an_agents_suggestion_stands_beside_the_persons_own(self, person: EndUser, approve: Approve) -> None:
+    def test_an_agents_suggestion_stands_beside_the_persons_own(self, person: EndUser) -> None:
         told(person, "Leiden", 5)
-        approve(asked(person, 2, agent_id="sales"))
+        by_item(asked(person, 2, agent_id="sales"))
         assert [row[:2] for row in history(person)] == [("Delft", "active"), ("Leiden", "active")]
 
 
-@pytest.mark.parametrize("approve", [by_item, by_fact])
+@both_ways
 @pytest.mark.parametrize(("said", "ends"), [(2, ("superseded", "active")), (6, ("active", "superseded"))])
 def test_without_a_key_a_conflict_counts(person: EndUser, approve: Approve, said: int, ends: tuple[str, str]) -> None:
     known = told(person, "Leiden", 5, key="", value="")

@@ -8,7 +8,6 @@ import pytest
 from django.apps import apps
 
 from memories import audit, invariants
-from memories.audit import Actor
 from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.context import context
@@ -28,7 +27,6 @@ from memories.curation.review.undo import undo_decision
 from memories.embedding import vectors
 from memories.exceptions import Conflict, NotFound, PersonRestricted, PreconditionFailed
 from memories.models import (
-    ActorKind,
     AuditEvent,
     ChangeSet,
     EndUser,
@@ -37,6 +35,7 @@ from memories.models import (
     FactEvidence,
     FactRefusal,
     FactRelation,
+    MemoryFile,
     ProfileRevision,
     ProfileSection,
     ReviewItem,
@@ -48,11 +47,10 @@ from memories.models import (
 from memories.models.folding import refusal_of_text
 from memories.privacy import registry
 from tests import factories
-from tests.factories import NOW
+from tests.factories import NOW, STAFF
 
 pytestmark = pytest.mark.django_db
 LATER, LATEST = NOW + timedelta(days=1), NOW + timedelta(days=2)
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
 
 
 @pytest.fixture
@@ -100,16 +98,20 @@ def texts(person: EndUser, *statuses: str) -> list[str]:
     )
 
 
+def sections_of(person: EndUser) -> list[Any]:
+    sections = ProfileSection.objects.filter(end_user=person).order_by("section")
+    return list(sections.values_list("section", "summary", "binding"))
+
+
 def everything(person: EndUser) -> dict[str, Any]:
     """Counts of every store, and what may change of the rows that have an owner of their own."""
     # Each change leaves a revision, and the merge itself stays on record.
     staying = ("memories.ChangeSet", "memories.Change", "memories.FactRevision")
     counted = [one for one in registry.STORES if one.model not in staying]
     rows = {store.model: store.rows_of(person).count() for store in counted}
-    sections = ProfileSection.objects.filter(end_user=person).order_by("section")
     return {
         **rows,
-        "sections": list(sections.values_list("section", "summary", "binding")),
+        "sections": sections_of(person),
         "facts": sorted(
             Fact.objects.filter(end_user=person).values_list("content", "status", "mentions", "superseded_by")
         ),
@@ -244,7 +246,6 @@ class TestWhereTheyMeet:
         assert sound()
         undo(done)
         assert (everything(ours), everything(theirs)) == before
-        assert sound()
 
     def test_agents_keep_their_private_ones_apart(self, ours: EndUser, theirs: EndUser) -> None:
         known(ours, "Bakes bread", agent_id="planner")
@@ -310,17 +311,6 @@ class TestWhereTheyMeet:
         undo(done)
         assert (ReviewItem.objects.count(), ours.refusals.count(), theirs.refusals.count()) == (0, 0, 2)
 
-    def test_what_both_refused_stays_with_each(self, ours: EndUser, theirs: EndUser) -> None:
-        for person in (ours, theirs):
-            FactRefusal.objects.create(
-                tenant_id=person.tenant_id, end_user=person, kind="text", digest=b"d", created_at=NOW
-            )
-        done = merge(ours, theirs)
-        assert (ours.refusals.count(), done.counts["refusals"]) == (1, 0)
-        assert registry.STORES[-1]
-        undo(done)
-        assert (ours.refusals.count(), theirs.refusals.count()) == (1, 1)
-
     @pytest.mark.parametrize("agent", ["", "planner"])
     def test_a_session_of_the_same_id_gets_another(self, ours: EndUser, theirs: EndUser, agent: str) -> None:
         factories.session(ours, session_id="main")
@@ -333,8 +323,10 @@ class TestWhereTheyMeet:
         assert (other.external_id, other.end_user_id) == ("main", theirs.pk)
         assert sound()
 
-    @pytest.mark.parametrize("whose", ["ours", "theirs"])
-    def test_of_what_both_refused_the_operators_refusal_binds(self, ours: EndUser, theirs: EndUser, whose: str) -> None:
+    @pytest.mark.parametrize(("whose", "stays"), [("ours", "ours"), ("theirs", "theirs"), ("nobody's", "ours")])
+    def test_of_what_both_refused_one_stays_and_the_operators_binds(
+        self, ours: EndUser, theirs: EndUser, whose: str, stays: str
+    ) -> None:
         for name, person in (("ours", ours), ("theirs", theirs)):
             by = {"actor_kind": "operator" if name == whose else "key", "actor_id": name}
             digest = refusal_of_text("Smokes")
@@ -343,7 +335,8 @@ class TestWhereTheyMeet:
             )
         before = [list(person.refusals.order_by("pk").values()) for person in (ours, theirs)]
         done = merge(ours, theirs)
-        assert (ours.refusals.get().actor_kind, ours.refusals.get().actor_id) == ("operator", whose)
+        kept = ours.refusals.get()
+        assert (kept.actor_kind, kept.actor_id) == ("key" if whose == "nobody's" else "operator", stays)
         undo(done)
         assert [list(person.refusals.order_by("pk").values()) for person in (ours, theirs)] == before
 
@@ -388,13 +381,12 @@ class TestProfile:
         for person, text in ((ours, mine), (theirs, other)):
             if text:
                 self.write(person, text[0], binding=text[1])
-        before = everything(ours)["sections"], everything(theirs)["sections"]
+        before = sections_of(ours), sections_of(theirs)
         done = merge(ours, theirs)
         row = ProfileSection.objects.get(end_user=ours)
         assert (row.summary, ReviewItem.objects.waiting().count()) == (says, asked)
-        assert sound()
         undo(done)
-        assert (everything(ours)["sections"], everything(theirs)["sections"]) == before
+        assert (sections_of(ours), sections_of(theirs)) == before
         assert not ReviewItem.objects.exists()
         assert sound()
 
@@ -603,3 +595,31 @@ def test_leases_of_both_end_and_the_work_is_due_again(ours: EndUser, theirs: End
         assert set(model.objects.values_list("lease_token", "attempts", "due_at")) == {(None, 1, NOW)}
     assert len(set(EndUser.objects.values_list("generation", flat=True))) == 1
     assert Episode.objects.count() == 0
+
+
+def test_files_move_under_names_of_their_own_and_go_back(ours: EndUser, theirs: EndUser) -> None:
+    factories.memory_file(ours, "/memories/notes.md", "ours")
+    same = factories.memory_file(theirs, "/memories/notes.md", "theirs")
+    factories.memory_file(theirs, "/memories/other.md", "more")
+    of_agent = factories.memory_file(theirs, "/memories/notes.md", "sales", agent_id="sales")
+    done = merge(ours, theirs)
+    assert done.counts["files"] == 3
+    mark = same.pk.hex[-12:]
+    found = {(row.agent_id, row.path): row.content for row in MemoryFile.objects.filter(end_user=ours)}
+    assert found == {
+        ("", "/memories/notes.md"): "ours",
+        ("", f"/memories/notes~{mark}.md"): "theirs",
+        ("", "/memories/other.md"): "more",
+        ("sales", "/memories/notes.md"): "sales",
+    }
+    assert invariants.check() == []
+    undo(done)
+    back = {(row.agent_id, row.path): row.content for row in MemoryFile.objects.filter(end_user=theirs)}
+    assert back == {
+        ("", "/memories/notes.md"): "theirs",
+        ("", "/memories/other.md"): "more",
+        ("sales", "/memories/notes.md"): "sales",
+    }
+    assert of_agent.pk in set(MemoryFile.objects.filter(end_user=theirs).values_list("pk", flat=True))
+    assert MemoryFile.objects.get(end_user=ours).content == "ours"
+    assert invariants.check() == []

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from memories import audit, invariants
-from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
-from memories.curation.facts.forgetting import delete_fact, forget_fact
+from memories.curation.facts.forgetting import forget_fact
 from memories.curation.facts.keeping import lock_fact, pin_fact
 from memories.curation.facts.merging import merge_facts, preview_fact_merge
-from memories.curation.facts.restoring import restore_fact
 from memories.curation.facts.splitting import split_fact
 from memories.curation.reverting import revert
 from memories.curation.review.decisions import merge_items
@@ -26,7 +24,6 @@ from memories.exceptions import (
     PreconditionFailed,
 )
 from memories.models import (
-    ActorKind,
     AuditEvent,
     ChangeSet,
     EndUser,
@@ -40,17 +37,10 @@ from memories.models import (
 from tests import factories
 from tests.curation.marks import places_of
 from tests.database import at_once
-from tests.factories import NOW
+from tests.factories import LATER, NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
 SAID = "Allergic to peanuts, carries an EpiPen"
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 @pytest.fixture
@@ -231,54 +221,16 @@ class TestUndo:
         assert AuditEvent.objects.filter(verb="undo_merge", object_id=facts[0].pk).count() == 1
         assert invariants.check() == []
 
+    def test_a_recall_is_no_change(self, facts: list[Fact]) -> None:
+        made = merge(facts)
+        Fact.objects.filter(pk=facts[0].pk).update(last_recalled_at=LATER)
+        undo(made)
+
     def test_it_can_be_merged_and_undone_again(self, facts: list[Fact]) -> None:
         before = told()
         for _ in range(2):
             undo(merge([now_of(fact) for fact in facts]))
         assert told() == before
-
-    def test_merges_that_stand_on_each_other_are_undone_from_the_last(self, facts: list[Fact]) -> None:
-        before = told()
-        first = merge(facts[:2])
-        second = merge([now_of(facts[0]), facts[2]], content="Allergic to nuts")
-        with pytest.raises(Conflict):
-            undo(first)
-        undo(second)
-        undo(first)
-        assert told() == before
-
-    def test_once_only(self, facts: list[Fact]) -> None:
-        made = merge(facts)
-        undo(made)
-        with pytest.raises(Conflict):
-            undo(made)
-
-    @pytest.mark.parametrize("which", [0, 1])
-    def test_not_after_a_change(self, facts: list[Fact], which: int) -> None:
-        made = merge(facts)
-        restore_fact(fact_id=facts[which].pk, tenant=None, actor=STAFF, now=LATER, version=_last(facts[which]))
-        after = told()
-        with pytest.raises(Conflict):
-            undo(made)
-        assert told() == after
-
-    def test_not_after_one_was_deleted(self, facts: list[Fact]) -> None:
-        made = merge(facts)
-        delete_fact(fact_id=facts[2].pk, tenant=None, actor=STAFF, now=LATER)
-        with pytest.raises(Conflict):
-            undo(made)
-
-    def test_not_once_its_key_is_taken(self, person: EndUser, facts: list[Fact]) -> None:
-        made = merge(facts)
-        factories.fact(person, "Allergic to nuts", key="allergy", value="nuts")
-        with pytest.raises(Conflict):
-            undo(made)
-        assert now_of(facts[1]).status == "superseded"
-
-    def test_a_recall_is_no_change(self, facts: list[Fact]) -> None:
-        made = merge(facts)
-        Fact.objects.filter(pk=facts[0].pk).update(last_recalled_at=LATER)
-        undo(made)
 
 
 class TestSplit:
@@ -373,7 +325,3 @@ class TestRaces:
         assert sum(isinstance(one, Conflict) for one in outcomes) == 1
         assert now_of(facts[1]).status == "active"
         assert invariants.check() == []
-
-
-def _last(fact: Fact) -> int:
-    return FactRevision.objects.filter(fact=fact).order_by("-version").values_list("version", flat=True)[0]

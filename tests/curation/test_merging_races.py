@@ -8,7 +8,6 @@ import pytest
 from django.db.models.functions import Now
 
 from memories import audit, invariants
-from memories.audit import Actor
 from memories.capture import flushing, ingest
 from memories.capture.ingest import Conversation, PostedMessage, Receipt
 from memories.context import context
@@ -31,7 +30,6 @@ from memories.episodes import compaction
 from memories.exceptions import Conflict
 from memories.extraction import consolidation
 from memories.models import (
-    ActorKind,
     AuditEvent,
     ChangeSet,
     EmbeddingSpace,
@@ -51,12 +49,10 @@ from memories.retrieval import turn_index
 from memories.retrieval.turn_index import open_index
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
-from tests.factories import NOW
+from tests.factories import LATER, NOW, STAFF
 from tests.model import Model, candidate
 
 pytestmark = pytest.mark.django_db(transaction=True)
-LATER = NOW + timedelta(days=1)
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
 
 

@@ -5,19 +5,17 @@ from typing import Any
 
 import pytest
 
-from memories.audit import Actor
 from memories.curation.access.keys import revoke_api_key
 from memories.curation.tenants.off_boarding import OffBoarding, off_board_tenant, preview_off_boarding, take_back_tenant
 from memories.curation.tenants.settings import save_tenant
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
-from memories.models import ActorKind, APIKey, AuditEvent, Fact, SessionQueue, Tenant
+from memories.models import APIKey, AuditEvent, Fact, SessionQueue, Tenant
 from tests import factories
 from tests.curation.test_keys import authenticate
 from tests.database import at_once
-from tests.factories import NOW
+from tests.factories import NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 DAY = timedelta(days=1)
 
 

@@ -1,7 +1,6 @@
 """After a correction the other memories that say the old claim are found, and each is mended, and undone, by itself."""
 
 import uuid
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -33,16 +32,10 @@ from memories.models import (
 from memories.models.ids import new_id
 from memories.text.claims import OldClaim
 from tests import factories
-from tests.factories import NOW
+from tests.factories import LATER, NOW
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
 BY_STAFF: dict[str, Any] = {"actor": Actor(kind=ActorKind.OPERATOR, id="7"), "now": LATER}
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 @pytest.fixture

@@ -63,11 +63,6 @@ def history(person: EndUser) -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
-
-
 def staff() -> Actor:
     return Actor.operator(factories.operator())
 

@@ -1,6 +1,5 @@
 """Who may give what to whom, what is noted of it, and that somebody who may is always left."""
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,7 +8,6 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
-from django.db import connections
 
 from memories.audit import Actor
 from memories.curation.access.operators import (
@@ -26,6 +24,7 @@ from memories.exceptions import Conflict, MemoryHubError, NotFound, Precondition
 from memories.models import AuditEvent, Operator, Tenant
 from memories.models.access import roles
 from tests import factories
+from tests.database import at_once
 from tests.factories import COMMAND, NOW
 
 pytestmark = pytest.mark.django_db
@@ -241,23 +240,13 @@ def test_a_group_is_not_made_or_changed_beyond_ones_own() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_two_who_dismiss_each_other_at_once_do_not_both_succeed() -> None:
     first, second = made(username="first"), made(username="second")
-    gate, outcomes = threading.Barrier(2), []
+    drafts = [replace(draft_of(whom), is_active=False) for whom in (second, first)]
 
-    def dismiss(by: Operator, whom: Operator) -> None:
-        draft = replace(draft_of(whom), is_active=False)
-        gate.wait()
-        try:
-            update_operator(operator_id=whom.pk, draft=draft, actor=Actor.operator(by), now=NOW)
-            outcomes.append("done")
-        except (MemoryHubError, PermissionDenied):
-            outcomes.append("refused")
-        finally:
-            connections.close_all()
+    def dismiss(number: int) -> Operator:
+        by, whom = ((first, second), (second, first))[number]
+        return update_operator(operator_id=whom.pk, draft=drafts[number], actor=Actor.operator(by), now=NOW)
 
-    threads = [threading.Thread(target=dismiss, args=pair) for pair in ((first, second), (second, first))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(outcomes) == ["done", "refused"]
+    outcomes = at_once(2, dismiss)
+    assert sum(isinstance(outcome, Operator) for outcome in outcomes) == 1
+    assert sum(isinstance(outcome, MemoryHubError | PermissionDenied) for outcome in outcomes) == 1
     assert Operator.objects.filter(is_active=True).count() == 1

@@ -4,16 +4,14 @@ from datetime import datetime
 
 import pytest
 
-from memories.audit import Actor
 from memories.curation import retries
 from memories.curation.retries import retry_parked
-from memories.models import ActorKind, AuditEvent, Session, SessionQueue, Tenant, WorkingMemory
+from memories.models import AuditEvent, Session, SessionQueue, Tenant, WorkingMemory
 from tests import factories
 from tests.database import at_once
-from tests.factories import NOW
+from tests.factories import NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 
 
 def parked(tenant: Tenant | None = None, *, failure: str = "model_timeout", at: datetime = NOW) -> Session:

@@ -1,6 +1,5 @@
 """A person's record."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,21 +16,13 @@ from memories.curation.people.merging.merge import merge_people
 from memories.curation.people.records import add_person, update_person
 from memories.curation.reverting import revert
 from memories.exceptions import InvalidInput, PersonRestricted, PreconditionFailed
-from memories.models import ActorKind, AuditEvent, EndUser, Fact, Session
+from memories.models import AuditEvent, EndUser, Fact, Session
 from tests import factories
 from tests.curation.test_merging import known
 from tests.database import PATIENCE, at_once, blocked, held
-from tests.factories import NOW
+from tests.factories import KEY, LATER, NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
-KEY = Actor(kind=ActorKind.KEY, id="4f1b", request_id="r-1")
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 def events() -> list[tuple[str, str, str]]:

@@ -17,7 +17,6 @@ from memories.exceptions import AlreadyRedacted, ExternalIdReused, InvalidInput,
 from memories.extraction import consolidation
 from memories.invariants import check
 from memories.models import (
-    ActorKind,
     AuditEvent,
     EndUser,
     Episode,
@@ -35,18 +34,11 @@ from memories.models import (
 from memories.retrieval.turn_index import open_index
 from tests import factories
 from tests.database import PATIENCE, Gate, at_once, blocked, held
-from tests.factories import NOW
+from tests.factories import KEY, NOW, STAFF
 from tests.model import Model, candidate
 
 pytestmark = pytest.mark.django_db
 SAID = (("user", "I live in Leiden and my number is 0612"), ("assistant", "Noted"), ("user", "I drink tea"))
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
-KEY = Actor(kind=ActorKind.KEY, id="4f1b")
-
-
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
 
 
 def redact(turn: Turn, *passages: str, actor: Actor = KEY, tenant: Tenant | None = None) -> None:
@@ -254,10 +246,6 @@ class TestSentAgain:
 
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
-    @pytest.fixture
-    def person(self, transactional_db: None) -> EndUser:
-        return factories.end_user()
-
     @pytest.mark.parametrize("redacted", [1, 0])
     def test_an_extraction_in_flight_is_thrown_away_and_made_anew(
         self, person: EndUser, model: Model, redacted: int

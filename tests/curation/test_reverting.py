@@ -2,13 +2,11 @@
 
 import uuid
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from memories import audit, invariants
-from memories.audit import Actor
 from memories.curation import episodes
 from memories.curation.facts import keeping, publishing
 from memories.curation.facts.adding import FactDraft, add_fact
@@ -22,7 +20,6 @@ from memories.curation.review.decisions import approve_item
 from memories.curation.review.suggestions import reconsider_fact, reject_fact
 from memories.exceptions import Conflict, DuplicateFact, MemoryHubError, NotFound
 from memories.models import (
-    ActorKind,
     AuditEvent,
     ChangeSet,
     EndUser,
@@ -34,18 +31,10 @@ from memories.models import (
 )
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held
-from tests.factories import NOW
+from tests.factories import KEY, LATER, NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
-KEY = Actor(kind=ActorKind.KEY, id="4f1b")
 BY_STAFF: dict[str, Any] = {"actor": STAFF, "now": LATER}
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 @pytest.fixture

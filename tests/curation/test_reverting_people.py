@@ -25,7 +25,6 @@ from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
 from memories.exceptions import Conflict, NotFound, PersonRestricted
 from memories.models import (
-    ActorKind,
     APIKey,
     AuditEvent,
     Change,
@@ -38,10 +37,9 @@ from memories.models import (
 from tests import factories
 from tests.curation.test_merging import everything, known
 from tests.database import PATIENCE, at_once, blocked, held
-from tests.factories import NOW
+from tests.factories import NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 DAY = timedelta(days=1)
 AGENT = "evil"
 

@@ -1,7 +1,6 @@
 """Approving and rejecting many items at once: mixed kinds, what hangs together among them, and the one undo."""
 
 import uuid
-from datetime import timedelta
 
 import pytest
 
@@ -13,10 +12,9 @@ from memories.curation.review.deciding import ExpectedVersions
 from memories.models import Batch, EndUser, ReviewItem
 from tests import factories
 from tests.curation.test_review_decisions import ENDS, KINDS, fresh, statuses, stored, world
-from tests.factories import NOW
+from tests.factories import LATER
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What each decision does to a poor episode, how it is undone, and who comes second."""
 
 import uuid
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -16,10 +15,9 @@ from memories.exceptions import Conflict, InvalidInput, NotFound, PreconditionFa
 from memories.models import ActorKind, AuditEvent, EndUser, Episode, ReviewItem
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held
-from tests.factories import NOW
+from tests.factories import LATER, NOW
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
 STAFF, BEN = (Actor(kind=ActorKind.OPERATOR, id=number) for number in ("7", "8"))
 WORDS = {"summary": "Asked for the invoice of May", "key_topics": ["invoices"]}
 ENDS = {

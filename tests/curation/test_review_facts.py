@@ -1,32 +1,22 @@
 """How the verbs on facts and sessions decide, settle and reopen the items about them."""
 
 import uuid
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from memories import invariants
-from memories.audit import Actor
 from memories.curation.facts import editing, forgetting, restoring
 from memories.curation.review import suggestions
 from memories.curation.review.decisions import reject_item
 from memories.curation.sessions import delete_session
-from memories.exceptions import Conflict, DuplicateFact, OperatorWord
-from memories.models import ActorKind, EndUser, Fact, FactRevision, ReviewItem
+from memories.exceptions import Conflict, OperatorWord
+from memories.models import EndUser, Fact, FactRevision, ReviewItem
 from tests import factories
 from tests.curation.test_review_decisions import conflict, duplicate, fresh, statuses, stored, suggested, undo
-from tests.factories import NOW
+from tests.factories import KEY, LATER, NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
-KEY = Actor(kind=ActorKind.KEY, id="4f1b")
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 @pytest.fixture
@@ -180,25 +170,3 @@ class TestRestoring:
         Fact.objects.filter(content="Lives in Delft").update(**over)
         act("restore", old.pk, version=1, actor=KEY)
         assert Fact.objects.filter(status="active").count() == 2
-
-
-@pytest.mark.parametrize(
-    ("verb", "given"),
-    [
-        ("edit", {"changes": {"content": "lives in DELFT"}}),
-        ("correct", {"content": "lives in DELFT", "reason": "By phone"}),
-    ],
-)
-def test_the_fact_that_says_the_same_is_named(person: EndUser, verb: str, given: dict[str, Any]) -> None:
-    twin, fact = stored(person, "Lives in Delft"), stored(person, "Lives in Leiden")
-    with pytest.raises(DuplicateFact) as raised:
-        act(verb, fact.pk, **given)
-    assert raised.value.fact_id == twin.pk
-
-
-def test_the_fact_that_says_the_same_is_named_when_one_is_restored(person: EndUser) -> None:
-    fact = stored(person, "Lives in Delft", status="trashed", trashed_at=NOW)
-    twin = stored(person, "Lives in Delft")
-    with pytest.raises(DuplicateFact) as raised:
-        act("restore", fact.pk)
-    assert raised.value.fact_id == twin.pk

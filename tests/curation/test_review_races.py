@@ -1,6 +1,5 @@
 """Two at one item, and what happens to its facts and its person meanwhile: on two connections, with gates."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -19,10 +18,9 @@ from memories.reconcile import review_items
 from tests import factories
 from tests.curation.test_review_decisions import conflict, duplicate, fresh, statuses
 from tests.database import PATIENCE, at_once, blocked, held
-from tests.factories import NOW
+from tests.factories import LATER, NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
-LATER = NOW + timedelta(days=1)
 ANA, BEN = (Actor(kind=ActorKind.OPERATOR, id=number) for number in ("7", "8"))
 
 

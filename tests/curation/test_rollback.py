@@ -35,18 +35,12 @@ from memories.models import (
 from memories.queue import queue_rows, session_queue
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held, impatient
-from tests.factories import NOW
+from tests.factories import NOW, STAFF
 from tests.model import Model, candidate
 
 pytestmark = pytest.mark.django_db
 SAID = (("user", "I live in Leiden; before that it was Delft, then Gouda"), ("assistant", "Noted"))
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
 
 
 @pytest.fixture
@@ -187,8 +181,7 @@ class TestWhatItDoes:
 
 
 class TestWhatIsSelected:
-    @pytest.fixture
-    def facts(self, person: EndUser, tell: Tell) -> dict[str, Any]:
+    def test_these_and_no_others(self, person: EndUser, tell: Tell) -> None:
         """A fact of each origin: two agents on two days, a key's turn, a key's statement, another person's."""
         key, _ = factories.api_key(person.tenant)
         tell(person, candidate("of the agent"), agent_id="evil", session_id="s1")
@@ -198,32 +191,24 @@ class TestWhatIsSelected:
         draft = FactDraft("stated by the key", "knowledge")
         add_fact(end_user=person, draft=draft, actor=said, now=NOW)
         tell(factories.end_user(person.tenant), candidate("of somebody else"), agent_id="evil", session_id="s1")
-        return {"key": key.pk}
-
-    @pytest.mark.parametrize(
-        ("given", "gone"),
-        [
+        cases: list[tuple[dict[str, Any], set[str]]] = [
             ({"agent_id": "evil"}, {"of the agent", "of somebody else"}),
-            ({"agent_id": "evil", "end_user": "person"}, {"of the agent"}),
+            ({"agent_id": "evil", "end_user": person}, {"of the agent"}),
             ({"since": NOW + DAY}, {"of tomorrow"}),
             ({"until": NOW}, set()),
             ({"since": NOW, "until": NOW + DAY, "agent_id": "good"}, {"of the key's turn"}),
-            ({"key": "key"}, {"of the key's turn", "stated by the key"}),
-            ({"key": "key", "agent_id": "good"}, {"of the key's turn"}),
-            ({"key": "key", "since": NOW + DAY}, set()),
+            ({"key": key.pk}, {"of the key's turn", "stated by the key"}),
+            ({"key": key.pk, "agent_id": "good"}, {"of the key's turn"}),
+            ({"key": key.pk, "since": NOW + DAY}, set()),
             ({"key": uuid.uuid4()}, set()),
-        ],
-    )
-    def test_these_and_no_others(
-        self, person: EndUser, facts: dict[str, Any], given: dict[str, Any], gone: set[str]
-    ) -> None:
-        known = {**facts, "person": person}
-        named = {name: known.get(value, value) for name, value in given.items()}
-        selector = Selector(person.tenant, **named)
-        shown = preview_rollback(selector)
-        assert {fact.content for fact in shown.trashed} == gone
-        roll_back(selector=selector, actor=STAFF, now=NOW)
-        assert {content for content, status in statuses().items() if status == "trashed"} == gone
+        ]
+        for given, gone in cases:
+            selector = Selector(person.tenant, **given)
+            assert {fact.content for fact in preview_rollback(selector).trashed} == gone, given
+            with transaction.atomic():
+                roll_back(selector=selector, actor=STAFF, now=NOW)
+                assert {content for content, status in statuses().items() if status == "trashed"} == gone, given
+                transaction.set_rollback(True)
 
     def test_another_tenants_is_out_of_reach(self, person: EndUser, tell: Tell) -> None:
         session = tell(person, candidate("Likes tea"), agent_id="evil")
@@ -332,13 +317,12 @@ class TestUndo:
 
 # What sessions said, one list each. The first is nobody's to roll back.
 LIVES: dict[str, list[list[Any]]] = {
-    "what the first made, the second said again": [[], [candidate("Likes tea")], [candidate("Likes tea")]],
-    "what was known, both said again": [[candidate("Likes tea")], [candidate("Likes tea")], [candidate("Likes tea")]],
     "and back": [[city("Leiden")], [city("Delft")], [city("Leiden")], [city("Delft")]],
+    # Tea was known and is said again by both; what the first makes, milk, the second says again, and an assistant rum.
     "all of it": [
         [city("Leiden"), candidate("Likes tea")],
-        [city("Delft"), candidate("Likes milk"), candidate("Likes tea")],
-        [candidate("Likes tea"), city("Gouda"), candidate("Likes milk", evidence=[2])],
+        [city("Delft"), candidate("Likes milk"), candidate("Likes tea"), candidate("Likes rum")],
+        [candidate("Likes tea"), city("Gouda"), candidate("Likes milk"), candidate("Likes rum", evidence=[2])],
     ],
 }
 
@@ -362,7 +346,9 @@ class TestOneAfterTheOther:
 
     def test_the_order_does_not_matter(self, sessions: list[Session]) -> None:
         left: dict[frozenset[uuid.UUID], Any] = {}
-        for order in permutations(sessions):
+        orders = list(permutations(sessions))
+        # Of three, those in which each is once at each place, and back.
+        for order in dict.fromkeys(orders[:1] + orders[-3:]):
             # Of three, only the first one first: that is the harder one.
             for undone in (order, order[::-1])[: 4 - len(order)]:
                 with transaction.atomic():

@@ -5,17 +5,15 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from memories.audit import Actor
 from memories.curation.retries import retry_extraction
 from memories.exceptions import Conflict
-from memories.models import ActorKind, AuditEvent, ExtractionRun, Session, SessionQueue
+from memories.models import AuditEvent, ExtractionRun, Session, SessionQueue
 from memories.queue import queue_rows, session_queue
 from memories.queue.retry_policy import RetryDecision
 from tests import factories
-from tests.factories import NOW
+from tests.factories import KEY, NOW
 
 pytestmark = pytest.mark.django_db
-KEY = Actor(kind=ActorKind.KEY, id="4f1b", request_id="r-1")
 
 
 @pytest.fixture(autouse=True)

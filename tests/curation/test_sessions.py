@@ -25,17 +25,11 @@ from memories.models import (
 from memories.queue import queue_rows, session_queue
 from tests import factories
 from tests.database import PATIENCE, Gate, blocked, held, impatient
-from tests.factories import COMMAND, NOW
+from tests.factories import COMMAND, NOW, STAFF
 from tests.model import Model, candidate
 
 pytestmark = pytest.mark.django_db
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
-
-
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
 
 
 def delete(session: Session, *, actor: Actor = COMMAND, tenant: Tenant | None = None) -> None:
@@ -153,10 +147,6 @@ class TestWho:
 
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
-    @pytest.fixture
-    def person(self, transactional_db: None) -> EndUser:
-        return factories.end_user()
-
     @pytest.mark.parametrize("deleted", [True, False])
     def test_an_extraction_in_flight_writes_nothing(self, person: EndUser, model: Model, deleted: bool) -> None:
         session = factories.session(person, SAID, flush=True)

@@ -1,21 +1,18 @@
 """A tenant's settings: versions, numbers, what the trail says of them, and what must not be turned back."""
 
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import pytest
 from django_q.models import OrmQ
 
 from memories import conf
-from memories.audit import Actor
 from memories.curation.tenants.settings import save_tenant
-from memories.models import ActorKind, AuditEvent, Tenant
+from memories.models import AuditEvent, Tenant
 from tests import factories
-from tests.factories import NOW
+from tests.factories import LATER, NOW, STAFF
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(days=1)
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
 
 
 def save(tenant: Tenant, **changes: Any) -> Tenant:

@@ -16,7 +16,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "round_number" in metafunc.fixturenames:
-        metafunc.parametrize("round_number", range(1, metafunc.config.getoption("--rounds") + 1))
+        metafunc.parametrize("round_number", range(1, (metafunc.config.getoption("--rounds") or 5) + 1))
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """What the database itself refuses; each refusal beside the nearest row that it takes."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, models, transaction
 
-from memories.curation.access.keys import authenticate_key
 from memories.models import (
     ActorKind,
     APIKey,
@@ -25,11 +23,6 @@ from tests import factories
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 @pytest.fixture
@@ -177,95 +170,3 @@ def test_a_run_covers_turns_in_order(talk: Session) -> None:
         factories.run(talk, first_number=2, last_number=1)
     factories.run(talk, first_number=2, last_number=2)
     assert ExtractionRun.objects.get().session == talk
-
-
-def test_what_a_person_leaves_goes_with_the_person(person: EndUser, talk: Session) -> None:
-    known = factories.fact(person)
-    factories.evidence(known, talk.turns.get(number=1))
-    factories.run(talk)
-    factories.profile_section(person)
-    bystander = factories.session(factories.end_user(person.tenant))
-    person.delete()
-    assert list(Session.objects.all()) == [bystander]
-    assert Turn.objects.filter(session=bystander).count() == Turn.objects.count() == 1
-    for emptied in (Fact, FactEvidence, ExtractionRun, ProfileSection):
-        assert not emptied._default_manager.exists()
-
-
-@pytest.mark.parametrize(
-    ("agent_id", "scope", "asking", "seen"),
-    [
-        ("", "private", "", True),
-        ("", "private", "support", True),
-        ("support", "private", "support", True),
-        ("support", "private", "sales", False),
-        ("support", "private", "", False),
-        ("support", "share", "sales", True),
-        ("support", "share", "", True),
-        ("support", "public", "sales", True),
-    ],
-)
-def test_which_agent_sees_a_fact(person: EndUser, agent_id: str, scope: str, asking: str, seen: bool) -> None:
-    factories.fact(person, agent_id=agent_id, scope=scope)
-    facts = Fact.objects.of(person.tenant, person)
-    assert facts.visible_to(person, agent_id=asking, roles=[]).exists() is seen
-
-
-@pytest.mark.parametrize(
-    ("over", "roles", "seen"),
-    [
-        ({}, [], True),
-        ({"allowed_roles": ["admin"]}, [], False),
-        ({"allowed_roles": ["admin"]}, ["guest"], False),
-        ({"allowed_roles": ["admin", "owner"]}, ["guest", "owner"], True),
-        ({"allowed_users": ["somebody else"]}, [], False),
-        ({"allowed_users": ["somebody else", "u1"]}, [], True),
-        ({"allowed_users": ["u1"], "allowed_roles": ["admin"]}, [], False),
-        ({"allowed_users": ["u1"], "allowed_roles": ["admin"]}, ["admin"], True),
-    ],
-)
-def test_access_lists_narrow_who_sees_a_fact(over: dict[str, Any], roles: list[str], seen: bool) -> None:
-    person = factories.end_user(external_id="u1")
-    factories.fact(person, **over)
-    facts = Fact.objects.of(person.tenant, person)
-    assert facts.visible_to(person, agent_id="", roles=roles).exists() is seen
-
-
-@pytest.mark.parametrize(
-    ("over", "served"),
-    [
-        ({}, True),
-        ({"expires_at": NOW + timedelta(seconds=1)}, True),
-        ({"expires_at": NOW}, False),
-        ({"expires_at": NOW - timedelta(days=1)}, False),
-        *(({"status": status}, False) for status in ("pending", "superseded", "rejected", "archived", "trashed")),
-    ],
-)
-def test_active_means_active_and_not_expired(person: EndUser, over: dict[str, Any], served: bool) -> None:
-    factories.fact(person, **over)
-    assert Fact.objects.active(now=NOW).exists() is served
-
-
-@pytest.mark.parametrize(
-    ("over", "usable"),
-    [
-        ({}, True),
-        ({"expires_at": NOW + timedelta(seconds=1)}, True),
-        ({"expires_at": NOW}, False),
-        ({"revoked_at": NOW}, False),
-    ],
-)
-def test_a_usable_key_is_neither_revoked_nor_expired(over: dict[str, Any], usable: bool) -> None:
-    key, plaintext = factories.api_key(factories.tenant())
-    APIKey.objects.filter(pk=key.pk).update(**over)
-    assert (authenticate_key(plaintext=plaintext, now=NOW) is not None) is usable
-
-
-def test_nothing_personal_is_in_the_names_of_rows(person: EndUser, talk: Session) -> None:
-    person.display_name = "Anna Secret"
-    known = factories.fact(person, "Anna Secret lives in Leiden", key="Anna")
-    cited = factories.evidence(known, talk.turns.get(number=1), "Anna Secret")
-    section = factories.profile_section(person, summary="Anna Secret")
-    for row in (person, talk, talk.queue, known, cited, section, factories.run(talk), *talk.turns.all()):
-        shown = str(row)
-        assert not any(word in shown for word in ("Anna", "Secret", person.external_id, talk.external_id, "Hello"))

@@ -87,31 +87,34 @@ def runtime() -> Iterator[psycopg.Connection[Any]]:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("statement", REFUSED)
-def test_it_is_refused(statement: str) -> None:
+def test_each_is_refused_and_the_work_of_the_hub_is_not() -> None:
     event = audit.record(actor=COMMAND, verb="add", target=Tenant, object_id=factories.tenant().pk, tenant=None,
                          now=timezone.now())  # fmt: skip
-    # For nothing else: none is refused for being misspelt.
-    with runtime() as connected, pytest.raises(InsufficientPrivilege):
-        connected.execute(statement)
+    with runtime() as connected:
+        assert [statement for statement in REFUSED if carried_out(connected, statement)] == []
+        for statement in ALLOWED:
+            connected.execute(statement)
     assert AuditEvent.objects.get().pk == event.pk
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("statement", ALLOWED)
-def test_the_work_of_the_hub_is_not(statement: str) -> None:
-    with runtime() as connected:
+def carried_out(connected: psycopg.Connection[Any], statement: str) -> bool:
+    try:
         connected.execute(statement)
+    except InsufficientPrivilege:
+        # For nothing else: none is refused for being misspelt.
+        return False
+    return True
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("statement", [one for one in REFUSED if "memories_audit" in one])
-def test_the_role_that_they_had_before_could(statement: str) -> None:
+def test_the_role_that_they_had_before_could() -> None:
     """What stood open: each by itself, or after the first."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        cursor.execute(statement)
-        transaction.set_rollback(True)
+    for statement in REFUSED:
+        if "memories_audit" in statement:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL session_replication_role = replica")
+                cursor.execute(statement)
+                transaction.set_rollback(True)
 
 
 def held() -> dict[str, set[str]]:

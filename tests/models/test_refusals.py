@@ -8,20 +8,14 @@ import pytest
 from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.forgetting import forget_fact
-from memories.models import ActorKind, EndUser, Fact, FactRefusal
+from memories.models import EndUser, Fact, FactRefusal
 from memories.models.folding import refusal_of_key, refusal_of_text
 from memories.models.memories.refusals import Mark, mark_of_text, marks_of
 from tests import factories
-from tests.factories import NOW
+from tests.factories import KEY, NOW
 
 pytestmark = pytest.mark.django_db
-KEY = Actor(kind=ActorKind.KEY, id="4f1b", request_id="r-1")
 BEFORE, BETWEEN, AFTER = ("the-first-" + "a" * 40, "the-second-" + "b" * 40, "the-third-" + "c" * 40)
-
-
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
 
 
 @pytest.fixture(autouse=True)

@@ -140,14 +140,12 @@ def work_all_off() -> None:
     embed_all()
 
 
-def test_the_scan_finds_every_marker_first(canary: Canary, home: Path) -> None:
+def test_nothing_is_left_though_all_is_at_work(canary: Canary, home: Path) -> None:
+    # The scan finds every marker first.
     found = marks_in([*canary.marks, *canary.unkept], home)
     assert {mark: what for mark, what in canary.marks.items() if mark not in found} == {}
     assert {what: found[mark] for mark, what in canary.unkept.items() if mark in found} == {}
     assert len(canary.marks) > 60
-
-
-def test_nothing_is_left_though_all_is_at_work(canary: Canary, home: Path) -> None:
     near, far = witness(canary), witness(None)
     EndUser.objects.filter(pk=far.pk).update(external_id=canary.user_id.upper())
     embed_all()

@@ -1,7 +1,6 @@
 """Two at one case, or at two cases of one person: on two connections, with gates."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -16,10 +15,9 @@ from memories.privacy import cases
 from memories.privacy.casework import errors
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held, impatient
-from tests.factories import NOW
+from tests.factories import LATER, NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
-LATER = NOW + timedelta(days=1)
 FIRST, SECOND, THIRD = (Actor(kind=ActorKind.OPERATOR, id=number) for number in "789")
 Step = Callable[..., PrivacyCase]
 
@@ -89,8 +87,11 @@ MEETINGS = [
 ]
 
 
-@pytest.mark.parametrize(("state", "first", "second", "refusal", "end"), MEETINGS)
-@pytest.mark.parametrize("looked", [True, False])
+# Who looked is refused, whatever the two do.
+@pytest.mark.parametrize(
+    ("state", "first", "second", "refusal", "end", "looked"),
+    [*((*meeting, False) for meeting in MEETINGS), *((*MEETINGS[place], True) for place in (0, 3, 10))],
+)
 def test_two_steps_at_once(
     person: EndUser, *, state: str, first: str, second: str, refusal: Any, end: str, looked: bool
 ) -> None:

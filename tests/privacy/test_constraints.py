@@ -16,11 +16,6 @@ APPROVED: dict[str, Any] = {**CHECKED, "approved_at": NOW, "approved_kind": "ope
 HELD: dict[str, Any] = {"state": "on_hold", "held_at": NOW, "hold_review_on": NOW.date()}
 
 
-@pytest.fixture
-def person() -> EndUser:
-    return factories.end_user()
-
-
 def refusal(of: PrivacyCase, values: dict[str, Any]) -> str:
     """The constraint that refuses these values of a case; "" when it takes them."""
     try:

@@ -49,13 +49,11 @@ from memories.privacy import case_leases, erasing, registry, running
 from memories.retrieval import recalls, turn_index
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
-from tests.factories import NOW
+from tests.factories import LATER, NOW, STAFF
 from tests.model import Model, candidate
-from tests.privacy.erased_world import Neighbours, erasure, known, somebody, stand_in
+from tests.privacy.erased_world import Neighbours, erasure, known, stand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
-LATER = NOW + timedelta(days=1)
-STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 KEY = Actor(kind=ActorKind.KEY, id="8")
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
 
@@ -242,8 +240,10 @@ class TestPosts:
         assert erasing_them.result(PATIENCE).counts["memories.Turn"] == 2
         assert nothing_is_left()
 
-    @pytest.mark.parametrize("step", [erasing.BEGIN, "memories.Turn", erasing.STORES])
-    @pytest.mark.parametrize("session_id", ["known", "new"])
+    @pytest.mark.parametrize(
+        ("step", "session_id"),
+        [(erasing.BEGIN, "known"), (erasing.BEGIN, "new"), ("memories.Turn", "new"), (erasing.STORES, "known")],
+    )
     def test_posts_between_two_steps_are_refused(self, person: EndUser, session_id: str, step: str) -> None:
         factories.session(person, session_id="known")
         case = erasure(person)
@@ -281,9 +281,8 @@ class TestPosts:
         assert not Session.objects.filter(end_user=person.pk).exists()
 
     def test_two_workers_at_once_do_it_once(self, person: EndUser, neighbours: Neighbours) -> None:
-        somebody(person.tenant, "bram-8")
-        target = EndUser.objects.get(external_id="bram-8")
-        case = erasure(target)
+        factories.evidence(known(person, "Sails"), factories.session(person).turns.get())
+        case = erasure(person)
         outcomes = at_once(3, lambda _: running.carry_out(case_id=case.pk, now=LATER, wait_seconds=PATIENCE))
         assert [one.state for one in outcomes if isinstance(one, PrivacyCase)] == [CaseState.COMPLETED] * 3
         assert neighbours.asked == ["ledger", "needles", "verify", "receipt", "files"]

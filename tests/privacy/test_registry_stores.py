@@ -137,6 +137,25 @@ class TestStatistics:
             cursor.execute("SELECT tablename, attname FROM pg_stats WHERE schemaname = current_schema()")
             assert {(table, column) for table, column in cursor.fetchall()} & _personal() == set()
 
+    def test_analyze_samples_no_words(self) -> None:
+        factories.session(factories.end_user(), [("user", f"I live in Leiden ({n})") for n in range(30)])
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            cursor.execute("ANALYZE memories_turn")
+            assert not sampled("content")
+            assert sampled("role")
+            assert sampled("created_at")
+            # Without the migration it would be.
+            cursor.execute("ALTER TABLE memories_turn ALTER COLUMN content SET STATISTICS 100")
+            cursor.execute("ANALYZE memories_turn")
+        assert sampled("content")
+
+
+def sampled(column: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_stats WHERE tablename = 'memories_turn' AND attname = %s", [column])
+        return cursor.fetchone() is not None
+
 
 def test_every_foreign_key_to_what_is_erased_has_an_index(db: None) -> None:
     """Else each row that goes reads all of the table that refers to it."""

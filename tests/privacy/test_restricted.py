@@ -20,11 +20,6 @@ pytestmark = pytest.mark.django_db
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
 
 
-@pytest.fixture
-def person(db: None) -> EndUser:
-    return factories.end_user()
-
-
 def due(person: EndUser, *, ago: timedelta = timedelta(minutes=5)) -> Session:
     session = factories.session(person, SAID, flush=True)
     SessionQueue.objects.filter(pk=session.pk).update(due_at=Now() - ago)
@@ -127,10 +122,6 @@ def test_restricted_between_two_calls_the_second_is_not_made(model: Model, perso
 
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
-    @pytest.fixture
-    def person(self, transactional_db: None) -> EndUser:
-        return factories.end_user()
-
     @pytest.mark.parametrize("restricted", [True, False])
     def test_restricted_while_the_model_is_asked_nothing_is_written(
         self, person: EndUser, model: Model, restricted: bool

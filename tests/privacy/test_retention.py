@@ -106,12 +106,12 @@ class TestTurns:
         post(session, "user says 9")
         assert [found.turn_numbers for found in recall(person)] == [[9], [7]]
 
-    def test_younger_ones_stay(self, session: Session) -> None:
+    def test_younger_ones_stay_and_for_ever_is_for_ever(self, session: Session) -> None:
         age(session, 29)
         assert retain(session.tenant) == {}
         assert len(numbers_of(session)) == 8
-
-    def test_for_ever_is_for_ever(self, session: Session) -> None:
+        # With the words that a fact has of them.
+        assert FactEvidence.objects.get().quote == "user says 1"
         factories.set_numbers(session.tenant, keep_turns_days=0)
         age(session, 9_000)
         assert retain(session.tenant) == {}
@@ -196,13 +196,6 @@ class TestFacts:
         assert FactRevision.objects.get().after["raw"] == ""
         sound()
 
-    def test_the_quote_was_there(self, session: Session) -> None:
-        """So the test above can fail."""
-        assert FactEvidence.objects.get().quote == "user says 1"
-        age(session, 29)
-        retain(session.tenant)
-        assert FactEvidence.objects.get().quote == "user says 1"
-
     def test_other_words_of_theirs_stay(self, session: Session) -> None:
         Fact.objects.update(raw="in an operator's words")
         age(session, 31)
@@ -210,24 +203,19 @@ class TestFacts:
         assert Fact.objects.get().raw == "in an operator's words"
 
 
-class TestSessions:
-    def test_one_on_which_nothing_rests_goes(self, session: Session) -> None:
-        Fact.objects.all().delete()
-        Episode.objects.all().delete()
-        ExtractionRun.objects.all().delete()
-        age(session, 31)
-        assert retain(session.tenant) == {"turns": 8, "sessions": 1}
-        assert not Session.objects.exists()
-        assert not SessionQueue.objects.exists()
-
-    @pytest.mark.parametrize("left", [FactEvidence, Episode, ExtractionRun])
-    def test_one_on_which_something_rests_stays(self, session: Session, left: Any) -> None:
-        for model in {FactEvidence, Episode, ExtractionRun} - {left}:
-            model._default_manager.all().delete()
-        age(session, 31)
+@pytest.mark.parametrize("left", [None, FactEvidence, Episode, ExtractionRun])
+def test_a_session_goes_once_nothing_rests_on_it(session: Session, left: Any) -> None:
+    for model in {FactEvidence, Episode, ExtractionRun} - {left}:
+        model._default_manager.all().delete()
+    age(session, 31)
+    if left:
         assert retain(session.tenant) == {"turns": 8}
         left.objects.all().delete()
         assert retain(session.tenant) == {"sessions": 1}
+    else:
+        assert retain(session.tenant) == {"turns": 8, "sessions": 1}
+    assert not Session.objects.exists()
+    assert not SessionQueue.objects.exists()
 
 
 class TestEpisodes:

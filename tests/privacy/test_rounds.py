@@ -30,6 +30,6 @@ def test_nothing_is_left_or_comes_back(
     settings.MEMORYHUB_ERASURE_LEDGER = str(tmp_path / "erasures.jsonl")
     install(settings, monkeypatch).answers = Always()
     seen: Counter[str] = Counter()
-    for number in range(pytestconfig.getoption("rounds")):
+    for number in range(pytestconfig.getoption("rounds") or 2):
         seen += amid.play(number, tmp_path)
         sys.stdout.write(f"round {number}: {dict(seen)}\n")

@@ -194,7 +194,15 @@ class TestTampering:
 @pytest.mark.django_db
 class TestGuards:
     @pytest.mark.parametrize("table", ["memories_auditevent", "memories_auditseal"])
-    @pytest.mark.parametrize("act", ["TRUNCATE {}", "DELETE FROM {}", "UPDATE {} SET tenant_uuid = NULL"])
+    @pytest.mark.parametrize(
+        "act",
+        [
+            "TRUNCATE {}",
+            "DELETE FROM {}",
+            "UPDATE {} SET tenant_uuid = NULL",
+            "INSERT INTO {0} SELECT * FROM {0} ON CONFLICT (id) DO UPDATE SET tenant_uuid = NULL",
+        ],
+    )
     def test_the_database_refuses(self, table: str, act: str) -> None:
         record(factories.tenant())
         seal()

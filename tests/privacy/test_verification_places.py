@@ -59,22 +59,22 @@ def mentions(case: PrivacyCase) -> dict[str, int]:
     return verification.verify(case).mentions
 
 
-@pytest.mark.parametrize("text", [SAID, CHINESE, NAME])
-def test_queues_and_results_and_sign_ins_are_unpacked(person: EndUser, text: str) -> None:
+def test_queues_and_results_and_sign_ins_are_unpacked(person: EndUser) -> None:
     case = erased(person)
-    task = {"id": "1", "name": "n", "func": "f", "args": (text,), "kwargs": {}, "started": timezone.now()}
-    OrmQ.objects.create(key="k", payload=SignedPackage.dumps(task), lock=timezone.now())
-    OrmQ.objects.create(key="k", payload=SignedPackage.dumps(task, compressed=True), lock=timezone.now())
     times = {"started": timezone.now(), "stopped": timezone.now()}
-    Task.objects.create(id="a", name="n", func="f", args=(1, [text]), result={"said": text}, **times)
-    browser = SessionStore()
-    browser["_messages"] = json.dumps([text] * 3)
-    browser.save()
+    for text in (SAID, CHINESE, NAME):
+        task = {"id": "1", "name": "n", "func": "f", "args": (text,), "kwargs": {}, "started": timezone.now()}
+        OrmQ.objects.create(key="k", payload=SignedPackage.dumps(task), lock=timezone.now())
+        OrmQ.objects.create(key="k", payload=SignedPackage.dumps(task, compressed=True), lock=timezone.now())
+        Task.objects.create(id=text[:9], name="n", func="f", args=(1, [text]), result={"said": text}, **times)
+        browser = SessionStore()
+        browser["_messages"] = json.dumps([text] * 3)
+        browser.save()
     assert hits(case) == {
-        "django_q.OrmQ.payload": 2,
-        "django_q.Task.args": 1,
-        "django_q.Task.result": 1,
-        "sessions.Session.session_data": 1,
+        "django_q.OrmQ.payload": 6,
+        "django_q.Task.args": 3,
+        "django_q.Task.result": 3,
+        "sessions.Session.session_data": 3,
     }
 
 
@@ -252,14 +252,22 @@ def test_words_about_the_persons_own_cases_stay_until_the_case_is_closed(person:
     assert hits(case) == {"memories.PrivacyCase.receipt": 1}
 
 
-def test_what_others_said_of_the_person_is_theirs(person: EndUser) -> None:
+def test_what_others_said_of_the_person_or_as_they_did_is_theirs(person: EndUser) -> None:
     friend = factories.end_user(person.tenant)
     factories.session(friend, [("user", f"Write to {NAME}, please"), ("assistant", "Zaphod Beeblebrox? I will")])
     factories.fact(friend, f"Knows {NAME}", raw=f"Write to {NAME}")
+    # Of two who say the same, what is said in another tenant is told to nobody here.
+    for other in (friend, factories.end_user()):
+        factories.session(other, [("user", SAID)], session_id="default")
     case = erased(person)
+    # A kept answer belongs to whom it tells of.
+    factories.idempotency_record(friend, body=json.dumps({"said": f"ask {NAME}"}).encode())
     found = verification.verify(case)
     assert found.hits == {}
-    assert found.mentions == {"memories.Turn.content": 1, "memories.Fact.content": 1, "memories.Fact.raw": 1}
+    assert found.mentions == {
+        "memories.Turn.content": 2, "memories.Fact.content": 1, "memories.Fact.raw": 1,
+        "memories.IdempotencyRecord.body": 1,
+    }  # fmt: skip
 
 
 def test_a_memory_that_is_for_the_person_names_them(person: EndUser) -> None:
@@ -279,30 +287,15 @@ def test_a_memory_that_is_for_the_person_names_them(person: EndUser) -> None:
     assert hits(case) == {"memories.FactRevision.after": 1}
 
 
-def test_what_another_person_says_too_is_a_mention(person: EndUser) -> None:
-    for other in (factories.end_user(person.tenant), factories.end_user()):
-        factories.session(other, [("user", SAID)], session_id="default")
-    case = erased(person)
-    assert hits(case) == {}
-    # Of the two, what is said in another tenant is told to nobody here.
-    assert mentions(case) == {"memories.Turn.content": 1}
-
-
 def test_ids_that_others_have_as_well_are_no_trace(person: EndUser) -> None:
     for other in (factories.end_user(person.tenant), factories.end_user()):
         factories.session(other, [("user", "Hello")], session_id="default")
         factories.fact(other, tags=["animals"])
-    run("ANALYZE memories_session, memories_fact")
-    case = erased(person)
-    run("ANALYZE memories_session, memories_fact")
-    found = verification.verify(case)
-    assert (found.hits, found.mentions) == ({}, {})
-
-
-def test_another_tenants_person_of_that_id_is_somebody_else(person: EndUser) -> None:
+    # Another tenant's person of that id is somebody else.
     factories.end_user(external_id=NAME, metadata={"mail": NAME})
+    run("ANALYZE memories_session, memories_fact")
     case = erased(person)
-    run("ANALYZE memories_enduser")
+    run("ANALYZE memories_session, memories_fact, memories_enduser")
     found = verification.verify(case)
     assert (found.hits, found.mentions) == ({}, {})
 
@@ -318,14 +311,6 @@ def test_who_comes_under_the_id_again_is_somebody_else(person: EndUser) -> None:
     factories.idempotency_record(factories.end_user(), body=b"{}").end_users.clear()
     run("UPDATE memories_idempotencyrecord SET body = %s WHERE body = '{}'", json.dumps({"t": CHINESE}).encode())
     assert hits(case) == {"memories.IdempotencyRecord.body": 1}
-
-
-def test_kept_answers_belong_to_whom_they_tell_of(person: EndUser) -> None:
-    friend = factories.end_user(person.tenant)
-    case = erased(person)
-    factories.idempotency_record(friend, body=json.dumps({"said": f"ask {NAME}"}).encode())
-    found = verification.verify(case)
-    assert (found.hits, found.mentions) == ({}, {"memories.IdempotencyRecord.body": 1})
 
 
 @pytest.mark.parametrize("name", ["1", "u1", "小明", "assistant"])

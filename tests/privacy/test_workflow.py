@@ -85,14 +85,10 @@ def test_each_step_from_each_state(kind: CaseType, verb: CaseVerb) -> None:
     told = TABLE[kind].get(verb)
     expected = {s: "case_type" if told is None else WAYS.get(told[n], "") for n, s in enumerate(STATES)}
     assert {state: code(verb, case(kind, state)) for state in STATES} == expected
-
-
-@pytest.mark.parametrize("kind", CaseType)
-@pytest.mark.parametrize("state", STATES)
-def test_what_can_be_done_is_what_the_table_takes(kind: CaseType, state: str) -> None:
-    place = STATES.index(state)
-    expected = {verb for verb, ways in TABLE[kind].items() if ways[place] == "+"}
-    assert set(workflow.verbs_of(case(kind, state))) == expected
+    # What can be done is what is not refused.
+    assert {state for state in STATES if verb in workflow.verbs_of(case(kind, state))} == {
+        state for state, refusal in expected.items() if not refusal
+    }
 
 
 def test_an_erasure_that_failed_is_not_refused_by_way_of_a_hold() -> None:

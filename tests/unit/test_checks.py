@@ -130,24 +130,33 @@ def test_an_archive_has_a_place_and_an_end(
     assert found() == ([(Error, "memories.E014")] if refused else [])
 
 
-def check_deploy(**environ: str) -> "subprocess.CompletedProcess[str]":
+SECURE = """
+import os, sys
+from django.core.management import execute_from_command_line
+execute_from_command_line(["manage.py", "check", "--deploy", "--fail-level", "WARNING"])
+print("https is sound", flush=True)
+# The same program under other settings: nothing of the first ones is kept.
+os.environ |= {"MEMORYHUB_PUBLIC_URL": "http://hub.example", "MEMORYHUB_SECRET_KEY": "short"}
+from django.conf import settings
+from django.utils.functional import empty
+del sys.modules["memoryhub.settings"]
+settings._wrapped = empty
+for name in [name for name in vars(settings) if name.isupper()]:
+    del vars(settings)[name]
+execute_from_command_line(["manage.py", "check", "--deploy", "--fail-level", "WARNING"])
+"""
+
+
+def test_deployed_under_https_nothing_is_to_be_said_and_under_http_with_a_short_key_much() -> None:
     """`manage.py check --deploy` with the real settings of this environment; no check asks the database."""
     given = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "OPENAI_"))}
     given |= {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none"}
-    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
-    home = {"MEMORYHUB_HOME": os.environ["MEMORYHUB_HOME"]}
-    return subprocess.run(
-        command, cwd=settings.BASE_DIR, env=given | home | environ, capture_output=True, text=True, check=False
-    )
-
-
-def test_deployed_under_https_nothing_is_to_be_said() -> None:
-    done = check_deploy(MEMORYHUB_PUBLIC_URL="https://hub.example", MEMORYHUB_SECRET_KEY=secrets.token_urlsafe(50))
-    assert (done.returncode, done.stdout) == (0, "System check identified no issues (0 silenced).\n"), done.stderr
-
-
-def test_deployed_under_http_with_a_short_key_much_is() -> None:
-    done = check_deploy(MEMORYHUB_PUBLIC_URL="http://hub.example", MEMORYHUB_SECRET_KEY="short")
+    given |= {"MEMORYHUB_HOME": os.environ["MEMORYHUB_HOME"], "MEMORYHUB_PUBLIC_URL": "https://hub.example"}
+    given |= {"MEMORYHUB_SECRET_KEY": secrets.token_urlsafe(50)}
+    command = [sys.executable, "-c", SECURE]
+    done = subprocess.run(command, cwd=settings.BASE_DIR, env=given, capture_output=True, text=True, check=False)
+    sound, _, rest = done.stdout.partition("https is sound\n")
+    assert (sound, rest) == ("System check identified no issues (0 silenced).\n", ""), done.stderr
     assert done.returncode == 1
     assert {"memories.E004", "security.W010", "security.W008"} <= set(re.findall(r"\(([\w.]+)\)", done.stderr))
 

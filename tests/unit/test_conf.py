@@ -36,78 +36,12 @@ def own(**numbers: Any) -> conf.Rules:
     return conf.rules(Tenant(numbers=numbers))
 
 
-def test_the_numbers_of_the_rules() -> None:
+def test_the_environment_says_some_of_the_hubs_numbers() -> None:
+    """The defaults of all are those of docs/settings.md: tests/test_settings_page.py."""
     numbers = asdict(conf.hub_rules())
     assert {f"MEMORYHUB_{name.upper()}": numbers.pop(name) for name in conf.OF_THE_ENVIRONMENT} == HUB
-    assert numbers == {
-        "rounds_due_at_once": 20,
-        "tokens_due_at_once": 6_000,
-        "batch_tokens": 8_000,
-        "known_facts": 60,
-        "near_facts": 3,
-        "max_model_calls": 4,
-        "triples": False,
-        "min_confidence": 0.7,
-        "inferred_confidence": 0.8,
-        "min_importance": 0.2,
-        "confirmed_by": 0.05,
-        "capacity": 500,
-        "review_target_hours": 48,
-        "trust_assistant": False,
-        "window_tokens": 8_000,
-        "window_rounds": 10,
-        "window_keep": 0.8,
-        "compaction_quiet_seconds": 5,
-        "compaction_wait_seconds": 120,
-        "episode_turns": 4,
-        "episode_quality": 0.5,
-        "half_life_days": 90.0,
-        "half_lives": {"identity": None, "relationship": None, "constraint": None},
-        "grace_days": 30.0,
-        "forget_below": 0.2,
-        "forget_episodes_below": 0.1,
-        "trash_days": 30,
-        "brake_share": 0.2,
-        "brake_count": 100,
-        "nightly_hour": 3,
-        "served_confidence": 0.6,
-        "served_importance": 0.3,
-        "context_facts": 20,
-        "context_episodes": 3,
-        "context_corrections": 10,
-        "context_standing": 10,
-        "mcp_tenant_keys": False,
-        "files_per_person": 1_000,
-        "file_kilobytes": 100,
-        "scratch_days": 7,
-        "version_days": 90,
-        "diary_entries": 10_000,
-        "group_facts": 1_000,
-        "dreams": False,
-        "dream_hours": 2,
-        "dream_hour": 0,
-        "dreams_wait": False,
-        "reflections": False,
-        "reflection_days": 7,
-        "store_items": 100_000,
-        "store_value_kilobytes": 256,
-        "staleness_review": False,
-        "stale_days": 90,
-        "stale_least": 3,
-        "stale_most": 10,
-        "merge_crowded": False,
-        "crowded_facts": 8,
-        "merged_most": 8,
-        "upkeep_people": 200,
-        "keep_turns_days": 0,
-        "keep_episodes_days": 0,
-        "keep_runs_days": 0,
-        "keep_audit_days": 0,
-        "keep_exports_days": 7,
-        "keep_store_days": 0,
-        "keep_diary_days": 0,
-        "keep_contexts_days": 14,
-    }
+    plain = asdict(conf.Rules())
+    assert numbers == {name: plain[name] for name in numbers}
 
 
 def test_every_number_has_a_range_that_holds_its_default_and_one_plain_line() -> None:

@@ -241,30 +241,32 @@ def test_a_stop_signal_ends_all_children(number: signal.Signals) -> None:
     assert not any(child.is_running() for child in children)
 
 
-def test_a_second_signal_ends_the_patience(pipe: tuple[int, int]) -> None:
-    read_end, write_end = pipe
-    child = Child("worker", [sys.executable, "-c", STUBBORN, str(write_end)], inherited=[write_end])
+@pytest.fixture
+def stubborn(monkeypatch: pytest.MonkeyPatch, pipe: tuple[int, int]) -> Child:
+    """Asked to end it does not; nobody waits for it long after that."""
+    monkeypatch.setattr(supervision, "LAST_SECONDS", 0.1)
+    return Child("worker", [sys.executable, "-c", STUBBORN, str(pipe[1])], inherited=[pipe[1]])
 
+
+def test_a_second_signal_ends_the_patience(stubborn: Child, pipe: tuple[int, int]) -> None:
     def twice(_now: float) -> None:
-        assert os.read(read_end, 5) == b"ready"
+        assert os.read(pipe[0], 5) == b"ready"
         os.kill(os.getpid(), signal.SIGINT)
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-    assert 0.2 < run_until([child], twice) < 5
-    assert not child.is_running()
+    assert 0.2 < run_until([stubborn], twice) < 5
+    assert not stubborn.is_running()
 
 
-def test_patience_ends_by_itself(monkeypatch: pytest.MonkeyPatch, pipe: tuple[int, int]) -> None:
+def test_patience_ends_by_itself(monkeypatch: pytest.MonkeyPatch, stubborn: Child, pipe: tuple[int, int]) -> None:
     monkeypatch.setattr(supervision, "GRACE_SECONDS", 0.3)
-    read_end, write_end = pipe
-    child = Child("worker", [sys.executable, "-c", STUBBORN, str(write_end)], inherited=[write_end])
 
     def once(_now: float) -> None:
-        assert os.read(read_end, 5) == b"ready"
+        assert os.read(pipe[0], 5) == b"ready"
         os.kill(os.getpid(), signal.SIGTERM)
 
-    assert 0.2 < run_until([child], once) < 5
-    assert not child.is_running()
+    assert 0.2 < run_until([stubborn], once) < 5
+    assert not stubborn.is_running()
 
 
 def test_children_end_when_looking_fails() -> None:
