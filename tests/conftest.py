@@ -97,7 +97,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--examples",
         type=int,
         default=None,
-        help="Generated calls per operation, way of generating and set of scopes (default: 8, and 1 with one scope).",
+        help="Generated calls per operation and way of generating (default: 8).",
     )
 
 

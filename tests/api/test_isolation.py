@@ -127,6 +127,15 @@ def _digests() -> tuple[str, int]:
     return " UNION ALL ".join(parts.values()), len(parts)
 
 
+def test_a_row_that_changes_is_seen(hub: Hub, other: Hub) -> None:
+    """The positive control of the comparisons."""
+    populated(other.tenant)
+    before = everything_of(other)
+    Episode.objects.update(importance=0.1)
+    assert {name for name, rows in everything_of(other).items() if rows != before[name]} == {"Episode"}
+    assert before["Turn"] != everything_of(hub)["Turn"]
+
+
 def test_what_an_operator_made_public_is_told_within_the_tenant_alone(hub: Hub, other: Hub) -> None:
     """And no answer to another person's agent tells whose it is."""
     owner = factories.end_user(hub.tenant, external_id="owner-4711")

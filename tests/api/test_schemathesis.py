@@ -1,4 +1,4 @@
-"""Generated calls of every operation, valid and not, with each scope: no server error, nothing undocumented."""
+"""Generated calls of every operation, valid and not: no server error, nothing undocumented. Scopes: test_scopes.py."""
 
 import json
 from collections.abc import Iterator
@@ -12,17 +12,14 @@ from django.db import OperationalError, close_old_connections
 from hypothesis import HealthCheck, Phase, given, settings
 
 from memories.api import authentication
-from memories.models import Scope
 from tests import factories
 from tests.api.calls import CALLS
 from tests.api.client import operations, schema
 
 pytestmark = pytest.mark.django_db
 
-# With every scope at once most of the examples, valid and not. With each scope alone one valid call, which is enough to
-# see that it is asked for: generating calls takes most of the time. `--examples N` makes N of each.
+# Of each operation, valid and not: generating calls takes most of the time. `--examples N` makes N of each.
 EXAMPLES = 8
-EXAMPLES_OF_ONE_SCOPE = 1
 LONGEST = 3
 VALID, INVALID = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 
@@ -53,13 +50,13 @@ def contract() -> Any:
     return loaded
 
 
-def call_examples(operation: str, *modes: Any, scopes: list[str], examples: int) -> set[int]:
+def call_examples(operation: str, *modes: Any, examples: int) -> set[int]:
     """The statuses that generated calls of the operation came to, each answer held against the document."""
     from schemathesis.checks import not_a_server_error
     from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
     method, path = operations()[operation]
-    _, plaintext = factories.api_key(factories.tenant(), scopes=scopes)
+    _, plaintext = factories.api_key(factories.tenant())
     checks = [not_a_server_error, response_schema_conformance, status_code_conformance]
     found: set[int] = set()
     for mode in modes:
@@ -83,16 +80,10 @@ def call_examples(operation: str, *modes: Any, scopes: list[str], examples: int)
     return found
 
 
-def wanted(config: pytest.Config, default: int) -> int:
-    """How many examples to make."""
-    examples: int | None = config.getoption("--examples")
-    return examples or default
-
-
 @pytest.mark.parametrize("operation", CALLS)
-def test_with_every_scope(operation: str, pytestconfig: pytest.Config) -> None:
-    examples = wanted(pytestconfig, EXAMPLES)
-    found = call_examples(operation, VALID, INVALID, scopes=list(Scope.values), examples=examples)
+def test_each_operation(operation: str, pytestconfig: pytest.Config) -> None:
+    examples = pytestconfig.getoption("--examples") or EXAMPLES
+    found = call_examples(operation, VALID, INVALID, examples=examples)
     # 401 is the answer to a broken Authorization header, which is among the broken calls.
     assert found - {401}
     assert 403 not in found
@@ -104,13 +95,4 @@ def test_a_server_error_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(authentication, "authenticate_key", away)
     with pytest.raises(BaseException, match=r"(?i)failure|server error"):
-        call_examples("listUsers", VALID, scopes=list(Scope.values), examples=EXAMPLES)
-
-
-@pytest.mark.parametrize("scope", Scope.values)
-def test_with_one_scope(scope: str, pytestconfig: pytest.Config) -> None:
-    examples = wanted(pytestconfig, EXAMPLES_OF_ONE_SCOPE)
-    found: set[int] = set()
-    for operation in CALLS:
-        found |= call_examples(operation, VALID, scopes=[scope], examples=examples)
-    assert 403 in found
+        call_examples("listUsers", VALID, examples=EXAMPLES)

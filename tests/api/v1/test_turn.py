@@ -34,7 +34,7 @@ def everything(hub: Hub) -> str:
     return "".join(str(answer.json()) for answer in answers)
 
 
-@pytest.mark.parametrize("body", [None, {}, {"texts": None}, {"texts": ["Wilhelmina"]}], ids=str)
+@pytest.mark.parametrize("body", [None, {"texts": None}, {"texts": ["Wilhelmina"]}], ids=str)
 def test_it_is_gone_from_every_answer(hub: Hub, turns: list[str], body: Any) -> None:
     assert "called Wilhelmina" in everything(hub)
     answers = [
