@@ -30,7 +30,6 @@ from tests.factories import LATER, NOW, STAFF
 
 pytestmark = pytest.mark.django_db
 Maker = Callable[[EndUser], ReviewItem]
-ALIVE = {"new": "pending", "known": "active"}
 
 
 def stored(person: EndUser, content: str, **over: Any) -> Fact:

@@ -110,11 +110,6 @@ def page(journals: Journals, judged: Sequence[Verdict], *, made_by: str) -> str:
     return _wrapped(text)
 
 
-def _requests(journals: Journals) -> str:
-    rows = [(NAMES[kind], *map(_number, numbers)) for kind, numbers in counts(journals).items()]
-    return _table(("", "accepted", "refused", "no answer"), rows)
-
-
 def _wrapped(text: str) -> str:
     """Paragraphs and items of lists in lines of up to 120 characters; headings and tables as they are."""
     lines: list[str] = []
