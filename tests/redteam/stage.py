@@ -31,7 +31,7 @@ from memories.extraction import consolidation
 from memories.llm import client
 from memories.llm.answers import A, parse
 from memories.llm.calls import Call, Completion
-from memories.models import ActorKind, Fact, Role, Tenant, Trust, WorkingMemory
+from memories.models import ActorKind, Fact, Role, Session, SessionQueue, Tenant, Trust, Turn, WorkingMemory
 from memories.reconcile import gate
 from memories.text import uploads
 from memories.text.injection import detection, flagged_turns
@@ -227,6 +227,14 @@ def played(cases: Iterable[Case]) -> list[Outcome]:
         outcomes = [stage.play(case) for case in cases]
         transaction.set_rollback(True)
     return outcomes
+
+
+def posted_otherwise(**whose: Any) -> dict[str, Any]:
+    """The session as POST /turns answers with it, after its turns came in by another way; it is due."""
+    session = Session.objects.get(**whose)
+    SessionQueue.objects.filter(pk=session.pk).update(due_at=Now())
+    turns = Turn.objects.filter(session=session).order_by("number").values_list("pk", "number")
+    return {"session": {"id": str(session.pk)}, "turns": [{"id": str(pk), "number": number} for pk, number in turns]}
 
 
 # The open stage.

@@ -9,15 +9,14 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from django.db.models.functions import Now
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from memories.gateway import memory
 from memories.gateway.chat import ChatCompletions
-from memories.models import Session, SessionQueue, Tenant, Turn
+from memories.models import Tenant
 from tests.redteam.corpus import Case, cases
-from tests.redteam.stage import Outcome, Stage, disarmed, played
+from tests.redteam.stage import Outcome, Stage, disarmed, played, posted_otherwise
 from tests.redteam.test_redteam import KNOWN_HELD, SHOWN_IN
 
 
@@ -44,12 +43,9 @@ def through_gateway(stage: Stage, case: Case, tenant: Tenant) -> dict[str, Any]:
     if is_answered:
         answer = dialect.read_answer({"choices": [{"message": messages[-1], "finish_reason": "stop"}]})
         memory.keep_answer(exchange, answer.messages(), after=last)
-    session = Session.objects.get(tenant=tenant, external_id=case.id)
-    SessionQueue.objects.filter(pk=session.pk).update(due_at=Now())
-    turns = Turn.objects.filter(session=session).order_by("number").values_list("pk", "number")
-    ids = [{"id": str(pk), "number": number} for pk, number in turns]
-    assert len(ids) == len(case.turns)
-    return {"session": {"id": str(session.pk)}, "turns": ids}
+    told = posted_otherwise(tenant=tenant, external_id=case.id)
+    assert len(told["turns"]) == len(case.turns)
+    return told
 
 
 def played_through_it(found: Sequence[Case]) -> Sequence[Outcome]:
