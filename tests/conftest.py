@@ -74,7 +74,7 @@ LONG = (
 )
 # What names the parent of a row that has its tenant.
 MADE_BY_DJANGO = ("django_content_type", "auth_permission")
-# New objects between two garbage collections. With Python's 700 these take a twelfth of the time of the tests.
+# New objects between two garbage collections. With Python's 700 the tests' processes need 4 % more of the processor.
 GARBAGE_AT_ONCE = 50_000
 # A busy machine is no fault of what is tested.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
