@@ -84,8 +84,13 @@ class OldClaim:
         return [(was, now) for was, now in parts if was and self.is_in(was)]
 
 
-def shared_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many pieces the two begin with alike."""
+def shared_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+    """How many pieces the two begin with alike, and how many of the rest they end with alike."""
+    head = _shared_length(before, after)
+    return head, _shared_length(before[head:][::-1], after[head:][::-1])
+
+
+def _shared_length(one: Sequence[str], other: Sequence[str]) -> int:
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:
@@ -113,8 +118,7 @@ def _has_half(pieces: list[StatementWord], voice: SpokenWords) -> bool:
 
 def _middle(before: list[str], after: list[str]) -> tuple[str, str]:
     """What stands between the beginning and the end that the two share."""
-    head = shared_length(before, after)
-    tail = shared_length(before[head:][::-1], after[head:][::-1])
+    head, tail = shared_ends(before, after)
     return _joined(before[head : len(before) - tail]), _joined(after[head : len(after) - tail])
 
 

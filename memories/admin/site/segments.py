@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from memories.text.claims import shared_length
+from memories.text.claims import shared_ends
 
 # Ideographs, kana, hangul and their punctuation are one piece each, so Chinese is compared by character.
 _PIECES = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\U00020000-\U0003ffff]|\w+|\s+|[^\w\s]")
@@ -27,8 +27,7 @@ class Segment:
 def diff(old: str, new: str) -> list[Segment]:
     """The change from `old` to `new` by word. The unmarked and removed segments together are `old`."""
     before, after = _PIECES.findall(old), _PIECES.findall(new)
-    head = shared_length(before, after)
-    tail = shared_length(before[head:][::-1], after[head:][::-1])
+    head, tail = shared_ends(before, after)
     middle = _compare(before[head : len(before) - tail], after[head : len(after) - tail])
     pieces = [Segment("".join(before[:head])), *middle, Segment("".join(before[len(before) - tail :]))]
     groups = groupby((piece for piece in pieces if piece.text), key=lambda piece: piece.mark)
