@@ -25,7 +25,7 @@ _DISARMED = """
     WHERE q.due_at IS NULL AND q.parked_at IS NULL AND EXISTS (
         SELECT 1 FROM memories_turn t
         WHERE t.tenant_id = q.tenant_id AND t.session_id = q.session_id AND t.number > q.extracted_number
-            AND t.role = 'user' AND t.left_at IS NULL
+            AND t.role = 'user' AND (t.left_at IS NULL OR t.author IN ('', 'person'))
     )
 """
 # Table → the table whose rows its rows belong to, and the column that names them.
@@ -127,7 +127,7 @@ def _uncovered() -> Iterator[uuid.UUID]:
         first_number__lte=OuterRef("number"),
         last_number__gte=OuterRef("number"),
     )
-    passed = Turn.objects.current().filter(
+    passed = Turn.objects.readable().filter(
         ~Exists(covering), role=Role.USER, number__lte=F("session__queue__extracted_number")
     )
     # Retention deleted the runs of earlier turns.

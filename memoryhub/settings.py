@@ -317,6 +317,7 @@ SPECTACULAR_SETTINGS = {
             "corrected_memory",
         ],
         "CaseType": ["erasure", "access", "portability", "rectification", "restriction"],
+        "Author": ["person", "application", "model", "other"],
         "GroupKind": ["team", "project", "household", "other"],
         "DreamStatus": ["running", "waiting", "applied", "unchanged", "declined", "restored", "failed"],
         "DreamEditStatus": ["waiting", "applied", "refused", "declined", "undone"],

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memories import conf
 from memories.audit import Actor
-from memories.capture import ingest
+from memories.capture import ingest, seen_texts
 from memories.capture.ingest import PostedMessage
 from memories.curation.access.keys import create_api_key, create_management_key
 from memories.graph import following, naming
@@ -19,6 +19,7 @@ from memories.models import (
     ActorKind,
     Agent,
     APIKey,
+    Author,
     Backup,
     CaseState,
     CaseType,
@@ -52,6 +53,7 @@ from memories.models import (
     ReviewNote,
     SavedFilter,
     Scope,
+    SeenText,
     Session,
     StoreItem,
     Tenant,
@@ -61,6 +63,7 @@ from memories.models import (
     WebhookEndpoint,
     WorkingMemory,
 )
+from memories.models.ids import new_id
 from memories.text import value_texts
 
 NOW = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
@@ -386,6 +389,13 @@ def store_item(person: EndUser, value: dict[str, Any] | None = None, **over: Any
         **over,
     }
     return StoreItem.objects.create(tenant=person.tenant, **{"end_user": person, **given})
+
+
+def seen_text(person: EndUser, text: str = "I live in Leiden.", *, author: str = Author.PERSON) -> SeenText:
+    """What passed through the gateway."""
+    key_id = new_id()
+    seen_texts.note(person, [seen_texts.Noted(text, author)], session_id=None, key_id=key_id, now=NOW)
+    return SeenText.objects.get(key_id=key_id)
 
 
 def logged_context(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> LoggedContext:

@@ -1,16 +1,14 @@
-"""Branches of a conversation: the turns of one that the client left stay stored and are used for nothing, until the
-client goes on with them.
+"""Branches of a conversation: the turns of one that the client left stay stored and are told nowhere, until the client
+goes on with them.
 
-What was made of them stays, as the person said it: facts, sections of the profile, episodes. A running summary that may
-tell them is made anew, for it says what the conversation is about now.
+What the person said on them is extracted all the same, and what was made of it stays: facts, sections of the profile.
+A running summary that may tell them is made anew, for it says what the conversation is about now.
 """
 
-from collections.abc import Iterable, Sequence
-
-from django.db.models import Exists, OuterRef
+from collections.abc import Sequence
 
 from memories import conf
-from memories.models import ExtractionRun, Role, Session, Turn, TurnVector, WorkingMemory
+from memories.models import Session, Turn, TurnVector, WorkingMemory
 from memories.queue import queue_rows, session_queue, window_queue
 from memories.scoring import terms
 
@@ -53,27 +51,7 @@ def _take_back(turns: Sequence[Turn], session: Session) -> None:
     stored = list(Turn.objects.filter(pk__in=[turn.pk for turn in turns]))
     for turn in stored:
         turn.left_at = None
-        turn.terms = terms.pack(turn.content) if turn.is_searchable else None
+        turn.terms = terms.pack(turn.own_text) if turn.is_searchable else None
     Turn.objects.bulk_update(stored, ["left_at", "terms"])
     first = min((turn.number for turn in stored if turn.is_searchable), default=session.turn_count + 1)
     session.embedded_number = min(session.embedded_number, first - 1)
-
-
-def unread(session: Session, turns: Iterable[Turn]) -> set[int]:
-    """The numbers of those user turns that extraction passed over because they were left: it does not go back to them,
-    so they are stored anew if the client goes on with them."""
-    passed = [turn for turn in turns if turn.left_at and turn.role == Role.USER]
-    passed = [turn for turn in passed if session.deleted_runs_number < turn.number <= session.queue.extracted_number]
-    if not passed:
-        return set()
-    numbers = [turn.number for turn in passed]
-    # The run that read it was committed before it was left: later ones do not read it.
-    reading = ExtractionRun.objects.filter(
-        session=session,
-        status=ExtractionRun.RunStatus.COMMITTED,
-        first_number__lte=OuterRef("number"),
-        last_number__gte=OuterRef("number"),
-        finished_at__lte=OuterRef("left_at"),
-    )
-    turns = Turn.objects.filter(~Exists(reading), session=session, number__in=numbers)
-    return set(turns.values_list("number", flat=True))

@@ -2,10 +2,10 @@
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -18,17 +18,20 @@ from memories.capture.agents import note_agents
 from memories.capture.session_rows import create_session, locked_queue, save_locked
 from memories.exceptions import Erased, ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
-from memories.models import EndUser, Role, Session, SessionQueue, Tenant, Turn
-from memories.models.conversations.conversations import REPEATED
+from memories.models import Author, EndUser, Role, Session, SessionQueue, Tenant, Turn
+from memories.models.conversations.conversations import AUTHOR_OF_ROLE, REPEATED
 from memories.queue import session_queue, window_queue
 from memories.queue.session_queue import ExtractionStatus
 from memories.scoring import terms
 from memories.telemetry import traces
 from memories.telemetry.families import TURNS
+from memories.text.authorship import Reading, read, without
 from memories.text.secrets import redaction
 
 LAST_SEEN_STEP = timedelta(minutes=1)
 LONGEST_NAME = 255
+# What frameworks call the person.
+_PERSONS = ("user", "human")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,28 @@ class PostedMessage:
     tool_call_id: str = ""
     name: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
+    # Whose words a user's message holds: as the application says it (`is_declared`), or as the gateway found; "": as
+    # its text tells. `cut` are passages of it that were somebody else's.
+    author: str = ""
+    is_declared: bool = False
+    cut: Sequence[str] = ()
+    # Of an answer that the gateway passed on.
+    answer_key: bytes | None = None
+
+    @property
+    def is_said(self) -> bool:
+        """Whether it may be the person's own word."""
+        return self.role == Role.USER and self.author in ("", Author.PERSON)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """Whose words a user's text holds, as far as it tells itself."""
+        return read(self.content)
+
+    @property
+    def is_material(self) -> bool:
+        """Whether it is nothing but what a program put there, as its text tells."""
+        return self.role == Role.USER and not self.is_declared and self.reading.author == Author.APPLICATION
 
 
 @dataclass(frozen=True)
@@ -68,6 +93,7 @@ class StoredTurn:
     external_id: str | None
     token_count: int
     duplicate: bool
+    is_said: bool = False
 
 
 @dataclass(frozen=True)
@@ -236,13 +262,39 @@ def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, i
         tool_call_id=clean.tool_call_id[:LONGEST_NAME],
         name=clean.name[:LONGEST_NAME],
         metadata=clean.metadata,
+        answer_key=message.answer_key,
         external_id=message.external_id or None,
         timestamp=message.timestamp,
         token_count=tokens.count(clean.content),
         key_id=key_id,
     )
-    turn.terms = terms.pack(turn.content) if turn.is_searchable else None
+    _attribute(turn, message)
+    turn.terms = terms.pack(turn.own_text) if turn.is_searchable else None
     return turn, clean.count
+
+
+def _attribute(turn: Turn, message: PostedMessage) -> None:
+    """Whose words the turn holds, and which parts of it."""
+    turn.author = AUTHOR_OF_ROLE.get(turn.role, Author.APPLICATION)
+    if turn.role != Role.USER or message.is_declared:
+        turn.author = message.author or turn.author
+        return
+    reading = message.reading if turn.content == message.content else read(turn.content)
+    turn.author = reading.author if message.is_said else message.author
+    if not turn.is_said:
+        return
+    own = reading.own
+    if message.cut:
+        own = without(_places(turn.content, message.cut), turn.content, own)
+    turn.own, turn.is_doubtful = (None if own is None else [list(span) for span in own]), reading.is_doubtful
+
+
+def _places(text: str, passages: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where the passages stand in the text, which has no secrets any more."""
+    for passage in passages:
+        clean = redaction.redact_text(passage)[0]
+        if (at := text.find(clean)) >= 0:
+            yield at, at + len(clean)
 
 
 def _store(
@@ -258,6 +310,7 @@ def _store(
         return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
     session, now = queue.session, queue.clock
     prepared = prepare(session)
+    _tell_speakers_apart(session, conversation.user_id, prepared.turns)
     timed = _timed(session, prepared.turns) if resumes else {}
     stored, new = _number(session, prepared.turns, timed, now=now, follows=prepared.follows)
     if new:
@@ -312,6 +365,28 @@ def _may_capture(person: EndUser) -> bool:
     return person.capture
 
 
+def _tell_speakers_apart(session: Session, user_id: str, turns: Sequence[Turn]) -> None:
+    """A user's message under another name than the person's is another speaker's. The person's name is their id, else
+    that of the first who spoke in the session."""
+    named = [turn for turn in turns if turn.name and turn.role == Role.USER]
+    if not named:
+        return
+    first = (
+        Turn.objects.filter(session=session).said().exclude(name="").order_by("number").values_list("name", flat=True)
+    )
+    own = speaker((first.first() or "", *(turn.name for turn in named)), user_id=user_id)
+    for turn in named:
+        if turn.name != own and turn.is_said:
+            turn.author, turn.own = Author.OTHER, None
+
+
+def speaker(names: Iterable[str], *, user_id: str) -> str:
+    """The person's name among those of messages, given in order."""
+    given = [name for name in names if name]
+    others = [name for name in given if name.casefold() in (user_id.casefold(), *_PERSONS)]
+    return (others or given or [""])[0]
+
+
 def _number(
     session: Session, turns: Sequence[Turn], timed: dict[str, list[Turn]], *, now: datetime, follows: int | None
 ) -> tuple[list[StoredTurn], list[Turn]]:
@@ -339,7 +414,7 @@ def _number(
         elif not _repeats(given, turn):
             raise ExternalIdReused
         follows = None if follows is None else turn.number
-        stored.append(StoredTurn(turn.pk, turn.number, turn.external_id, turn.token_count, duplicate))
+        stored.append(StoredTurn(turn.pk, turn.number, turn.external_id, turn.token_count, duplicate, turn.is_said))
     return stored, new
 
 

@@ -9,20 +9,20 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from memories.capture import branches
 from memories.capture.ingest import Lacking, PostedMessage, without_secrets
+from memories.conf import pepper
 from memories.db import binary_rows
 from memories.llm import tokens
-from memories.models import Role, Session, Tenant, Turn
-from memories.models.hand_written import read, selected
+from memories.models import Author, Role, Session, Tenant, Turn
 from memories.text.secrets.redaction import Redacted
 
-# Sessions of the person that a conversation without a session is compared with, the newest first.
+# Sessions of the person in which an answer is looked for by its id, the newest first.
 SESSIONS_COMPARED = 50
 # The newest turns of a session that a conversation is compared with.
 TURNS_COMPARED = 2_000
@@ -30,41 +30,63 @@ TURNS_COMPARED = 2_000
 ENOUGH_IN_A_ROW = 3
 # A first message that is sent again so soon asks for another answer. One of fewer tokens may be a greeting.
 SAME_QUESTION, SAME_QUESTION_TOKENS = timedelta(minutes=5), 8
+# A client that writes its answers anew goes on with a session of which so short a time ago all that the person said is
+# at the request's beginning.
+REWRITTEN = timedelta(minutes=10)
+# A client may write its rules behind what the person said, and take them away later.
+SAME_BEGINNING = 20
+# Answers of a request that are looked up: the newest, and those at its beginning.
+NEWEST_ANSWERS, FIRST_ANSWERS = 60, 20
 # In the metadata of an answer: its id at the endpoint.
 ANSWER_ID = "response_id"
-# What str.strip() takes away.
-_BLANKS = "".join(one for one in map(chr, range(0x3001)) if one.isspace())
-_COLUMNS = ("number", "role", "content", "parts", "tool_calls", "tool_call_id", "digest", "left_at", "follows")
-_NEWEST = """
-    SELECT s.id, s.external_id, s.last_turn_at, row_number() OVER (ORDER BY s.last_turn_at DESC) AS place
-    FROM memories_session s
-    WHERE s.tenant_id = %(tenant)s AND s.agent_id = %(agent_id)s AND s.end_user_id = (
-        SELECT coalesce(p.merged_into_id, p.id) FROM memories_enduser p
-        WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user_id)s
-    )
-    ORDER BY s.last_turn_at DESC
-    LIMIT %(most)s
+_COLUMNS = (
+    "number", "role", "author", "content", "parts", "tool_calls", "tool_call_id", "digest", "left_at", "follows",
+    "answer_key",
+)  # fmt: skip
+_PERSON = """
+    SELECT coalesce(p.merged_into_id, p.id) FROM memories_enduser p
+    WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user_id)s
 """
-_TURN_COLUMNS = ("session_id", "role", "content", "parts", "tool_calls", "tool_call_id", "digest")
-# Before the first byte of each answer: to build them by the ORM takes longer than PostgreSQL does. Most sessions begin
-# otherwise than the conversation: their turns are not read.
-_BEGUN = f"""
-    WITH newest AS ({_NEWEST}), alike AS (
-        SELECT newest.* FROM newest CROSS JOIN LATERAL (
-            SELECT t.content, t.digest FROM memories_turn t
-            WHERE t.tenant_id = %(tenant)s AND t.session_id = newest.id AND t.left_at IS NULL AND t.role <> %(system)s
-            ORDER BY t.number LIMIT 1
-        ) first
-        WHERE first.digest IS NOT NULL OR btrim(first.content, %(blanks)s) = ANY(%(said)s)
+# Before the first byte of each answer. An answer that the hub passed on, with what it answers, shows where a
+# conversation goes on, however much of its beginning the client has cut off.
+_ANSWERED = f"""
+    SELECT s.external_id FROM (
+        SELECT t.session_id, count(DISTINCT t.answer_key) AS answers, max(t.number) AS last
+        FROM memories_turn t
+        WHERE t.tenant_id = %(tenant)s AND t.end_user_id = ({_PERSON}) AND t.answer_key = ANY(%(keys)s)
+        GROUP BY t.session_id
+    ) found JOIN memories_session s ON s.tenant_id = %(tenant)s AND s.id = found.session_id
+    WHERE s.agent_id = %(agent_id)s
+    ORDER BY found.answers DESC, s.turn_count - found.last, s.last_turn_at DESC
+    LIMIT 1
+"""  # noqa: S608  (our own text)
+_FOLLOWED = f"""
+    SELECT newest.external_id FROM (
+        SELECT s.id, s.external_id, s.last_turn_at FROM memories_session s
+        WHERE s.tenant_id = %(tenant)s AND s.agent_id = %(agent_id)s AND s.end_user_id = ({_PERSON})
+        ORDER BY s.last_turn_at DESC LIMIT %(most)s
+    ) newest
+    WHERE EXISTS (
+        SELECT 1 FROM memories_turn t
+        WHERE t.tenant_id = %(tenant)s AND t.session_id = newest.id AND t.metadata @> %(answer)s::jsonb
     )
-    SELECT alike.external_id, alike.last_turn_at, alike.place, {selected("t", _TURN_COLUMNS)}
-    FROM alike CROSS JOIN LATERAL (
-        SELECT t.number, {selected("t", _TURN_COLUMNS)} FROM memories_turn t
-        WHERE t.tenant_id = %(tenant)s AND t.session_id = alike.id AND t.left_at IS NULL AND t.role <> %(system)s
-        ORDER BY t.number LIMIT %(count)s
+    ORDER BY newest.last_turn_at DESC LIMIT 1
+"""  # noqa: S608  (our own text)
+_RECENT = f"""
+    SELECT newest.external_id, newest.last_turn_at, newest.place, t.role, t.author, t.content
+    FROM (
+        SELECT s.id, s.external_id, s.last_turn_at, row_number() OVER (ORDER BY s.last_turn_at DESC) AS place
+        FROM memories_session s
+        WHERE s.tenant_id = %(tenant)s AND s.agent_id = %(agent_id)s AND s.end_user_id = ({_PERSON})
+            AND s.last_turn_at > %(since)s
+        ORDER BY s.last_turn_at DESC LIMIT 5
+    ) newest CROSS JOIN LATERAL (
+        SELECT number, role, author, content FROM memories_turn t
+        WHERE t.tenant_id = %(tenant)s AND t.session_id = newest.id AND t.left_at IS NULL AND t.role <> 'system'
+        ORDER BY number LIMIT %(count)s
     ) t
-    ORDER BY alike.place, t.number
-"""  # noqa: S608  (columns of our own model)
+    ORDER BY newest.place, t.number
+"""  # noqa: S608  (our own text)
 
 Key = bytes
 
@@ -78,9 +100,10 @@ class Resumption(NamedTuple):
     length: int = 0
 
 
-def overlap(stored: Sequence[Key], sent: Sequence[Sequence[Key]]) -> Resumption:
+def overlap(stored: Sequence[Key], sent: Sequence[Sequence[Key]], shows: Sequence[bool]) -> Resumption:
     """Compare the longest run of messages that shows where the conversation goes on, of two equally long ones that from
-    the start; each message sent may have several keys.
+    the start; each message sent may have several keys. `shows`: of each stored one whether it tells this conversation
+    from others, as what the person said and answers that the hub passed on do; a greeting or an example does not.
 
     What was sent before that run is not new: the client put a summary there, or the hub has deleted the turns.
     Without a run that shows where the conversation goes on, all of it is new and nothing was left.
@@ -88,6 +111,7 @@ def overlap(stored: Sequence[Key], sent: Sequence[Sequence[Key]]) -> Resumption:
     places: dict[Key, list[int]] = defaultdict(list)
     for place, key in enumerate(stored):
         places[key].append(place)
+    told = [0, *accumulate(shows)]
     best = (0, False, -1, len(stored) - 1)
     running: dict[int, int] = {}
     for at, keys in enumerate(sent):
@@ -95,7 +119,8 @@ def overlap(stored: Sequence[Key], sent: Sequence[Sequence[Key]]) -> Resumption:
         runs = [
             (length, at + 1 == length == place + 1, at, place)
             for place, length in running.items()
-            if _shows_where(length, at, place, stored=len(stored), sent=len(sent))
+            if told[place + 1] > told[place + 1 - length]
+            and _shows_where(length, at, place, stored=len(stored), sent=len(sent))
         ]
         best = max([best, *runs])
     length, _, at, place = best
@@ -121,18 +146,31 @@ def lacking(session: Session, messages: Sequence[PostedMessage], *, follows: str
     if follows and (answer := _answer_called(session, follows)) is not None:
         return _following(session, turns, answer, messages)
     keys = _keys_of(messages, turns, session)
-    current = [turn for turn in turns if turn.left_at is None]
-    found = overlap([_key_of_turn(turn) for turn in current], keys)
-    if len(messages) > 1 and current and len(current) < len(turns) and _key_of_turn(current[0]) in keys[0]:
+    # Blocks of a harness change from request to request, and show nothing.
+    compared = [at for at, message in enumerate(messages) if not message.is_material]
+    sent = [keys[at] for at in compared]
+    known = {key for alternatives in sent for key in alternatives}
+    now = [turn for turn in turns if turn.left_at is None]
+    current = [turn for turn in now if turn.voice != Author.APPLICATION or _key_of_turn(turn) in known]
+    found = overlap([_key_of_turn(turn) for turn in current], sent, [_tells(turn) for turn in current])
+    if len(sent) > 1 and current and len(now) < len(turns) and _key_of_turn(current[0]) in sent[0]:
         # From its start on the conversation may be one that was left.
-        again = _going_on(session, turns, current[0], keys[1:])
-        if len(again) + 1 >= found.length:
-            return _resumed(turns, current[0], again, messages[len(again) + 1 :])
+        again = _going_on(turns, current[0], sent[1:])
+        if len(again) + 1 >= found.length and any(map(_tells, [current[0], *again])):
+            return _resumed(turns, current[0], again, messages[compared[len(again)] + 1 :])
     if not found.length:
-        return Lacking(messages, follows=current[-1].number if current else 0)
+        stored = set(map(_key_of_turn, turns))
+        new = [message for at, message in enumerate(messages) if message.is_said or stored.isdisjoint(keys[at])]
+        return Lacking(new, follows=current[-1].number if current else 0)
     last = current[found.left_from - 1]
-    again = _going_on(session, turns, last, keys[found.new_from :])
-    return _resumed(turns, last, again, messages[found.new_from + len(again) :])
+    start = compared[found.new_from - 1] + 1
+    again = _going_on(turns, last, keys[start:])
+    return _resumed(turns, last, again, messages[start + len(again) :])
+
+
+def _tells(turn: Turn) -> bool:
+    """Whether it tells its conversation from others that begin alike."""
+    return turn.is_said or turn.answer_key is not None
 
 
 def _following(session: Session, turns: Sequence[Turn], answer: int, messages: Sequence[PostedMessage]) -> Lacking:
@@ -146,25 +184,30 @@ def _following(session: Session, turns: Sequence[Turn], answer: int, messages: S
     if number not in by_number:
         # What it follows is too long ago to compare.
         return Lacking(messages, follows=max((turn.number for turn in turns if not turn.left_at), default=0))
-    # What extraction passed over is stored anew, with all after it, as where the messages themselves are sent again.
-    unread = branches.unread(session, way)
-    count = next((place for place, turn in enumerate(way) if turn.number in unread), len(way))
-    anew = [_as_posted(turn) for turn in way[count:] if not turn.digest]
-    again = way[:count]
-    if not anew:
-        again += _going_on(session, turns, by_number[answer], _keys_of(messages, turns, session))
-    return _resumed(turns, by_number[number], again, [*anew, *messages[len(again) - count :]])
+    again = _going_on(turns, by_number[answer], _keys_of(messages, turns, session))
+    return _resumed(turns, by_number[number], [*way, *again], messages[len(again) :], is_named=True)
 
 
-def _resumed(turns: Sequence[Turn], last: Turn, again: Sequence[Turn], new: Sequence[PostedMessage]) -> Lacking:
-    """The conversation goes on from `last` with the turns `again` and then with what is new."""
+def _resumed(
+    turns: Sequence[Turn],
+    last: Turn,
+    again: Sequence[Turn],
+    new: Sequence[PostedMessage],
+    *,
+    is_named: bool = False,
+) -> Lacking:
+    """The conversation goes on from `last` with the turns `again` and then with what is new.
+
+    Where it would leave turns for nothing but a new question, it may be a request beside the conversation, or a message
+    that the person has changed: the next request shows which branch goes on. Until then this one is the left one.
+    """
     kept = {turn.number for turn in again}
-    return Lacking(
-        new,
-        left=[turn for turn in turns if turn.number > last.number and not turn.left_at and turn.number not in kept],
-        back=[turn for turn in again if turn.left_at],
-        follows=(again or [last])[-1].number,
-    )
+    left = [turn for turn in turns if turn.number > last.number and not turn.left_at and turn.number not in kept]
+    follows = (again or [last])[-1].number
+    is_open = not is_named and not again and not any(one.role == Role.ASSISTANT for one in new)
+    if is_open and any(turn.is_said for turn in left):
+        return Lacking(new, follows=follows, elsewhere=True)
+    return Lacking(new, left=left, back=[turn for turn in again if turn.left_at], follows=follows)
 
 
 def lacking_answer(session: Session, answer: Sequence[PostedMessage], *, after: int, asked: int) -> Lacking:
@@ -178,7 +221,7 @@ def lacking_answer(session: Session, answer: Sequence[PostedMessage], *, after: 
         # Deleted meanwhile.
         return Lacking([])
     later = [turn for turn in turns if turn.number > after]
-    again = _going_on(session, turns, last, _keys_of(answer, later, session))
+    again = _going_on(turns, last, _keys_of(answer, later, session))
     kept = {turn.number for turn in again}
     has_gone_on = any(not turn.left_at and turn.number not in kept for turn in later)
     new, follows = answer[len(again) :], (again or [last])[-1].number
@@ -208,7 +251,7 @@ def _before(turns: Sequence[Turn]) -> dict[int, int]:
     }
 
 
-def _going_on(session: Session, turns: Sequence[Turn], last: Turn, keys: Sequence[Sequence[Key]]) -> list[Turn]:
+def _going_on(turns: Sequence[Turn], last: Turn, keys: Sequence[Sequence[Key]]) -> list[Turn]:
     """The turns that the next messages repeat, each of which follows the one before it, the first `last`. So what was
     said on one branch is not what was said on another, though the words are the same."""
     if not keys or last is turns[-1]:
@@ -217,105 +260,83 @@ def _going_on(session: Session, turns: Sequence[Turn], last: Turn, keys: Sequenc
     after: dict[int, list[Turn]] = defaultdict(list)
     for turn in turns:
         after[before[turn.number]].append(turn)
-    unread = branches.unread(session, [turn for turn in turns if turn.number > last.number])
     found: list[Turn] = []
     for alternatives in keys:
         others = after[(found or [last])[-1].number]
-        same = next((one for one in others if one.number not in unread and _key_of_turn(one) in alternatives), None)
+        same = next((one for one in others if _key_of_turn(one) in alternatives), None)
         if same is None:
             break
         found.append(same)
     return found
 
 
-def _as_posted(turn: Turn) -> PostedMessage:
-    """A stored turn as a message."""
-    stored = Turn.objects.get(pk=turn.pk)
-    return PostedMessage(
-        role=stored.role,
-        content=stored.content,
-        parts=stored.parts,
-        tool_calls=stored.tool_calls,
-        tool_call_id=stored.tool_call_id,
-        name=stored.name,
-        metadata=stored.metadata,
-    )
-
-
 def session_of(
     tenant: Tenant, *, user_id: str, agent_id: str, messages: Sequence[PostedMessage], now: datetime, follows: str = ""
 ) -> str:
-    """The session that the conversation goes on with: the one with the answer that it follows, where that is named,
-    else the one with most turns that the conversation begins with.
+    """The session that the conversation goes on with; "" when there is none.
 
-    Of two branches that begin alike, an answer must be among what both have. A first message that is asked again soon,
-    when only its answer followed, asks for another answer. "" when there is none.
+    It is the one with the answer that it follows, where that is named; else the one with most of its answers that the
+    hub itself passed on, each with what it answers: examples and greetings that a client sends show nothing. Without
+    one it is a session of minutes ago of which the request begins with all that the person said. A first message that
+    is asked again soon, when only its answer followed, asks for another answer.
     """
-    named = {"tenant": tenant.pk, "user_id": user_id, "agent_id": agent_id, "most": SESSIONS_COMPARED}
+    named = {"tenant": tenant.pk, "user_id": user_id, "agent_id": agent_id}
     if follows:
-        newest = list(Session.objects.raw(_NEWEST, named))
-        answers = Turn.objects.filter(session__in=newest, metadata__contains={ANSWER_ID: follows})
-        followed = answers.values_list("session", flat=True).first()
-        return next((session.external_id for session in newest if session.pk == followed), "")
-    if not messages:
+        given = {**named, "most": SESSIONS_COMPARED, "answer": json.dumps({ANSWER_ID: follows})}
+        answered = binary_rows.fetched(_FOLLOWED, given)
+        return str(answered[0][0]) if answered else ""
+    keys = _answers_of(tenant, messages)
+    if keys and (found := binary_rows.fetched(_ANSWERED, {**named, "keys": keys})):
+        return str(found[0][0])
+    return _rewritten(named, messages, now=now)
+
+
+def _answers_of(tenant: Tenant, messages: Sequence[PostedMessage]) -> list[bytes]:
+    """Keys of the answers in a request."""
+    places = [at for at, message in enumerate(messages) if message.role == Role.ASSISTANT]
+    if len(places) > NEWEST_ANSWERS + FIRST_ANSWERS:
+        places = places[:FIRST_ANSWERS] + places[-NEWEST_ANSWERS:]
+    return [key for at in places if (key := answer_key(tenant, messages[:at], messages[at]))]
+
+
+def answer_key(tenant: Tenant, before: Sequence[PostedMessage], answer: PostedMessage) -> bytes | None:
+    """What stands for an answer to that message; None where nothing is before it but what a harness puts there."""
+    asked = next((one for one in reversed(before) if not one.is_material), None)
+    if asked is None:
+        return None
+    parts = [_key(one.role, one.content, one.parts, one.tool_calls, one.tool_call_id) for one in (asked, answer)]
+    return pepper.digest("answer", tenant.pk.bytes, *parts)[:16]
+
+
+def _rewritten(named: dict[str, Any], messages: Sequence[PostedMessage], *, now: datetime) -> str:
+    """The newest session of minutes ago of which the request begins with all that the person said."""
+    sent = [one for one in messages if one.role == Role.USER and not one.is_material]
+    if not sent:
         return ""
-    sent = _Sent(messages)
-    best, chosen = 0, ""
-    for begun in _begun(named, sent):
-        common = _repeated(begun, sent)
-        answered = any(turn.role == Role.ASSISTANT for turn in begun.turns[:common])
-        is_same = begun.is_newest and _asks_again(begun, messages, now=now)
-        if common > best and (answered or common == len(begun.turns) or is_same):
-            best, chosen = common, begun.external_id
-    return chosen
+    rows = binary_rows.fetched(_RECENT, {**named, "since": now - REWRITTEN, "count": 4 * len(messages) + 8})
+    clean = [_blankless(without_secrets(one).content) for one in sent] if rows else []
+    for (external_id, last_turn_at, place), of in groupby(rows, key=itemgetter(0, 1, 2)):
+        turns = [Turn(role=role, author=author, content=content) for _, _, _, role, author, content in of]
+        said = [_blankless(turn.content) for turn in turns if turn.is_said]
+        if not said or len(said) > len(clean) or not all(map(_begins_alike, said, clean)):
+            continue
+        if len(messages) > 1:
+            return str(external_id)
+        has_answer = any(turn.role == Role.ASSISTANT for turn in turns)
+        asks_again = place == 1 and _asks_again(messages[0].content, last_turn_at, now=now)
+        if said == clean and (asks_again or not has_answer):
+            return str(external_id)
+    return ""
 
 
-class _Begun(NamedTuple):
-    """A session that may begin with the first message, with the first turns of its conversation as it is now."""
-
-    id: uuid.UUID
-    external_id: str
-    last_turn_at: datetime
-    is_newest: bool
-    turns: list[Turn]
+def _begins_alike(stored: str, sent: str) -> bool:
+    shorter, longer = sorted((stored, sent), key=len)
+    return longer == shorter or (len(shorter) >= SAME_BEGINNING and longer.startswith(shorter))
 
 
-def _begun(named: dict[str, Any], sent: "_Sent") -> list[_Begun]:
-    """The newest first."""
-    given = {
-        **named,
-        "system": Role.SYSTEM,
-        "blanks": _BLANKS,
-        "said": sorted({sent.messages[0].content.strip(), sent.clean(0).content.strip()}),
-        "count": len(sent.messages) + 1,
-    }
-    rows = binary_rows.fetched(_BEGUN, given)
-    found = []
-    for place, of in groupby(rows, key=itemgetter(2)):
-        each = list(of)
-        external_id, last_turn_at, _, session_id, *_ = each[0]
-        turns = [read(Turn, _TURN_COLUMNS, row[3:]) for row in each]
-        found.append(_Begun(session_id, external_id, last_turn_at, is_newest=place == 1, turns=turns))
-    return found
-
-
-def _repeated(begun: _Begun, sent: "_Sent") -> int:
-    """With how many of these turns the messages begin."""
-    common, stored = 0, [_key_of_turn(turn) for turn in begun.turns]
-    for key, alternatives in zip(stored, sent.keys_in(begun.id, begun.turns, stored), strict=False):
-        if key not in alternatives:
-            break
-        common += 1
-    return common
-
-
-def _asks_again(session: _Begun, messages: Sequence[PostedMessage], *, now: datetime) -> bool:
-    """Whether the session's first message, sent alone, asks for another answer, nothing having followed the first."""
-    if len(messages) > 1 or now - session.last_turn_at > SAME_QUESTION:
-        return False
-    if tokens.count(messages[0].content) < SAME_QUESTION_TOKENS:
-        return False
-    return Turn.objects.filter(session=session.id, role=Role.USER).current().count() == 1
+def _asks_again(text: str, last_turn_at: datetime, *, now: datetime) -> bool:
+    """Whether the session's first message, sent alone, asks for another answer."""
+    return now - last_turn_at <= SAME_QUESTION and tokens.count(text) >= SAME_QUESTION_TOKENS
 
 
 def _keys_of(messages: Sequence[PostedMessage], turns: Sequence[Turn], session: Session) -> list[list[Key]]:
@@ -372,7 +393,25 @@ def _key_of_turn(turn: Turn) -> Key:
 
 
 def _key(role: str, content: str, parts: Any, tool_calls: Any, tool_call_id: str) -> Key:
-    """Equal for messages that say the same: clients trim texts and drop fields that hold nothing."""
+    """Equal for messages that say the same: clients trim texts, write arguments anew and drop empty fields."""
     beside_text = [part for part in parts or [] if not (isinstance(part, dict) and part.get("type") == "text")]
-    text = json.dumps([str(role), content.strip(), beside_text, tool_calls or [], tool_call_id], sort_keys=True)
+    calls = [_meaning(call) for call in tool_calls or []]
+    text = json.dumps([str(role), _blankless(content), beside_text, calls, tool_call_id], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _blankless(content: str) -> str:
+    """Text with its blanks folded: parts of a message are joined by one or another."""
+    return " ".join(content.split())
+
+
+def _meaning(call: Any) -> Any:
+    """A call with its arguments as what they mean: clients write their JSON anew."""
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        return call
+    arguments: Any = function.get("arguments") or "{}"
+    if isinstance(arguments, str):
+        with suppress(ValueError, RecursionError):
+            arguments = json.loads(arguments)
+    return {**call, "function": {**function, "arguments": json.dumps(arguments, sort_keys=True)}}

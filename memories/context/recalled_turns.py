@@ -15,13 +15,14 @@ from memories.context.window import OpenWindow
 from memories.db import binary_rows
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Role, Turn, hand_written
+from memories.models.conversations.conversations import voice
 from memories.models.folding import fold
 from memories.models.hand_written import condition, parameter
 from memories.models.memories.visibility import Conversations
 from memories.retrieval import reranking, turn_search
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.turn_index import ROLES, TurnIndex, open_index
+from memories.retrieval.turn_index import VOICES, TurnIndex, open_index
 from memories.retrieval.turn_search import SHOWN, TurnRanking
 from memories.text.injection.flagged_turns import is_flagged
 
@@ -45,7 +46,8 @@ _NEWEST = "least(timestamp, created_at) DESC, session_id DESC, number DESC"
 _LATEST = f"""
     WITH latest AS (
         SELECT {", ".join(SHOWN)}, least(token_count, {MOST_TEXT}) + {BESIDE_TEXT} AS tokens FROM memories_turn
-        WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND role = ANY(%(roles)s) AND terms IS NOT NULL
+        WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND (VOICE) = ANY(%(roles)s)
+            AND terms IS NOT NULL
             AND flagged IS NOT TRUE AND IN_CONVERSATIONS
             AND NOT (session_id IS NOT DISTINCT FROM %(session)s::uuid AND number = ANY(%(numbers)s::int[]))
         ORDER BY {_NEWEST} LIMIT %(most)s
@@ -93,7 +95,7 @@ def batches(
 
 def may_be_recalled(turn: Turn) -> bool:
     """Whether the turn has text of the conversation that does not speak to a model."""
-    return turn.role in RECALLED_ROLES and text_of(turn) != "" and not is_flagged(turn)
+    return turn.voice in RECALLED_ROLES and text_of(turn) != "" and not is_flagged(turn)
 
 
 def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
@@ -118,7 +120,9 @@ def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
 @cache
 def _latest_statement(by_default: str, *, as_of: bool) -> str:
     conversations = Conversations(parameter("agent"), by_default, parameter("as_of") if as_of else None)
-    return _LATEST.replace("IN_CONVERSATIONS", condition(Turn, conversations.turns(parameter("person"))))
+    return _LATEST.replace("VOICE", voice("memories_turn")).replace(
+        "IN_CONVERSATIONS", condition(Turn, conversations.turns(parameter("person")))
+    )
 
 
 def _answering(person: EndUser, query: PreparedQuery, bounds: _Bounds) -> Iterator[_Recalled]:
@@ -145,7 +149,7 @@ def _answering(person: EndUser, query: PreparedQuery, bounds: _Bounds) -> Iterat
 
 def _recallable(index: TurnIndex, window: OpenWindow) -> NDArray[np.bool_]:
     """Turns of the conversation that are not in the window."""
-    recallable = np.isin(index.roles, [ROLES.index(role) for role in RECALLED_ROLES])
+    recallable = np.isin(index.roles, [VOICES.index(role) for role in RECALLED_ROLES])
     for at, part in enumerate(index.sessions):
         if part.session.id == window.session:
             recallable[index.session_of == at] &= ~np.isin(part.numbers, list(window.numbers))
@@ -166,7 +170,7 @@ def _ordered(
     best = places[: reranking.candidates_for(0)]
     stored = turn_search.read(ranked, best)
     present = [at for at in best if at in stored]
-    candidates = [Candidate(TURN, str(stored[at].pk), stored[at].content, ranked.score(at)) for at in present]
+    candidates = [Candidate(TURN, str(stored[at].pk), stored[at].own_text, ranked.score(at)) for at in present]
     reranked = {present[at]: part for at, part in reranking.order(query, candidates)}
     return [*reranked, *places[len(best) :]], reranked
 

@@ -169,8 +169,9 @@ def _indented(line: str) -> str:
 
 def text_of(turn: Turn) -> str:
     """The part of a turn that a context shows; empty when it holds nothing but uploads."""
-    text = uploads.cut_blocks(turn.content)
-    return text if text == turn.content else text.strip()
+    own = turn.own_text
+    text = uploads.cut_blocks(own)
+    return text if text == own else text.strip()
 
 
 def one_line(text: str) -> str:

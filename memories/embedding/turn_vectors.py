@@ -13,8 +13,8 @@ from psycopg.errors import LockNotAvailable
 from memories.embedding import spaces
 from memories.embedding.batching import EmbeddableText, Round, Vectors, embed_each, quick_commit, storable
 from memories.llm.embeddings import BATCH, LONGEST_TEXT
-from memories.models import EmbeddingSpace, Session, Turn, TurnVector
-from memories.models.conversations.conversations import trimmed
+from memories.models import NOT_THE_PERSONS, EmbeddingSpace, Session, Turn, TurnVector
+from memories.models.conversations.conversations import BLANKS, trimmed
 from memories.scoring import code, language
 from memories.text.injection import flagged_turns
 
@@ -26,7 +26,7 @@ _MOVE = """
     UPDATE memories_session SET embedded_number = moved.number FROM unnest(%s::uuid[], %s::int[]) moved (id, number)
     WHERE memories_session.id = moved.id
 """
-_UNJUDGED = Q(role__in=flagged_turns.JUDGED, flagged=None)
+_UNJUDGED = (Q(role__in=flagged_turns.JUDGED) | NOT_THE_PERSONS) & Q(flagged=None)
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,18 @@ def _gather(passing_over: Collection[uuid.UUID]) -> list[TurnRange]:
 
 def with_text(turns: Any) -> Any:
     """Turns with the part of their text that is embedded."""
-    found = turns.searchable().annotate(text=Left(trimmed("content"), LONGEST_TEXT)).order_by("session", "number")
-    return found.only("tenant", "end_user", "session", "number", "redacted_at")
+    # Where a part of the text is its author's own, the whole of it is read.
+    mixed = Case(When(own__isnull=False, then=F("content")), default=Value(""), output_field=TextField())
+    found = turns.searchable().annotate(text=Left(trimmed("content"), LONGEST_TEXT), mixed=mixed)
+    return found.order_by("session", "number").only("tenant", "end_user", "session", "number", "redacted_at", "own")
 
 
 def text_of(turn: Any) -> EmbeddableText:
     """Of a turn that was read with_text(): what it tells beside the code in it."""
-    return EmbeddableText(turn.pk, turn.end_user_id, code.prose(turn.text))
+    text = turn.text
+    if turn.own is not None:
+        text = "\n\n".join(turn.mixed[start:end] for start, end in turn.own).strip(BLANKS)[:LONGEST_TEXT]
+    return EmbeddableText(turn.pk, turn.end_user_id, code.prose(text))
 
 
 def _verdicts(turns: Sequence[Any]) -> Verdicts:

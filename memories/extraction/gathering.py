@@ -30,10 +30,10 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     It holds at least one fed turn and ends with a round where it can; turns that arrive later are not in it.
     """
     session = claim.session
-    new = Turn.objects.filter(session=session).current().after(claim.row.extracted_number)
+    new = Turn.objects.filter(session=session).readable().after(claim.row.extracted_number)
     first = claim.row.extracted_number + 1
     last = new.aggregate(last=Max("number"))["last"] or claim.row.extracted_number
-    unread = fed_turns(session, after=claim.row.extracted_number, last=last)
+    unread = fed_turns(session, after=claim.row.extracted_number, last=last, with_left=True)
     turns, is_rest = bounded(unread, claim.rules.batch_tokens, claim.row.batch_limit)
     if turns and not is_rest:
         last = turns[-1].number

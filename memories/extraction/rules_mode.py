@@ -65,6 +65,14 @@ _DOTTED = re.compile(r"\b[a-z]\.[a-z]\.\Z", re.IGNORECASE)
 _POLITE_WISH = re.compile(
     r".{0,40}?\b(?:can|could|would|will) you\b|.{0,8}(?:能不能|可不可以|可以|可否|能)", re.IGNORECASE
 )
+# "Keep in mind that you are …" tells the agent about itself; "that you should …" is a wish of the person's.
+_OF_THE_AGENT = re.compile(
+    r"\s*(?:you(?:['’]re|['’]ve)?|your(?:self|selves)?|du|dein\w*|tu|vous|votre|tú|usted|você|ты|вы|твой|ваш)\b"
+    r"(?!\s+(?:should|must|need|ought|have\s+to|are\s+to|always|never|do\s?n[o']t|can(?:not|['’]t)?\s+(?:use|answer|call)|may|will|answer"
+    r"|reply|use|call|sollst|musst|kannst|immer|nie|dois|devez|toujours|debes|siempre|nunca|deve|должен|всегда)\b)"
+    r"|\s*(?:你|您|あなた)(?:是|有|很|擅长|知道|は)",
+    re.IGNORECASE,
+)
 _POLITE_QUESTION = re.compile(r"(?:can|could|would|will) you|你?(?:能不能|可以|可否|能)", re.IGNORECASE)
 
 
@@ -113,12 +121,17 @@ def extract(turns: Iterable[TranscriptTurn], patterns: Patterns | None = None) -
     users = [turn for turn in turns if turn.is_user]
     asked = [_candidate(turn, found, patterns, asked=True) for turn in users for found in _requests(turn.text)]
     asked += [_candidate(turn, found, patterns, asked=True) for turn in users for found in _plain(turn.text)]
+    doubtful = frozenset(turn.number for turn in users if turn.is_doubtful)
     suggested = [
         _candidate(turn, found, patterns, asked=False) for turn in users for found in _suggestions(turn.text, patterns)
     ]
     first = {fold(item["content"]): item for item in reversed([*asked, *suggested])}
     items = [item for item in [*asked, *suggested] if first[fold(item["content"])] is item][:_MOST]
-    wait = frozenset(place for place, item in enumerate(items) if not any(item is other for other in asked))
+    wait = frozenset(
+        place
+        for place, item in enumerate(items)
+        if not doubtful.isdisjoint(item["evidence"]) or not any(item is other for other in asked)
+    )
     claims = frozenset(place for place, item in enumerate(items) if own_claims.are_made(item["content"]))
     return Extracted(items, wait, claims, unread=sum(map(_unread, (turn.text for turn in users))))
 
@@ -240,6 +253,8 @@ def _requested(sentence: _OwnSentence, start: int) -> _QuotedText | None:
     own = sentence.own
     asking = _asking(own, start)
     if asking is None or (sentences.is_question(own) and not _POLITE_QUESTION.match(own, start)):
+        return None
+    if _OF_THE_AGENT.match(own, asking.end()):
         return None
     if any(pattern.match(own, asking.end()) for pattern in _NOT_FOLLOWED_BY):
         return None

@@ -13,18 +13,25 @@ from memories.telemetry import traces
 from memories.text.transcript import TranscriptTurn, fed
 
 _PAGE = 200
+_READ = (
+    "number", "role", "author", "name", "content", "own", "is_doubtful", "tool_calls", "metadata", "flagged",
+    "timestamp", "created_at",
+)  # fmt: skip
 # Posts that a span links to: the SDK keeps no more.
 _MOST_POSTS = 128
 
 
-def fed_turns(session: Session, *, after: int, last: int) -> Iterator[TranscriptTurn]:
-    """Fed turns beyond `after` up to `last`. It reads from the user turn before them on, as a late reply needs the
-    question that it answers."""
-    turns = Turn.objects.filter(session=session).current()
-    questions = turns.filter(number__lte=after, role=Role.USER).exclude(metadata__hide_from_ui=True).order_by("-number")
+def fed_turns(session: Session, *, after: int, last: int, with_left: bool = False) -> Iterator[TranscriptTurn]:
+    """Fed turns beyond `after` up to `last`; `with_left`: also what the person said on branches that were left.
+
+    It reads from the user turn before them on, as a late reply needs the question that it answers.
+    """
+    turns = Turn.objects.filter(session=session)
+    turns = turns.readable() if with_left else turns.current()
+    questions = turns.said().filter(number__lte=after).exclude(metadata__hide_from_ui=True).order_by("-number")
     start = questions.values_list("number", flat=True).first() or after
     spoken = turns.filter(number__lte=last, role__in=[Role.USER, Role.ASSISTANT])
-    spoken = spoken.only("number", "role", "content", "tool_calls", "metadata", "flagged", "timestamp", "created_at")
+    spoken = spoken.only(*_READ)
     return (turn for turn in fed(paged(spoken, after=start - 1)) if turn.number > after)
 
 

@@ -12,10 +12,13 @@ from memories.gateway.dialects import (
     Dialect,
     StreamedReply,
     UnreadableRequest,
+    by_author,
     canonical,
     error_type,
     message,
+    name_of,
     slim,
+    system_text,
     text_of,
 )
 from memories.models import Role
@@ -31,11 +34,15 @@ class Messages(Dialect):
         given = document.get("messages")
         if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
             raise UnreadableRequest
-        user = (document.get("metadata") or {}).get("user_id")
+        user, session = _names(document.get("metadata"))
+        system = document.get("system")
         return ChatRequest(
             messages=[part for one in given for part in _messages(one)],
             streams=document.get("stream") is True,
-            user=user if isinstance(user, str) else "",
+            user=user,
+            session=session,
+            instructions="\n".join([system_text([{"role": SYSTEM_ROLES[0], "content": system}]), system_text(given)]),
+            has_tools=bool(document.get("tools")),
         )
 
     def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
@@ -55,7 +62,7 @@ class Messages(Dialect):
             if block.get("type") == "tool_use":
                 answer.tool_calls.append(_call(block, arguments=""))
             elif answer.text and block.get("type") == "text":
-                answer.text += " "
+                answer.text += "\n\n"
         elif kind == "content_block_delta":
             delta = event.get("delta") or {}
             answer.text += delta.get("text") or ""
@@ -69,7 +76,7 @@ class Messages(Dialect):
         blocks = document.get("content") or []
         texts = [block.get("text") or "" for block in blocks if block.get("type") == "text"]
         calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
-        return StreamedReply(" ".join(texts), calls, str(document.get("id") or ""), is_whole=True)
+        return StreamedReply("\n\n".join(texts), calls, str(document.get("id") or ""), is_whole=True)
 
     def error(self, status: int, code: str, detail: str) -> dict[str, Any]:
         return {"type": "error", "error": {"type": error_type(status), "message": f"{detail} ({code})"}}
@@ -80,6 +87,19 @@ def _read_arguments(answer: StreamedReply) -> None:
     for call in answer.tool_calls:
         with suppress(ValueError):
             call["function"]["arguments"] = canonical(json.loads(call["function"]["arguments"] or "{}"))
+
+
+def _names(metadata: Any) -> tuple[str, str]:
+    """The person and the conversation. Claude Code sends an object as text: its device and account are no person that
+    memory could be about, its session is the conversation."""
+    user = name_of(metadata, "user_id") if isinstance(metadata, dict) else ""
+    if not user.lstrip().startswith("{"):
+        return user, ""
+    try:
+        named = json.loads(user)
+    except (ValueError, RecursionError):
+        return "", ""
+    return "", name_of(named, "session_id") if isinstance(named, dict) else ""
 
 
 def _messages(given: Mapping[str, Any]) -> Iterator[PostedMessage]:
@@ -98,9 +118,10 @@ def _messages(given: Mapping[str, Any]) -> Iterator[PostedMessage]:
     calls = [_call(one) for one in blocks if isinstance(one, dict) and one.get("type") == "tool_use"]
     if blocks:
         content = [one for one in blocks if not (isinstance(one, dict) and one.get("type") in _HIDDEN_BLOCKS)]
-    if content or calls:
-        text, parts = text_of(content)
-        yield message(role, text, parts=parts, tool_calls=calls or None)
+    for part in by_author(content) if role == Role.USER else [content]:
+        if part or calls:
+            text, parts = text_of(part)
+            yield message(role, text, parts=parts, tool_calls=calls or None)
 
 
 _HIDDEN_BLOCKS = ("tool_result", "tool_use", "thinking", "redacted_thinking")

@@ -1,16 +1,20 @@
 """POST /v1/chat/completions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from memories.capture.ingest import PostedMessage
 from memories.gateway.dialects import (
     SYSTEM_ROLES,
     ChatRequest,
     Dialect,
     StreamedReply,
     UnreadableRequest,
+    by_author,
     message,
+    name_of,
     slim,
+    system_text,
     text_of,
 )
 from memories.models import Role
@@ -25,12 +29,14 @@ class ChatCompletions(Dialect):
         given = document.get("messages")
         if not isinstance(given, list):
             raise UnreadableRequest
-        user = document.get("user")
         return ChatRequest(
-            messages=[_message(one) for one in given if not _is_system(one)],
+            messages=[part for one in given if not _is_system(one) for part in _messages(one)],
             streams=document.get("stream") is True,
             store=document.get("store") is not False,
-            user=user if isinstance(user, str) else "",
+            user=name_of(document, "user", "safety_identifier"),
+            session=name_of(document, "prompt_cache_key"),
+            instructions=system_text(given),
+            has_tools=bool(document.get("tools") or document.get("functions")),
         )
 
     def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
@@ -74,7 +80,14 @@ def _is_system(given: Any) -> bool:
     return isinstance(given, dict) and given.get("role") in SYSTEM_ROLES
 
 
-def _message(given: Any) -> Any:
+def _messages(given: Any) -> Iterator[PostedMessage]:
+    if isinstance(given, dict) and given.get("role") == Role.USER:
+        yield from (_message({**given, "content": content}) for content in by_author(given.get("content")))
+    else:
+        yield _message(given)
+
+
+def _message(given: Any) -> PostedMessage:
     role = _ROLES.get(str(given.get("role"))) if isinstance(given, dict) else None
     if role is None:
         raise UnreadableRequest

@@ -9,11 +9,12 @@ from typing import Any
 
 from memories.capture.ingest import LONGEST_NAME, PostedMessage
 from memories.capture.resent import ANSWER_ID
-from memories.models import Role
+from memories.models import Author, Role
+from memories.text import authorship
 
 # A longer text is cut when it is stored; the request goes on whole.
 LONGEST_TEXT = 256 * 1024
-# The end of the last words of the user is what the context is looked up by.
+# A context is looked up by the person's words of now; of longer ones by both ends.
 LONGEST_QUERY = 2_000
 _DATA = "data:"
 # Roles of the application's own words, which nobody said: they go on to the endpoint and are not stored.
@@ -33,13 +34,19 @@ class ChatRequest:
     # The client's own wish that nothing of it is kept.
     store: bool = True
     user: str = ""
+    # What the body calls the conversation.
+    session: str = ""
     # The answer that it follows, where the endpoint keeps the conversation.
     follows: str = ""
+    # The application's own prompt, and whether it offers the model tools.
+    instructions: str = ""
+    has_tools: bool = False
 
-    @property
-    def query(self) -> str:
-        texts = (one.content for one in reversed(self.messages) if one.role == Role.USER and one.content.strip())
-        return next(texts, "")[-LONGEST_QUERY:]
+
+def shortened_query(words: str) -> str:
+    """The beginning and the end of what a context is looked up by."""
+    half = LONGEST_QUERY // 2
+    return words if len(words) <= LONGEST_QUERY else f"{words[:half]}\n{words[-half:]}"
 
 
 @dataclass
@@ -167,7 +174,41 @@ def text_of(content: Any, *, kinds: Sequence[str] = ("text",)) -> tuple[str, lis
             parts.append({"type": "text", "text": storable(text)[:LONGEST_TEXT]})
         else:
             parts.append(slim(part))
-    return " ".join(texts), parts if others else None
+    return "\n\n".join(texts), parts if others else None
+
+
+def by_author(content: Any) -> list[Any]:
+    """A user's content, divided where its parts are by turns a program's and the person's: a harness puts its own
+    texts beside what was typed."""
+    if not isinstance(content, list) or len(content) < 2:
+        return [content]
+    groups: list[tuple[bool, list[Any]]] = []
+    for part in content:
+        text = part if isinstance(part, str) else part.get("text") if isinstance(part, dict) else None
+        is_material = isinstance(text, str) and authorship.read(text).author != Author.PERSON
+        if groups and groups[-1][0] == is_material:
+            groups[-1][1].append(part)
+        else:
+            groups.append((is_material, [part]))
+    return [parts for _, parts in groups]
+
+
+def system_text(messages: Any) -> str:
+    """What the application tells the model in messages of its own."""
+    given = [one for one in messages if isinstance(one, dict) and one.get("role") in SYSTEM_ROLES]
+    return "\n".join(_text_alone(one.get("content")) for one in given)
+
+
+def _text_alone(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def name_of(document: Mapping[str, Any], *names: str) -> str:
+    """The first of these that the body has as a text."""
+    return next((value for name in names if isinstance(value := document.get(name), str) and value), "")
 
 
 def canonical(value: Any) -> str:

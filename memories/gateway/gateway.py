@@ -40,7 +40,16 @@ MOST_BODY_BYTES = 10 * 1024 * 1024
 MODELS = "/v1/models"
 DIALECTS: Mapping[str, Dialect] = {one.path: one for one in (ChatCompletions(), Responses(), Messages())}
 # The gateway's own headers, and those that it writes anew.
-_OWN = ("authorization", "x-api-key", "x-memory", "x-memory-key", "x-memory-user", "x-memory-session", "x-memory-agent")
+_OWN = (
+    "authorization",
+    "x-api-key",
+    "x-memory",
+    "x-memory-said",
+    "x-memory-key",
+    "x-memory-user",
+    "x-memory-session",
+    "x-memory-agent",
+)
 
 logger = logging.getLogger(__name__)
 
@@ -157,7 +166,7 @@ class Gateway:
         collector = None
         keeping = None
         begun = asyncio.Event()
-        if exchange.is_kept and response.status_code < 400:
+        if exchange.may_keep and response.status_code < 400:
             collector = Collector(request.dialect, streams="event-stream" in response.headers.get("content-type", ""))
             keeping = asyncio.ensure_future(self._keep_asked(exchange, begun))
 
@@ -267,7 +276,9 @@ def _memory_headers(request: _Request) -> Headers:
         headers = {"x-memory": "used", "x-memory-tokens": str(given.tokens)}
     else:
         headers = {"x-memory": "none", "x-memory-reason": given.reason}
-    if exchange.is_kept and exchange.session_id.isascii():
+    if not exchange.is_kept:
+        headers["x-memory-kept"] = "no"
+    elif exchange.session_id.isascii():
         headers["x-memory-session"] = exchange.session_id
     return [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
 

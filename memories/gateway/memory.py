@@ -4,10 +4,12 @@ of the person, and which turns the conversation adds."""
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
+from rest_framework.exceptions import ValidationError
 
 from memories import conf
 from memories.api import bound
@@ -16,19 +18,34 @@ from memories.api.named import id_in, key_in
 from memories.api.throttles import count
 from memories.api.v1.fields import AgentId, Identifier
 from memories.audit import Actor
-from memories.capture import ingest, resent
+from memories.capture import authors, ingest, resent, seen_texts
+from memories.capture.authors import NOTHING_SAID, Judged
 from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
+from memories.capture.seen_texts import Noted, Seen
 from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.db import tenancy
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
-from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest
-from memories.models import ActorKind, Scope, Session
+from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest, shortened_query
+from memories.models import ActorKind, Author, Role, Scope, Session
 from memories.queue import own_models
 
 MAX_TOKENS = 2_000
-READ_ONLY, OFF = "read-only", "off"
-_MODES = ("", "on", READ_ONLY, OFF)
+ON, READ_ONLY, OFF = "on", "read-only", "off"
+_MODES = ("", ON, READ_ONLY, OFF)
+_SAID = ("", authors.LAST, authors.NONE)
+# Under these names clients tell their conversation, the surest first.
+_SESSION_HEADERS = (
+    "x-claude-code-session-id",
+    "x-session-id",
+    "x-session-affinity",
+    "session-id",
+    "session_id",
+    "thread-id",
+    "x-thread-id",
+)
+# A side request comes within so short a time of the message that it repeats, when it comes first.
+_SAME_MOMENT = timedelta(minutes=1)
 
 
 class GatewayRefused(Exception):
@@ -55,11 +72,21 @@ class Exchange:
     agent_id: str = ""
     session_id: str = ""
     mode: str = ""
+    judged: Judged = NOTHING_SAID
+    # Whether it is a request beside conversations, as for a title: it is kept nowhere.
+    is_aside: bool = False
+
+    @property
+    def may_keep(self) -> bool:
+        """Whether the application and the person let the hub keep anything. Its own header is stronger than a client
+        library's default."""
+        stores = bool(self.asked and (self.asked.store or self.mode == ON))
+        return stores and bool(self.user_id) and self.mode not in (READ_ONLY, OFF)
 
     @property
     def is_kept(self) -> bool:
         """Whether what is said becomes turns."""
-        return bool(self.asked and self.user_id and self.asked.store and self.mode not in (READ_ONLY, OFF))
+        return self.may_keep and not self.is_aside
 
 
 @dataclass(frozen=True)
@@ -114,40 +141,95 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
         asked = dialect.read(document)
     except (UnreadableRequest, AttributeError, KeyError, TypeError, ValueError):
         asked = None
-    mode = headers.get("x-memory", "").strip().lower()
+    mode, said = headers.get("x-memory", "").strip().lower(), headers.get("x-memory-said", "").strip().lower()
     if mode not in _MODES:
-        raise GatewayRefused(400, "invalid_header", "X-Memory is read-only, off, or left out.")
+        raise GatewayRefused(400, "invalid_header", "X-Memory is on, read-only, off, or left out.")
+    if said not in _SAID:
+        raise GatewayRefused(400, "invalid_header", "X-Memory-Said is last, none, or left out.")
     user_id, agent_id, session_id = _names(caller, headers, asked)
-    if asked and user_id and not session_id:
-        found = resent.session_of(
-            caller.tenant,
-            user_id=user_id,
-            agent_id=agent_id,
-            messages=asked.messages,
-            now=timezone.now(),
-            follows=asked.follows,
-        )
-        session_id = found or f"chat-{uuid.uuid4()}"
-    return Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode)
+    exchange = Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode)
+    return _with_conversation(exchange, asked, said=said) if asked and user_id else exchange
 
 
 def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None) -> tuple[str, str, str]:
-    """Person, agent and session, checked against the key. Errors: GatewayRefused."""
-    person = (asked.user if asked else "") or caller.user_id
+    """Person, agent and session, checked against the key. What the body calls the person is the application's own name
+    where the key is for one person. Errors: GatewayRefused."""
     try:
         given = {
-            "user_id": id_in(headers, "X-Memory-User", Identifier(), default=person),
+            "user_id": id_in(headers, "X-Memory-User", Identifier(), default=caller.user_id),
             "agent_id": id_in(headers, "X-Memory-Agent", AgentId(), default=caller.agent_id),
         }
         session_id = id_in(headers, "X-Memory-Session", Identifier())
         if given["user_id"]:
             bound.hold(given, caller, at="")
+        given["user_id"] = given["user_id"] or _usable(asked.user if asked else "", Identifier())
     except KeyBound as error:
         raise GatewayRefused(403, error.code, error.detail) from None
     except InvalidInput as error:
         [fault] = error.faults
         raise GatewayRefused(400, "invalid_header", f"{fault.pointer}: {fault.detail}") from None
+    named = [headers.get(name, "").strip() for name in _SESSION_HEADERS]
+    named.append(asked.session if asked else "")
+    session_id = session_id or next((name for one in named if (name := _usable(one, Identifier()))), "")
     return given["user_id"], given["agent_id"], session_id
+
+
+def _usable(name: str, expected: Identifier) -> str:
+    """A name that a client gives for its own ends, if it can be an id here."""
+    try:
+        return str(expected.run_validation(name)) if name else ""
+    except ValidationError:
+        return ""
+
+
+def _with_conversation(exchange: Exchange, asked: ChatRequest, *, said: str) -> Exchange:
+    """The exchange with the authors of its messages and the session that it goes on with, or a new one."""
+    tenant, key, now = exchange.caller.tenant, exchange.caller.key, timezone.now()
+    placed = authors.placed(asked.messages, said=said, user_id=exchange.user_id)
+    seen = seen_texts.recent(tenant, user_id=exchange.user_id, key_id=key.pk, now=now)
+    text = placed.messages[placed.now].content if placed.now is not None and not said else ""
+    judged = authors.judged(placed, seen, seen_texts.alike(tenant, text, key_id=key.pk, now=now), arrived=now)
+    names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id}
+    known = resent.session_of(tenant, **names, messages=judged.messages, now=now, follows=asked.follows)
+    exchange = replace(exchange, judged=judged, session_id=exchange.session_id or known)
+    if judged.now is None:
+        # Without a word of the person's it goes on with a conversation, or it is none.
+        answers_call = bool(judged.messages) and judged.messages[-1].role == Role.TOOL
+        goes_on = bool(known) or (bool(exchange.session_id or asked.follows) and answers_call)
+        exchange = replace(exchange, is_aside=not goes_on)
+    elif not said and judged.asks_now:
+        exchange = _beside(exchange, asked, seen, now=now)
+    return replace(exchange, session_id=exchange.session_id or f"chat-{uuid.uuid4()}")
+
+
+def _beside(exchange: Exchange, asked: ChatRequest, seen: Sequence[Seen], *, now: datetime) -> Exchange:
+    """Whether it is a request beside a conversation: it carries the name, the answers or the person's words of one that
+    is known, and other instructions than that ever had, as for a title or a summary.
+
+    If the conversation goes on with it after all, the next request shows it, and it is kept then.
+    """
+    lines = seen_texts.lines_of(asked.instructions)
+    if asked.follows or (not lines and len(exchange.judged.messages) == 1):
+        # The endpoint, or the application, keeps the conversation: it need not send what it sent before.
+        return exchange
+    if exchange.session_id:
+        # A request beside it that the conversation has gone on with counts as its own.
+        earlier = {seen_texts.whole_of(one.content) for one in exchange.judged.messages[: exchange.judged.now]}
+        here = (exchange.agent_id, exchange.session_id)
+        known = [one for one in seen if one.session == here or (one.session is None and one.whole in earlier)]
+        return replace(exchange, is_aside=authors.is_beside(known, lines, asked.has_tools, exchange.judged.query))
+    told = next((one for one in seen if one.author == Author.PERSON and one.whole == exchange.judged.whole), None)
+    if told is None or told.session is None:
+        return exchange
+    known = [one for one in seen if one.session == told.session]
+    if not authors.is_beside(known, lines, asked.has_tools, exchange.judged.query):
+        return exchange
+    is_first = sum(one.author == Author.PERSON for one in known) == 1 and now - told.seen_at < _SAME_MOMENT
+    agent_id, session_id = told.session
+    if is_first and agent_id == exchange.agent_id:
+        # The request beside it came first: the conversation is what goes on.
+        return replace(exchange, session_id=session_id)
+    return replace(exchange, is_aside=True)
 
 
 def recall(exchange: Exchange, dialect: Dialect) -> Given:
@@ -162,7 +244,7 @@ def recall(exchange: Exchange, dialect: Dialect) -> Given:
         exchange.user_id,
         exchange.agent_id,
         exchange.session_id,
-        query=asked.query,
+        query=shortened_query(exchange.judged.query or _last_text(asked)),
         max_tokens=MAX_TOKENS,
         include=include,
     )
@@ -173,19 +255,29 @@ def recall(exchange: Exchange, dialect: Dialect) -> Given:
     return Given(text.encode("utf-8", "surrogatepass"), built.token_count)
 
 
+def _last_text(asked: ChatRequest) -> str:
+    """What a program asks, where the person says nothing."""
+    texts = (one.content for one in reversed(asked.messages) if one.role == Role.USER and one.content.strip())
+    return next(texts, "")
+
+
 def keep(exchange: Exchange) -> int:
-    """Store what the session lacks of the request; of somebody who may not be stored, nothing. Returns the number of
-    the turn that is its last message, 0 for none."""
-    asked = exchange.asked
-    if asked is None or not asked.messages:
+    """Store what the session lacks of the request, and note what passed; of somebody who may not be stored, nothing.
+    Returns the number of the turn that is its last message, 0 for none."""
+    asked, messages = exchange.asked, exchange.judged.messages
+    if asked is None or not messages:
+        return 0
+    if exchange.is_aside:
+        _note(exchange, _noted(exchange, None))
         return 0
     found: list[Lacking] = []
 
     def lacking(session: Session) -> Lacking:
-        found.append(resent.lacking(session, asked.messages, follows=asked.follows))
+        found.append(resent.lacking(session, messages, follows=asked.follows))
         return found[-1]
 
-    receipt = _store(exchange, asked.messages, lacking)
+    receipt = _store(exchange, messages, lacking)
+    _note(exchange, _noted(exchange, receipt), receipt)
     if receipt and receipt.turns:
         return receipt.turns[-1].number
     return found[-1].follows if found else 0
@@ -193,15 +285,54 @@ def keep(exchange: Exchange) -> int:
 
 def keep_answer(exchange: Exchange, answer: Sequence[PostedMessage], *, after: int) -> None:
     """Store the answer behind the turn `after`, which keep() returned; 0: with the messages that the session lacks."""
-    asked = exchange.asked
+    asked, messages = exchange.asked, exchange.judged.messages
     if asked is None:
         return
+    passed = [Noted(seen_texts.text_of(one), Author.MODEL) for one in answer]
+    if exchange.is_aside:
+        _note(exchange, passed)
+        return
+    tenant = exchange.caller.tenant
+    keys = [resent.answer_key(tenant, [*messages, *answer[:at]], one) for at, one in enumerate(answer)]
+    answer = [replace(one, answer_key=key) for one, key in zip(answer, keys, strict=True)]
     if after:
-        count = len(asked.messages)
-        _store(exchange, answer, lambda session: resent.lacking_answer(session, answer, after=after, asked=count))
+        count = len(messages)
+        receipt = _store(
+            exchange, answer, lambda session: resent.lacking_answer(session, answer, after=after, asked=count)
+        )
     else:
-        messages = [*asked.messages, *answer]
-        _store(exchange, messages, lambda session: resent.lacking(session, messages, follows=asked.follows))
+        whole = [*messages, *answer]
+        receipt = _store(exchange, whole, lambda session: resent.lacking(session, whole, follows=asked.follows))
+    _note(exchange, passed, receipt)
+
+
+def _noted(exchange: Exchange, receipt: Receipt | None) -> list[Noted]:
+    """What of the request may come back: the person's words of now, and what tools have just answered."""
+    asked, judged = exchange.asked, exchange.judged
+    found = []
+    if asked and judged.now is not None:
+        stored = next((turn for turn in reversed(receipt.turns) if turn.is_said), None) if receipt else None
+        lines = seen_texts.lines_of(asked.instructions)
+        text = judged.messages[judged.now].content
+        found.append(Noted(text, Author.PERSON, stored.id if stored else None, lines, asked.has_tools))
+    for message in reversed(judged.messages):
+        if message.role != Role.TOOL:
+            break
+        found.append(Noted(message.content, Author.APPLICATION))
+    return found
+
+
+def _note(exchange: Exchange, texts: Sequence[Noted], receipt: Receipt | None = None) -> None:
+    """Nothing of somebody who may not be stored, or whom nobody knows yet."""
+    key = exchange.caller.key
+    with tenancy.of_tenant(key.tenant_id):
+        if receipt:
+            person = receipt.session.end_user if receipt.session else None
+        else:
+            person = None if not exchange.may_keep else seen_texts.person_of(key.tenant, exchange.user_id)
+        if person is not None and texts:
+            session_id = receipt.session.pk if receipt and receipt.session else None
+            seen_texts.note(person, texts, session_id=session_id, key_id=key.pk, now=timezone.now())
 
 
 def _store(

@@ -10,9 +10,12 @@ from memories.gateway.dialects import (
     Dialect,
     StreamedReply,
     UnreadableRequest,
+    by_author,
     canonical,
     message,
+    name_of,
     slim,
+    system_text,
     text_of,
 )
 from memories.models import Role
@@ -30,13 +33,16 @@ class Responses(Dialect):
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
         if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
             raise UnreadableRequest
-        user, follows = document.get("user"), document.get("previous_response_id")
+        instructions = document.get("instructions")
         return ChatRequest(
-            messages=[one for one in map(_message, items) if one is not None],
+            messages=[one for item in items for one in map(_message, _parted(item)) if one is not None],
             streams=document.get("stream") is True,
             store=document.get("store") is not False,
-            user=user if isinstance(user, str) else "",
-            follows=follows if isinstance(follows, str) else "",
+            user=name_of(document, "user", "safety_identifier"),
+            session=_conversation(document) or name_of(document, "prompt_cache_key"),
+            follows=name_of(document, "previous_response_id"),
+            instructions="\n".join([instructions if isinstance(instructions, str) else "", system_text(items)]),
+            has_tools=bool(document.get("tools")),
         )
 
     def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
@@ -68,8 +74,20 @@ class Responses(Dialect):
                 answer.tool_calls.append(_call(item))
             elif item.get("type") == "message":
                 texts += [part.get("text") or part.get("refusal") or "" for part in item.get("content") or []]
-        answer.text = " ".join(texts)
+        answer.text = "\n\n".join(texts)
         return answer
+
+
+def _conversation(document: Mapping[str, Any]) -> str:
+    """The conversation that the endpoint keeps: its id, or an object with it."""
+    given = document.get("conversation")
+    return name_of(given, "id") if isinstance(given, dict) else name_of(document, "conversation")
+
+
+def _parted(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    if item.get("role") != Role.USER:
+        return [item]
+    return [{**item, "content": content} for content in by_author(item.get("content"))]
 
 
 def _message(item: Mapping[str, Any]) -> PostedMessage | None:

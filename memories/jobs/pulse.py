@@ -18,6 +18,7 @@ from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
 from memories import conf
+from memories.capture import seen_texts
 from memories.conf import shared_keys
 from memories.curation.access.sign_ins import sweep_sign_ins
 from memories.curation.replays import sweep_replays
@@ -112,6 +113,7 @@ class ClusterPulse(threading.Thread):
         )
         WorkerHeartbeat.objects.filter(beat_at__lt=Now() - EXPIRED_AFTER).delete()
         sweep_replays(now=now)
+        seen_texts.sweep(now)
         sweep_sign_ins(now=now)
         downloads.sweep_exports(now)
         store_items.sweep_expired(now=now)

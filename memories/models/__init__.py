@@ -6,7 +6,9 @@ from memories.models.access.operators import FailedSignIns, Language, Operator, 
 from memories.models.actors import ActorKind
 from memories.models.backups import Backup
 from memories.models.conversations.conversations import (
+    NOT_THE_PERSONS,
     SENT_AT,
+    Author,
     Role,
     Session,
     SessionQueue,
@@ -15,6 +17,7 @@ from memories.models.conversations.conversations import (
     sent_at,
 )
 from memories.models.conversations.runs import ExtractionRun, ModelUse
+from memories.models.conversations.seen_texts import SeenText
 from memories.models.conversations.serving import ServedDay
 from memories.models.forgetting import DecayPass
 from memories.models.memories.changes import Batch, Change, ChangeSet
@@ -77,6 +80,7 @@ from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
 __all__ = [
     "CLOSED",
     "EXPORTING",
+    "NOT_THE_PERSONS",
     "RESTRICTING",
     "SENT_AT",
     "APIKey",
@@ -85,6 +89,7 @@ __all__ = [
     "Asker",
     "AuditEvent",
     "AuditSeal",
+    "Author",
     "Backup",
     "Batch",
     "CaseState",
@@ -159,6 +164,7 @@ __all__ = [
     "SavedFilter",
     "Scope",
     "Section",
+    "SeenText",
     "ServedDay",
     "Session",
     "SessionQueue",

@@ -156,7 +156,7 @@ def due_sessions(limit: int) -> list[uuid.UUID]:
 
 
 def _beyond(session: Session, number: int) -> list[Turn]:
-    return list(Turn.objects.filter(session=session).current().after(number).only(*COUNTED))
+    return list(Turn.objects.filter(session=session).readable().after(number).only(*COUNTED))
 
 
 def _signals_left(session: Session, rest: Iterable[Turn]) -> list[str]:

@@ -22,6 +22,8 @@ class SearchFilters:
     until: datetime | None = None
     agent_id: str | None = None
     session_id: str | None = None
+    # Whose turns; none given: all but texts in the user's role that the person did not say.
+    authors: Sequence[str] = ()
 
     @property
     def only_facts_fit(self) -> bool:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.db import binary_rows
-from memories.models import EmbeddingSpace, EndUser, Role, Turn, TurnVector
+from memories.models import Author, EmbeddingSpace, EndUser, Role, Turn, TurnVector
+from memories.models.conversations.conversations import voice
 from memories.retrieval.cache import StampedCache
 from memories.scoring import dense
 from memories.scoring.ranking import Units
@@ -23,7 +24,8 @@ from memories.scoring.ranking import Units
 MEBIBYTE = 2**20
 # Per process. 20,000 turns take about 100 MiB, raw and centred.
 CAPACITY = 384 * MEBIBYTE
-ROLES = tuple(Role.values)
+# Whose words a turn can hold: those of its role, or of the author of a user's turn that is not the person's.
+VOICES = (*Role.values, Author.APPLICATION.value, Author.MODEL.value, Author.OTHER.value)
 # By hand, because an agent waits for it before every reply.
 _SESSIONS = """
     SELECT id, external_id, agent_id, memory_of, turn_count, embedded_number, deleted_number, redactions
@@ -55,7 +57,7 @@ class SessionTurns:
     ids: list[uuid.UUID]
     numbers: NDArray[np.int32]
     times: NDArray[np.float64]  # seconds since 1970
-    roles: NDArray[np.uint8]  # positions in ROLES
+    roles: NDArray[np.uint8]  # positions in VOICES
     token_counts: NDArray[np.int32]
     terms: list[bytes]
     vectors: NDArray[np.float32]  # [n, dimensions]; zeros where there is none yet
@@ -194,10 +196,10 @@ def _without_deleted(kept: SessionTurns, session: IndexedSession) -> SessionTurn
 def _new_turns(
     person: EndUser, bases: Sequence[SessionTurns], upto: Sequence[IndexedSession]
 ) -> dict[uuid.UUID, list[Any]]:
-    """By session: (session, number, seconds, role, terms, id, tokens)."""
+    """By session: (session, number, seconds, voice, terms, id, tokens)."""
     statement = f"""
         SELECT turn.session_id, turn.number, extract(epoch FROM least(turn.timestamp, turn.created_at))::float8,
-               turn.role, turn.terms, turn.id, turn.token_count
+               {voice()}, turn.terms, turn.id, turn.token_count
         FROM {Turn._meta.db_table} turn
         JOIN unnest(%s::uuid[], %s::int[], %s::int[]) AS wanted (session_id, after, upto)
           ON turn.session_id = wanted.session_id AND turn.number > wanted.after AND turn.number <= wanted.upto
@@ -257,7 +259,7 @@ def _extend(
         ids=base.ids + [row[5] for row in turns],
         numbers=numbers,
         times=np.concatenate([base.times, np.array([row[2] for row in turns], np.float64)]),
-        roles=np.concatenate([base.roles, np.array([ROLES.index(row[3]) for row in turns], np.uint8)]),
+        roles=np.concatenate([base.roles, np.array([VOICES.index(row[3]) for row in turns], np.uint8)]),
         token_counts=np.concatenate([base.token_counts, np.array([row[6] for row in turns], np.int32)]),
         terms=base.terms + [row[4] for row in turns],
         vectors=vectors,

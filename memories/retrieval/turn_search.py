@@ -1,23 +1,32 @@
 """Turns and sessions that answer a query: all turns of a person are scored, only the best are read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memories.db import binary_rows
-from memories.models import EndUser, Turn, hand_written
+from memories.models import Author, EndUser, Role, Turn, hand_written
 from memories.models.memories.visibility import Conversations
 from memories.retrieval.hits import SESSION, TURN, Finding, SearchFilters
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.turn_index import IndexedSession, TurnIndex
+from memories.retrieval.turn_index import VOICES, IndexedSession, TurnIndex
 from memories.scoring import ranking
 from memories.scoring.ranking import Scores
 from memories.text.injection.flagged_turns import is_flagged
 
+_AUTHOR_OF: Mapping[str, str] = {
+    Role.USER: Author.PERSON,
+    Role.ASSISTANT: Author.MODEL,
+    Role.TOOL: Author.APPLICATION,
+    Role.SYSTEM: Author.APPLICATION,
+}
 # What a hit shows of a turn.
-SHOWN = ("id", "session_id", "number", "role", "content", "external_id", "flagged", "timestamp", "created_at")
+SHOWN = (
+    "id", "session_id", "number", "role", "author", "content", "own", "external_id", "flagged", "timestamp",
+    "created_at",
+)  # fmt: skip
 # By hand, because an agent waits for it before every reply.
 _READ = f"""
     SELECT {", ".join(SHOWN)} FROM memories_turn
@@ -73,6 +82,7 @@ def rank(
         allowed &= index.times >= filters.since.timestamp()
     if filters.until:
         allowed &= index.times < filters.until.timestamp()
+    allowed &= np.isin(index.roles, _voices(filters.authors))
     passing = [
         filters.agent_id in (None, session.agent_id) and filters.session_id in (None, session.external_id)
         for session in sessions
@@ -80,6 +90,13 @@ def rank(
     if not all(passing):
         allowed &= np.array(passing, np.bool_)[index.session_of]
     return TurnRanking(person, index, ranking.score(index.units, query.queries), allowed)
+
+
+def _voices(authors: Sequence[str]) -> list[int]:
+    """Places in VOICES of what these authors say; of none given: all but a user's turns that are not the person's."""
+    if not authors:
+        return [place for place, voice in enumerate(VOICES) if voice in Role.values]
+    return [place for place, voice in enumerate(VOICES) if _AUTHOR_OF.get(voice, voice) in authors]
 
 
 def turns(ranked: TurnRanking, *, limit: int) -> list[Finding]:
@@ -110,7 +127,7 @@ def _hit(ranked: TurnRanking, place: int, turn: Turn) -> Finding:
     return Finding(
         kind=TURN,
         id=turn.pk,
-        text=turn.content,
+        text=turn.own_text,
         score=ranked.score(place),
         score_parts=ranked.parts(place),
         created_at=turn.sent_at,

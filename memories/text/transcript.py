@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 from memories.invisible import strip_invisible
-from memories.models import Role, Turn
+from memories.models import Author, Role, Turn
 from memories.models.folding import fold
 from memories.text import echo, uploads
 
@@ -24,7 +24,7 @@ _SHORTEST_QUOTE = 2
 
 @dataclass(frozen=True)
 class TranscriptTurn:
-    """A turn as extraction reads it: its text without blocks of uploads and of our own contexts."""
+    """A turn as extraction reads it: its author's own words, without blocks of uploads and of our own contexts."""
 
     turn: Turn
     text: str
@@ -40,7 +40,12 @@ class TranscriptTurn:
 
     @property
     def is_user(self) -> bool:
-        return self.turn.role == Role.USER
+        return self.turn.is_said
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a program may have made the text around the person's words."""
+        return self.turn.is_doubtful
 
     def contains(self, quote: str) -> bool:
         """Whether it has `quote`, as written or as a prompt escapes it; folded (NFKC, case, spaces, punctuation)."""
@@ -60,7 +65,7 @@ def fed(turns: Iterable[Turn]) -> Iterator[TranscriptTurn]:
     """
     drop_reply = False
     for turn in turns:
-        if turn.role == Role.USER and not is_hidden(turn):
+        if turn.is_said and not is_hidden(turn):
             shown = _shown(turn)
             drop_reply = not shown.text.strip() or is_trivial(shown.text)
             if not drop_reply:
@@ -70,6 +75,8 @@ def fed(turns: Iterable[Turn]) -> Iterator[TranscriptTurn]:
             if shown.text.strip() and not drop_reply:
                 yield shown
             drop_reply = False
+        elif turn.voice == Author.OTHER and not is_hidden(turn):
+            yield _shown(turn)
 
 
 def is_final_reply(turn: Turn) -> bool:
@@ -93,8 +100,9 @@ def is_trivial(text: str) -> bool:
 
 
 def _shown(turn: Turn) -> TranscriptTurn:
-    text = echo.cut_echo(uploads.cut_blocks(turn.content))
-    return TranscriptTurn(turn=turn, text=text if text == turn.content else text.strip())
+    own = turn.own_text
+    text = echo.cut_echo(uploads.cut_blocks(own))
+    return TranscriptTurn(turn=turn, text=text if text == own else text.strip())
 
 
 def _words(text: str) -> str:

@@ -9,8 +9,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from memories import conf
-from memories.capture import ingest, resent
+from memories.capture import branches, ingest, resent
 from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
+from memories.capture.session_rows import locked_queue
 from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.context.window import open_window
@@ -80,11 +81,14 @@ class TestWhatIsLeft:
         [
             # Another answer, a changed message, the same once more.
             (("a", "B", "c"), ["a", "B", "c"], ["D"]),
-            (("a", "B", "x"), ["a", "B", "x"], ["c", "D"]),
+            (("a", "B", "x", "Y"), ["a", "B", "x", "Y"], ["c", "D"]),
             (("a", "B", "c", "D"), ["a", "B", "c", "D"], []),
             (("a", "B", "c", "D", "e"), ["a", "B", "c", "D", "e"], []),
             # A client that sends its newest message alone left nothing.
             (("e",), ["a", "B", "c", "D", "e"], []),
+            # Nor did a question beside the conversation, until the next request shows which of both goes on.
+            (("a", "B", "x"), ["a", "B", "c", "D"], ["x"]),
+            (("a", "B"), ["a", "B", "c", "D"], []),
         ],
         ids=str,
     )
@@ -97,12 +101,23 @@ class TestWhatIsLeft:
         assert check() == []
 
     def test_each_message_is_a_turn_once_whichever_branch_the_client_goes_on_with(self, person: EndUser) -> None:
-        branches = (("a", "B", "c", "D", "e", "F"), ("a", "B", "c", "X", "y"), ("a", "B", "z"))
+        branches = (("a", "B", "c", "D", "e", "F"), ("a", "B", "c", "X", "y"), ("a", "B", "z", "Z"))
         for branch in (*branches, *branches, branches[1], branches[0]):
             send(person, *branch)
             assert current() == list(branch)
             assert check() == []
-        assert sorted(Turn.objects.values_list("content", flat=True)) == sorted("aBcDeFXyz")
+        assert sorted(Turn.objects.values_list("content", flat=True)) == sorted("aBcDeFXyzZ")
+
+    def test_the_next_request_shows_which_branch_goes_on(self, person: EndUser) -> None:
+        send(person, "a", "B", "c", "D")
+        send(person, "a", "B", "x")
+        answer(person, "Y", after=5, asked=3)
+        assert (current(), left()) == (["a", "B", "c", "D"], ["x", "Y"])
+        send(person, "a", "B", "c", "D", "e")
+        assert (current(), left()) == (["a", "B", "c", "D", "e"], ["x", "Y"])
+        send(person, "a", "B", "x", "Y", "z")
+        assert (current(), left()) == (["a", "B", "x", "Y", "z"], ["c", "D", "e"])
+        assert check() == []
 
     def test_a_branch_goes_on_where_it_was_left(self, person: EndUser) -> None:
         send(person, "a", "B", "c", "D")
@@ -124,17 +139,17 @@ class TestWhatIsLeft:
 
     def test_the_newest_message_alone_may_be_the_first_again(self, person: EndUser) -> None:
         send(person, "Hi", "Hello", "c", "D")
-        send(person, "Hi", "Hello", "x")
+        send(person, "Hi", "Hello", "x", "Y")
         send(person, "Hi")
-        assert (current(), left()) == (["Hi", "Hello", "x", "Hi"], ["c", "D"])
+        assert (current(), left()) == (["Hi", "Hello", "x", "Y", "Hi"], ["c", "D"])
 
     def test_what_is_redacted_on_a_left_branch_stays_so_when_it_comes_back(self, person: EndUser) -> None:
         send(person, "a", "B", LEIDEN)
-        send(person, "a", "B")
+        send(person, "a", "B", "x", "Y")
         redact_turn(turn_id=Turn.objects.get(number=3).pk, tenant=None, actor=factories.COMMAND, now=NOW)
         assert check() == []
         send(person, "a", "B", LEIDEN)
-        assert (current(), left()) == (["a", "B", ""], [])
+        assert (current(), left()) == (["a", "B", ""], ["x", "Y"])
         assert check() == []
 
 
@@ -184,33 +199,16 @@ class TestAnAnswerThatIsFollowedByItsId:
         assert (current(), left()) == (["x", "e"], ["D"])
         assert check() == []
 
-    def test_what_extraction_passed_over_is_stored_anew(self, person: EndUser, model: Model) -> None:
-        follow(person, "", "Hello", reply="Hi")
-        follow(person, "id of Hi", LEIDEN, reply="Nice")
-        follow(person, "id of Hi", DELFT)
-        SessionQueue.objects.update(due_at=NOW)
-        consolidation.consolidate(session_id=Session.objects.get().pk, now=timezone.now())
-        assert LEIDEN not in model.prompts[-1]
-        follow(person, "id of Nice", "And now?", reply="Now?")
-        assert current() == ["Hello", "Hi", LEIDEN, "Nice", "And now?", "Now?"]
-        SessionQueue.objects.update(due_at=NOW)
-        consolidation.consolidate(session_id=Session.objects.get().pk, now=timezone.now())
-        assert LEIDEN in model.prompts[-1]
-        # What is stored anew is followed as well.
-        follow(person, "id of Nice", "And then?")
-        assert current() == ["Hello", "Hi", LEIDEN, "Nice", "And then?"]
-        assert check() == []
-
 
 class TestAnswers:
     def test_one_that_comes_late_belongs_to_the_branch_that_was_left(self, person: EndUser) -> None:
         send(person, "a", "B", "c")
-        send(person, "a", "B", "x")
-        answer(person, "Y", after=4, asked=3)
+        send(person, "a", "B", "x", "Y", "z")
+        answer(person, "Z", after=6, asked=5)
         answer(person, "D", after=3, asked=3)
-        assert (current(), left()) == (["a", "B", "x", "Y"], ["c", "D"])
+        assert (current(), left()) == (["a", "B", "x", "Y", "z", "Z"], ["c", "D"])
         assert check() == []
-        assert window_of(person) == ["a", "B", "x", "Y"]
+        assert window_of(person) == ["a", "B", "x", "Y", "z", "Z"]
 
     def test_of_two_to_one_question_the_first_stays_until_the_client_says(self, person: EndUser) -> None:
         send(person, "a", "B", "c")
@@ -248,10 +246,10 @@ class TestWhatDoesNotTellIt:
         while embed_some().moved:
             pass
         assert TurnVector.objects.count() == 4
-        send(person, "Hello", "Hi", DELFT)
+        send(person, "Hello", "Hi", DELFT, "Fine")
 
     def test_the_window(self, person: EndUser) -> None:
-        assert window_of(person) == ["Hello", "Hi", DELFT]
+        assert window_of(person) == ["Hello", "Hi", DELFT, "Fine"]
         send(person, "Hello", "Hi", LEIDEN)
         assert window_of(person) == ["Hello", "Hi", LEIDEN]
 
@@ -274,12 +272,12 @@ class TestWhatDoesNotTellIt:
         numbers = set(Turn.objects.filter(terms=None).values_list("number", flat=True))
         assert numbers == {3, 4}
         assert set(TurnVector.objects.values_list("number", flat=True)) == {1, 2}
-        assert len(open_index(person, None)) == 3
+        assert len(open_index(person, None)) == 4
         found = tenant_turns.search(person.tenant, prepare("Leiden", asked=NOW), TurnFilters(), limit=10)
         assert LEIDEN not in [hit.turn.content for hit in found.found]
         while embed_some().moved:
             pass
-        assert set(TurnVector.objects.values_list("number", flat=True)) == {1, 2, 5}
+        assert set(TurnVector.objects.values_list("number", flat=True)) == {1, 2, 5, 6}
         # The positive control: what came back is found again, with its vector.
         send(person, "Hello", "Hi", LEIDEN, "Nice")
         while embed_some().moved:
@@ -290,37 +288,37 @@ class TestWhatDoesNotTellIt:
 
     def test_vectors_that_are_being_made_of_it_are_not_written(self, person: EndUser) -> None:
         read = list(turn_vectors.with_text(Turn.objects.all()))
-        assert [turn.number for turn in read] == [1, 2, 5]
-        send(person, "Hello", "Hi", "Something else")
+        assert [turn.number for turn in read] == [1, 2, 5, 6]
+        send(person, "Hello", "Hi", "Something else", "Yes")
         with transaction.atomic():
             assert turn_vectors.lock_existing(read) == {turn.pk for turn in read[:2]}
 
-    def test_extraction(self, person: EndUser, model: Model) -> None:
+    def test_extraction_reads_what_the_person_said_and_no_answer(self, person: EndUser, model: Model) -> None:
         SessionQueue.objects.update(due_at=NOW)
         model.say(candidate("Lives in Delft", evidence=[5]))
         run = consolidation.consolidate(session_id=Session.objects.get().pk, now=NOW)
         assert run
-        assert (run.status, run.fed_turns) == ("committed", 3)
-        assert LEIDEN not in model.prompts[0]
+        assert (run.status, run.fed_turns) == ("committed", 5)
+        assert LEIDEN in model.prompts[0]
         assert DELFT in model.prompts[0]
+        assert "Nice" not in model.prompts[0]
         assert check() == []
 
 
 class TestPendingWork:
-    def test_a_session_whose_pending_turns_were_left_is_not_due(self, person: EndUser, model: Model) -> None:
+    def test_what_the_person_said_waits_also_where_it_was_left(self, person: EndUser, model: Model) -> None:
         send(person, "Hello", "Hi")
         SessionQueue.objects.update(due_at=NOW)
         consolidation.consolidate(session_id=Session.objects.get().pk, now=NOW)
         send(person, "Hello", "Hi", LEIDEN, "Nice")
         queue = SessionQueue.objects.get()
         assert (queue.pending_user, queue.pending_reply, queue.due_at is None) == (True, True, False)
-        send(person, "Hello", "Hi")
+        send(person, "Hello", "Hi", DELFT, "Fine", "And?")
+        SessionQueue.objects.update(due_at=NOW)
+        consolidation.consolidate(session_id=Session.objects.get().pk, now=timezone.now())
+        assert LEIDEN in model.prompts[-1]
         queue = SessionQueue.objects.get()
         assert (queue.pending_user, queue.pending_reply, queue.due_at) == (False, False, None)
-        assert check() == []
-        send(person, "Hello", "Hi", LEIDEN)
-        queue = SessionQueue.objects.get()
-        assert (queue.pending_user, queue.pending_reply, queue.due_at is None) == (True, False, False)
         assert check() == []
 
     def test_what_was_read_before_it_was_left_comes_back_as_it_is(self, person: EndUser, model: Model) -> None:
@@ -328,29 +326,13 @@ class TestPendingWork:
         SessionQueue.objects.update(due_at=NOW)
         model.say(candidate("Lives in Leiden", evidence=[3]))
         consolidation.consolidate(session_id=Session.objects.get().pk, now=timezone.now())
-        send(person, "Hello", "Hi", DELFT)
+        send(person, "Hello", "Hi", DELFT, "Fine")
         # What was made of it stays.
         assert Fact.objects.get().status == "active"
         send(person, "Hello", "Hi", LEIDEN, "Nice", "And now?")
-        assert Turn.objects.count() == 6
-        assert SessionQueue.objects.get().pending_tokens == Turn.objects.get(number=6).token_count
-        assert check() == []
-
-    def test_what_extraction_passed_over_is_stored_anew_when_it_comes_back(self, person: EndUser, model: Model) -> None:
-        send(person, "Hello", "Hi", LEIDEN, "Nice")
-        send(person, "Hello", "Hi", DELFT)
-        SessionQueue.objects.update(due_at=NOW)
-        consolidation.consolidate(session_id=Session.objects.get().pk, now=timezone.now())
-        send(person, "Hello", "Hi", LEIDEN, "Nice")
-        assert current() == ["Hello", "Hi", LEIDEN, "Nice"]
-        assert list(Turn.objects.current().values_list("number", flat=True)) == [1, 2, 6, 7]
-        SessionQueue.objects.update(due_at=NOW)
-        consolidation.consolidate(session_id=Session.objects.get().pk, now=timezone.now())
-        assert LEIDEN in model.prompts[-1]
-        # And then it is known.
-        send(person, "Hello", "Hi", DELFT)
-        send(person, "Hello", "Hi", LEIDEN, "Nice")
         assert Turn.objects.count() == 7
+        waiting = Turn.objects.filter(number__in=[5, 7])
+        assert SessionQueue.objects.get().pending_tokens == sum(waiting.values_list("token_count", flat=True))
         assert check() == []
 
     def test_the_running_summary_is_made_anew_without_it(self, person: EndUser, model: Model) -> None:
@@ -361,7 +343,7 @@ class TestPendingWork:
         compaction.compact(session_id=Session.objects.get().pk, now=NOW)
         assert WorkingMemory.objects.get().left_number >= 6
         episodes, asked = Episode.objects.count(), len(model.prompts)
-        send(person, *said[:3], "Another")
+        send(person, *said[:3], "Another", "x")
         window = WorkingMemory.objects.get()
         assert (window.summary, window.left_number) == ("", 0)
         assert check() == []
@@ -382,7 +364,10 @@ class TestPendingWork:
         compaction.compact(session_id=Session.objects.get().pk, now=NOW)
         assert Episode.objects.get().last_number == 6
         send(person, "Where is Leiden?", "In Holland", "And Delft?", "Also", "Thank you so much", "Sure", "More?")
-        send(person, "Where is Leiden?", "In Holland", "And Delft?", "Also", "Thank you so much", "Sure")
+        with transaction.atomic():
+            queue = locked_queue(person.tenant, user_id=person.external_id, session_id="s1", agent_id="")
+            assert queue
+            branches.change(queue.session, left=[Turn.objects.get(number=7)], back=[])
         Session.objects.update(ended_at=NOW)
         WorkingMemory.objects.update(due_at=NOW)
         compaction.compact(session_id=Session.objects.get().pk, now=NOW)
@@ -391,7 +376,7 @@ class TestPendingWork:
 
     def test_retention_counts_it(self, person: EndUser) -> None:
         send(person, "a", "B", "c", "D")
-        send(person, "a", "B", "x")
+        send(person, "a", "B", "x", "Y")
         with transaction.atomic():
             _delete_up_to(Session.objects.get(), 2)
         assert check() == []
@@ -429,12 +414,13 @@ class TestWhichSession:
         send(person, "Something else", "Yes", session_id="s2")
         assert self.session_of(person, self.QUESTION) == ""
 
-    def test_a_branch_is_found_by_what_both_have(self, person: EndUser) -> None:
-        send(person, "a", "B", "c", "D", "e", "F")
-        send(person, "a", "B", "x", "Y")
-        assert self.session_of(person, "a", "B", "x", "Y", "z") == "s1"
-        assert self.session_of(person, "a", "B", "c", "D") == "s1"
+    def test_a_client_that_writes_answers_anew_goes_on_for_some_minutes(self, person: EndUser) -> None:
+        """Of what the person said all is at the request's beginning, whatever the answers look like."""
+        send(person, "a", "B", "c", "D")
+        assert self.session_of(person, "a", "Q", "c", "R", "e") == "s1"
+        assert self.session_of(person, "a", "Q", "c", "R", "e", minutes=11) == ""
         assert self.session_of(person, "a", "Q", "x") == ""
+        assert self.session_of(person, "x", "Q", "a", "B", "c") == ""
 
 
 @pytest.mark.django_db(transaction=True)
@@ -452,7 +438,7 @@ class TestRaces:
         model.answers.append(say)
         run = gate.meanwhile(
             lambda: consolidation.consolidate(session_id=Session.objects.get().pk, now=NOW),
-            lambda: send(person, "Hello", "Hi", DELFT if leaves else LEIDEN, *([] if leaves else ["Nice"])),
+            lambda: send(person, "Hello", "Hi", DELFT if leaves else LEIDEN, "Nice"),
         )
         assert run
         assert run.status == ("discarded" if leaves else "committed")
@@ -463,10 +449,10 @@ class TestRaces:
 
     def test_two_requests_at_once(self, person: EndUser) -> None:
         send(person, "a", "B", "c", "D")
-        results = at_once(2, lambda at: send(person, "a", "B", "c" if at else "x"))
+        results = at_once(2, lambda at: send(person, "a", "B", "c" if at else "x", "Y"))
         assert not [one for one in results if isinstance(one, Exception)]
-        assert current() in (["a", "B", "c"], ["a", "B", "x"])
-        assert sorted(Turn.objects.values_list("content", flat=True)) == sorted("aBcDx")
+        assert current() in (["a", "B", "c", "Y"], ["a", "B", "x", "Y"])
+        assert sorted(Turn.objects.values_list("content", flat=True)) == sorted("aBcDxYY")
         assert check() == []
 
     def test_an_error_on_the_next_line_leaves_everything_as_it_was(
@@ -479,6 +465,6 @@ class TestRaces:
 
         monkeypatch.setattr(ingest, "save_locked", fail)
         with pytest.raises(RuntimeError):
-            send(person, "a", "B", "x")
+            send(person, "a", "B", "x", "Y")
         assert (current(), left()) == (["a", "B", "c", "D"], [])
         assert check() == []

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import httpx2
 import pytest
 
+from memories.capture import authors
 from memories.gateway import gateway
 from memories.models import Tenant, Turn
 from tests import factories
@@ -19,6 +21,8 @@ class Client:
 
     def __init__(self, server: Served, key: str) -> None:
         self.address, self.key = f"http://127.0.0.1:{server.port}/v1", key
+        # What the client's library sends by itself.
+        self.others: dict[str, str] = {}
 
     def post(self, document: Any, *, path: str = "/chat/completions", **headers: str) -> httpx2.Response:
         """Headers are given as `user` for X-Memory-User, and so on; `mode` is X-Memory, `bearer` another key,
@@ -34,7 +38,7 @@ class Client:
         return httpx2.post(
             self.address + path,
             content=document if isinstance(document, bytes) else json.dumps(document).encode(),
-            headers={"content-type": "application/json", **own},
+            headers={"content-type": "application/json", **own, **self.others},
             timeout=120,
         )
 
@@ -51,8 +55,9 @@ def endpoint(settings: Any) -> Iterator[Endpoint]:
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine looks up no slower than a quiet one."""
+    """A busy machine looks up no slower than a quiet one, and tests may type faster than people."""
     monkeypatch.setattr(gateway, "RECALL_SECONDS", 120.0)
+    monkeypatch.setattr(authors, "HASTE", timedelta(0))
 
 
 @pytest.fixture

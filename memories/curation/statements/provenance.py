@@ -12,11 +12,16 @@ from django.db import connection
 from django.utils.translation import gettext as _
 
 from memories.exceptions import Fault, InvalidInput
-from memories.models import EndUser, Fact, FactEvidence, FactQuerySet, FactRelation, Role, Trust, Turn
+from memories.models import Author, EndUser, Fact, FactEvidence, FactQuerySet, FactRelation, Role, Trust, Turn
 from memories.text import echo
 from memories.text.transcript import TranscriptTurn, is_hidden
 
-_TRUST: Mapping[str, Trust] = {Role.USER: Trust.USER, Role.TOOL: Trust.TOOL}
+_TRUST: Mapping[str, Trust] = {
+    Role.USER: Trust.USER,
+    Role.TOOL: Trust.TOOL,
+    Author.APPLICATION: Trust.TOOL,
+    Author.OTHER: Trust.TOOL,
+}
 # By hand: the lock that the foreign keys of evidence take at the commit, for which Django has no API.
 _LOCK_SESSIONS = """
     SELECT s.id FROM memories_session s
@@ -62,7 +67,7 @@ class Rests:
     @property
     def trusts(self) -> list[Trust]:
         """Of each cited turn; what the application hid from its user does not count as the user's."""
-        return [Trust.ASSISTANT if is_hidden(turn) else _TRUST.get(turn.role, Trust.ASSISTANT) for turn in self.turns]
+        return [Trust.ASSISTANT if is_hidden(turn) else _TRUST.get(turn.voice, Trust.ASSISTANT) for turn in self.turns]
 
     def store(self, fact: Fact, *, now: datetime, quote: str) -> None:
         """Write them as the fact's evidence and relations, but for those that it has; `quote` is at its turn."""
@@ -152,9 +157,9 @@ def _quoted(turns: Sequence[Turn], raw: str) -> Turn | None:
     """The turn that contains the quote, the user's own first. Errors: InvalidInput when no cited turn does."""
     if not raw or not turns:
         return None
-    users_first = sorted(turns, key=lambda turn: turn.role != Role.USER)
+    users_first = sorted(turns, key=lambda turn: not turn.is_said)
     # Without echoes: a turn that repeats our own context is no source.
-    quoted = [turn for turn in users_first if TranscriptTurn(turn, echo.cut_echo(turn.content)).contains(raw)]
+    quoted = [turn for turn in users_first if TranscriptTurn(turn, echo.cut_echo(turn.own_text)).contains(raw)]
     if not quoted:
         raise InvalidInput.at(
             "/raw",

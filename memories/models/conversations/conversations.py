@@ -2,6 +2,7 @@
 what of a session has left its window, the running summary of that, and when to look again."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Self, TypeVar
 
@@ -24,6 +25,17 @@ class Role(models.TextChoices):
     ASSISTANT = "assistant", _("Assistant")
     SYSTEM = "system", _("System")
     TOOL = "tool", _("Tool")
+
+
+class Author(models.TextChoices):
+    """Whose words a turn holds, whatever role it came in (rules.md, 1.6)."""
+
+    PERSON = "person", _("Person")
+    # A harness's frame, an order, an example, a document, a tool's result.
+    APPLICATION = "application", _("Application")
+    # A model's words; in a user's turn: those that come back.
+    MODEL = "model", _("Model")
+    OTHER = "other", _("Somebody else")
 
 
 # Constant in the statements that ask for it, so that the partial index serves them.
@@ -231,6 +243,7 @@ class WorkingMemory(QueueRow):
         return f"Working memory of session {self.session_id}"
 
 
+AUTHOR_OF_ROLE: Mapping[str, str] = {Role.USER: Author.PERSON, Role.ASSISTANT: Author.MODEL}
 # What a message repeats that is one of the session's turns again.
 REPEATED = ("role", "content", "parts", "tool_call_id")
 # What is trimmed from a text before it is embedded; a text of these alone has nothing to be found by.
@@ -240,6 +253,18 @@ BLANKS = " \t\n\r\f\v\u00a0\u3000\u200b\ufeff"
 def trimmed(field: str) -> Func:
     """The text of the field without BLANKS around it, as `text.strip(BLANKS)` gives it."""
     return Func(F(field), Value(BLANKS), function="btrim", output_field=models.TextField())
+
+
+def voice(alias: str = "turn") -> str:
+    """`Turn.voice` in SQL, for statements written by hand."""
+    return (
+        f"CASE WHEN {alias}.role = 'user' AND {alias}.author NOT IN ('', 'person') "
+        f"THEN {alias}.author ELSE {alias}.role END"
+    )
+
+
+# Turns with role user that are not the person's.
+NOT_THE_PERSONS = Q(role=Role.USER) & ~Q(author__in=["", Author.PERSON])
 
 
 def sent_at(turn: str = "") -> Least:
@@ -258,10 +283,19 @@ class TurnQuerySet(models.QuerySet["Turn"]):
         """Turns of the conversation as it is now: none of a branch that the client left."""
         return self.filter(left_at=None)
 
+    def readable(self) -> Self:
+        """Turns that extraction reads: those of the conversation as it is now, and what the person said on a branch
+        that the client left."""
+        return self.filter(Q(left_at=None) | Q(role=Role.USER, author__in=["", Author.PERSON]))
+
+    def said(self) -> Self:
+        """The person's own turns; `Turn.is_said` in SQL."""
+        return self.filter(role=Role.USER, author__in=["", Author.PERSON])
+
     def searchable(self) -> Self:
         """Turns that a search may find: current, with text, not hidden, of no system; `Turn.is_searchable` in SQL."""
         spoken = self.current().exclude(role=Role.SYSTEM).exclude(metadata__contains={"hide_from_ui": True})
-        return spoken.alias(spoken=trimmed("content")).exclude(spoken="")
+        return spoken.alias(spoken=trimmed("content")).exclude(spoken="").exclude(own=[])
 
 
 class Turn(models.Model):
@@ -273,7 +307,25 @@ class Turn(models.Model):
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="turns", db_index=False)
     number = models.PositiveIntegerField()
     role = models.CharField(max_length=9, choices=Role.choices)
-    content = models.TextField(blank=True, help_text="The text; of list content, its text parts joined by a space.")
+    author = models.CharField(
+        _("author"),
+        max_length=11,
+        blank=True,
+        choices=Author.choices,
+        help_text=_("Whose words it holds. Empty: it was stored before the hub asked; by its role."),
+    )
+    content = models.TextField(blank=True, help_text="The text; of list content, its text parts as paragraphs.")
+    own = models.JSONField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Start and end of each part of the text that is its author's own; empty: all of it.",
+    )
+    is_doubtful = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="What it says may not be the person's: nothing of it is believed alone.",
+    )
     parts = models.JSONField(null=True, blank=True, help_text="List content as posted; empty for plain text.")
     name = models.CharField(max_length=255, blank=True)
     tool_calls = models.JSONField(null=True, blank=True)
@@ -308,6 +360,13 @@ class Turn(models.Model):
         editable=False,
         help_text="The number of the turn that it follows, on a branch; empty: the one before it.",
     )
+    answer_key = models.BinaryField(
+        max_length=16,
+        null=True,
+        editable=False,
+        help_text="Keyed hash of an answer that the gateway passed on, and of what it answers: a request that holds "
+        "both goes on with the session.",
+    )
     digest = models.BinaryField(
         max_length=32,
         null=True,
@@ -338,6 +397,10 @@ class Turn(models.Model):
             models.Index(fields=["session", "-number"], name="turn_of_system_idx", condition=Q(role="system")),
             # Serves windows and comparisons with what a client sends again; most sessions have none of these.
             models.Index(fields=["session", "number"], name="turn_left_idx", condition=Q(left_at__isnull=False)),
+            # Serves the look for the session that a request goes on with.
+            models.Index(
+                fields=["end_user", "answer_key"], name="turn_answer_idx", condition=Q(answer_key__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -349,6 +412,28 @@ class Turn(models.Model):
         return self.timestamp if self.timestamp and self.timestamp < self.created_at else self.created_at
 
     @property
+    def is_said(self) -> bool:
+        """Whether it is the person's own word."""
+        return self.role == Role.USER and self.author in ("", Author.PERSON)
+
+    @property
+    def voice(self) -> str:
+        """Who speaks: the role, but of a user's turn that is not the person's the author."""
+        return self.author if self.role == Role.USER and not self.is_said else self.role
+
+    @property
+    def known_author(self) -> str:
+        """The author; of a turn that has none, by its role."""
+        return self.author or AUTHOR_OF_ROLE.get(self.role, Author.APPLICATION)
+
+    @property
+    def own_text(self) -> str:
+        """The parts of the text that are its author's own, as paragraphs."""
+        if self.own is None:
+            return self.content
+        return "\n\n".join(self.content[start:end] for start, end in self.own)
+
+    @property
     def content_digest(self) -> bytes:
         """What stands for what it says once that is deleted (32 bytes); tells nothing without the pepper."""
         repeated = json.dumps([getattr(self, name) for name in REPEATED], sort_keys=True)
@@ -358,4 +443,4 @@ class Turn(models.Model):
     def is_searchable(self) -> bool:
         """Whether a search may find it, and so whether it needs a vector; `TurnQuerySet.searchable()` in Python."""
         hidden = self.metadata.get("hide_from_ui") is True
-        return self.left_at is None and self.role != Role.SYSTEM and not hidden and bool(self.content.strip(BLANKS))
+        return self.left_at is None and self.role != Role.SYSTEM and not hidden and bool(self.own_text.strip(BLANKS))

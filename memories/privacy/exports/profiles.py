@@ -67,7 +67,7 @@ _EVIDENCE = ExportSection(
     ("turn", "session", "turn_number", "quote", "created_at"),
     computed=("said_by",),
     provided=("turn", "session", "turn_number", "quote"),
-    only=Q(turn__role=Role.USER),
+    only=Q(turn__role=Role.USER, turn__author__in=["", Author.PERSON]),
     with_rows=("turn",),
 )
 _REVISIONS = ExportSection(
@@ -134,12 +134,12 @@ SECTIONS = (
     ExportSection(
         "turns",
         "memories.Turn",
-        ("id", "session", "number", "role", "content", "parts", "name", "tool_calls", "tool_call_id", "metadata",
+        ("id", "session", "number", "role", "author", "content", "parts", "name", "tool_calls", "tool_call_id", "metadata",
          "external_id", "token_count", "timestamp", "created_at", "redacted_at", "left_at"),
         order=("session__created_at", "session", "number"),
         provided=("id", "session", "number", "role", "content", "parts", "name", "metadata", "external_id", "timestamp",
                   "created_at"),
-        only=Q(role=Role.USER),
+        only=Q(role=Role.USER, author__in=["", Author.PERSON]),
     ),
     ExportSection(
         "facts",

@@ -130,9 +130,10 @@ COMPUTED: Mapping[tuple[str, str], Computed] = {
         lambda row, _: row.about_id is not None,
     ),
     ("memories.FactEvidence", "said_by"): Computed(
-        "Who said it: user is you, assistant the assistant, tool a program that it asked.",
+        "Who said it: user is you, assistant the assistant, tool a program that it asked; application, model and other are "
+        "texts that a program put into your role.",
         {"type": "string"},
-        lambda row, _: row.turn.role,
+        lambda row, _: row.turn.voice,
     ),
     ("memories.FactRevision", "run"): Computed(
         "The run that made the change, if one did.", {"type": ["string", "null"]}, _run

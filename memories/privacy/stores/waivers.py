@@ -18,7 +18,9 @@ _OUR_IDS = "ids of ours and codes; an audit event holds no content"
 WAIVERS = (
     Waiver("memories.SessionQueue", _CODES, ("failure",)),
     Waiver("memories.Session", _CODES, ("memory_of",)),
-    Waiver("memories.Turn", _CODES, ("role",)),
+    Waiver("memories.Turn", _CODES, ("role", "author")),
+    Waiver("memories.Turn", "places in the text", ("own",)),
+    Waiver("memories.SeenText", _CODES, ("author",)),
     Waiver("memories.EndUser", _CODES, ("capture_off_by", "serve_off_by")),
     Waiver(
         "memories.Fact",

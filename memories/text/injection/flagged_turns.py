@@ -13,13 +13,13 @@ from itertools import accumulate
 
 from memories.exceptions import EmbeddingError
 from memories.llm.prompts.framing import TRUNCATED, shorten
-from memories.models import Role, Turn
+from memories.models import Author, Role, Turn
 from memories.text import sentences, uploads
 from memories.text.injection import detection, meaning, unmasking
 from memories.text.injection.detection import FoundClaim
 from memories.text.injection.verdicts import cached_verdict
 
-JUDGED = (Role.ASSISTANT, Role.TOOL)
+JUDGED = (Role.ASSISTANT, Role.TOOL, Author.APPLICATION, Author.MODEL, Author.OTHER)
 # Characters of a batch that the embedder searches for phrases: at most a second of work, whatever was posted. Turns
 # beyond are judged when they are read.
 MOST_JUDGED = 200_000
@@ -48,9 +48,9 @@ def verdicts(texts: Sequence[str]) -> list[bool | None]:
     return [*found, *[None] * (len(texts) - len(found))]
 
 
-def judged(role: str, content: str) -> bool:
-    """Whether a turn of that role is flagged, by the part of its text that a context shows."""
-    if role not in JUDGED:
+def judged(voice: str, content: str) -> bool:
+    """Whether a turn of that voice is flagged, by the part of its text that a context shows."""
+    if voice not in JUDGED:
         return False
     shown = _shown(content)
     try:
@@ -75,7 +75,7 @@ def parted(text: str, *, is_own: bool = False) -> tuple[str, str]:
 
 def is_flagged(turn: Turn) -> bool:
     """Whether the stored turn is flagged; one that the embedder has not judged is judged now."""
-    return judged(turn.role, turn.content) if turn.flagged is None else turn.flagged
+    return judged(turn.voice, turn.content) if turn.flagged is None else turn.flagged
 
 
 def _shown(content: str) -> str:

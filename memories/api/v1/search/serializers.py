@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, Moment, OneOf, OrNull, Strict, Whole, Words
-from memories.models import Category, Role
+from memories.models import Author, Category, Role
 from memories.retrieval.hits import FOUND_KINDS
 from memories.retrieval.search import KINDS, SearchFilters, SearchRequest, SearchResult
 
@@ -24,6 +24,12 @@ class FiltersSerializer(Strict):
     until = Moment(required=False, help_text="Said before then (facts: first observed; episodes: ended).")
     agent_id = AgentId(help_text="Of this agent: its sessions, its private facts and the person's own.")
     session_id = Identifier(required=False, help_text="Said in a session that you call so, or resting on it.")
+    authors = serializers.ListField(
+        child=OneOf(Author.values),
+        required=False,
+        max_length=len(Author.values),
+        help_text="Of turns, whose words they hold. Absent: all but texts in role `user` that the person did not say.",
+    )
 
 
 class SearchSerializer(Strict):

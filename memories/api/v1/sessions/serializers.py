@@ -16,7 +16,7 @@ from memories.api.v1.turns.serializers import (
     session_answer,
 )
 from memories.capture.flushing import SessionProgress
-from memories.models import Role, Session, Turn
+from memories.models import Author, Role, Session, Turn
 from memories.queue import session_queue, window_queue
 from memories.queue.eviction import WindowContents
 
@@ -111,6 +111,9 @@ class TurnSerializer(serializers.Serializer[Turn]):
     id = serializers.UUIDField()
     number = serializers.IntegerField()
     role = serializers.ChoiceField(Role.values)
+    author = serializers.ChoiceField(
+        Author.values, source="known_author", help_text="Whose words it holds; `person`: what the person said."
+    )
     content = serializers.SerializerMethodField(help_text="As it was posted, but for what was redacted.")
     name = OrNull()
     tool_calls = serializers.ListField(child=JSONObject(), allow_null=True)

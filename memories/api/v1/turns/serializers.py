@@ -9,7 +9,7 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, JSONObject, Moment, OneOf, Strict, json_size
 from memories.capture.ingest import Conversation, PostedMessage, Receipt
 from memories.exceptions import Fault, MessageTooLarge
-from memories.models import Role, Session
+from memories.models import Author, Role, Session
 from memories.queue.session_queue import ExtractionStatus
 from memories.text.signals import KINDS
 
@@ -87,6 +87,12 @@ class MessageSerializer(Strict):
         required=False, allow_null=True, allow_blank=True, max_length=255, help_text="Of the call that a tool answers."
     )
     name = ExactText(required=False, allow_null=True, allow_blank=True, max_length=255)
+    author = OneOf(
+        Author.values,
+        required=False,
+        allow_null=True,
+        help_text="Whose words a `user` message holds; `person`: the user's own. Absent: as its text and name tell.",
+    )
     metadata = JSONObject(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -168,11 +174,14 @@ class ReceiptsSerializer(serializers.Serializer[Any]):
     results = ReceiptSerializer(many=True, help_text="One for each conversation, in order.")
 
 
+_OF_TURN = ("id", "number", "external_id", "token_count", "duplicate")
+
+
 def receipt_answer(receipt: Receipt, *, user_id: str) -> dict[str, Any]:
     """In the shape of ReceiptSerializer. By hand for speed: this is the most frequent answer."""
     return {
         "session": receipt.session and session_answer(receipt.session, user_id=user_id),
-        "turns": [vars(turn) for turn in receipt.turns],
+        "turns": [{name: getattr(turn, name) for name in _OF_TURN} for turn in receipt.turns],
         "accepted": receipt.accepted,
         "duplicates": receipt.duplicates,
         "redactions": receipt.redactions,
@@ -222,12 +231,14 @@ def _message(given: dict[str, Any]) -> PostedMessage:
         tool_call_id=given.get("tool_call_id") or "",
         name=given.get("name") or "",
         metadata=given.get("metadata") or {},
+        author=given.get("author") or "",
+        is_declared=bool(given.get("author")) and given["role"] == Role.USER,
     )
 
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
-        return " ".join(part["text"] for part in content if part["type"] == "text")
+        return "\n\n".join(part["text"] for part in content if part["type"] == "text")
     return content or ""
 
 

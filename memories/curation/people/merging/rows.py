@@ -57,6 +57,8 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.EpisodeVector": Way.CARRIED,
     "memories.ExtractionRun": Way.CARRIED,
     "memories.LoggedContext": Way.STAYS,
+    # It is forgotten within a week.
+    "memories.SeenText": Way.STAYS,
     # It says what happened under that id.
     "memories.WebhookDelivery": Way.STAYS,
     # Its namespace names the id that it was written under.

@@ -1,0 +1,183 @@
+"""Whose words the messages of a request through the gateway are (rules.md, 1.6): what the application says, what the
+hub saw pass, frames, and the place of a message decide, after what its text alone tells (text/authorship.py).
+
+Role is not authorship: summaries of a model, orders to agents, documents and results of tools come in role user.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+from memories.capture import seen_texts
+from memories.capture.ingest import PostedMessage, speaker
+from memories.capture.seen_texts import Seen
+from memories.models import Author, Role
+from memories.text import authorship
+from memories.text.frames import slot_of
+
+LAST, NONE = "last", "none"
+# Nobody reads an answer and types the next message in less time.
+HASTE = timedelta(seconds=1)
+# So many letters beside what came back are words of one's own.
+_OWN_WORDS = 8
+# A longer text without the tools that its conversation always offers is an order to a model.
+LONGEST_WITHOUT_TOOLS = 300
+_TRUST = (Author.PERSON, Author.MODEL, Author.OTHER, Author.APPLICATION)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A request's messages with their authors, and the place of the one that the person has just said; None where
+    nobody said anything now."""
+
+    messages: Sequence[PostedMessage]
+    now: int | None = None
+
+    @property
+    def asks_now(self) -> bool:
+        """Whether what the person says stands last: it is no step towards an answer."""
+        rest = self.messages[self.now + 1 :] if self.now is not None else ()
+        return self.now is not None and all(one.role == Role.USER for one in rest)
+
+    @property
+    def whole(self) -> bytes:
+        """What stands for the text of now."""
+        return seen_texts.whole_of(self.messages[self.now].content) if self.now is not None else b""
+
+    @property
+    def query(self) -> str:
+        """The person's own words of now, in which a context is looked up."""
+        if self.now is None:
+            return ""
+        message = self.messages[self.now]
+        own = None if message.is_declared else message.reading.own
+        places = [(at, at + len(cut)) for cut in message.cut if (at := message.content.find(cut)) >= 0]
+        spans = authorship.without(places, message.content, own)
+        return "\n\n".join(message.content[start:end] for start, end in spans)
+
+
+NOTHING_SAID = Judged(())
+
+
+class _Found(NamedTuple):
+    """What was found of a text that came back: whose it is, and the passages that are not the person's."""
+
+    author: str = Author.PERSON
+    cut: tuple[str, ...] = ()
+
+
+def placed(messages: Sequence[PostedMessage], *, said: str, user_id: str) -> Judged:
+    """The authors as the request alone shows them. `said`: which of its user messages the person has just said, as the
+    application says it: LAST, NONE, or "" for no word of it.
+
+    What was not the last of the person's messages when it first came was not said now: it is an example, or a history
+    that the application hands over.
+    """
+    given = list(messages)
+    users = [at for at, message in enumerate(given) if message.role == Role.USER]
+    if said:
+        for at in users:
+            is_now = said == LAST and at == users[-1]
+            given[at] = replace(given[at], author=Author.PERSON if is_now else Author.APPLICATION, is_declared=True)
+        return Judged(given, users[-1] if users and said == LAST else None)
+    own = speaker((given[at].name for at in users), user_id=user_id)
+    now = None
+    for at in reversed(users):
+        message = given[at]
+        if message.name not in ("", own):
+            given[at] = replace(message, author=Author.OTHER)
+        elif message.is_material or _is_quoting(given, at) or now is not None:
+            given[at] = replace(message, author=Author.APPLICATION)
+        else:
+            now = at
+    return Judged(given, now)
+
+
+def judged(placed: Judged, seen: Sequence[Seen], frames: Sequence[str], *, arrived: datetime) -> Judged:
+    """The authors by what the hub saw pass before. `seen` are the person's texts of the last hours, the newest first;
+    `frames`: other texts that begin or end like the person's of now."""
+    if not placed.messages or any(message.is_declared for message in placed.messages):
+        return placed
+    given, now = list(placed.messages), placed.now
+    if now is not None:
+        found = _came_back(given[now], given[:now], seen, arrived=arrived)
+        if found.author == Author.PERSON:
+            found = found._replace(cut=(*found.cut, *slot_of(given[now].content, frames)))
+        given[now] = replace(given[now], author=found.author, cut=found.cut)
+        now = now if found.author == Author.PERSON else None
+    # What a request beside the conversation showed was not kept; now the conversation holds it.
+    waiting = {one.whole for one in seen if one.author == Author.PERSON and one.turn_id is None}
+    for at, message in enumerate(given) if waiting else ():
+        is_history = at != placed.now and message.role == Role.USER and message.author == Author.APPLICATION
+        if is_history and not message.is_material and seen_texts.whole_of(message.content) in waiting:
+            given[at] = replace(message, author=Author.PERSON)
+    return Judged(given, now)
+
+
+def _is_quoting(messages: Sequence[PostedMessage], at: int) -> bool:
+    """Whether it is one of two messages in a row of which the first ends in a colon: it announces the second, which is
+    quoted."""
+    return any(
+        one.role == two.role == Role.USER and authorship.introduces(one.content)
+        for one, two in pairwise(messages[max(0, at - 1) : at + 2])
+    )
+
+
+def _came_back(
+    message: PostedMessage, before: Sequence[PostedMessage], seen: Sequence[Seen], *, arrived: datetime
+) -> _Found:
+    if _is_hasty(before, seen, arrived=arrived):
+        return _Found(Author.APPLICATION)
+    sources = seen_texts.sources(seen)
+    if not sources:
+        return _Found()
+    told = [(text, sources.get(digest)) for text, digest in seen_texts.sentences(message.content)]
+    others = [(text, source) for text, source in told if source and source.author != Author.PERSON]
+    persons = {source.id for _, source in told if source and source.author == Author.PERSON}
+    lowest = max((source.author for _, source in others), key=_TRUST.index, default=Author.PERSON)
+    retold = sum(len(text) for text, source in told if source)
+    if (len(persons) > 1 or (persons and others)) and 2 * retold >= len(message.content.strip()):
+        # It retells a conversation.
+        return _Found(lowest if others else Author.APPLICATION)
+    if not others:
+        return _Found()
+    return _Found(Author.PERSON if _has_own_words(message, others) else lowest, tuple(text for text, _ in others))
+
+
+def _has_own_words(message: PostedMessage, others: Sequence[tuple[str, Seen]]) -> bool:
+    """Whether the text says more than what came back, and a heading for it."""
+    text = message.content
+    places = [(at, at + len(one)) for one, _ in others if (at := text.find(one)) >= 0]
+    rest = [text[start:end] for start, end in authorship.without(places, text, message.reading.own)]
+    own = [part for part in rest if not authorship.introduces(part)]
+    return sum(letter.isalnum() for part in own for letter in part) >= _OWN_WORDS
+
+
+def _is_hasty(before: Sequence[PostedMessage], seen: Sequence[Seen], *, arrived: datetime) -> bool:
+    """Whether the answer before it has only just ended. A tool that works for long between the two hides it."""
+    answer = next((one for one in reversed(before) if one.role == Role.ASSISTANT), None)
+    last = next((one for one in seen if one.author == Author.MODEL), None)
+    if answer is None or last is None or not timedelta(0) <= arrived - last.seen_at < HASTE:
+        return False
+    return seen_texts.whole_of(seen_texts.text_of(answer)) == last.whole
+
+
+def is_beside(known: Sequence[Seen], lines: frozenset[bytes], has_tools: bool, text: str) -> bool:
+    """Whether a request with these instructions is beside the conversation of which these texts are known.
+
+    A prompt may change from request to request: a third of its lines is the same, or an earlier one was. Where there
+    was none, one may come: a summary of what was cut off. An order to sum a conversation up offers no tools.
+    """
+    prompts = [(one.lines, one.has_tools) for one in known if one.lines is not None]
+    alike = [tools for other, tools in prompts if _are_alike(lines, other)]
+    if not prompts or (alike and (has_tools or not all(alike))):
+        return False
+    return not alike or len(text) > LONGEST_WITHOUT_TOOLS
+
+
+def _are_alike(lines: frozenset[bytes], other: frozenset[bytes]) -> bool:
+    if not other:
+        return True
+    return 3 * len(lines & other) >= min(len(lines), len(other))

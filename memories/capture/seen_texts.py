@@ -1,0 +1,222 @@
+"""What passed through the gateway lately: texts as keyed hashes of their sentences, by which the hub knows them again.
+
+They are kept for a week, and go with the person. A text of a session that the hub keeps nowhere is noted, too: a
+summary that a model made comes back in role user.
+"""
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from memories.capture.ingest import PostedMessage
+from memories.conf import pepper
+from memories.db import binary_rows
+from memories.models import Author, EndUser, SeenText, Tenant
+from memories.models.folding import fold
+from memories.models.ids import new_id
+from memories.text import sentences as splitting
+from memories.text.frames import SHORTEST
+
+# Words come back within hours; templates after days.
+CAME_BACK_WITHIN, KEPT = timedelta(hours=12), timedelta(days=7)
+# The newest texts that a request is compared with, and texts that may have a frame in common with it.
+COMPARED, FRAMES_COMPARED = 200, 3
+SIZE = 8
+SHORTEST_SENTENCE = 8
+_MOST_SENTENCES = 400
+_LONGEST = 100_000
+_MOST_LINES = 100
+_SEEN = """
+    SELECT s.id, s.author, s.turn_id, s.hashes, s.instructions, s.has_tools, s.seen_at, c.agent_id, c.external_id
+    FROM memories_seentext s LEFT JOIN memories_session c ON c.tenant_id = %(tenant)s AND c.id = s.session_id
+    WHERE s.tenant_id = %(tenant)s AND s.key_id = %(key)s AND s.seen_at > %(since)s AND s.end_user_id = (
+        SELECT coalesce(p.merged_into_id, p.id) FROM memories_enduser p
+        WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user_id)s
+    )
+    ORDER BY s.seen_at DESC LIMIT %(most)s
+"""
+# Of two alike the newest.
+_FRAMES = """
+    SELECT t.content FROM (
+        SELECT s.turn_id, s.seen_at FROM memories_seentext s
+        WHERE s.tenant_id = %(tenant)s AND s.key_id = %(key)s AND s.turn_id IS NOT NULL AND s.seen_at > %(since)s
+            AND (s.head = %(head)s OR s.tail = %(tail)s)
+        ORDER BY s.seen_at DESC LIMIT %(most)s
+    ) found JOIN memories_turn t ON t.tenant_id = %(tenant)s AND t.id = found.turn_id
+"""
+_FORGET = "DELETE FROM memories_seentext WHERE tenant_id = %s AND end_user_id = %s AND seen_at < %s"
+
+
+class Seen(NamedTuple):
+    """A row of SeenText. `hashes`: the whole text's, then those of its sentences."""
+
+    id: uuid.UUID
+    author: str
+    turn_id: uuid.UUID | None
+    packed: bytes
+    instructions: bytes | None
+    has_tools: bool
+    seen_at: datetime
+    agent_id: str | None
+    session_id: str | None
+
+    @property
+    def session(self) -> tuple[str, str] | None:
+        """Agent and name of the conversation that it was in; None where it is kept in none."""
+        return None if self.session_id is None else (self.agent_id or "", self.session_id)
+
+    @property
+    def whole(self) -> bytes:
+        return self.packed[:SIZE]
+
+    @property
+    def lines(self) -> frozenset[bytes] | None:
+        return None if self.instructions is None else frozenset(_unpacked(self.instructions))
+
+
+class Noted(NamedTuple):
+    """A text to note: whose it is; of a person's text its turn, where it is kept, and how it was asked."""
+
+    text: str
+    author: str
+    turn_id: uuid.UUID | None = None
+    instructions: frozenset[bytes] | None = None
+    has_tools: bool = False
+
+
+def recent(tenant: Tenant, *, user_id: str, key_id: uuid.UUID, now: datetime) -> list[Seen]:
+    """What passed in the last hours about that person with that key, the newest first."""
+    named = {"tenant": tenant.pk, "user_id": user_id, "key": key_id, "since": now - CAME_BACK_WITHIN, "most": COMPARED}
+    return [Seen(*row) for row in binary_rows.fetched(_SEEN, named)]
+
+
+def alike(tenant: Tenant, text: str, *, key_id: uuid.UUID, now: datetime) -> list[str]:
+    """Texts that came with that key and begin, or end, like this one."""
+    ends = _ends(text)
+    if ends is None:
+        return []
+    named = {"tenant": tenant.pk, "key": key_id, "since": now - KEPT, "most": FRAMES_COMPARED}
+    rows = binary_rows.fetched(_FRAMES, {**named, "head": ends[0], "tail": ends[1]})
+    return [content for (content,) in rows]
+
+
+def sources(seen: Iterable[Seen]) -> Mapping[bytes, Seen]:
+    """Of each sentence, and of each whole text, where it was seen first."""
+    found: dict[bytes, Seen] = {}
+    for one in seen:
+        # The newest first: an older one takes its place.
+        found.update(dict.fromkeys(_unpacked(one.packed), one))
+    return found
+
+
+def sentences(text: str) -> Iterator[tuple[str, bytes]]:
+    """The sentences of a text that are long enough to be known again, with their hashes."""
+    text = text[:_LONGEST]
+    for place, (start, end) in enumerate(splitting.spans(text)):
+        if place == _MOST_SENTENCES:
+            return
+        sentence = text[start:end].strip("-*•> \t")
+        if len(sentence) >= SHORTEST_SENTENCE:
+            yield sentence, _hash(sentence)
+
+
+def whole_of(text: str) -> bytes:
+    return _hash(text[:_LONGEST])
+
+
+def text_of(message: PostedMessage) -> str:
+    """What a message says, in its text and in the arguments of its calls, which are the model's words, too."""
+    calls = [call.get("function") or {} for call in message.tool_calls or [] if isinstance(call, dict)]
+    said = [text for call in calls for text in _strings(call.get("arguments"))]
+    return "\n".join([message.content, *said])
+
+
+def lines_of(instructions: str) -> frozenset[bytes]:
+    """Hashes of the lines of a system prompt, without blank ones."""
+    lines = [line.strip() for line in instructions[:_LONGEST].splitlines() if line.strip()]
+    return frozenset(map(_hash, lines[:_MOST_LINES]))
+
+
+def note(
+    person: EndUser, texts: Sequence[Noted], *, session_id: uuid.UUID | None, key_id: uuid.UUID, now: datetime
+) -> None:
+    """Note that these texts passed, and forget those of the person that are too old."""
+    rows = [_row(person, one, session_id=session_id, key_id=key_id, now=now) for one in texts if one.text.strip()]
+    SeenText.objects.bulk_create(rows)
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, [person.tenant_id, person.pk, now - KEPT])
+
+
+def person_of(tenant: Tenant, user_id: str) -> EndUser | None:
+    """The person of that id, if they are known and may be stored."""
+    named = EndUser.objects.filter(tenant=tenant, external_id=user_id).select_related("merged_into").first()
+    person = named and (named.merged_into or named)
+    may_store = person and tenant.capture and person.capture and not person.restricted_at
+    return person if may_store else None
+
+
+def sweep(now: datetime, *, most: int = 1_000) -> int:
+    """Delete some of those that are too old; how many."""
+    old = SeenText.objects.filter(seen_at__lt=now - KEPT).order_by("seen_at").values_list("pk", flat=True)[:most]
+    return SeenText.objects.filter(pk__in=list(old)).delete()[0]
+
+
+def _row(person: EndUser, noted: Noted, *, session_id: uuid.UUID | None, key_id: uuid.UUID, now: datetime) -> SeenText:
+    ends = _ends(noted.text) if noted.author == Author.PERSON else None
+    return SeenText(
+        id=new_id(),
+        tenant_id=person.tenant_id,
+        end_user=person,
+        session_id=session_id,
+        turn_id=noted.turn_id,
+        key_id=key_id,
+        author=noted.author,
+        hashes=whole_of(noted.text) + b"".join(digest for _, digest in sentences(noted.text)),
+        head=ends and ends[0],
+        tail=ends and ends[1],
+        instructions=None if noted.instructions is None else b"".join(sorted(noted.instructions)),
+        has_tools=noted.has_tools,
+        seen_at=now,
+    )
+
+
+def _hash(text: str) -> bytes:
+    return pepper.digest("seen text", fold(text).strip(" .。!！").encode())[:SIZE]
+
+
+def _ends(text: str) -> tuple[int, int] | None:
+    """What stands for its beginning and its end, as numbers; None of a text too short for a frame."""
+    text = text.strip()
+    if len(text) <= SHORTEST:
+        return None
+    return _number(text[:SHORTEST]), _number(text[-SHORTEST:])
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(pepper.digest("seen end", text.encode())[:8], signed=True)
+
+
+def _unpacked(packed: bytes) -> Iterator[bytes]:
+    return (packed[at : at + SIZE] for at in range(0, len(packed), SIZE))
+
+
+def _strings(value: Any, depth: int = 8) -> Iterator[str]:
+    """The texts in a call's arguments, which may be JSON."""
+    if isinstance(value, str) and (inner := _parsed(value)) is None:
+        yield value
+    elif depth:
+        within: Any = inner if isinstance(value, str) else value
+        parts = within.values() if isinstance(within, Mapping) else within if isinstance(within, list) else ()
+        for one in parts:
+            yield from _strings(one, depth - 1)
+
+
+def _parsed(text: str) -> Any:
+    with suppress(ValueError, RecursionError):
+        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
+    return None

@@ -1,0 +1,63 @@
+"""Frames: texts that a program makes by putting other words into the same template; pure."""
+
+from collections.abc import Iterator, Sequence
+
+from memories.text import sentences
+
+# Two texts that begin, or end, with so many equal characters are made of one template.
+SHORTEST = 40
+_MARKS = frozenset(".!?。！？,;，；")
+
+
+def slot_of(text: str, others: Sequence[str]) -> list[str]:
+    """The passages of a text that are its frame, and what was put into earlier slots: only what stands last and varies
+    may be the person's. [] where none of the other texts has a frame in common with it."""
+    found: list[str] = []
+    for other in others:
+        passages = list(_framed(text, other))
+        # Of several the one that leaves least is the closest relative.
+        found = max(found, passages, key=lambda some: sum(map(len, some)))
+    return found
+
+
+def _framed(text: str, other: str) -> Iterator[str]:
+    if text.strip() == other.strip():
+        return
+    head = _head(text, other)
+    tail = _head(text[::-1], other[::-1])
+    # The mark at the end of what was put in is no part of the frame.
+    while tail > 0 and text[len(text) - tail] in _MARKS:
+        tail -= 1
+    tail = min(tail, len(text) - head)
+    if max(head, tail) < SHORTEST:
+        return
+    start, end = (head if head >= SHORTEST else 0), len(text) - (tail if tail >= SHORTEST else 0)
+    # Lines in between that both have are a part of the frame: the slot behind the last of them stands last.
+    shared = set(_lines(other[head : len(other) - tail]))
+    place = start
+    for first, last in _spans(text, start, end):
+        if text[first:last].strip() in shared:
+            place = last
+    if text[:place].strip():
+        yield text[:place]
+    if text[end:].strip():
+        yield text[end:]
+
+
+def _head(text: str, other: str) -> int:
+    """How many characters both begin with, back to where a word begins."""
+    length = next((at for at, (one, two) in enumerate(zip(text, other, strict=False)) if one != two), None)
+    length = min(len(text), len(other)) if length is None else length
+    while 0 < length < len(text) and text[length - 1].isalnum() and text[length].isalnum():
+        length -= 1
+    return length
+
+
+def _lines(text: str) -> Iterator[str]:
+    yield from (text[start:end].strip() for start, end in _spans(text, 0, len(text)))
+
+
+def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for first, last in sentences.spans(text[start:end]):
+        if last - first >= 8:
+            yield start + first, start + last

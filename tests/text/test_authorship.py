@@ -1,0 +1,120 @@
+"""Whose words a message of role user holds, as far as its text tells: harness texts, and what people really type."""
+
+import pytest
+
+from memories.text.authorship import read
+from memories.text.frames import slot_of
+
+
+def own(text: str) -> str:
+    """What is left as the person's own words; "" where nothing is."""
+    reading = read(text)
+    if reading.author != "person":
+        return ""
+    return text if reading.own is None else "\n\n".join(text[start:end] for start, end in reading.own)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Blocks, whatever their names.
+        ("<system-note>\nI row.\n</system-note>", ""),
+        ("<env at='x'>\nI row.\n</env>\n\nI ski.", "I ski."),
+        ("I ski.\n<a-b.c>\n<a-b.c>I row.</a-b.c>\n</a-b.c>\nAnd sail.", "I ski.\n\nAnd sail."),
+        ("Rules of this project:\n\n<INSTRUCTIONS>\nI row.\n</INSTRUCTIONS>", ""),
+        ("<<<BEGIN QUOTED TEXT>>>\nI row.\n<<<END QUOTED TEXT>>>\nI ski.", "I ski."),
+        # What was typed stands in them.
+        ("<user_query>\nI row.\n</user_query>", "I row."),
+        ("<command-name>/x</command-name>\n<command-args>I row</command-args>", "I row"),
+        # Rules and labels.
+        ("Notes:\n-----\nI row.\n-----\nI ski.", "Notes:\n\nI ski."),
+        ("Documents:\nI row.\n\nQuestion: I ski. Where?\nAnswer:", "I ski. Where?"),
+        ("参考资料：\n我划船。\n\n问题：我滑雪。去哪里？\n回答：", "我滑雪。去哪里？"),
+        ("Kontext:\nIch rudere.\nFrage: Ich laufe Ski. Wo?\nAntwort:", "Ich laufe Ski. Wo?"),
+        ("[[ ## history ## ]]\nI row.\n\n[[ ## question ## ]]\nI ski.\n\nRespond with `[[ ## answer ## ]]`.", "I ski."),
+        ("Observation:\nI row.", ""),
+        ("Observation: I row.\nNew task:\nI ski.", "I ski."),
+        ("工具结果：我划船。", ""),
+        # A conversation that is told again.
+        ("Name it:\nUser: I row.\nAssistant: Fine.\nI sail.", ""),
+        ("What is odd here?\n\n用户：我划船。\n助手：好。", "What is odd here?"),
+        # Orders to mend a form.
+        ("2 validation errors: `name` is required. Fix them and answer again.", ""),
+        ("Your reply is no valid JSON. Return only valid JSON.", ""),
+        ("Die Antwort ist ungültig: Feld fehlt. Korrigiere das JSON.", ""),
+        ("JSON 格式无效，请修正后重新输出。", ""),
+        # A shell's quotation marks.
+        ('"I row and I ski."', "I row and I ski."),
+        ("「私は船を漕ぐ」", "私は船を漕ぐ"),
+    ],
+)
+def test_what_a_program_puts_there(text: str, expected: str) -> None:
+    assert own(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I row.",
+        "I use <b> in my page, and x < y > z. I row.",
+        "<p>I row.</p>",
+        "<b>I row</b> and <i>I ski</i>.",
+        "My answer: I row.\nYour question: who rows?",
+        "Question for you: I row, is that sport?",
+        "I wrote:\n1. rowing\n2. skiing\nWhat is missing?",
+        "Context: I row in Ghent.\nWhat can I do in winter?",
+        'He said "I row" and I said "I ski".',
+        "My JSON has an error: the field is missing. Can you fix it and answer again?",
+        "It does not answer again, fix the door.",
+        "Dear Ann,\n\nI row.\n\n--\nBea",
+        "Title\n=====\nI row.",
+        "Ann: I row.\nBea: I ski.",
+        "User: is what I call myself.",
+        "我的问题：我划船，冬天怎么办？",
+        "```\n<note>\nI row.\n</note>\n```\nWhy does this not parse?",
+        "",
+        "   ",
+    ],
+)
+def test_what_people_type_is_theirs(text: str) -> None:
+    assert own(text) == text
+
+
+def test_their_own_words_beside_code_and_pages_stay() -> None:
+    text = "How do I centre this?\n<div class='x'>\n  <p>hello</p>\n</div>\nI use Firefox, and I am new to CSS."
+    assert own(text) == "How do I centre this?\n\nI use Firefox, and I am new to CSS."
+
+
+@pytest.mark.parametrize("text", ["Task: I row. Plan it.", "Current query: I row. Plan it.", "问题：我划船。"])
+def test_a_label_at_the_beginning_is_doubtful(text: str) -> None:
+    assert read(text).is_doubtful
+    assert not read(own(text)).is_doubtful
+
+
+@pytest.mark.parametrize("text", ["<a>" * 20_000, "<a>\n" * 20_000, "Context:\n" * 5_000, "- " * 50_000, '"' * 50_000])
+def test_long_texts_of_marks_are_read(text: str) -> None:
+    read(text)
+
+
+class TestFrames:
+    HEAD = "You are one of three helpers in this office. The order is:\n"
+    TAIL = "\nWrite nothing but the result, and no word of greeting."
+
+    @pytest.mark.parametrize(
+        ("text", "other", "left"),
+        [
+            (HEAD + "I row.", HEAD + "Bake it.", "I row."),
+            ("I row." + TAIL, "Bake it." + TAIL, "I row."),
+            (HEAD + "I row." + TAIL, HEAD + "Bake it." + TAIL, "I row."),
+            # Of two slots the last.
+            (HEAD + "A b c.\nAnswer this:\nI row." + TAIL, HEAD + "D e f.\nAnswer this:\nBake." + TAIL, "I row."),
+            # The same text again, and two that share too little.
+            (HEAD + "I row.", HEAD + "I row.", HEAD + "I row."),
+            ("I live in Ghent.", "I live in Bruges.", "I live in Ghent."),
+        ],
+    )
+    def test_the_slot_that_varies_and_stands_last(self, text: str, other: str, left: str) -> None:
+        for passage in slot_of(text, [other]):
+            assert passage in text
+            text = text.replace(passage, "", 1)
+        assert text.strip() == left
