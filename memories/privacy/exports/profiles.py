@@ -12,7 +12,7 @@ from django.apps import apps
 from django.db import models
 from django.db.models import Q
 
-from memories.models import CaseType, Role, Source, Status, Trust
+from memories.models import Author, CaseType, Role, Source, Status, Trust
 
 # Facts that the person stated, unless somebody rejected them.
 STATED = Q(trust=Trust.USER, source__in=[Source.EXPLICIT, Source.CORRECTED]) & ~Q(status=Status.REJECTED)
