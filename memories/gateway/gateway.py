@@ -66,6 +66,11 @@ class Gateway:
     def takes(path: str) -> bool:
         return path == HELLO or operations.is_below(path)
 
+    @staticmethod
+    def error(path: str, status: int, code: str, detail: str) -> bytes:
+        """In the form of the protocol that this path is of."""
+        return json.dumps(operations.protocol_of(path).error(status, code, detail)).encode()
+
     async def __call__(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None:
         began = monotonic()
         answering = _Answering(scope, send)
@@ -99,7 +104,7 @@ class Gateway:
 
     async def _answer(self, scope: Message, body: bytes, receive: Receive, answering: "_Answering") -> None:
         if scope["path"] == HELLO and scope["method"] in ("GET", "HEAD"):
-            await answering.say(200, {"message": "hello"})
+            await answering.say(200, b'{"message": "hello"}')
             return
         target = operations.target_of(scope["method"], scope["path"])
         headers = _texts(scope["headers"])
@@ -276,13 +281,11 @@ class _Answering:
         if self.status:
             # The answer has begun: its end tells that it is not whole.
             return
-        protocol = operations.protocol_of(self._scope["path"])
-        document = protocol.error(refused.status, refused.code, refused.detail)
-        await self.say(refused.status, document, refused.headers)
+        body = Gateway.error(self._scope["path"], refused.status, refused.code, refused.detail)
+        await self.say(refused.status, body, refused.headers)
 
-    async def say(self, status: int, document: Mapping[str, Any], more: Mapping[str, str] | None = None) -> None:
-        """Answer for the hub itself."""
-        body = json.dumps(document).encode()
+    async def say(self, status: int, body: bytes, more: Mapping[str, str] | None = None) -> None:
+        """Answer for the hub itself, in JSON."""
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         headers += [(name.encode(), value.encode()) for name, value in (more or {}).items()]
         await self.begin(status, headers)

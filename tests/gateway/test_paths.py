@@ -9,10 +9,11 @@ from urllib.parse import quote
 import pytest
 
 from memories.curation.access.keys import Binding
+from memories.gateway import gateway
 from memories.models import Tenant
 from tests import factories
 from tests.gateway.conftest import stored
-from tests.gateway.wire import KEY, Noting, Wire
+from tests.gateway.wire import KEY, Noting, Wire, replied
 
 # What may be reached with the least of keys: their targets are the positive control of all others.
 READ = {
@@ -282,6 +283,26 @@ def test_nobody_is_warned_when_claude_code_looks_for_its_api(sender: Wire, noted
     assert (sender.server.asked, noted.asked) == ([], [])
     sender.ask("GET", "/api/hello/more")
     assert len(sender.server.asked) == 1
+
+
+@pytest.mark.parametrize(("target", "is_anthropic"), [("/v1/chat/completions", False), ("/v1/messages", True)])
+def test_the_server_s_own_errors(
+    sender: Wire, monkeypatch: pytest.MonkeyPatch, target: str, is_anthropic: bool
+) -> None:
+    """Of a request that does not come to its end, and of one at which the hub fails."""
+    head = f"POST {target} HTTP/1.1\r\nHost: hub\r\nContent-Length: 9\r\n\r\n".encode()
+    unfinished = replied(sender.server.answer(head + b"{"))
+    assert (unfinished.status, unfinished.error["is_anthropic"]) == (400, is_anthropic)
+
+    async def fails(*_: object) -> None:
+        raise RuntimeError("secret of somebody")
+
+    monkeypatch.setattr(gateway.Gateway, "_answer", fails)
+    failed = sender.ask("POST", target, b"{}")
+    assert (failed.status, failed.error["is_anthropic"], b"secret" in failed.body) == (500, is_anthropic, False)
+    # Others keep the form of the API.
+    other = replied(sender.server.answer(head.replace(target.encode(), b"/api/v1/context") + b"{"))
+    assert other.headers["content-type"] == "application/problem+json"
 
 
 def test_a_refused_request_leaves_nothing(sender: Wire, noted: Noting, tenant: Tenant) -> None:

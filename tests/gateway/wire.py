@@ -112,7 +112,11 @@ class Wire:
             # A body that is refused by its length may not be read.
             with suppress(OSError):
                 connection.sendall(head + body)
-            answer, _, rest = everything(connection).partition(b"\r\n\r\n")
-        status, *fields = answer.decode("latin-1").split("\r\n")
-        found = dict(one.split(": ", 1) for one in fields)
-        return Reply(int(status.split()[1]), {name.lower(): value for name, value in found.items()}, rest)
+            return replied(everything(connection))
+
+
+def replied(answer: bytes) -> Reply:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status, *fields = head.decode("latin-1").split("\r\n")
+    found = dict(one.split(": ", 1) for one in fields)
+    return Reply(int(status.split()[1]), {name.lower(): value for name, value in found.items()}, body)
