@@ -5,6 +5,7 @@ from typing import Any
 
 from memories.api.parsers import MAX_DEPTH
 
+_NESTED = (dict, list)
 _NO_OBJECT = "The body is not a JSON object."
 _TOO_DEEP = f"The body is nested more than {MAX_DEPTH} levels deep."
 
@@ -32,7 +33,8 @@ def read_object(text: bytes) -> dict[str, Any]:
 def _is_deeper(found: Any, most: int) -> bool:
     """Level by level, as depth must not exhaust the stack."""
     level = [found]
-    for _ in range(most):
+    while level and most:
         inner = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+        level = [item for items in inner for item in items if isinstance(item, _NESTED)]
+        most -= 1
     return bool(level)

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 VALUES = {"model": "org/m-1", "response": "resp_1", "conversation": "conv_1", "item": "msg_1"}
 SAID = "I live in Leiden"
 ENCRYPTED: Any = "reasoning.encrypted_content"
-TALK = {"conversation_id": "conv_1"}
+TALK: dict[str, Any] = {"conversation_id": "conv_1"}
 # What each protocol says it in.
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"model": "m", "messages": [{"role": "user", "content": SAID}]},

@@ -37,9 +37,9 @@ LAST_USED_STEP = timedelta(minutes=5)
 # Days for which a key is valid by default.
 DEFAULT_DAYS = 365
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-# A key in a text, whether it is usable or not; and what may be one in base64, as Basic authentication sends it.
+# A key in a text, whether it is usable or not; and what is long enough to be one in base64, as in Basic authentication.
 _IN_TEXT = re.compile(rf"(?:{OF_TENANT}|{OF_MANAGEMENT})_[a-z0-9]{{{PREFIX_LENGTH}}}_", re.IGNORECASE)
-_IN_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}")
+_IN_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{60,}")
 _KEY, _TENANT = columns_of(APIKey), columns_of(Tenant)
 # By hand: every request begins with it.
 _FIND = f"""
@@ -246,10 +246,12 @@ def revoke_api_key(*, key: APIKey, actor: Actor, now: datetime) -> None:
 
 def holds_key(text: str) -> bool:
     """Whether a text is or contains what looks like a key of the hub: as it is, percent-encoded or in base64."""
+    if _IN_TEXT.search(text) or ("%" in text and _IN_TEXT.search(unquote(text))):
+        return True
     encoded = (one.replace("-", "+").replace("_", "/") for one in _IN_BASE64.findall(text))
     # A rest of one letter is no byte.
     decoded = (base64.b64decode(one[: len(one) - (len(one) % 4 == 1)] + "==").decode("latin-1") for one in encoded)
-    return any(_IN_TEXT.search(one) for one in (text, unquote(text), *decoded))
+    return any(map(_IN_TEXT.search, decoded))
 
 
 def _new_plaintext(marker: str) -> tuple[str, str]:
