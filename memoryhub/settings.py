@@ -154,6 +154,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "memories.admin.site.middleware.AuthenticationMiddleware",
     "memories.admin.site.middleware.OperatorTenancyMiddleware",
+    "memories.admin.site.middleware.UnstorableTextMiddleware",
     "memories.admin.site.middleware.LanguageMiddleware",
     "memories.admin.site.middleware.MessageMiddleware",
     # Inside the middleware that sets Content-Length.

@@ -1,14 +1,14 @@
 """Reads an answer while it passes by. What cannot be read is passed on all the same."""
 
-import json
 from contextlib import suppress
 from typing import Any
 
 from memories.gateway.dialects import Dialect, StreamedReply
+from memories.gateway.documents import UnreadableDocument, read_object
 
 MOST_BYTES = 4 * 1024 * 1024
 _DATA = b"data:"
-_NOT_OF_THE_PROTOCOL = (AttributeError, KeyError, TypeError, ValueError, IndexError)
+_NOT_OF_THE_PROTOCOL = (AttributeError, KeyError, TypeError, ValueError, IndexError, RecursionError)
 
 
 class Collector:
@@ -55,7 +55,6 @@ class Collector:
 
 def _object(text: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(text)
-    except ValueError:
+        return read_object(text)
+    except UnreadableDocument:
         return None
-    return found if isinstance(found, dict) else None

@@ -15,16 +15,14 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 
 from memories.api.errors import problem_of
 from memories.conf import LLMConfig
+from memories.curation.access.keys import holds_key
 from memories.exceptions import MemoryHubError
-from memories.gateway import memory
-from memories.gateway.anthropic import Messages
-from memories.gateway.chat import ChatCompletions
+from memories.gateway import memory, operations
 from memories.gateway.collecting import Collector
-from memories.gateway.dialects import Dialect, error_type
+from memories.gateway.dialects import Dialect
 from memories.gateway.memory import Exchange, GatewayRefused, Given
-from memories.gateway.responses import Responses
+from memories.gateway.operations import OVERRIDING, Operation, Target
 from memories.gateway.upstream import Headers, Unreachable, Upstream, passed_on
-from memories.models import Scope
 from memories.telemetry import traces
 from memories.telemetry.families import GATEWAY, note_request
 
@@ -36,20 +34,14 @@ Send = Callable[[Message], Awaitable[None]]
 RECALL_SECONDS = 0.3
 # What the person said is stored once the answer has begun, or after so long without a word of it.
 KEEP_SECONDS = 0.1
-MOST_BODY_BYTES = 10 * 1024 * 1024
-MODELS = "/v1/models"
-DIALECTS: Mapping[str, Dialect] = {one.path: one for one in (ChatCompletions(), Responses(), Messages())}
-# The gateway's own headers, and those that it writes anew.
-_OWN = (
-    "authorization",
-    "x-api-key",
-    "x-memory",
-    "x-memory-said",
-    "x-memory-key",
-    "x-memory-user",
-    "x-memory-session",
-    "x-memory-agent",
-)
+# Claude Code asks this at its start, to see whether its API is there.
+HELLO = "/api/hello"
+# The route of requests for what is not passed on.
+UNKNOWN = "unknown"
+# Written anew, or the hub's own; further ones begin with the second.
+_KEY_HEADERS = (b"authorization", b"x-api-key")
+_NOT_PASSED_ON = ("content-length", *(name.decode() for name in _KEY_HEADERS), *OVERRIDING)
+_OWN = ("x-memory", "x-forwarded-")
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +64,12 @@ class Gateway:
 
     @staticmethod
     def takes(path: str) -> bool:
-        return path in DIALECTS or path == MODELS or path.startswith(f"{MODELS}/")
+        return path == HELLO or operations.is_below(path)
+
+    @staticmethod
+    def error(path: str, status: int, code: str, detail: str) -> bytes:
+        """In the form of the protocol that this path is of."""
+        return json.dumps(operations.protocol_of(path).error(status, code, detail)).encode()
 
     async def __call__(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None:
         began = monotonic()
@@ -91,10 +88,10 @@ class Gateway:
                 raise
             await answering.refuse(GatewayRefused(problem.status, problem.code, problem.detail, problem.headers))
         finally:
-            took, path = monotonic() - began, scope["path"]
-            traces.record("gateway", took, path=path if path in DIALECTS else MODELS, status=answering.status)
-            note_request((path if path in DIALECTS else MODELS)[1:], scope["method"], answering.status, took)
-            self._log(scope["method"], path, answering.status, took)
+            took, declared = monotonic() - began, operations.declared_path(scope["path"])
+            traces.record("gateway", took, path=declared or UNKNOWN, status=answering.status)
+            note_request(declared[1:] or UNKNOWN, scope["method"], answering.status, took)
+            self._log(scope["method"], declared or scope["path"], answering.status, took)
 
     async def warm(self) -> None:
         """Nothing is loaded late."""
@@ -106,21 +103,28 @@ class Gateway:
         return await self._threads(partial(_connected, call))
 
     async def _answer(self, scope: Message, body: bytes, receive: Receive, answering: "_Answering") -> None:
-        headers = _texts(scope["headers"])
-        dialect = DIALECTS.get(scope["path"])
-        if scope["method"] != ("GET" if dialect is None else "POST"):
-            raise GatewayRefused(405, "method_not_allowed", f"{scope['method']} is not possible here.")
-        if dialect is None:
-            _, config = await self._run(partial(memory.authenticate, headers, scopes=(Scope.READ,)))
-            path = scope["path"].removeprefix("/v1")
-            response = await self._ask(scope, config, headers, path=path, body=b"")
-            await _stream(response, receive, answering, collector=None, added=[])
+        if scope["path"] == HELLO and scope["method"] in ("GET", "HEAD"):
+            await answering.say(200, b'{"message": "hello"}')
             return
-        if len(body) > MOST_BODY_BYTES:
-            raise GatewayRefused(413, "too_large", f"A request may have {MOST_BODY_BYTES:,} bytes.")
-        exchange, given = await self._open(dialect, headers, body)
+        target = operations.target_of(scope["method"], scope["path"])
+        headers = _texts(scope["headers"])
+        _check_size(target.operation, headers, body)
+        sent = _Sent(scope, headers, target, operations.query_of(scope["query_string"]))
+        if target.operation.converses:
+            await self._remember(sent, body, receive, answering)
+        else:
+            await self._pass_on(sent, body, receive, answering)
+
+    async def _pass_on(self, sent: "_Sent", body: bytes, receive: Receive, answering: "_Answering") -> None:
+        """As it is: with no memory, and keeping nothing."""
+        _, config = await self._run(partial(memory.authenticate, sent.headers, scopes=sent.operation.scopes))
+        response = await self._ask(sent, config, body=body if sent.operation.most_bytes else b"")
+        await _stream(response, receive, answering, collector=None, added=[])
+
+    async def _remember(self, sent: "_Sent", body: bytes, receive: Receive, answering: "_Answering") -> None:
+        exchange, given = await self._open(sent.operation.protocol, sent.headers, body)
         GATEWAY.count("used" if given.body else given.reason)
-        await self._converse(_Request(scope, headers, dialect, exchange, given, given.body or body), receive, answering)
+        await self._converse(_Request(sent, exchange, given, given.body or body), receive, answering)
 
     async def _open(self, dialect: Dialect, headers: Mapping[str, str], body: bytes) -> tuple[Exchange, Given]:
         """The request, checked, and its context unless that takes too long or fails: no conversation waits for its
@@ -156,18 +160,13 @@ class Gateway:
 
     async def _converse(self, request: "_Request", receive: Receive, answering: "_Answering") -> None:
         exchange = request.exchange
-        response = await self._ask(
-            request.scope,
-            exchange.config,
-            request.headers,
-            path=request.dialect.path.removeprefix("/v1"),
-            body=request.body,
-        )
+        response = await self._ask(request.sent, exchange.config, body=request.body)
         collector = None
         keeping = None
         begun = asyncio.Event()
         if exchange.may_keep and response.status_code < 400:
-            collector = Collector(request.dialect, streams="event-stream" in response.headers.get("content-type", ""))
+            protocol = request.sent.operation.protocol
+            collector = Collector(protocol, streams="event-stream" in response.headers.get("content-type", ""))
             keeping = asyncio.ensure_future(self._keep_asked(exchange, begun))
 
         async def finish() -> None:
@@ -198,38 +197,70 @@ class Gateway:
             return None
         return stored
 
-    async def _ask(
-        self, scope: Message, config: LLMConfig, headers: Mapping[str, str], *, path: str, body: bytes
-    ) -> httpx2.Response:
-        sent = passed_on(scope["headers"], without=("content-length", *_OWN))
-        sent = [(name, value) for name, value in sent if not name.lower().startswith(b"x-forwarded-")]
-        sent += [(name.encode(), value.encode("latin-1")) for name, value in _keys(scope["path"], config, headers)]
-        sent.append((b"accept-encoding", b"identity"))
+    async def _ask(self, sent: "_Sent", config: LLMConfig, *, body: bytes) -> httpx2.Response:
+        headers = [*_passed_on(sent.scope["headers"]), *_keys(sent, config), (b"accept-encoding", b"identity")]
         return await self._upstream.ask(
-            config, method=scope["method"], path=path, query=scope["query_string"], headers=sent, body=body
+            config,
+            method=sent.operation.method,
+            path=sent.target.path,
+            query=sent.query,
+            headers=headers,
+            body=body,
         )
 
 
-def _keys(path: str, config: LLMConfig, headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What the endpoint takes for a key: the caller's own where the hub's came beside it, else the endpoint's."""
-    if headers.get("x-memory-key"):
-        own = [(name, headers[name]) for name in ("authorization", "x-api-key") if name in headers]
-        if own:
-            return own
-    name, before = DIALECTS[path].key_header if path in DIALECTS else Dialect.key_header
-    return [(name, before + config.api_key)] if config.api_key else []
+@dataclass(frozen=True)
+class _Sent:
+    """A request as it came, what it names, and the query that goes on."""
+
+    scope: Message
+    headers: Mapping[str, str]
+    target: Target
+    query: str
+
+    @property
+    def operation(self) -> Operation:
+        return self.target.operation
 
 
 @dataclass(frozen=True)
 class _Request:
     """A request with its context, ready to go on."""
 
-    scope: Message
-    headers: Mapping[str, str]
-    dialect: Dialect
+    sent: _Sent
     exchange: Exchange
     given: Given
     body: bytes
+
+
+def _check_size(operation: Operation, headers: Mapping[str, str], body: bytes) -> None:
+    """Errors: GatewayRefused. Of a body that the server would not take, only its Content-Length is here."""
+    most = operation.most_bytes
+    if most and max(len(body), int(headers.get("content-length", "0"))) > most:
+        raise GatewayRefused(413, "too_large", f"This request may have {most:,} bytes.")
+
+
+def _passed_on(headers: Headers) -> Headers:
+    """Those of the client that go on: none of the hub's own, and none that holds a key of the hub."""
+    return [
+        (name, value)
+        for name, value in passed_on(headers, without=_NOT_PASSED_ON)
+        if not name.decode("latin-1").lower().startswith(_OWN) and not _holds_key(name, value)
+    ]
+
+
+def _holds_key(name: bytes, value: bytes) -> bool:
+    return holds_key(f"{name.decode('latin-1')}: {value.decode('latin-1')}")
+
+
+def _keys(sent: _Sent, config: LLMConfig) -> Headers:
+    """What the endpoint takes for a key: the caller's own where the hub's came beside it, else the endpoint's."""
+    if sent.headers.get("x-memory-key"):
+        own = [one for one in sent.scope["headers"] if one[0].lower() in _KEY_HEADERS and not _holds_key(*one)]
+        if own:
+            return own
+    name, before = sent.operation.protocol.key_header
+    return [(name.encode(), (before + config.api_key).encode())] if config.api_key else []
 
 
 class _Answering:
@@ -250,16 +281,14 @@ class _Answering:
         if self.status:
             # The answer has begun: its end tells that it is not whole.
             return
-        dialect = DIALECTS.get(self._scope["path"])
-        document = (
-            dialect.error(refused.status, refused.code, refused.detail)
-            if dialect
-            else {"error": {"message": refused.detail, "type": error_type(refused.status), "code": refused.code}}
-        )
-        body = json.dumps(document).encode()
+        body = Gateway.error(self._scope["path"], refused.status, refused.code, refused.detail)
+        await self.say(refused.status, body, refused.headers)
+
+    async def say(self, status: int, body: bytes, more: Mapping[str, str] | None = None) -> None:
+        """Answer for the hub itself, in JSON."""
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        headers += [(name.encode(), value.encode()) for name, value in refused.headers.items()]
-        await self.begin(refused.status, headers)
+        headers += [(name.encode(), value.encode()) for name, value in (more or {}).items()]
+        await self.begin(status, headers)
         await self.part(body, more=False)
 
 

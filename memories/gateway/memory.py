@@ -27,6 +27,7 @@ from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.db import tenancy
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
 from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest, shortened_query
+from memories.gateway.documents import UnreadableDocument, read_object
 from memories.models import ActorKind, Author, Role, Scope, Session
 from memories.queue import own_models
 
@@ -132,11 +133,9 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
     """Read and check a request. Errors: GatewayRefused."""
     caller, config = authenticate(headers, scopes=(Scope.INGEST, Scope.READ))
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        raise GatewayRefused(400, "invalid_json", "The body is not a JSON object.")
+        document = read_object(body)
+    except UnreadableDocument as error:
+        raise GatewayRefused(400, "invalid_json", str(error)) from None
     try:
         asked = dialect.read(document)
     except (UnreadableRequest, AttributeError, KeyError, TypeError, ValueError):

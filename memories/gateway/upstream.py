@@ -36,14 +36,16 @@ class Upstream:
         self._clients: dict[bool, httpx2.AsyncClient] = {}
 
     async def ask(
-        self, config: LLMConfig, *, method: str, path: str, query: bytes, headers: Headers, body: bytes
+        self, config: LLMConfig, *, method: str, path: str, query: str, headers: Headers, body: bytes
     ) -> httpx2.Response:
         """Send a request on. `path` begins behind the endpoint's base address. Errors: Unreachable."""
         client = self._client(guarded=config.guarded)
-        address = (config.base_url or OPENAI).rstrip("/") + path + (f"?{query.decode('latin-1')}" if query else "")
-        request = client.build_request(method, address, headers=headers, content=body or None)
+        address = (config.base_url or OPENAI).rstrip("/") + path + (f"?{query}" if query else "")
         try:
+            request = client.build_request(method, address, headers=headers, content=body or None)
             return await client.send(request, stream=True)
+        except httpx2.InvalidURL:
+            raise Unreachable("The endpoint's address is not one.") from None
         except AddressRefused:
             raise Unreachable("The endpoint's address leads into a private network.") from None
         except httpx2.TimeoutException:

@@ -16,6 +16,40 @@ from memories import conf
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 # Addresses of IPv4 behind a translator (RFC 6052): the last four bytes are the address.
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+# Nothing beyond it is given to anybody as a public address of IPv6.
+_UNICAST = ipaddress.ip_network("2000::/3")
+# IANA's registries of special-purpose addresses, with multicast. Python's own list lets some through, and which depends
+# on its version. Also those that routers do pass on: an anycast address leads to whatever is nearest to the hub.
+_SPECIAL = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "0.0.0.0/8",  # this network
+            "10.0.0.0/8",  # private
+            "100.64.0.0/10",  # behind a provider's translator; some clouds have their metadata there
+            "127.0.0.0/8",  # loopback
+            "169.254.0.0/16",  # link-local
+            "172.16.0.0/12",  # private
+            "192.0.0.0/24",  # protocol assignments; some clouds have their metadata there
+            "192.0.2.0/24",  # documentation
+            "192.31.196.0/24",  # AS112
+            "192.52.193.0/24",  # AMT
+            "192.88.99.0/24",  # relays of 6to4
+            "192.168.0.0/16",  # private
+            "192.175.48.0/24",  # AS112
+            "198.18.0.0/15",  # benchmarking
+            "198.51.100.0/24",  # documentation
+            "203.0.113.0/24",  # documentation
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, and the broadcast
+            "2001::/23",  # protocol assignments: Teredo, benchmarking, AMT, AS112, ORCHID, DRIP
+            "2001:db8::/32",  # documentation
+            "2002::/16",  # 6to4: an address of IPv4 behind whatever relay is nearest
+            "2620:4f:8000::/48",  # AS112
+            "3fff::/20",  # documentation
+        ),
+    )
+)
 LONGEST_ADDRESS = 500
 
 
@@ -67,9 +101,9 @@ def public_addresses(host: str, port: int) -> list[str]:
 
 def _is_public(text: str) -> bool:
     address = _unwrapped(ipaddress.ip_address(text))
-    if not address.is_global or address.is_multicast or address.is_reserved or address.is_unspecified:
+    if isinstance(address, ipaddress.IPv6Address) and address not in _UNICAST:
         return False
-    return not (isinstance(address, ipaddress.IPv6Address) and (address.is_site_local or address.sixtofour))
+    return not any(address in network for network in _SPECIAL)
 
 
 def _unwrapped(address: _Address) -> _Address:

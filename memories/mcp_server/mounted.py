@@ -53,6 +53,12 @@ class MemoryServer:
     def takes(path: str) -> bool:
         return path in (PATH, f"{PATH}/")
 
+    @staticmethod
+    def error(_path: str, _status: int, _code: str, detail: str) -> bytes:
+        """In JSON-RPC's form."""
+        error = {"code": _INVALID_REQUEST, "message": detail}
+        return json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+
     async def __call__(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None:
         began, status = monotonic(), 0
 
@@ -159,8 +165,7 @@ def _opened(headers: dict[str, str], body: bytes) -> MCPCaller:
 
 
 async def _refuse(refused: RefusedRequest, send: Send) -> None:
-    error = {"code": _INVALID_REQUEST, "message": refused.detail}
-    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+    body = MemoryServer.error(PATH, refused.status, "", refused.detail)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers += [(name.encode(), value.encode()) for name, value in refused.headers.items()]
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})

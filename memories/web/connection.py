@@ -65,11 +65,13 @@ class ConnectionState(Enum):
 @dataclass
 class Process:
     """What the connections of one process share. `log` is called with method, path and status of the server's own
-    answers."""
+    answers. `error_of` gives, for path, status, code and detail, an error as whoever answers there writes it, or None.
+    """
 
     config: Config
     limits: ConnectionLimits
     log: Callable[[str, str, int], None]
+    error_of: Callable[[str, int, str, str], bytes | None] = lambda *_: None
     state: ServerState = field(default_factory=ServerState)
     # While the process ends, each answer is the last on its connection.
     ends: bool = False
@@ -153,7 +155,7 @@ class Connection(HttpToolsProtocol):
         self._head_is_complete = True
         self.cycle.keep_alive = self.cycle.keep_alive and not self._process.ends
         # uvicorn's own would be plain text.
-        self.cycle.send_500_response = partial(_send_internal_error, self.cycle)  # type: ignore[method-assign]
+        self.cycle.send_500_response = partial(_send_internal_error, self.cycle, self._process)  # type: ignore[method-assign]
         if not self.pipeline:
             self._wait_for(ConnectionState.BODY, self._limits.body_seconds)
 
@@ -278,9 +280,10 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            line, headers, body = _problem(status, code, detail)
-            self.transport.write(line + b"".join(b"%b: %b\r\n" % header for header in headers) + b"\r\n" + body)
             request = self.cycle.scope if self._head_is_complete else {"method": "-", "path": "-"}
+            own = self._process.error_of(request["path"], status, code, detail)
+            line, headers, body = _problem(status, code, detail, own)
+            self.transport.write(line + b"".join(b"%b: %b\r\n" % header for header in headers) + b"\r\n" + body)
             self._process.log(request["method"], request["path"], status)
         if self.cycle is not None:
             self.cycle.disconnected = True
@@ -289,16 +292,21 @@ class Connection(HttpToolsProtocol):
         self._watch_unread()
 
 
-async def _send_internal_error(cycle: Any) -> None:
+async def _send_internal_error(cycle: Any, process: Process) -> None:
     """For a request whose application failed before it answered."""
-    status = HTTPStatus.INTERNAL_SERVER_ERROR
-    _, headers, body = _problem(status, "internal_error", "The hub failed; nothing of this request is certain.")
+    status, code = HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error"
+    detail = "The hub failed; nothing of this request is certain."
+    own = process.error_of(cycle.scope["path"], status, code, detail)
+    _, headers, body = _problem(status, code, detail, own)
     await cycle.send({"type": "http.response.start", "status": status.value, "headers": headers})
     await cycle.send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def _problem(status: HTTPStatus, code: str, detail: str) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
-    """Status line, headers and body in the form of the API's errors (docs/api.md). They hold nothing of the request."""
+def _problem(
+    status: HTTPStatus, code: str, detail: str, own: bytes | None
+) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
+    """Status line, headers and body, in the form of the API's errors (docs/api.md) unless there is an `own` one. They
+    hold nothing of the request."""
     request_id = uuid.uuid4().hex
     document: dict[str, Any] = {
         "type": "about:blank",
@@ -309,9 +317,9 @@ def _problem(status: HTTPStatus, code: str, detail: str) -> tuple[bytes, list[tu
         "request_id": request_id,
         "errors": [],
     }
-    body = json.dumps(document).encode()
+    body = own or json.dumps(document).encode()
     headers = [
-        (b"content-type", b"application/problem+json"),
+        (b"content-type", b"application/json" if own else b"application/problem+json"),
         (b"content-length", b"%d" % len(body)),
         (b"x-request-id", request_id.encode()),
         (b"connection", b"close"),

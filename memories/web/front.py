@@ -51,6 +51,10 @@ class Beside(Protocol):
 
     def takes(self, path: str) -> bool: ...
 
+    def error(self, path: str, status: int, code: str, detail: str, /) -> bytes:
+        """An error of the server's own for a path that it takes, as JSON."""
+        ...
+
     async def __call__(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None: ...
 
     async def warm(self) -> None: ...
@@ -95,6 +99,10 @@ class Front:
         last = [(b"connection", b"close")] if length is not None and length > MOST_DRAINED_BYTES else []
         await send({"type": "http.response.start", "status": int(answer.status[:3]), "headers": answer.headers + last})
         await _send_body(answer.body, send)
+
+    def error_of(self, path: str, status: int, code: str, detail: str) -> bytes | None:
+        """An error in the form of whoever answers this path in the loop; None for all others."""
+        return next((one.error(path, status, code, detail) for one in self._beside if one.takes(path)), None)
 
     async def warm(self) -> None:
         """Load what the first request of its kind would wait for."""

@@ -38,8 +38,7 @@ class QuietLogger(Logger):  # type: ignore[misc]
         return {
             "t": self.now(),
             "m": environ["REQUEST_METHOD"],
-            # gunicorn has decoded the path: a line break in it would begin a new line of the log.
-            "U": quote(masked(environ.get("PATH_INFO") or "")),
+            "U": _logged(environ),
             "s": str(resp.status).partition(" ")[0],
             "B": resp.sent,
             "M": request_time // MILLISECOND,
@@ -59,11 +58,16 @@ class QuietLogger(Logger):  # type: ignore[misc]
         super().exception(message.partition("%")[0], **options)
 
 
+def _logged(environ: Mapping[str, Any]) -> str:
+    """The path. It is decoded: a line break in it would begin a new line of the log. A declared path has braces."""
+    return quote(masked(environ.get("PATH_INFO") or ""), safe="/{}")
+
+
 def _fields(resp: Any, environ: Mapping[str, Any], took: timedelta) -> dict[str, Any]:
     """An answer in fields of a line of JSON."""
     return {
         "method": environ["REQUEST_METHOD"],
-        "path": quote(masked(environ.get("PATH_INFO") or "")),
+        "path": _logged(environ),
         "status": int(str(resp.status).partition(" ")[0]),
         "bytes": resp.sent,
         "milliseconds": took // MILLISECOND,

@@ -90,7 +90,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
         config.load()
         # uvicorn logs each broken request.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-        process = Process(config, self.app.limits, self._log_refusal)
+        process = Process(config, self.app.limits, self._log_refusal, front.error_of)
         process.state.connections = CountedConnections(self.connection_count)
         return process
 

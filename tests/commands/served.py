@@ -70,7 +70,8 @@ def served(application: Application, *, threads: int = 2, beside: Any = (), **li
         front = Front(noted, pool, lambda *_: None, beside)
         config = Config(front, access_log=False, log_config=None, lifespan="off", proxy_headers=False, ws="none")
         config.load()
-        found.process = process = Process(config, ConnectionLimits(**limits), lambda *line: found.refused.append(line))
+        log = lambda *line: found.refused.append(line)  # noqa: E731
+        found.process = process = Process(config, ConnectionLimits(**limits), log, front.error_of)
 
         taken: list[Any] = []
 

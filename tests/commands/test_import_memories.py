@@ -206,7 +206,19 @@ def test_what_the_api_refuses_is_refused_by_its_place(
     assert [turn.content for turn in Turn.objects.all()] == ["Fine"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "{}", '"text"', "[1, null]"])
+def test_what_is_nested_too_deeply_is_refused_by_its_place(
+    tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, deep = tmp_path / "export.jsonl", '{"a":' * 700 + "1" + "}" * 700
+    told = '{"session_id": "%s", "messages": [{"role": "user", "content": "Fine", "metadata": {"a": %s}}]}\n'
+    path.write_text(told % ("s1", deep) + told % ("s2", 1))
+    with pytest.raises(CommandError, match="not stored"):
+        run(path, "jsonl", "--user", "u-1")
+    assert capsys.readouterr().err.startswith("Conversation 1: ")
+    assert [turn.session.external_id for turn in Turn.objects.select_related("session")] == ["s2"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", '"text"', "[1, null]", "[" * 20_000])
 def test_a_file_of_something_else(tenant: Tenant, tmp_path: Path, content: str) -> None:
     path = tmp_path / "conversations.json"
     path.write_text(content)

@@ -360,10 +360,11 @@ def palace(folder: Path, *drawers: dict[str, Any]) -> None:
                 database.execute(row, (place, key, value))
 
 
+@pytest.mark.parametrize("text", ["no such thing: SECRET-WORD", "[" * 20_000 + '"SECRET-WORD"' + "]" * 20_000])
 @pytest.mark.parametrize("source", ["mem0", "langgraph", "deerflow", "mempalace"])
-def test_a_file_that_is_something_else(tenant: Tenant, tmp_path: Path, source: str) -> None:
+def test_a_file_that_is_something_else(tenant: Tenant, tmp_path: Path, source: str, text: str) -> None:
     path = tmp_path / "x"
-    path.write_text("no such thing: SECRET-WORD", encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(CommandError) as raised:
         imported(source, path, user="u1")
     assert "SECRET-WORD" not in str(raised.value)

@@ -13,6 +13,7 @@ from memories.gateway import gateway
 from memories.models import Tenant, Turn
 from tests import factories
 from tests.commands.served import Served, said, served
+from tests.gateway import wire
 from tests.llm.endpoint import Endpoint, running
 
 
@@ -70,6 +71,20 @@ def client(tenant: Tenant, endpoint: Endpoint) -> Iterator[Client]:
     _, key = factories.api_key(tenant, scopes=["ingest", "read"])
     with served(said(b"Django's"), beside=[gateway.Gateway]) as server:
         yield Client(server, key)
+
+
+@pytest.fixture
+def noted(settings: Any) -> Iterator[wire.Noting]:
+    with wire.noting() as noted:
+        settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = noted.url, wire.KEY
+        yield noted
+
+
+@pytest.fixture
+def sender(tenant: Tenant, noted: wire.Noting) -> Iterator[wire.Wire]:
+    _, key = factories.api_key(tenant, scopes=["ingest", "read"])
+    with served(said(b"<html>Django's</html>"), beside=[gateway.Gateway]) as server:
+        yield wire.Wire(server, key)
 
 
 def stored() -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Where a tenant's own endpoint may be, when its address is entered and when it is called."""
 
+import ipaddress
 import socket
 from dataclasses import replace
 from typing import Any
@@ -30,16 +31,45 @@ def resolves(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
     return asked
 
 
+# Every network of IANA's registries of special-purpose addresses, with multicast: its first and its last address, and
+# single addresses that such registries or clouds name.
+NETWORKS = (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+    "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
+    "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "255.255.255.255/32",
+    "::1/128", "::/128", "::/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001::/32",
+    "2001:1::1/128", "2001:1::2/128", "2001:1::3/128", "2001:2::/48", "2001:3::/32", "2001:4:112::/48", "2001:10::/28",
+    "2001:20::/28", "2001:30::/28", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20", "5f00::/16",
+    "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+)  # fmt: skip
+SINGLE = (
+    "169.254.169.254", "100.100.100.200", "192.0.0.192", "192.0.0.9", "192.0.0.170", "192.88.99.1", "fd00:ec2::254",
+    "fe80::1%lo", "400::1", "4000::1",
+)  # fmt: skip
+# An address of IPv4 inside one of IPv6: mapped, behind a translator, behind a relay (6to4, Teredo), and as it once was.
+WITHIN = ("::ffff:{}", "64:ff9b::{}", "64:ff9b:1::{}", "2002:{hex}::1", "2001:0:{hex}::1", "::{}")
+
+
+def ends_of(network: str) -> list[str]:
+    found = ipaddress.ip_network(network)
+    return [str(found[0]), str(found[-1])]
+
+
+def within(address: str) -> list[str]:
+    digits = f"{int(ipaddress.IPv4Address(address)):08x}"
+    return [form.format(address, hex=f"{digits[:4]}:{digits[4:]}") for form in WITHIN]
+
+
+def beside(network: str) -> list[str]:
+    """The addresses before the first and behind the last one."""
+    found = ipaddress.ip_network(network)
+    return [str(found[0] - 1), str(found[-1] + 1)]
+
+
 @pytest.mark.parametrize(
     "address",
-    [
-        "127.0.0.1", "127.8.9.1", "0.0.0.0", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1",
-        "169.254.169.254", "100.64.0.1", "198.18.0.1", "192.0.2.1", "224.0.0.1", "255.255.255.255", "240.0.0.1",
-        "::1", "::", "fc00::1", "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "2001:db8::1",
-        "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::",
-        "::7f00:1",
-    ],
-)  # fmt: skip
+    [*(end for one in NETWORKS for end in ends_of(one)), *SINGLE, *within("10.0.0.1"), *within("192.0.0.192")],
+)
 def test_an_address_inside_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     resolves(monkeypatch, [address])
     with pytest.raises(AddressRefused):
@@ -50,7 +80,22 @@ def test_an_address_inside_is_refused(address: str, monkeypatch: pytest.MonkeyPa
         check_address("https://models.example/v1")
 
 
-@pytest.mark.parametrize("address", [PUBLIC, "8.8.8.8", "2606:4700::6810:85e5", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+# The neighbours of networks that are not refused themselves: none is wider than it should be.
+BESIDE = (
+    "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.2.0/24", "192.31.196.0/24",
+    "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
+    "203.0.113.0/24", "2001:db8::/32", "2620:4f:8000::/48",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(PUBLIC, "8.8.8.8", "2606:4700::6810:85e5", "::ffff:8.8.8.8", "64:ff9b::808:808"),
+        *("192.0.1.0", "223.255.255.255", "2001:200::1", "2003::1", "3ffe::1"),
+        *(one for network in BESIDE for one in beside(network)),
+    ],
+)
 def test_a_public_one_is_taken(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = resolves(monkeypatch, [address])
     check_address("https://models.example:8443/v1")

@@ -6,11 +6,13 @@ from django.conf import settings
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
-from django.db import connection
+from django.core.exceptions import BadRequest
+from django.db import DataError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
+from django.views import defaults
 
 from memories.admin.access import lifetime
 from memories.admin.access.tenant_scope import tenancy_of
@@ -19,6 +21,8 @@ from memories.invisible import strip_invisible
 from memories.models import Operator
 
 ADMIN, API = "/admin/", "/api/v1/"
+# What psycopg says of it, before anything is sent.
+_NUL = "NUL (0x00)"
 
 
 class _PagesOnly(MiddlewareMixin):
@@ -51,6 +55,15 @@ class OperatorTenancyMiddleware(_PagesOnly):
             return
         if isinstance(request.user, Operator):
             tenancy.set_current(tenancy_of(request.user))
+
+
+class UnstorableTextMiddleware(_PagesOnly):
+    """Answers 400 if an address or a form has a NUL that a query then asks for: the database holds none."""
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, DataError) and _NUL in str(exception):
+            return defaults.bad_request(request, BadRequest())
+        return None
 
 
 class LanguageMiddleware:

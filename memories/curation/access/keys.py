@@ -1,12 +1,15 @@
 """API keys: made and shown once, checked in constant time, rotated, revoked at once."""
 
+import base64
 import hashlib
 import hmac
+import re
 import secrets
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -34,6 +37,9 @@ LAST_USED_STEP = timedelta(minutes=5)
 # Days for which a key is valid by default.
 DEFAULT_DAYS = 365
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+# A key in a text, whether it is usable or not; and what is long enough to be one in base64, as in Basic authentication.
+_IN_TEXT = re.compile(rf"(?:{OF_TENANT}|{OF_MANAGEMENT})_[a-z0-9]{{{PREFIX_LENGTH}}}_", re.IGNORECASE)
+_IN_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{60,}")
 _KEY, _TENANT = columns_of(APIKey), columns_of(Tenant)
 # By hand: every request begins with it.
 _FIND = f"""
@@ -236,6 +242,16 @@ def revoke_api_key(*, key: APIKey, actor: Actor, now: datetime) -> None:
     with transaction.atomic():
         if APIKey.objects.filter(unrevoked, pk=key.pk).update(revoked_at=now, revoked_with_tenant=False):
             audit.record(actor=actor, verb="revoke", target=key, object_id=key.pk, tenant=key.tenant, now=now)
+
+
+def holds_key(text: str) -> bool:
+    """Whether a text is or contains what looks like a key of the hub: as it is, percent-encoded or in base64."""
+    if _IN_TEXT.search(text) or ("%" in text and _IN_TEXT.search(unquote(text))):
+        return True
+    encoded = (one.replace("-", "+").replace("_", "/") for one in _IN_BASE64.findall(text))
+    # A rest of one letter is no byte.
+    decoded = (base64.b64decode(one[: len(one) - (len(one) % 4 == 1)] + "==").decode("latin-1") for one in encoded)
+    return any(map(_IN_TEXT.search, decoded))
 
 
 def _new_plaintext(marker: str) -> tuple[str, str]:

@@ -82,7 +82,7 @@ class Command(HubCommand):
                 self._import(tenant, place, _whose(given, options["user"]), done, dry_run=options["dry_run"])
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
-        except (ValueError, sqlite3.Error) as error:
+        except (ValueError, RecursionError, sqlite3.Error) as error:
             # JSON's own message would quote no text, but a decoding error shows bytes.
             raise CommandError(
                 f"The file is not as it should be after {done['conversations']} conversations."
@@ -120,7 +120,7 @@ class Command(HubCommand):
             take()
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
-        except (ValueError, psycopg.Error) as error:
+        except (ValueError, RecursionError, psycopg.Error) as error:
             # Their own messages can show what was stored, or the password of the database.
             raise CommandError(f"It cannot be read after {kept.done['found']}: {type(error).__name__}.") from None
 
@@ -152,7 +152,7 @@ class Command(HubCommand):
             importing.take(memory_stores.read(source, place))
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
-        except (ValueError, sqlite3.Error, psycopg.Error) as error:
+        except (ValueError, RecursionError, sqlite3.Error, psycopg.Error) as error:
             # Their own messages can show what was stored, or the password of the database.
             taken = importing.done["memories"]
             raise CommandError(f"It cannot be read after {taken} memories: {type(error).__name__}.") from None
@@ -179,6 +179,9 @@ class Command(HubCommand):
         except MemoryHubError as error:
             done["refused"] += 1
             self.stderr.write(f"Conversation {place}: {error.code}")
+        except RecursionError:
+            done["refused"] += 1
+            self.stderr.write(f"Conversation {place}: it is nested too deeply")
 
 
 class _UnreadableError(Exception):

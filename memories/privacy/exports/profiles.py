@@ -134,8 +134,8 @@ SECTIONS = (
     ExportSection(
         "turns",
         "memories.Turn",
-        ("id", "session", "number", "role", "author", "content", "parts", "name", "tool_calls", "tool_call_id", "metadata",
-         "external_id", "token_count", "timestamp", "created_at", "redacted_at", "left_at"),
+        ("id", "session", "number", "role", "author", "content", "parts", "name", "tool_calls", "tool_call_id",
+         "metadata", "external_id", "token_count", "timestamp", "created_at", "redacted_at", "left_at"),
         order=("session__created_at", "session", "number"),
         provided=("id", "session", "number", "role", "content", "parts", "name", "metadata", "external_id", "timestamp",
                   "created_at"),

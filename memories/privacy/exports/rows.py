@@ -130,8 +130,8 @@ COMPUTED: Mapping[tuple[str, str], Computed] = {
         lambda row, _: row.about_id is not None,
     ),
     ("memories.FactEvidence", "said_by"): Computed(
-        "Who said it: user is you, assistant the assistant, tool a program that it asked; application, model and other are "
-        "texts that a program put into your role.",
+        "Who said it: user is you, assistant the assistant, tool a program that it asked; application, model and other "
+        "are texts that a program put into your role.",
         {"type": "string"},
         lambda row, _: row.turn.voice,
     ),
