@@ -17,7 +17,8 @@ Span = tuple[int, int]
 # A longer text is a document; how its end reads tells no more.
 _LONGEST = 200_000
 _LONGEST_ORDER = 4_000
-_LONGEST_LABEL = 80
+# What people tell of themselves behind a label.
+_LONGEST_OF_ONESELF = 300
 
 _DATA = tomllib.loads((Path(__file__).parent / "data" / "authorship.toml").read_text(encoding="utf-8"))
 
@@ -46,7 +47,8 @@ def _label(name: str) -> re.Pattern[str]:
 
 _MATERIAL, _RESULT, _ASKED, _ANSWERED = map(_label, ("material", "results", "asked", "answered"))
 _SPEAKER = re.compile(
-    rf"^[ \t>*-]{{0,6}}\[?(?:(?P<person>{_joined('person_labels')})|(?P<machine>{_joined('machine_labels')}))"
+    rf"^[ \t>*-]{{0,6}}\[?(?:(?P<person>{_joined('person_labels')})|(?P<machine>{_joined('machine_labels')})"
+    rf"|(?P<step>{_joined('step_labels')}))"
     r"(?:[ \t]*[(（][^)\n）]{1,40}[)）])?\]?[ \t*]{0,4}[:：]",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -82,7 +84,7 @@ def read(text: str) -> Reading:
     if own and own[0] == (0, len(text)):
         return Reading(Author.PERSON, None, is_doubtful)
     if not own:
-        return PERSONS if _is_formatting_alone(text) else APPLICATIONS
+        return PERSONS if _is_formatting_alone(text) or _is_between_rules_alone(text) else APPLICATIONS
     return Reading(Author.PERSON, own, is_doubtful)
 
 
@@ -232,7 +234,8 @@ def _sections(text: str, _found: Sequence[Span], _fences: Sequence[Span]) -> tup
 def _transcript(text: str, found: Sequence[Span], fences: Sequence[Span]) -> tuple[list[Span], bool]:
     """From the first speaker's label on, where two speak, one of them a machine; a last paragraph of its own stays."""
     labels = [one for one in _SPEAKER.finditer(text) if not _is_within(one.start(), [*found, *fences])]
-    if len(labels) < 2 or not any(one["machine"] for one in labels) or not any(one["person"] for one in labels):
+    speakers = {one.lastgroup for one in labels}
+    if not {"person", "machine"} <= speakers:
         return [], False
     rest = text.rfind("\n\n", labels[-1].end())
     end = rest if rest >= 0 and text[labels[-1].end() : rest].strip() else len(text)
@@ -264,13 +267,19 @@ def _labelled(text: str, found: Sequence[Span], fences: Sequence[Span]) -> tuple
         until = following[0] if following else len(text)
         if kind == "result":
             spans.append((start, until))
-        elif kind == "material" and has_frame:
+        elif kind == "material" and has_frame and not _is_told_of_oneself(text[end:until]):
             spans.append((start, until if following else _last_paragraph(text, end)))
         elif kind == "answered" and has_frame:
             spans.append((start, until))
         elif kind == "asked" and (has_frame or starts_with == "asked"):
             spans.append((start, end))
     return spans, bool(spans)
+
+
+def _is_told_of_oneself(text: str) -> bool:
+    """Whether somebody tells of themselves on the label's own line: people write "Context: I am a nurse." """
+    line, _, rest = text.partition("\n")
+    return len(line) <= _LONGEST_OF_ONESELF and not rest.strip() and _SELF.match(line.strip()) is not None
 
 
 def _last_paragraph(text: str, start: int) -> int:
@@ -300,6 +309,12 @@ def _trimmed(text: str, span: Span) -> Span:
 
 def _is_within(place: int, spans: Iterable[Span]) -> bool:
     return any(start <= place < end for start, end in spans)
+
+
+def _is_between_rules_alone(text: str) -> bool:
+    """Whether all of it stands between two rules, and nothing else quotes it."""
+    inner = _RULE.sub("", text)
+    return inner != text and read(inner).author == Author.PERSON
 
 
 def _is_formatting_alone(text: str) -> bool:
