@@ -18,7 +18,6 @@ from memories.reconcile.batches import ShownFact, TurnBatch, bounded
 from memories.text import signal_phrases
 from memories.text.support import HEARD
 from memories.text.transcript import TranscriptTurn
-from memories.time_zones import zone_or_utc
 
 # The texts of so many tool turns of a batch count as evidence.
 _TOOLS_HEARD = 100
@@ -93,7 +92,7 @@ def _messages(
     *,
     day: datetime,
 ) -> list[Message]:
-    zone = zone_or_utc(claim.session.end_user.zone)
+    person = claim.session.end_user
     return memory_update.build(
         turns=[TurnInput(number=turn.number, role=turn.turn.role, text=turn.text, at=turn.at) for turn in turns],
         existing_facts=[
@@ -103,8 +102,8 @@ def _messages(
             for number, fact in enumerate(facts, start=1)
         ],
         sections={row.section: row.summary for row in profile},
-        today=day.astimezone(zone).date(),
-        time_zone=zone.key,
+        today=person.local(day).date(),
+        time_zone=person.clock.key,
         signals=claim.row.signals,
         guidance=Agent.objects.guidance_for(claim.session.tenant, claim.session.agent_id),
         with_triples=claim.rules.triples,

@@ -16,7 +16,7 @@ DAY = date(2026, 8, 1)
 
 
 def build(*facts: FactInput, **changes: Any) -> list[Message]:
-    given = {"today": date(2026, 11, 3), "most_stale": 10, "most_sources": 8, **changes}
+    given = {"today": date(2026, 11, 3), "time_zone": "Asia/Shanghai", "most_stale": 10, "most_sources": 8, **changes}
     return fact_upkeep.build(facts=facts, **given)
 
 
