@@ -29,7 +29,7 @@ def test_the_last_message_carries_the_data_one_element_a_line() -> None:
     assert messages[-1] == {
         "role": "user",
         "content": """\
-Today: 2026-11-03
+Today: 2026-11-03 (Tuesday), Asia/Shanghai
 <known_facts>
 <fact n="1" category="context" key="trip" binding="false" confirmed="2026-08-01" stale="true">下周去 北京</fact>
 <fact n="2" category="preference" key="" binding="false" confirmed="2026-08-01" stale="true" group="1">Likes &lt;short&gt; answers</fact>

@@ -52,9 +52,13 @@ def shorten(text: str) -> str:
     """
     if len(text) <= LONGEST_TEXT:
         return text
-    head = _cut_near(text, KEPT_AT_EACH_END, step=-1)
-    tail = _cut_near(text, len(text) - KEPT_AT_EACH_END, step=1)
+    head, tail = ends(text)
     return text[:head] + TRUNCATED + text[tail:]
+
+
+def ends(text: str) -> tuple[int, int]:
+    """Where the beginning of a text of more than 1,000 characters ends that is kept, and where its end begins."""
+    return _cut_near(text, KEPT_AT_EACH_END, step=-1), _cut_near(text, len(text) - KEPT_AT_EACH_END, step=1)
 
 
 def moment(at: datetime) -> str:

@@ -30,12 +30,14 @@ PROFILE_SECTIONS = (
 
 @dataclass(frozen=True)
 class TurnInput:
-    """A turn as fed: its number in the session, role, text and aware moment, in the person's zone."""
+    """A turn as fed: its number in the session, role, text and aware moment, in the person's zone. `is_fitted`: the text
+    is as long as it may be; otherwise it is cut to length."""
 
     number: int
     role: str
     text: str
     at: datetime
+    is_fitted: bool = False
 
 
 @dataclass(frozen=True)
@@ -213,8 +215,9 @@ def build(
 
 def turn_element(turn: TurnInput) -> str:
     """The turn as every prompt shows it: on one line, escaped, cut to length."""
+    text = turn.text if turn.is_fitted else shorten(turn.text)
     attributes = f'n="{turn.number}" role="{escape_attribute(turn.role)}" at="{moment(turn.at)}"'
-    return f"<turn {attributes}>{escape(shorten(turn.text))}</turn>"
+    return f"<turn {attributes}>{escape(text)}</turn>"
 
 
 def _profile(sections: Mapping[str, str]) -> Iterator[str]:
