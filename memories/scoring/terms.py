@@ -181,10 +181,10 @@ def _parts(word: str) -> Iterator[str]:
         return
     first, second, *_ = parts
     if len(first) == 1 and first.isalpha():
-        # The v of v1.2.3 is left out elsewhere.
         if len(parts) > 2 or (first != "v" and len(second) <= _SHORT_NUMBER):
             return
-        parts = parts[1:]
+        # Others write 1.2.3, or version 1.2.3.
+        parts = ["version", second] if first == "v" and "." in second else [second]
     for part in parts:
         yield from _of_word(part)
 

@@ -77,10 +77,15 @@ def test_two_spellings_of_a_thing_share_terms(one: str, other: str) -> None:
     assert set(terms.tokens(one)) & set(terms.tokens(other))
 
 
+def test_the_v_of_a_version_is_the_word() -> None:
+    assert set(terms.tokens("version 1.2.3")) <= set(terms.tokens("v1.2.3"))
+    assert "version" not in set(terms.tokens("a v8 and a v60"))
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("v1.2.3", "v1.2.4"),
+        ("v1.2.3", "1.2.4"),
         ("Python3.11", "3.12"),
         ("7pm", "8 am"),
         ("a1b2c3d4", "1 2 3 4"),
