@@ -64,7 +64,7 @@ PERIOD, WEEKEND, SEASON = _finding(_PERIODS), _finding(_by_word("weekend"), r"å‘
 EDGES = {name: _finding(words.split()) for name, words in _DATA["edges"].items()}
 OF_TIME = _finding([*DAY_OF, *_WEEKDAY_OF, *UNIT_OF, *EAST_UNIT_OF])
 
-_WHICH = {name: _one_of(words.split()) for name, words in _DATA["which"].items()}
+_WHICH: dict[str, str] = {name: _one_of(words.split()) for name, words in _DATA["which"].items()}
 _WHICH_BEFORE = {
     name: re.compile(rf"(?<!\w)(?:{words})(?:\s|(?<='))(?:(?:of|de|di)\s)?\Z") for name, words in _WHICH.items()
 }
@@ -148,7 +148,8 @@ DAY_OF_MONTH = re.compile(
 
 def which(word: str) -> str | None:
     """Which one a word like "next" says."""
-    return next((name for name, words in _WHICH.items() if word and re.fullmatch(words, word)), None)
+    found = (name for name, words in _WHICH.items() if word and re.fullmatch(words, word))
+    return next(found, None)
 
 
 def which_beside(text: str, match: re.Match[str]) -> str | None:

@@ -209,8 +209,8 @@ def _numbers(text: str) -> Iterator[str]:
         if value != 1 or len(run) > 1:
             yield str(value)
     for word in _WORD.findall(text):
-        if (value := value_of(word)) is not None:
-            yield str(value)
+        if (number := value_of(word)) is not None:
+            yield str(number)
     for run in _RUNS.findall(text):
         yield str(_multiplied(run))
 

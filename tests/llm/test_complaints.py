@@ -143,6 +143,7 @@ def test_a_page_of_an_error_says_nothing_of_the_request(status: int) -> None:
         ({"message": "The engine is overloaded"}, ModelUnavailable),
         ({"message": "no"}, ModelAnswerInvalid),
         ({"message": "no", "code": 7}, ModelAnswerInvalid),
+        ({"message": "no", "code": "４²９"}, ModelAnswerInvalid),
         ("prompt is too long", ModelAnswerTruncated),
         ({"status_code": 1026, "status_msg": "input new_sensitive"}, ModelRefused),
         ({"status_code": 1039, "status_msg": "no"}, ModelAnswerTruncated),

@@ -64,6 +64,7 @@ _FORM = re.compile(
 )
 # The model's answer did not fit the form: nothing is wrong with the form itself.
 _ILL_FORMED = re.compile(r"json_validate_failed|failed[\s_](?:to generate|generation)|generated json")
+_STATUS = re.compile(r"[45][0-9]{2}")
 _BUSY = re.compile(r"rate[\s_-]?limit|too many requests|throttl|限流|频率|频繁")
 _DOWN = re.compile(r"overloaded|unavailable|time[d\s_]?\s?out|internal (?:server )?error|server_error|bad gateway|繁忙")
 _TOO_LONG_AT_ALL = re.compile(r"too (?:long|large|big)")
@@ -102,8 +103,8 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
 
 def failure_within(error: Any) -> ModelError | FormRefusedError:
     """What an error says that came with the status 200: routers put the status of another endpoint in its code."""
-    code = error.get("code") if isinstance(error, dict) else None
-    if str(code).isdigit() and 400 <= int(code) < 600:
+    code = str(error.get("code")) if isinstance(error, dict) else ""
+    if _STATUS.fullmatch(code):
         return failure(int(code), error)
     said = _Said(error)
     if _BUSY.search(said.words):
