@@ -7,7 +7,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -144,6 +144,7 @@ def build(
             guidelines=guidelines,
         )
         return replace(nothing, restricted=found.restricted, serve=found.serve)
+    frame = frame.in_zone(found.person.clock)
     rules = conf.rules(tenant)
     window = OpenWindow()
     if with_messages and request.session_id:
@@ -220,7 +221,7 @@ def _sequence(task: _Task) -> _Sequence:
     unextracted = _unextracted(task) if "unextracted" in task.request.include else []
     before = [line for section in BEFORE_FACTS for line in profile[section]]
     after = [line for section in AFTER_FACTS for line in profile[section]]
-    episode_lines = [_episode_line(episode, ranked) for episode, ranked in shown]
+    episode_lines = [_episode_line(episode, ranked, task.person.clock) for episode, ranked in shown]
     return _Sequence(
         [*facts.instructions, *before, *facts.ranked, *shared, *episode_lines, *after, *unextracted],
         facts.texts + [episode.summary for episode, _ in shown if not episode.is_extractive],
@@ -291,13 +292,14 @@ def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
     return ordered[:limit], ordered[limit:]
 
 
-def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None) -> MemoryLine:
+def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None, zone: tzinfo) -> MemoryLine:
     return episode_line(
         row_id=episode.id,
         summary=episode.summary,
         ended_at=episode.ended_at,
         score=ranked.score if ranked else None,
         score_parts=ranked.parts if ranked else {"confidence": episode.quality, "decay": episode.left},
+        zone=zone,
     )
 
 
@@ -312,7 +314,7 @@ def _unextracted(task: _Task) -> list[MemoryLine]:
         .filter(task.conversations.turns(person.pk), role__in=[Role.USER, Role.ASSISTANT])
     )
     newest = turns.order_by(SENT_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
-    return [turn_line(turn) for turn in newest if text_of(turn) and not is_flagged(turn)]
+    return [turn_line(turn, zone=person.clock) for turn in newest if text_of(turn) and not is_flagged(turn)]
 
 
 def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:

@@ -54,7 +54,15 @@ def file_lines(person: EndUser, *, agent_id: str, now: datetime) -> list[MemoryL
             text, is_cut = _whole_lines(start)
             if text.strip():
                 lines.append(
-                    file_line(row_id=pk, path=path, text=text, changed_at=changed_at, place=place, is_cut=is_cut)
+                    file_line(
+                        row_id=pk,
+                        path=path,
+                        text=text,
+                        changed_at=changed_at,
+                        place=place,
+                        is_cut=is_cut,
+                        zone=person.clock,
+                    )
                 )
     return lines
 
@@ -71,7 +79,7 @@ def diary_lines(person: EndUser, *, agent_id: str) -> list[MemoryLine]:
     rows = DiaryEntry.objects.of(person.tenant, person).present().filter(agent_id=agent_id)
     found = rows.order_by("-created_at", "-id").values_list("pk", "topic", "content", "created_at")[:MOST_ENTRIES]
     return [
-        diary_line(row_id=pk, topic=topic, text=text, at=at, place=place)
+        diary_line(row_id=pk, topic=topic, text=text, at=at, place=place, zone=person.clock)
         for place, (pk, topic, text, at) in enumerate(found)
     ]
 
@@ -88,7 +96,7 @@ def graph_lines(
     for one in found:
         shown.setdefault(one.triple.sentence.casefold(), one)
     return [
-        triple_line(one.triple, place=place, score=one.score, score_parts=one.parts)
+        triple_line(one.triple, place=place, score=one.score, score_parts=one.parts, zone=person.clock)
         for place, one in enumerate(shown.values())
     ]
 
@@ -104,7 +112,15 @@ def group_lines(person: EndUser, query: PreparedQuery | None) -> list[MemoryLine
     )[:MOST_FACTS]
     order = {group: place for place, group in enumerate(dict.fromkeys(one[2] for one in ranked))}
     return [
-        group_line(row_id=pk, group=name, text=content, at=at, place=(order[group], place), score=share)
+        group_line(
+            row_id=pk,
+            group=name,
+            text=content,
+            at=at,
+            place=(order[group], place),
+            score=share,
+            zone=person.clock,
+        )
         for place, (share, pk, group, name, content, at) in enumerate(ranked)
     ]
 

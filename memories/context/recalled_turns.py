@@ -114,7 +114,7 @@ def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
     }
     statement = _latest_statement(conversations.by_default, as_of=conversations.as_of is not None)
     turns = [hand_written.read(Turn, SHOWN, row) for row in binary_rows.fetched(statement, parameters)]
-    return [(turn, turn_line(turn)) for turn in turns]
+    return [(turn, turn_line(turn, zone=person.clock)) for turn in turns]
 
 
 @cache
@@ -136,6 +136,7 @@ def _answering(person: EndUser, query: PreparedQuery, bounds: _Bounds) -> Iterat
     filled = np.cumsum(np.minimum(index.token_counts[places], most) + BESIDE_TEXT)
     words, whole = query.terms, frozenset(places[:WHOLE])
     first = int(np.searchsorted(filled, room)) + SPARE
+    zone = person.clock
     for start, end in pairwise([0, *range(first, len(places), AT_ONCE), len(places)]):
         stored = turn_search.read(ranked, places[start:end])
         batch: _Recalled = []
@@ -143,7 +144,8 @@ def _answering(person: EndUser, query: PreparedQuery, bounds: _Bounds) -> Iterat
             if turn := stored.get(at):
                 parts = ranked.parts(at) | reranked.get(at, {})
                 cut_for = None if at in whole else words
-                batch.append((turn, turn_line(turn, score=ranked.score(at), score_parts=parts, words=cut_for)))
+                line = turn_line(turn, score=ranked.score(at), score_parts=parts, words=cut_for, zone=zone)
+                batch.append((turn, line))
         yield batch
 
 

@@ -1,9 +1,12 @@
-"""The lines of a context: how each memory is written, and how lines become the rendered block."""
+"""The lines of a context: how each memory is written, and how lines become the rendered block.
+
+Days are those of `zone`, the person's; the frame names it once.
+"""
 
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, tzinfo
 from typing import Any
 
 from memories.context.passages import passage
@@ -30,6 +33,7 @@ from memories.text.memory_block import (
     USER_CONTEXT,
     Frame,
 )
+from memories.time_zones import day_of
 
 # Section of the profile → its heading; in the order of their labels, and under one heading of their lines.
 PROFILE_LINES: dict[str, int] = {
@@ -88,20 +92,34 @@ def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str
     return MemoryLine("fact", fact.id, text, FACTS, (place,), score=score, score_parts=score_parts)
 
 
-def triple_line(triple: GraphTriple, *, place: int, score: float, score_parts: dict[str, float]) -> MemoryLine:
-    """`- [since 2024-03-01] Max works at Acme`, with the days in UTC since and until when it holds, if known."""
+def triple_line(
+    triple: GraphTriple, *, place: int, score: float, score_parts: dict[str, float], zone: tzinfo = UTC
+) -> MemoryLine:
+    """`- [since 2024-03-01] Max works at Acme`, with the days since and until when it holds, if known."""
     limits = (("since", triple.valid_from), ("until", triple.valid_to))
-    holds = " ".join(f"{word} {at.astimezone(UTC).date().isoformat()}" for word, at in limits if at)
+    holds = " ".join(f"{word} {_limit(at, zone)}" for word, at in limits if at)
     text = f"- [{holds}] " if holds else "- "
     content = one_line(strip_invisible(triple.sentence))
     return MemoryLine("triple", triple.pk, text + content, GRAPH, (place,), score=score, score_parts=score_parts)
 
 
+def _limit(at: datetime, zone: tzinfo) -> str:
+    """A day that somebody stated is kept as its midnight in UTC, and is no moment."""
+    is_day = at.astimezone(UTC).time() == time.min
+    return day_of(at, UTC if is_day else zone)
+
+
 def episode_line(
-    *, row_id: uuid.UUID, summary: str, ended_at: datetime, score: float | None, score_parts: dict[str, float]
+    *,
+    row_id: uuid.UUID,
+    summary: str,
+    ended_at: datetime,
+    score: float | None,
+    score_parts: dict[str, float],
+    zone: tzinfo = UTC,
 ) -> MemoryLine:
-    """`- [2026-11-03] summary`, with the day in UTC on which it ended, which orders the lines."""
-    day = ended_at.astimezone(UTC).date().isoformat()
+    """`- [2026-11-03] summary`, with the day on which it ended, which orders the lines."""
+    day = day_of(ended_at, zone)
     return MemoryLine(
         "episode", row_id, f"- [{day}] {one_line(summary)}", EPISODES, (ended_at, row_id), score, score_parts
     )
@@ -113,13 +131,14 @@ def turn_line(
     score: float | None = None,
     score_parts: dict[str, float] | None = None,
     words: Sequence[str] | None = None,
+    zone: tzinfo = UTC,
 ) -> MemoryLine:
     """`- [2026-11-03] user: …`, shown in the order of the turns; a long one keeps its two ends.
 
     With the words of a query it is the passage that says most about it, until there is room for more. Texts of uploaded
     files are left out: they belong to their session, and nobody said them.
     """
-    day = turn.sent_at.date().isoformat()
+    day = day_of(turn.sent_at, zone)
     beginning = f"- [{day}] {turn.role}: "
     content = shorten(text_of(turn))
     shown = content if words is None else passage(content, words)
@@ -128,24 +147,33 @@ def turn_line(
     return MemoryLine("turn", turn.pk, beginning + one_line(shown), TURNS, place, score, score_parts, whole)
 
 
-def file_line(*, row_id: uuid.UUID, path: str, text: str, changed_at: datetime, place: int, is_cut: bool) -> MemoryLine:
+def file_line(
+    *,
+    row_id: uuid.UUID,
+    path: str,
+    text: str,
+    changed_at: datetime,
+    place: int,
+    is_cut: bool,
+    zone: tzinfo = UTC,
+) -> MemoryLine:
     """`- [2026-11-03] /memories/notes.md:` with the day of its last change, and below it the lines of the text.
 
     Each begins with a bar, so that none can pass for a heading or a memory of another kind. Blank ones are left out.
     `is_cut`: the text goes on after these lines.
     """
-    day = changed_at.astimezone(UTC).date().isoformat()
+    day = day_of(changed_at, zone)
     indented = [_indented(line) for line in text.splitlines() if line.strip()]
     parts = (f"- [{day}] {one_line(path)}:", *indented, *([FILE_CUT] if is_cut else []))
     return MemoryLine("file", row_id, "\n".join(parts), FILES, (place,), parts=parts)
 
 
-def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place: int) -> MemoryLine:
-    """`- [2026-11-03] topic: …` with the day in UTC on which it was written; further lines of the note stand below it.
+def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place: int, zone: tzinfo = UTC) -> MemoryLine:
+    """`- [2026-11-03] topic: …` with the day on which it was written; further lines of the note stand below it.
 
     Each of these begins with a bar, as those of files do.
     """
-    day = at.astimezone(UTC).date().isoformat()
+    day = day_of(at, zone)
     first, *rest = [line for line in text.splitlines() if line.strip()] or [""]
     about = f"{one_line(strip_invisible(topic))}: " if topic else ""
     parts = (f"- [{day}] {about}{one_line(strip_invisible(first))}", *(_indented(line) for line in rest))
@@ -153,10 +181,17 @@ def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place:
 
 
 def group_line(
-    *, row_id: uuid.UUID, group: str, text: str, at: datetime, place: tuple[int, int], score: float
+    *,
+    row_id: uuid.UUID,
+    group: str,
+    text: str,
+    at: datetime,
+    place: tuple[int, int],
+    score: float,
+    zone: tzinfo = UTC,
 ) -> MemoryLine:
-    """`- [2026-11-03] …` below the name of its group, with the day in UTC on which a member last said it."""
-    day = at.astimezone(UTC).date().isoformat()
+    """`- [2026-11-03] …` below the name of its group, with the day on which a member last said it."""
+    day = day_of(at, zone)
     name = one_line(strip_invisible(group))
     return MemoryLine("group_fact", row_id, f"- [{day}] {one_line(text)}", GROUPS, place, score=score, name=name)
 

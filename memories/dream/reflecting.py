@@ -44,7 +44,6 @@ from memories.models.memories.refusals import mark_of_text
 from memories.reconcile import gate, review_items
 from memories.reconcile.gate import Accepted, BatchEvidence
 from memories.reconcile.review_items import CHANGE_OF_MIND, HABIT, REASON_OF_FLAG, RECURRING_PROBLEM, ReviewQuestion
-from memories.time_zones import zone_or_utc
 
 # So many episodes must be new before a model is asked, or before an operator lets it be asked, and so many must show a
 # pattern.
@@ -126,10 +125,12 @@ def messages(person: EndUser, agent_id: str, episodes: Sequence[Episode], *, now
     shown = existing.order_by("-updated_at", "-pk").values_list("content", "status")[:_MOST_EXISTING]
     return reflections.build(
         episodes=[
-            EpisodeInput(number, one.ended_at, one.text[:LONGEST_ENTRY]) for number, one in enumerate(episodes, start=1)
+            EpisodeInput(number, person.local(one.ended_at), one.text[:LONGEST_ENTRY])
+            for number, one in enumerate(episodes, start=1)
         ],
         existing=[ExistingInput(content[:_LONGEST_EXISTING], status == Status.REJECTED) for content, status in shown],
-        today=now.astimezone(zone_or_utc(person.time_zone or person.tenant.time_zone)).date(),
+        today=person.local(now).date(),
+        time_zone=person.clock.key,
         most=MOST_A_WEEK,
         categories=Category.values,
     )

@@ -64,11 +64,12 @@ def messages(person: EndUser, agent_id: str, episodes: Sequence[Episode], *, now
     """The prompt: these episodes, the files as they are, the tenant's guide."""
     return dream_edits.build(
         entries=[
-            EntryInput(number, episode.ended_at, episode.text[:LONGEST_ENTRY])
+            EntryInput(number, person.local(episode.ended_at), episode.text[:LONGEST_ENTRY])
             for number, episode in enumerate(episodes, start=1)
         ],
         files=_files(person, agent_id, now=now),
-        today=now.astimezone(zone_or_utc(person.time_zone or person.tenant.time_zone)).date(),
+        today=person.local(now).date(),
+        time_zone=person.clock.key,
         longest=LONGEST_FILE,
         guide=person.tenant.dream_guide,
     )

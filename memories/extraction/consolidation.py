@@ -39,6 +39,8 @@ from memories.telemetry.families import ATTEMPTS
 RunStatus = ExtractionRun.RunStatus
 # In the counts of a run: a request to remember something that the rules could not read.
 UNREAD = "unread_request"
+# Turns that the model was not shown whole, and how many of their characters it was not shown.
+SHORTENED, LEFT_OUT = "shortened", "left_out"
 
 
 @dataclass
@@ -179,7 +181,8 @@ def _ask(attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch) -> No
         )
     except ModelError as error:
         attempt.spend(error.prompt_tokens, error.completion_tokens)
-        fed, limit = len(batch.turns), attempt.claim.row.batch_limit
+        # A long turn that is alone can still be cut to length.
+        fed, limit = max(len(batch.turns), 2 if batch.has_long else 1), attempt.claim.row.batch_limit
         attempt.give_back(circuit_breaker.record_failure(attempt, error, fed_turns=fed, batch_limit=limit))
     else:
         circuit_breaker.close(attempt.claim.config.tenant_id)
@@ -209,6 +212,8 @@ def _commit(
         queue = queue_rows.fence(claim)
         outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, near=near, now=now)
         run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals + (refused or Counter()))
+        if run.extractor != rules_mode.EXTRACTOR and batch.shortened:
+            run.outcome |= {SHORTENED: batch.shortened, LEFT_OUT: batch.left_out}
         run.status, run.calls, run.finished_at = RunStatus.COMMITTED, attempt.calls, now
         run.cost = attempt.cost()
         run.save(force_update=True)

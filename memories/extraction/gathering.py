@@ -1,31 +1,34 @@
 """What one model call reads: a bounded batch of a session's new turns, and the facts and profile that exist."""
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from django.db.models import Max
 from django.db.models.functions import Substr
 
+from memories import conf
+from memories.extraction import excerpts
+from memories.extraction.excerpts import Excerpt
 from memories.extraction.turn_reader import fed_turns
 from memories.llm.prompts import memory_update
-from memories.llm.prompts.framing import Message
+from memories.llm.prompts.framing import LONGEST_TEXT, Message
 from memories.llm.prompts.memory_update import NumberedFact, TurnInput
 from memories.models import SENT_AT, Agent, Fact, ProfileSection, Role, Trust, Turn
 from memories.queue.session_queue import Claim
 from memories.reconcile import neighbours
-from memories.reconcile.batches import ShownFact, TurnBatch, bounded
+from memories.reconcile.batches import ShownFact, TurnBatch, bounded, shortened_cost
 from memories.text import signal_phrases
 from memories.text.support import HEARD
 from memories.text.transcript import TranscriptTurn
-from memories.time_zones import zone_or_utc
 
 # The texts of so many tool turns of a batch count as evidence.
 _TOOLS_HEARD = 100
 
 
 def gather(*, claim: Claim, now: datetime) -> TurnBatch:
-    """The next batch of the claimed session; its turns' text, shortened as the prompt shows it, is bounded by tokens.
+    """The next batch of the claimed session; its turns' text, as the prompt shows it, is bounded by tokens.
 
     It holds at least one fed turn and ends with a round where it can; turns that arrive later are not in it.
     """
@@ -34,12 +37,18 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     first = claim.row.extracted_number + 1
     last = new.aggregate(last=Max("number"))["last"] or claim.row.extracted_number
     unread = fed_turns(session, after=claim.row.extracted_number, last=last, with_left=True)
-    turns, is_rest = bounded(unread, claim.rules.batch_tokens, claim.row.batch_limit)
+    # A batch that was too long even for a turn alone: that is cut to length.
+    is_least = claim.row.batch_limit == 1
+    budget = claim.rules.batch_tokens
+    turns, is_rest = bounded(unread, budget, claim.row.batch_limit, shortened_cost if is_least else excerpts.cost)
     if turns and not is_rest:
         last = turns[-1].number
     if not any(turn.is_user for turn in turns):
         return TurnBatch(first_number=first, last_number=last)
     facts = _facts_to_show(claim, turns, now=now)
+    patterns = signal_phrases.patterns_of(session.tenant.signal_phrases)
+    most = 0 if is_least else excerpts.most_of(budget)
+    shown = {turn.number: excerpts.excerpt(turn.text, most, patterns) for turn in turns if turn.is_user}
     owner = session.owner(session.tenant)
     profile = list(ProfileSection.objects.filter(tenant=session.tenant, end_user=session.end_user, agent_id=owner))
     # A paraphrase of what the person or an operator stated before is supported, too.
@@ -52,7 +61,10 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     return TurnBatch(
         first_number=first,
         last_number=last,
-        turns=turns,
+        turns=_as_shown(turns, shown) if claim.config.mode != conf.LLM_RULES else turns,
+        shortened=sum(one.left_out > 0 for one in shown.values()),
+        left_out=sum(one.left_out for one in shown.values()),
+        has_long=not is_least and any(len(one.text) > LONGEST_TEXT for one in shown.values()),
         tool_turns={number: pk for number, pk, _, _ in tools},
         tools_sent_at={number: sent_at for number, _, _, sent_at in tools},
         tool_texts=tuple(text for _, _, text, _ in tools[:_TOOLS_HEARD] if text),
@@ -60,9 +72,16 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
         shown_facts=tuple(ShownFact(fact.pk, bytes(fact.content_hash)) for fact in facts),
         shown_profile={row.section: row.version for row in profile},
         # A model that reads a conversation of last year is told the day of that conversation.
-        messages=_messages(claim, turns, facts, profile, day=min(now, max(turn.at for turn in turns))),
-        patterns=signal_phrases.patterns_of(session.tenant.signal_phrases),
+        messages=_messages(
+            claim, _as_shown(turns, shown), facts, profile, day=min(now, max(turn.at for turn in turns))
+        ),
+        patterns=patterns,
     )
+
+
+def _as_shown(turns: Iterable[TranscriptTurn], shown: Mapping[int, Excerpt]) -> tuple[TranscriptTurn, ...]:
+    """What the model is not shown supports nothing that it says."""
+    return tuple(replace(turn, text=shown[turn.number].text) if turn.is_user else turn for turn in turns)
 
 
 def _facts_to_show(claim: Claim, turns: Sequence[TranscriptTurn], *, now: datetime) -> list[Fact]:
@@ -93,9 +112,9 @@ def _messages(
     *,
     day: datetime,
 ) -> list[Message]:
-    zone = zone_or_utc(claim.session.end_user.zone)
+    person = claim.session.end_user
     return memory_update.build(
-        turns=[TurnInput(number=turn.number, role=turn.turn.role, text=turn.text, at=turn.at) for turn in turns],
+        turns=[TurnInput(turn.number, turn.turn.role, turn.text, turn.at, is_fitted=turn.is_user) for turn in turns],
         existing_facts=[
             NumberedFact(
                 number=number, content=fact.content, category=fact.category, key=fact.key, binding=fact.binding
@@ -103,8 +122,8 @@ def _messages(
             for number, fact in enumerate(facts, start=1)
         ],
         sections={row.section: row.summary for row in profile},
-        today=day.astimezone(zone).date(),
-        time_zone=zone.key,
+        today=person.local(day).date(),
+        time_zone=person.clock.key,
         signals=claim.row.signals,
         guidance=Agent.objects.guidance_for(claim.session.tenant, claim.session.agent_id),
         with_triples=claim.rules.triples,

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from memories.models import Role, Session, Turn
+from memories.models import EndUser, Role, Session, Turn
 from memories.telemetry import traces
 from memories.text.transcript import TranscriptTurn, fed
 
@@ -23,6 +23,7 @@ _MOST_POSTS = 128
 
 def fed_turns(session: Session, *, after: int, last: int, with_left: bool = False) -> Iterator[TranscriptTurn]:
     """Fed turns beyond `after` up to `last`; `with_left`: also what the person said on branches that were left.
+    Their times are in the person's zone.
 
     It reads from the user turn before them on, as a late reply needs the question that it answers.
     """
@@ -32,7 +33,15 @@ def fed_turns(session: Session, *, after: int, last: int, with_left: bool = Fals
     start = questions.values_list("number", flat=True).first() or after
     spoken = turns.filter(number__lte=last, role__in=[Role.USER, Role.ASSISTANT])
     spoken = spoken.only(*_READ)
-    return (turn for turn in fed(paged(spoken, after=start - 1)) if turn.number > after)
+    local = (_local(turn, session.end_user) for turn in paged(spoken, after=start - 1))
+    return (turn for turn in fed(local) if turn.number > after)
+
+
+def _local(turn: Turn, person: EndUser) -> Turn:
+    """The same moments. Prompts show them, and the gate counts days from them."""
+    turn.created_at = person.local(turn.created_at)
+    turn.timestamp = person.local(turn.timestamp) if turn.timestamp else None
+    return turn
 
 
 def paged(turns: QuerySet[Turn], *, after: int) -> Iterator[Turn]:

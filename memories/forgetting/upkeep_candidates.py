@@ -79,7 +79,7 @@ def gather(*, person: EndUser, rules: conf.Rules, now: datetime) -> UpkeepSheet:
             content=fact.content,
             category=fact.category,
             key=fact.key,
-            confirmed=fact.last_confirmed_at.date(),
+            confirmed=person.local(fact.last_confirmed_at).date(),
             is_stale=fact.pk in stale,
             group=groups.get(fact.pk, 0),
         )
@@ -92,7 +92,11 @@ def gather(*, person: EndUser, rules: conf.Rules, now: datetime) -> UpkeepSheet:
             for fact, one in zip(offered, inputs, strict=False)
         ],
         messages=fact_upkeep.build(
-            facts=inputs, today=now.date(), most_stale=rules.stale_most, most_sources=rules.merged_most
+            facts=inputs,
+            today=person.local(now).date(),
+            time_zone=person.clock.key,
+            most_stale=rules.stale_most,
+            most_sources=rules.merged_most,
         ),
     )
 

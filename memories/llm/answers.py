@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -15,7 +15,13 @@ A = TypeVar("A", bound=BaseModel)
 
 # Prose and code around an answer hold a few braces; text made of braces must not cost minutes.
 _STARTS_TRIED = 1_000
-_THOUGHTS = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+# Whatever closes thinking: </think>, [/THINK], <|end|>, ◁/think▷, "…done thinking."; not what closes the answer.
+_MARK = re.compile(
+    r"</(?!answer|final|json|output|response|result)[\w:.|-]{1,40}>|\[/[\w:-]{1,40}\]"
+    r"|<\|[^<>\n]{1,60}\|>|◁/?\w{1,40}▷|done thinking|assistantfinal",
+    re.IGNORECASE,
+)
+_MARKS_TRIED = 20
 # NUL and half a surrogate pair cannot be stored; whole pairs and other escapes are matched to be kept.
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -38,17 +44,25 @@ class AnswerFormat(Generic[A]):
 
 
 def parse(text: str, answer: AnswerFormat[A]) -> A:
-    """The first JSON object in `text` that fits `answer`; prose, code fences, thinking around it are skipped.
+    """The last JSON object in `text` that fits `answer`: those before it are drafts. Prose, code fences and thinking
+    around it are skipped.
 
-    Nothing is taken out of an object that does not end (a truncated answer); one level of wrapping is opened.
-    Lone surrogates become U+FFFD and NUL goes. ModelAnswerInvalid when nothing fits.
+    Nothing is taken out of an object that does not end (a truncated answer), nor from before one; one level of
+    wrapping is opened. Lone surrogates become U+FFFD and NUL goes. ModelAnswerInvalid when nothing fits, and when the
+    last one says nothing after another that does, without a mark that this one was thinking.
     """
-    for found in _objects(_storable(text)):
-        for candidate in (found, *found.values()):
-            fitting = _fit(candidate, answer)
-            if fitting is not None:
-                return fitting
-    raise ModelAnswerInvalid
+    text = _storable(text)
+    # A brace that stands open in the thinking could swallow the answer.
+    for mark in reversed(list(_MARK.finditer(text))[-_MARKS_TRIED:]):
+        if found := _fitting(text, mark.end(), answer):
+            return found[-1]
+    found = _fitting(text, 0, answer)
+    if not found:
+        raise ModelAnswerInvalid
+    *drafts, last = found
+    if any(map(_says_something, drafts)) and not _says_something(last):
+        raise ModelAnswerInvalid("The model answered twice, with something and with nothing.")
+    return last
 
 
 def load_object(text: str) -> dict[str, Any]:
@@ -73,29 +87,51 @@ def _storable_escape(escape: re.Match[str]) -> str:
     return "" if escape["nul"] else escape[0]
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every outermost JSON object, those after the model's thinking first."""
-    spoken = _THOUGHTS.sub("", text)
-    yield from _outermost(spoken)
-    if spoken != text:
-        # The answer itself may speak of </think>.
-        yield from _outermost(text)
-
-
-def _outermost(text: str) -> Iterator[dict[str, Any]]:
-    place = text.find("{")
+def _fitting(text: str, start: int, answer: AnswerFormat[A]) -> list[A]:
+    """The outermost objects from `start` on that fit, in their order; none before an answer that does not end."""
+    found: list[A] = []
+    place = text.find("{", start)
     for _ in range(_STARTS_TRIED):
         if place < 0:
-            return
+            break
         try:
             value, end = _DECODER.raw_decode(text, place)
-            yield value
         except json.JSONDecodeError as error:
             # What was read of a broken object is skipped: no piece of a truncated answer is taken for one.
             end = max(error.pos, place + 1)
+            if _is_cut_short(text, place, error, answer):
+                found.clear()
         except RecursionError:
             raise ModelAnswerInvalid from None
+        else:
+            found += _fits(value, answer)
         place = text.find("{", end)
+    return found
+
+
+def _fits(value: dict[str, Any], answer: AnswerFormat[A]) -> list[A]:
+    """The object if it fits, or else the objects directly in it that do."""
+    whole = _fit(value, answer)
+    inner = () if whole is not None else value.values()
+    return [fit for fit in (whole, *(_fit(one, answer) for one in inner)) if fit is not None]
+
+
+def _is_cut_short(text: str, start: int, error: json.JSONDecodeError, answer: AnswerFormat[A]) -> bool:
+    """Whether a broken object is an answer that was cut off, and no braces in prose."""
+    is_open = error.msg.startswith("Unterminated") or "}" not in text[error.pos :]
+    return is_open and any(f'"{name}"' in text[start : error.pos] for name in answer.model.model_fields)
+
+
+def _says_something(answer: BaseModel) -> bool:
+    """Whether it has a text, an item of a list, or a part that is to change."""
+    values = answer.model_dump().values()
+    return any(bool(value.strip()) if isinstance(value, str) else _has_item(value) for value in values)
+
+
+def _has_item(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_item, value.values()))
+    return value is True or (isinstance(value, list) and bool(value))
 
 
 def _fit(candidate: Any, answer: AnswerFormat[A]) -> A | None:

@@ -6,6 +6,7 @@ Whatever a client shows its model, the text or the data, no stored text can end 
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import tzinfo
 from typing import Any
 
 from memories.api import lookups
@@ -25,6 +26,7 @@ from memories.retrieval.search import EPISODE, FACT, GROUP_FACT, TURN, Finding, 
 from memories.retrieval.serving import audience
 from memories.text import uploads
 from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING
+from memories.time_zones import day_of
 
 MOST_FOUND, FOUND = 50, 10
 MOST_LISTED, LISTED = 200, 50
@@ -66,8 +68,8 @@ def search_memory(call: AgentCall) -> ToolResult:
     found = search.search(tenant=asker.tenant, search=asked, now=call.now)
     # As in a context: what speaks to a model, and what nobody vouches for, is not told to one.
     served = [one for one in found.results if not one.flagged and (one.kind != TURN or one.role in RECALLED_ROLES)]
-    rows = [row for row in map(_found, served) if row["text"]]
-    text = _framed(asker.tenant, [_line_of(row) for row in rows])
+    rows = [row for one in served if (row := _found(one, found.zone))["text"]]
+    text = _framed(asker.tenant, [_line_of(row) for row in rows], found.zone)
     return ToolResult(text or _why_nothing(found, _NOTHING_FOUND), {"memory": text, "results": rows})
 
 
@@ -89,12 +91,14 @@ def list_memories(call: AgentCall) -> ToolResult:
         facts = facts.filter(category=given["category"])
     if given.get("cursor"):
         facts = facts.filter(pk__lt=given["cursor"])
-    page = [_of_fact(fact) for fact in facts[: given["limit"] + 1]]
+    zone = found.person.clock
+    page = [_of_fact(fact, zone) for fact in facts[: given["limit"] + 1]]
     if found.has_groups and not given.get("category"):
-        page += [_of_group_fact(fact) for fact in _shared(found.person, given.get("cursor"))[: given["limit"] + 1]]
+        shared = _shared(found.person, given.get("cursor"))[: given["limit"] + 1]
+        page += [_of_group_fact(fact, zone) for fact in shared]
         page.sort(key=lambda row: row["id"], reverse=True)
     rows = page[: given["limit"]]
-    text = _framed(asker.tenant, [_line_of(row) for row in rows])
+    text = _framed(asker.tenant, [_line_of(row) for row in rows], zone)
     following = rows[-1]["id"] if len(page) > len(rows) else None
     more = f"\nThere are more: call it again with cursor {following}." if following else ""
     return ToolResult(text + more if rows else _NOTHING, {"memory": text, "results": rows, "next_cursor": following})
@@ -138,7 +142,7 @@ def _shared(person: EndUser, cursor: uuid.UUID | None) -> GroupFactQuerySet:
     return shared.filter(pk__lt=cursor) if cursor else shared
 
 
-def _found(one: Finding) -> dict[str, Any]:
+def _found(one: Finding, zone: tzinfo) -> dict[str, Any]:
     text = uploads.cut_blocks(one.text) if one.kind == TURN else one.text
     return {
         "kind": one.kind,
@@ -148,12 +152,12 @@ def _found(one: Finding) -> dict[str, Any]:
         "confidence": one.confidence,
         "role": one.role,
         "group": one_line(one.group.name) if one.group else None,
-        "date": one.created_at.date().isoformat(),
+        "date": day_of(one.created_at, zone),
         "score": one.score,
     }
 
 
-def _of_fact(fact: Fact) -> dict[str, Any]:
+def _of_fact(fact: Fact, zone: tzinfo) -> dict[str, Any]:
     return {
         "kind": FACT,
         "id": str(fact.pk),
@@ -162,12 +166,12 @@ def _of_fact(fact: Fact) -> dict[str, Any]:
         "confidence": fact.confidence,
         "role": None,
         "group": None,
-        "date": fact.last_confirmed_at.date().isoformat(),
+        "date": day_of(fact.last_confirmed_at, zone),
         "score": None,
     }
 
 
-def _of_group_fact(fact: GroupFact) -> dict[str, Any]:
+def _of_group_fact(fact: GroupFact, zone: tzinfo) -> dict[str, Any]:
     return {
         "kind": GROUP_FACT,
         "id": str(fact.pk),
@@ -176,7 +180,7 @@ def _of_group_fact(fact: GroupFact) -> dict[str, Any]:
         "confidence": None,
         "role": None,
         "group": one_line(fact.group.name),
-        "date": fact.said_at.date().isoformat(),
+        "date": day_of(fact.said_at, zone),
         "score": None,
     }
 
@@ -192,9 +196,9 @@ def _line_of(row: dict[str, Any]) -> str:
     return f"- [{row['date']}] {speaker}{row['text']}"
 
 
-def _framed(tenant: Tenant, lines: Sequence[str]) -> str:
+def _framed(tenant: Tenant, lines: Sequence[str], zone: tzinfo) -> str:
     """The lines as a context frames its own; empty without any."""
-    frame = FRAMES.get(tenant.language, ENGLISH)
+    frame = FRAMES.get(tenant.language, ENGLISH).in_zone(zone)
     return "\n".join([OPENING, frame.notice, *lines, CLOSING]) if lines else ""
 
 

@@ -1,7 +1,7 @@
 """A batch: the turns of a session that one model call reads, bounded by tokens."""
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -42,6 +42,10 @@ class TurnBatch:
     patterns: Patterns | None = None
     # The texts of the tool turns, and what the person or an operator stated before.
     tool_texts: tuple[str, ...] = ()
+    # Turns that are not shown whole, and how many of their characters are not; whether any is shown beyond its ends.
+    shortened: int = 0
+    left_out: int = 0
+    has_long: bool = False
     existing_texts: tuple[str, ...] = ()
 
     @cached_property
@@ -67,17 +71,26 @@ class TurnBatch:
         return self.tools_sent_at | {turn.number: turn.at for turn in self.turns}
 
 
+def shortened_cost(turn: TranscriptTurn, _budget: int) -> int:
+    """The tokens of a turn that is cut to length."""
+    return tokens.count(shorten(turn.text))
+
+
 def bounded(
-    turns: Iterable[TranscriptTurn], budget: int, limit: int | None = None
+    turns: Iterable[TranscriptTurn],
+    budget: int,
+    limit: int | None = None,
+    cost: Callable[[TranscriptTurn, int], int] = shortened_cost,
 ) -> tuple[tuple[TranscriptTurn, ...], bool]:
     """The first turns within `budget` tokens, at least one, and whether they are all.
 
-    `limit` bounds their number too, but not below the first user turn: without one nothing is extracted.
+    `cost`: the tokens that a turn takes of the budget. `limit` bounds their number too, but not below the first user
+    turn: without one nothing is extracted.
     """
     taken: list[TranscriptTurn] = []
     spent = 0
     for turn in turns:
-        spent += tokens.count(shorten(turn.text))
+        spent += cost(turn, budget)
         is_full = limit is not None and len(taken) >= limit and any(turn.is_user for turn in taken)
         if taken and (spent > budget or is_full):
             return tuple(taken[: _end_of_round([*taken, turn])]), False

@@ -3,7 +3,7 @@ triples by what the query names, and over what the person's groups know by words
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import chain, zip_longest
 from time import perf_counter
 
@@ -91,12 +91,13 @@ class Explanation:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The best first."""
+    """The best first. `zone`: that of the person's days."""
 
     results: list[Finding] = field(default_factory=list)
     explanation: Explanation | None = None
     restricted: bool = False
     serve: bool = True
+    zone: tzinfo = UTC
 
 
 def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool = True) -> SearchResult:
@@ -126,7 +127,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
         traces.record("search", took, results=len(results), tenant=tenant.slug)
     counts = {kind: searched[kind] for kind in search.kinds}
     explanation = Explanation(query.terms, query.language, query.embedding_model, counts)
-    return SearchResult(results, explanation if search.explain else None)
+    return SearchResult(results, explanation if search.explain else None, zone=found.person.clock)
 
 
 def _memories(

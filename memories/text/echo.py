@@ -36,7 +36,9 @@ _EPISODES = re.compile(
 )
 # Replaces a list of episodes, so that the headings above it are cut as well.
 _OURS = "- [other | 0.00] episodes\n"
-_ABOVE = "|".join(_pattern(text) for frame in FRAMES.values() for text in (frame.notice, *frame.headings))
+_ABOVE = "|".join(
+    _pattern(text) for frame in FRAMES.values() for text in (frame.notice, frame.zone_notice, *frame.headings)
+)
 _FRAME = re.compile(rf"{_MARKS}(?:{_ABOVE})\s*", re.IGNORECASE)
 
 

@@ -4,36 +4,29 @@ data/quantities.toml has the words.
 """
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
-from pathlib import Path
+from typing import NamedTuple
 
 from memories.scoring.terms import fold
+from memories.text import date_words, spoken_dates
+from memories.text.number_words import MONTHS, NUMERALS, ORDINALS, SPELLED, WORDS, han, value_of
+from memories.text.spoken_dates import Meant
 
-_DATA = tomllib.loads((Path(__file__).parent / "data" / "quantities.toml").read_text(encoding="utf-8"))
-
-
-def _by_word(table: dict[str, str]) -> dict[str, int]:
-    return {fold(word): int(number) for number, words in table.items() for word in words.split()}
-
-
-_WORDS, _ORDINALS, _MONTHS = _by_word(_DATA["words"]), _by_word(_DATA["ordinals"]), _by_word(_DATA["months"])
-_DAYS = {fold(word).replace("_", " "): int(days) for days, words in _DATA["days"].items() for word in words.split()}
 _SCALES = {"k": 1_000, "m": 1_000_000, "mio": 1_000_000, "万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
-_NUMERALS = "〇零一二三四五六七八九十百千万两俩"
-_DIGIT = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "俩": 2}
-_UNIT = {"十": 10, "百": 100, "千": 1_000}
 
-_MONTH = "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
+_MONTH = "|".join(sorted(map(re.escape, MONTHS), key=len, reverse=True))
 # Year, month and day in the orders that people write them; a month may be a word.
 _DATES = (
     re.compile(r"(?<!\d)(?P<y>(?:19|20)\d\d)[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)"),
     re.compile(r"(?<!\d)(?P<y>(?:19|20)\d\d)-(?P<m>\d{2})(?![\d-])"),
+    re.compile(r"(?<![\d.])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>(?:19|20)\d\d)(?!\d)"),
+    re.compile(r"(?<!\w)(?:am|zum|vom|bis|ab|den|dem|seit)\s(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.(?!\d)"),
+    re.compile(r"(?<![\d/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<y>(?:19|20)\d\d)(?![\d/])"),
     re.compile(r"(?:(?P<y>\d{4})年)?(?P<m>\d{1,2})月(?:(?P<d>\d{1,2})[日号])?"),
     re.compile(
         rf"(?<!\w)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.|er|º)?\s(?:of\s|de\s)?(?P<n>{_MONTH})\w{{0,4}}\.?"
@@ -49,10 +42,10 @@ _NUMBER = re.compile(
     r"(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*(?: \d{3}(?!\d))*)\s?(?P<scale>万|萬|亿|億|(?:k|mio|m)(?![a-z0-9]))?"
     r"|(?P<bare>\d+(?:[.,]\d+)*)"
 )
-_HAN_NUMBER = re.compile(rf"(?<![周期拜第])[{_NUMERALS}]+")
+_HAN_NUMBER = re.compile(rf"(?<![周期拜第])[{NUMERALS}]+")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
-_COUNT = "|".join(sorted((word for word in _WORDS if not _HAN_NUMBER.search(word)), key=len, reverse=True))
-_MANY = "|".join(sorted((word for word, value in _WORDS.items() if value >= 100), key=len, reverse=True))
+_COUNT = "|".join(SPELLED)
+_MANY = "|".join(sorted((word for word, value in WORDS.items() if value >= 100), key=len, reverse=True))
 # "twelve hundred", "deux cents", "two thousand five hundred".
 _RUNS = re.compile(rf"(?<!\w)((?:(?:{_COUNT})[\s-]){{1,4}}(?:{_MANY})(?:[\s-](?:{_COUNT})){{0,4}})(?!\w)")
 _AND = re.compile(r"[,，、;；&]|\b(?:and|y|e|und|et|и|plus)\b|和|与|跟|と|や")
@@ -61,34 +54,59 @@ _MULTIPLES = (7, 12, 24, 30, 60)
 _LONGEST_LIST = 5
 _OLDEST = 120
 _NOON = 12
-_MOST_COUNTED = 24
+
+
+class WrittenDate(NamedTuple):
+    """A date with None where a part is unsaid. `is_either`: 3/4/2026 is in March or in April."""
+
+    year: int | None
+    month: int
+    day: int | None
+    is_either: bool = False
 
 
 @dataclass(frozen=True)
 class Quantities:
-    """Numbers of a text in one spelling, and its dates as (year, month, day), with None where unsaid."""
+    """Numbers of a text in one spelling, and its dates."""
 
     numbers: frozenset[str]
-    dates: tuple[tuple[int | None, int, int | None], ...]
+    dates: tuple[WrittenDate, ...]
 
 
 def of(text: str) -> Quantities:
     """The dates of a text, and the numbers that are not part of one."""
-    rest = fold(text)
-    dates: list[tuple[int | None, int, int | None]] = []
-    for pattern in _DATES:
-        rest = pattern.sub(lambda found: _extracted(found, dates), rest)
+    dates, rest = _parted(text)
     return Quantities(frozenset(_numbers(rest)), tuple(dates))
 
 
-def _extracted(found: re.Match[str], dates: list[tuple[int | None, int, int | None]]) -> str:
+def _parted(text: str) -> tuple[list[WrittenDate], str]:
+    """The dates of a text, and the rest of it, folded."""
+    rest = fold(text)
+    dates: list[WrittenDate] = []
+    for pattern in _DATES:
+        rest = pattern.sub(lambda found: _extracted(found, dates), rest)
+    return dates, rest
+
+
+def _extracted(found: re.Match[str], dates: list[WrittenDate]) -> str:
     """What replaces the match in the text: a blank if it is a date, which goes to `dates`."""
     parts = found.groupdict()
-    month = _MONTHS[parts["n"]] if parts.get("n") else int(parts["m"])
-    if not 1 <= month <= 12:
+    year = int(parts["y"]) if parts.get("y") else None
+    if parts.get("a"):
+        written = _of_slashes(year, int(parts["a"]), int(parts["b"]))
+    else:
+        month = MONTHS[parts["n"]] if parts.get("n") else int(parts["m"])
+        written = WrittenDate(year, month, int(parts["d"]) if parts.get("d") else None)
+    if not 1 <= written.month <= 12 or not 1 <= (written.day or 1) <= 31:
         return found[0]
-    dates.append((int(parts["y"]) if parts.get("y") else None, month, int(parts["d"]) if parts.get("d") else None))
+    dates.append(written)
     return " "
+
+
+def _of_slashes(year: int | None, first: int, second: int) -> WrittenDate:
+    """Americans write the month first."""
+    month, day = (second, first) if first > 12 else (first, second)
+    return WrittenDate(year, month, day, is_either=first != second and max(first, second) <= 12)
 
 
 @dataclass(frozen=True)
@@ -101,7 +119,7 @@ class Counted:
     @cached_property
     def numbers(self) -> frozenset[str]:
         return frozenset(number for text, _ in self.texts for number in _numbers(fold(text))) | frozenset(
-            str(part) for text, _ in self.texts for found in of(text).dates for part in found if part is not None
+            str(part) for text, _ in self.texts for found in of(text).dates for part in found[:3] if part is not None
         )
 
     def has_number(self, number: str) -> bool:
@@ -110,14 +128,25 @@ class Counted:
             self._cache[number] = number in self.numbers or number == "1" or self._follows(number)
         return self._cache[number]
 
-    def has_date(self, found: tuple[int | None, int, int | None]) -> bool:
-        """Whether its parts were said, or it is as near a text's day as "tomorrow" or "next month" in that text."""
-        year, month, day = found
-        named = month in self._months or str(month) in self.numbers
-        parts = named and (day is None or str(day) in self.numbers)
-        if parts and (year is None or str(year) in self.numbers or self._is_current(year)):
+    def has_date(self, found: WrittenDate) -> bool:
+        """Whether its parts were said, or it is a day, or the month of a day, that a text means by "tomorrow" or "in
+        three weeks"."""
+        year, month, day, is_either = found
+        if is_either and day and self.has_date(WrittenDate(year, day, month)):
             return True
-        return any(_is_within(found, at, days) for at, days in self._horizons)
+        is_named = day is None or str(day) in self.numbers or self._is_edge(year, month, day)
+        is_said = is_named and (month in self._months or str(month) in self.numbers)
+        if is_said and (year is None or str(year) in self.numbers or self._is_current(year)):
+            return True
+        if day is None:
+            return any(meant.has_month(year, month) for meant in self._meant)
+        return any(meant.has_day(year, month, day, is_named=is_named) for meant in self._meant)
+
+    def _is_edge(self, year: int | None, month: int, day: int) -> bool:
+        """Whether the day begins, halves or ends a month, and somebody said so."""
+        if day in (1, 15):
+            return ("first" if day == 1 else "middle") in self._edges
+        return "last" in self._edges and spoken_dates.is_last(year, month, day)
 
     def _follows(self, number: str) -> bool:
         if not number.isdigit():
@@ -125,9 +154,9 @@ class Counted:
         value = int(number)
         counts = [int(one) for one in self.numbers if one.isdigit() and len(one) <= 9]
         return bool(
-            (self._horizons and any(one * many == value for one in [*counts, 1] for many in _MULTIPLES))
+            (self._speaks_of_time and any(one * many == value for one in [*counts, 1] for many in _MULTIPLES))
             or any(self._is_age(value, one) or self._is_age(one, value) for one in counts)
-            or (self._is_current(value) and any(days > 16 for _, days in self._horizons))
+            or any(meant.first.year <= value <= meant.last.year for meant in self._meant)
             or (self._has_time and any(abs(one - value) == _NOON and max(one, value) <= 2 * _NOON for one in counts))
             or (2 <= value <= _LONGEST_LIST and self._listed >= value - 1)
         )
@@ -152,34 +181,20 @@ class Counted:
         return max((len(_AND.findall(fold(text))) for text, _ in self.texts), default=0)
 
     @cached_property
-    def _horizons(self) -> list[tuple[date, int]]:
-        return [(at, days) for text, at in self.texts if at and (days := _horizon(fold(text)))]
+    def _meant(self) -> list[Meant]:
+        return [meant for text, at in self.texts if at for meant in spoken_dates.read(_parted(text)[1], at)]
 
+    @cached_property
+    def _edges(self) -> frozenset[str]:
+        return frozenset(edge for text, _ in self.texts for edge in spoken_dates.edges(fold(text)))
 
-def _horizon(text: str) -> int:
-    """How many days ahead or back the text can mean; "in three weeks" three times as many as "next week"."""
-    words = set(_WORD.findall(text))
-    base = max(
-        (days for word, days in _DAYS.items() if word in words or (not word.isascii() and word in text)), default=0
-    )
-    counted = (int(one) for one in _numbers(text) if one.isdigit() and int(one) <= _MOST_COUNTED) if base > 3 else ()
-    return int(base * max([1, *counted]))
-
-
-def _is_within(found: tuple[int | None, int, int | None], at: date, days: int) -> bool:
-    year, month, day = found
-    for one in [year] if year else [at.year - 1, at.year, at.year + 1]:
-        try:
-            distance = abs(date(one, month, day or 15) - at)
-        except ValueError:
-            continue
-        if distance <= timedelta(days=days if day else days + 16):
-            return True
-    return False
+    @cached_property
+    def _speaks_of_time(self) -> bool:
+        return any(at and spoken_dates.speaks_of_time(fold(text)) for text, at in self.texts)
 
 
 def _month(word: str) -> int | None:
-    return _MONTHS.get(word) or next((_MONTHS[word[:size]] for size in (6, 5) if word[:size] in _MONTHS), None)
+    return MONTHS.get(word) or next((MONTHS[word[:size]] for size in (6, 5) if word[:size] in MONTHS), None)
 
 
 def _numbers(text: str) -> Iterator[str]:
@@ -190,11 +205,12 @@ def _numbers(text: str) -> Iterator[str]:
     for found in _NUMBER.finditer(text):
         yield from _written(found["digits"] or found["bare"], _SCALES.get(found["scale"] or "", 1))
     for run in _HAN_NUMBER.findall(text):
-        value = _han(run)
+        value = han(run)
         if value != 1 or len(run) > 1:
             yield str(value)
     for word in _WORD.findall(text):
-        yield from _in_words(word)
+        if (number := value_of(word)) is not None:
+            yield str(number)
     for run in _RUNS.findall(text):
         yield str(_multiplied(run))
 
@@ -203,7 +219,7 @@ def _multiplied(run: str) -> int:
     """The value of number words with a hundred or a thousand among them: twelve hundred, zwei tausend."""
     total = part = 0
     for word in re.split(r"[\s-]+", run):
-        value = _WORDS.get(word, 0)
+        value = WORDS.get(word, 0)
         if value == 100:
             part = max(part, 1) * value
         elif value >= 1_000:
@@ -211,16 +227,6 @@ def _multiplied(run: str) -> int:
         else:
             part += value
     return total + part
-
-
-def _in_words(word: str) -> Iterator[str]:
-    value = _WORDS.get(word, _ORDINALS.get(word))
-    if value is not None:
-        yield str(value)
-    elif "-" in word:
-        tens, ones = (_WORDS.get(part) for part in word.split("-", 1))
-        if tens is not None and ones is not None:
-            yield str(tens + ones)
 
 
 def _written(digits: str, scale: int) -> Iterator[str]:
@@ -238,24 +244,9 @@ def _written(digits: str, scale: int) -> Iterator[str]:
         yield written.lstrip("0") or "0"
 
 
-def _han(run: str) -> int:
-    """二十 is 20, 二〇二六 is 2026, 一万二千 is 12000."""
-    if not any(character in _UNIT or character == "万" for character in run):
-        return int("".join(str(_DIGIT[character]) for character in run))
-    total = part = digit = 0
-    for character in run:
-        if character in _DIGIT:
-            digit = _DIGIT[character]
-        elif character == "万":
-            total, part, digit = total + (part + digit or 1) * 10_000, 0, 0
-        else:
-            part, digit = part + (digit or 1) * _UNIT[character], 0
-    return total + part + digit
-
-
 def is_number_word(word: str) -> bool:
     """Whether a folded word means a number, a month or a day, which are compared as such."""
-    return word in _WORDS or word in _ORDINALS or word in _MONTHS or word in _DAYS
+    return word in WORDS or word in ORDINALS or word in MONTHS or word in date_words.WORDS
 
 
 def normalised(text: str) -> str:

@@ -21,8 +21,9 @@ from memories.text import quantities, sentences, words
 from memories.text.quantities import Counted
 from memories.text.words import SpokenWords, Statement, StatementWord
 
-# Of a longer turn only so many characters of its beginning and its end are compared; the model is shown less of it.
-HEARD = 10_000
+# Of a longer turn only so many characters of its beginning and its end are compared; the model is shown less of it,
+# unless a tenant's batches have more than 10,000 tokens.
+HEARD = 20_000
 # A text of plain words belongs to others if one of their sentences has so many that the person never used.
 _BORROWED = 3
 # A text of common words belongs to others if they have more than so many for each of the person's own.

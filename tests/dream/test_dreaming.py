@@ -214,7 +214,7 @@ class TestEdits:
         version = FileVersion.objects.get(file=file, version=2)
         assert (version.actor_kind, version.actor_id, version.trust) == ("dream", str(row.pk), "assistant")
         assert set(FileVersion.objects.exclude(version=1, file=file).values_list("change_set", flat=True)) == {row.pk}
-        assert (row.extractor, row.prompt_version, row.calls) == ("llm:test", "dream_edits-1", 1)
+        assert (row.extractor, row.prompt_version, row.calls) == ("llm:test", "dream_edits-2", 1)
         assert list(row.read.values_list("episode", flat=True).order_by("pk")) == list(
             Episode.objects.order_by("ended_at").values_list("pk", flat=True)
         )

@@ -185,7 +185,7 @@ class TestProposals:
         items = ReviewItem.objects.order_by("created_at", "pk").values_list("kind", "reason", "state")
         assert list(items) == [("pattern", "change_of_mind", "open"), ("pattern", "habit", "open")]
         row = Dream.objects.get()
-        assert (row.proposed, row.episodes, row.prompt_version) == (2, 3, "reflections-1")
+        assert (row.proposed, row.episodes, row.prompt_version) == (2, 3, "reflections-2")
         assert set(FactRevision.objects.values_list("verb", "actor_kind", "actor_id")) == {
             ("reflect", "dream", str(row.pk))
         }

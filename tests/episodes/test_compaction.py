@@ -116,7 +116,7 @@ class TestWindow:
         assert row.summary == "Told: user 1; user 2; user 3; user 4"
         assert (row.extractor, row.prompt_version, row.updated_at is not None) == (
             "llm:test",
-            "session_summary-1",
+            "session_summary-2",
             True,
         )
         assert (ranges(session), row.episode_number) == ([(1, 8)], 8)

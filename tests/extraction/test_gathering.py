@@ -314,7 +314,7 @@ def test_turns_tell_the_clients_time_if_it_is_known(model: Model, person: EndUse
         tenant=person.tenant, user_id=person.external_id, session_id="s", agent_id="", messages=[said], flush=True
     )
     assert receipt.session
-    assert 'at="2023-05-08T13:56:00Z"' in prompt(gathered(receipt.session))
+    assert 'at="2023-05-08T21:56:00+08:00"' in prompt(gathered(receipt.session))
 
 
 def test_known_facts_are_numbered_operators_first_then_latest(model: Model, person: EndUser) -> None:

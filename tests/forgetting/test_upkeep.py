@@ -293,7 +293,7 @@ class TestMerged:
         assert (fact.confidence, fact.importance, fact.mentions, fact.tags) == (0.9, 0.6, 4, ["tea"])
         assert (fact.last_confirmed_at, fact.last_recalled_at) == (facts[2].last_confirmed_at, NOW)
         assert (fact.created_at, fact.first_observed_at) == (NOW + DAY, facts[0].first_observed_at)
-        assert (fact.extractor, fact.prompt_version, fact.extraction) == ("llm:test", "fact_upkeep-1", None)
+        assert (fact.extractor, fact.prompt_version, fact.extraction) == ("llm:test", "fact_upkeep-2", None)
         assert relations(fact) == [("derived_from", source) for source in facts[:3]]
         assert sorted(fact.evidence.values_list("turn_number", "quote")) == [(1, "tea"), (2, "more tea")]
         for source in facts[:3]:

@@ -1,4 +1,4 @@
-"""The first object that fits is found in whatever surrounds it, and nothing is made of a broken one."""
+"""The last object that fits is found in whatever surrounds it, and nothing is made of a broken one."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ OTHER = GOOD.replace("花生", "牛奶")
         f"Here you are {{with braces}}:\n{GOOD}\nDone {{.}}",
         f"<think>first I write {OTHER}, no</think>\n{GOOD}",
         f"no opening tag, but {OTHER}</think>{GOOD}",
-        f'{{"thought": "two objects"}} {GOOD} {OTHER}',
+        f'{{"thought": "two objects"}} {OTHER} {GOOD}',
         f'{{"memory_update": {GOOD}}}',
         f"[{GOOD}]",
         '{"profile": {…}, "new_facts": [...]} ' + GOOD,
@@ -38,6 +38,62 @@ OTHER = GOOD.replace("花生", "牛奶")
 )  # fmt: skip
 def test_found(text: str) -> None:
     assert parse(text, ANSWER).new_facts == [FACT]
+
+
+EMPTY = json.dumps({"profile": {}, "new_facts": [], "reinforced": [], "removed": []})
+# A draft, and then the answer.
+WRAPPED = {
+    "think": "<think>Draft: {}</think>\n{}",
+    "unopened": "Draft: {}</think>\n{}",
+    "upper": "<THINK>{}</THINK>{}",
+    "other tag": "<inner_monologue>{}</inner_monologue>\n\n{}",
+    "namespaced tag": "<seed:think>{}</seed:think>{}",
+    "answer in a tag": "<analysis>{}</analysis>\n<answer>{}</answer>",
+    "brackets": "[THINK]{}[/THINK]{}",
+    "harmony": "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}",
+    "harmony without marks": "analysis{}assistantfinal{}",
+    "tokens": "<|begin_of_thought|>{}<|end_of_thought|>{}",
+    "kimi": "◁think▷{}◁/think▷{}",
+    "ollama": "Thinking...\n{}\n...done thinking.\n\n{}",
+    "prose": "First I write the form: {}\nThe answer: {}",
+    "fences": "```json\n{}\n```\n检查之后：\n```json\n{}\n```",
+    "keys": '{{"draft": {}, "answer": {}}}',
+    "open brace": '<reasoning>{} and {{"new_facts: </reasoning>{}',
+}
+
+
+@pytest.mark.parametrize("wrapping", WRAPPED.values(), ids=WRAPPED)
+@pytest.mark.parametrize("draft", [EMPTY, OTHER], ids=["empty", "other"])
+def test_a_draft_is_no_answer(wrapping: str, draft: str) -> None:
+    assert parse(wrapping.format(draft, GOOD), ANSWER).new_facts == [FACT]
+
+
+@pytest.mark.parametrize("name", ["think", "other tag", "answer in a tag", "brackets", "harmony", "kimi", "ollama"])
+def test_after_marked_thinking_nothing_can_be_the_answer(name: str) -> None:
+    assert parse(WRAPPED[name].format(GOOD, EMPTY), ANSWER).new_facts == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{GOOD}\n{EMPTY}",
+        f"{GOOD}\nIf there were nothing: {EMPTY}",
+        f"<answer>{GOOD}</answer><form>{EMPTY}</form>",
+        f"```json\n{GOOD}\n```\n```json\n{EMPTY}\n```",
+    ],
+    ids=["bare", "prose", "tags", "fences"],
+)
+def test_nothing_after_something_is_asked_again(text: str) -> None:
+    with pytest.raises(ModelAnswerInvalid):
+        parse(text, ANSWER)
+    assert parse(text.replace(EMPTY, GOOD), ANSWER).new_facts == [FACT]
+
+
+@pytest.mark.parametrize("end", range(20, len(GOOD), 7))
+def test_a_draft_does_not_stand_for_an_answer_that_was_cut(end: int) -> None:
+    with pytest.raises(ModelAnswerInvalid):
+        parse(f"{OTHER}\n{GOOD[:end]}", ANSWER)
+    assert parse(f"{OTHER}\n{GOOD}", ANSWER).new_facts == [FACT]
 
 
 def test_thinking_tags_inside_the_answer_do_not_hide_it() -> None:

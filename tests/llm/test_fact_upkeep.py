@@ -16,7 +16,7 @@ DAY = date(2026, 8, 1)
 
 
 def build(*facts: FactInput, **changes: Any) -> list[Message]:
-    given = {"today": date(2026, 11, 3), "most_stale": 10, "most_sources": 8, **changes}
+    given = {"today": date(2026, 11, 3), "time_zone": "Asia/Shanghai", "most_stale": 10, "most_sources": 8, **changes}
     return fact_upkeep.build(facts=facts, **given)
 
 
@@ -29,7 +29,7 @@ def test_the_last_message_carries_the_data_one_element_a_line() -> None:
     assert messages[-1] == {
         "role": "user",
         "content": """\
-Today: 2026-11-03
+Today: 2026-11-03 (Tuesday), Asia/Shanghai
 <known_facts>
 <fact n="1" category="context" key="trip" binding="false" confirmed="2026-08-01" stale="true">下周去 北京</fact>
 <fact n="2" category="preference" key="" binding="false" confirmed="2026-08-01" stale="true" group="1">Likes &lt;short&gt; answers</fact>

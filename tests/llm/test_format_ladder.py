@@ -51,6 +51,24 @@ def test_the_accepted_form_is_remembered_per_model(endpoint: Endpoint, config: L
     assert endpoint.formats() == [SCHEMA, OBJECT, OBJECT, SCHEMA]
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        at.fails(400),
+        at.fails(422, "Unprocessable"),
+        at.sends(b'{"error": {"code": "json_validate_failed", "message": "JSON does not match the schema"}}', 400),
+        at.sends(b'{"error": {"message": "no", "input": "I write about response_format"}}', 400),
+    ],
+    ids=["unknown", "422", "one bad answer", "the prompt repeated"],
+)
+def test_only_a_refusal_that_names_the_form_is_remembered(
+    refusal: at.Response, endpoint: Endpoint, config: LLMConfig
+) -> None:
+    endpoint.responds(refusal, GOOD, GOOD, REFUSED, GOOD, GOOD)
+    assert [ask(config).calls for _ in range(4)] == [2, 1, 2, 1]
+    assert endpoint.formats() == [SCHEMA, OBJECT, SCHEMA, SCHEMA, OBJECT, OBJECT]
+
+
 def test_refused_in_every_form_it_was_not_the_form(endpoint: Endpoint, config: LLMConfig) -> None:
     endpoint.responds(at.fails(400, "unknown model"))
     for _ in range(2):

@@ -54,7 +54,8 @@ def test_text_of_nothing_but_marks_is_cut_all_the_same() -> None:
     assert len(framing.shorten("\u0301" * 5_000)) == 1_000 + len(framing.TRUNCATED)
 
 
-def test_moments_are_utc_to_the_second() -> None:
+def test_moments_are_in_their_zone_to_the_second() -> None:
     moment = datetime(2026, 11, 3, 17, 12, 0, 999, tzinfo=timezone(timedelta(hours=8)))
-    assert framing.utc(moment) == "2026-11-03T09:12:00Z"
-    assert framing.utc(datetime(1970, 1, 1, tzinfo=UTC)) == "1970-01-01T00:00:00Z"
+    assert framing.moment(moment) == "2026-11-03T17:12:00+08:00"
+    assert framing.moment(moment.astimezone(UTC)) == "2026-11-03T09:12:00Z"
+    assert framing.moment(datetime(1970, 1, 1, tzinfo=UTC)) == "1970-01-01T00:00:00Z"

@@ -31,6 +31,7 @@ from tests.llm.endpoint import Endpoint, Response
 
 FACT = {"content": "喜欢喝茶", "confidence": 0.9}
 GOOD = json.dumps({"new_facts": [FACT]}, ensure_ascii=False)
+OTHER = GOOD.replace("茶", "咖啡")
 BIG = 9 * 1024 * 1024
 
 
@@ -77,6 +78,31 @@ def test_answers_in_wrappings(endpoint: Endpoint, config: LLMConfig, content: An
     assert ask(config).answer.new_facts == [FACT]
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"reasoning_content": f"Draft: {OTHER}. Answer: {GOOD}"},
+        {"reasoning": GOOD},
+        {"tool_calls": [{"type": "function", "function": {"name": "memory_update", "arguments": GOOD}}]},
+        {"tool_calls": [{"function": {"name": "memory_update", "arguments": json.loads(GOOD)}}], "reasoning": OTHER},
+        {"function_call": {"name": "memory_update", "arguments": GOOD}},
+    ],
+    ids=["reasoning content", "reasoning", "tool call", "tool call of an object", "function call"],
+)
+@pytest.mark.parametrize("content", [None, "", " \n"])
+def test_answers_beside_an_empty_content(
+    endpoint: Endpoint, config: LLMConfig, content: str | None, message: dict[str, Any]
+) -> None:
+    endpoint.responds(at.says(content, **message))
+    assert ask(config).answer.new_facts == [FACT]
+
+
+def test_thinking_does_not_stand_for_an_answer(endpoint: Endpoint, config: LLMConfig) -> None:
+    endpoint.responds(at.says("I cannot tell.", reasoning_content=GOOD))
+    with pytest.raises(ModelAnswerInvalid):
+        ask(config)
+
+
 @pytest.mark.parametrize("usage", [None, {}, "x", {"prompt_tokens": None, "completion_tokens": -1}])
 def test_usage_may_be_missing(endpoint: Endpoint, config: LLMConfig, usage: Any) -> None:
     endpoint.responds(at.sends(json.dumps({**at.envelope(GOOD), "usage": usage}).encode()))
@@ -120,7 +146,21 @@ FAULTS: dict[str, tuple[Response, type[ModelError]]] = {
     "null": (at.sends(b"null"), ModelAnswerInvalid),
     "empty choices": (at.sends(b'{"choices": []}'), ModelAnswerInvalid),
     "choices of another type": (at.sends(b'{"choices": {"0": 1}}'), ModelAnswerInvalid),
-    "an error with status 200": (at.sends(b'{"error": {"message": "overloaded"}}'), ModelAnswerInvalid),
+    "an error with status 200": (at.sends(b'{"error": {"message": "no"}}'), ModelAnswerInvalid),
+    "a rate limit with status 200": (at.sends(b'{"error": {"message": "no", "code": 429}}'), ModelRateLimited),
+    "an outage with status 200": (at.sends(b'{"error": {"message": "overloaded"}}'), ModelUnavailable),
+    "a filter with status 200": (at.sends(b'{"error": {"message": "Input was flagged", "code": "403"}}'), ModelRefused),
+    "MiniMax": (
+        at.sends(b'{"choices": null, "base_resp": {"status_code": 1002, "status_msg": "rate limit"}}'),
+        ModelRateLimited,
+    ),
+    "an error in the choice": (
+        at.sends(b'{"choices": [{"error": {"code": 502}, "finish_reason": "error"}]}'),
+        ModelUnavailable,
+    ),
+    "moderated": (at.fails(403, "Your input was flagged by moderation"), ModelRefused),
+    "a request beyond every rate": (at.fails(429, "Request too large for m on tokens per min"), ModelAnswerTruncated),
+    "too long, said with 500": (at.fails(500, "the request exceeds the available context size"), ModelAnswerTruncated),
     "NaN as the message": (at.sends(b'{"choices": [{"message": NaN}]}'), ModelAnswerInvalid),
     "null content": (at.says(None), ModelAnswerInvalid),
     "blank content": (at.says(" \n"), ModelAnswerInvalid),

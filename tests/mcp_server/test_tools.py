@@ -1,6 +1,7 @@
 """What the tools read and write: whose word it is, what operators decide, and that nobody is told another's memory."""
 
 import uuid
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -55,6 +56,20 @@ def told(hub: Hub, key: str) -> str:
 
 
 class TestReading:
+    @pytest.mark.parametrize(("zone", "day"), [("America/Los_Angeles", "2026-11-20"), ("", "2026-11-21")])
+    def test_days_are_those_of_the_persons_zone(self, hub: Hub, key: str, person: EndUser, zone: str, day: str) -> None:
+        EndUser.objects.filter(pk=person.pk).update(time_zone=zone)
+        at = datetime(2026, 11, 21, 2, 30, tzinfo=UTC)
+        factories.fact(person, "Signed the lease", now=at)
+        factories.session(person, [("user", "I signed the lease")]).turns.update(created_at=at)
+        found = hub.call(key, "search_memory", {"query": "lease"})
+        assert {row["date"] for row in found.structured_content["results"]} == {day}
+        assert f"[{day}] user: I signed" in text_of(found)
+        assert text_of(found).count("Los_Angeles") == bool(zone)
+        listed = hub.call(key, "list_memories").structured_content
+        assert [row["date"] for row in listed["results"]] == [day]
+        assert listed["memory"].count("Los_Angeles") == bool(zone)
+
     def test_everything_that_reads_has_the_persons_memory(self, hub: Hub, key: str, person: EndUser) -> None:
         fact = factories.fact(person, "Has a garden in Leiden", category="context")
         factories.session(person, [("user", "My garden needs water"), ("assistant", "Then water it")])

@@ -2,6 +2,7 @@
 
 import html
 import uuid
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -11,7 +12,7 @@ from memories.models import Category, EndUser, Fact, Section, Turn
 from memories.queue import session_queue
 from memories.retrieval.visible_facts import FactText
 from memories.text.echo import cut_echo
-from memories.text.memory_block import CLOSING, NOTICE, OPENING
+from memories.text.memory_block import CLOSING, FRAMES, NOTICE, OPENING
 from memories.text.transcript import fed
 from tests import factories
 from tests.factories import NOW
@@ -35,7 +36,13 @@ def rendered() -> str:
     return rendering.render(told)
 
 
+ZONED = FRAMES["en"].in_zone(ZoneInfo("America/Los_Angeles"))
+IN_A_ZONE = BLOCK.replace(NOTICE, ZONED.notice)
 OURS = {
+    "in a zone": IN_A_ZONE,
+    "in a zone, in Chinese": BLOCK.replace(NOTICE, FRAMES["zh-hans"].in_zone(ZoneInfo("Asia/Shanghai")).notice),
+    "in a zone, without its tags": "\n".join(IN_A_ZONE.splitlines()[1:-1]),
+    "below the zone alone": f"{ZONED.notice.splitlines()[1]}\nFacts:\n{FACT}",
     "a block": BLOCK,
     "as contexts render it": rendered(),
     "two": f"{BLOCK}\n{BLOCK}",
@@ -58,6 +65,7 @@ OURS = {
 }
 
 LOOK_ALIKES = [
+    "Days are of the time zone America/Los_Angeles.\nI moved.",
     "<memory>8 GB</memory>",
     "The tag <memory> holds what is remembered",
     "&lt;memory&gt; and &lt;/memory&gt; are tags",

@@ -30,6 +30,8 @@ OUTCOMES: dict[str, Promise] = {
     "profile_changed_meanwhile": _("Sections changed by somebody else"),
     "profile_older": _("Sections that rest on something newer"),
     "operator_section": _("Skipped: sections that an operator wrote"),
+    "shortened": _("Long messages that the model was not shown whole"),
+    "left_out": _("Characters of them that it was not shown"),
 }
 REFUSALS: dict[str, Promise] = {
     "unread_request": _("A request to remember that the rules could not read"),

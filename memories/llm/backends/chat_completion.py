@@ -1,21 +1,27 @@
 """Reads the body of a chat completion, which may be anything at all."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from memories.exceptions import ModelAnswerInvalid, ModelAnswerTruncated, ModelError, ModelRefused
 from memories.llm.answers import load_object
+from memories.llm.backends import complaints
 
 # A column of the runs holds no more.
 _MOST_TOKENS = 2**31 - 1
+# Why a model stopped, in the words of several endpoints.
+_STOPPED = {"length", "max_tokens", "model_length"}
+_DECLINED = {"content_filter", "sensitive", "safety", "refusal", "prohibited_content", "blocklist", "recitation"}
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The text that the model wrote, and its tokens as reported (0 when they were not)."""
+    """The texts in which the model may have answered, likeliest first, and its tokens as reported (0 when they were
+    not)."""
 
-    text: str
+    texts: tuple[str, ...]
     prompt_tokens: int
     completion_tokens: int
 
@@ -24,27 +30,56 @@ def read(body: bytes) -> Reply:
     """The first choice of a chat completion.
 
     ModelAnswerTruncated when it stopped at its length limit, ModelRefused when the model or a filter declined,
-    ModelAnswerInvalid when there is no text or the body is no chat completion; each with the tokens as reported.
+    ModelAnswerInvalid when there is no text or the body is no chat completion; what an error says that stands in the
+    place of an answer (complaints.py). Each ModelError with the tokens as reported.
     """
     envelope = _decoded(body)
     usage = _mapping(envelope.get("usage"))
     read, written = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
     try:
-        return Reply(_content(envelope), prompt_tokens=read, completion_tokens=written)
+        return Reply(_texts(envelope), prompt_tokens=read, completion_tokens=written)
     except ModelError as error:
         error.prompt_tokens, error.completion_tokens = read, written
         raise
 
 
-def _content(envelope: Mapping[str, Any]) -> str:
+def _texts(envelope: Mapping[str, Any]) -> tuple[str, ...]:
     choices = envelope.get("choices")
     choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
     message = _mapping(choice.get("message"))
-    if choice.get("finish_reason") == "length":
+    if error := envelope.get("error") or choice.get("error") or _own_status(envelope):
+        raise complaints.failure_within(error)
+    reason = str(choice.get("finish_reason")).casefold()
+    if reason in _STOPPED:
         raise ModelAnswerTruncated
-    if choice.get("finish_reason") == "content_filter" or message.get("refusal"):
+    if reason in _DECLINED or message.get("refusal"):
         raise ModelRefused
-    return _text(message.get("content"))
+    content = _text(message.get("content"))
+    # Some endpoints put an answer in a form into a call of a tool, though none is offered.
+    texts = [content, *_arguments(message)]
+    if not any(text.strip() for text in texts):
+        # Some take the whole answer of a model that thinks for its thinking.
+        texts = [_text(message.get(name)) for name in ("reasoning_content", "reasoning")]
+    found = tuple(text for text in texts if text.strip())
+    if not found:
+        raise ModelAnswerInvalid("The endpoint's answer has no text.")
+    return found
+
+
+def _own_status(envelope: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How MiniMax says that a request failed."""
+    status = _mapping(envelope.get("base_resp"))
+    return status if status.get("status_code") else None
+
+
+def _arguments(message: Mapping[str, Any]) -> Iterator[str]:
+    """The arguments of the calls, the last first."""
+    calls = message.get("tool_calls")
+    functions = [_mapping(_mapping(call).get("function")) for call in calls] if isinstance(calls, list) else []
+    for function in reversed([_mapping(message.get("function_call")), *functions]):
+        arguments = function.get("arguments")
+        if arguments:
+            yield arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def _decoded(body: bytes) -> dict[str, Any]:
@@ -56,12 +91,10 @@ def _decoded(body: bytes) -> dict[str, Any]:
 
 
 def _text(content: Any) -> str:
-    """A string, or the text parts of a list, as some compatible servers send them."""
+    """A string, or the text parts of a list, as some compatible servers send them; empty for anything else."""
     if isinstance(content, list):
         content = "".join(part["text"] for part in content if isinstance(_mapping(part).get("text"), str))
-    if not isinstance(content, str) or not content.strip():
-        raise ModelAnswerInvalid("The endpoint's answer has no text.")
-    return content
+    return content if isinstance(content, str) else ""
 
 
 def _mapping(value: Any) -> dict[str, Any]:

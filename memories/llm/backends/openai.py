@@ -14,16 +14,15 @@ from openai.types.chat import ChatCompletionMessageParam
 from memories.conf import LLMConfig
 from memories.exceptions import (
     ModelAnswerInvalid,
-    ModelAnswerTruncated,
     ModelError,
     ModelMisconfigured,
-    ModelRateLimited,
-    ModelRefused,
     ModelTimeout,
     ModelUnavailable,
 )
 from memories.llm.answers import A, AnswerFormat, parse
-from memories.llm.backends import chat_completion
+from memories.llm.backends import chat_completion, complaints
+from memories.llm.backends.chat_completion import Reply
+from memories.llm.backends.complaints import FormRefusedError
 from memories.llm.backends.openai_client import client_of as _client
 from memories.llm.backends.retry_after import seconds_to_wait
 from memories.llm.backends.transport import deadline
@@ -34,45 +33,27 @@ _FORMS = ("json_schema", "json_object", "text")
 # The first form of the request that an endpoint and model have not refused, for as long as the process lives.
 _first_form: dict[tuple[str, str], int] = {}
 
-# Words of endpoints that do not agree on a code; they are looked for in the body of a 400 and go nowhere else.
-_TOO_LONG = (
-    "context_length",
-    "context length",
-    "context size",
-    "context_size",
-    "context window",
-    "too many tokens",
-)
-_FILTERED = ("content_filter", "content_policy", "content management policy")
-
-
 # The question that tells an endpoint that is down from a batch that it fails at.
 _HARMLESS: list[Message] = [{"role": "user", "content": "Answer with the word OK."}]
 
 
-class _FormRefusedError(Exception):
-    """The endpoint will not take this form of the request, or will take none."""
-
-
 def complete(call: Call[A]) -> Completion[A]:
-    """Ask with a JSON schema; where the endpoint refuses that, for any JSON object; then in plain words."""
+    """Ask with a JSON schema; where the endpoint refuses that, for any JSON object; then in plain words.
+
+    The process remembers a form that was refused by name. Other complaints may be about this prompt.
+    """
     key = (call.config.base_url, call.config.model)
+    form = _first_form.get(key, 0)
     for number in range(1, call.max_calls + 1):
-        form = _first_form.get(key, 0)
         call.before_call()
         try:
             body = _post(call.config, call.messages, _response_format(call.answer, _FORMS[form]))
             reply = chat_completion.read(body)
-        except _FormRefusedError:
-            _step_down(key, form)
+        except FormRefusedError as refusal:
+            form = _next_form(key, form, is_named=refusal.named)
             continue
-        try:
-            answer = parse(reply.text, call.answer)
-        except ModelAnswerInvalid as error:
-            error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
-            raise
         return Completion(
-            answer=answer,
+            answer=_parsed(reply, call.answer),
             model=call.config.model,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
@@ -84,18 +65,30 @@ def complete(call: Call[A]) -> Completion[A]:
 def check(config: LLMConfig) -> None:
     """Have it say a word, in the plainest form there is; raises ModelError when it does not even answer that."""
     try:
-        _post(config, _HARMLESS, {})
-    except _FormRefusedError:
+        chat_completion.read(_post(config, _HARMLESS, {}))
+    except FormRefusedError:
         raise ModelMisconfigured("The model endpoint refused the request in every form.") from None
 
 
-def _step_down(key: tuple[str, str], refused: int) -> None:
-    if refused + 1 < len(_FORMS):
+def _next_form(key: tuple[str, str], refused: int, *, is_named: bool) -> int:
+    if refused + 1 == len(_FORMS):
+        # It was not about the form: the next batch starts from the top.
+        _first_form.pop(key, None)
+        raise ModelMisconfigured("The model endpoint refused the request in every form.")
+    if is_named and _first_form.get(key, 0) == refused:
         _first_form[key] = refused + 1
-        return
-    # It was not about the form: the next batch starts from the top.
-    _first_form.pop(key, None)
-    raise ModelMisconfigured("The model endpoint refused the request in every form.")
+    return refused + 1
+
+
+def _parsed(reply: Reply, answer: AnswerFormat[A]) -> A:
+    """The answer in the first of the reply's texts that has one."""
+    for text in reply.texts:
+        try:
+            return parse(text, answer)
+        except ModelAnswerInvalid as error:
+            failure = error
+    failure.prompt_tokens, failure.completion_tokens = reply.prompt_tokens, reply.completion_tokens
+    raise failure
 
 
 def _post(config: LLMConfig, messages: Sequence[Message], response_format: Mapping[str, Any]) -> bytes:
@@ -111,7 +104,7 @@ def _post(config: LLMConfig, messages: Sequence[Message], response_format: Mappi
             )
         return response.http_response.content
     except openai.APIStatusError as error:
-        failure = _failure(error)
+        failure: Exception = _failure(error)
     except openai.APITimeoutError:
         failure = ModelTimeout()
     except (openai.OpenAIError, OSError):
@@ -128,22 +121,7 @@ def _response_format(answer: AnswerFormat[A], form: str) -> Mapping[str, Any]:
     return {"response_format": {"type": form}} if form == "json_object" else {}
 
 
-def _failure(error: openai.APIStatusError) -> ModelError | _FormRefusedError:
-    status = error.status_code
-    wait = seconds_to_wait(error.response.headers)
-    if status == 429:
-        return ModelRateLimited(retry_after=wait)
-    if status >= 500 or status in (408, 409, 425):
-        return ModelUnavailable(retry_after=wait)
-    if status == 413:
-        return ModelAnswerTruncated("The prompt is longer than the endpoint takes.")
-    return _bad_request(error) if status in (400, 422) else ModelMisconfigured()
-
-
-def _bad_request(error: openai.APIStatusError) -> ModelError | _FormRefusedError:
-    body = error.response.text[:4_000].casefold()
-    if any(words in body for words in _TOO_LONG):
-        return ModelAnswerTruncated("The prompt is longer than the model's context.")
-    if any(words in body for words in _FILTERED):
-        return ModelRefused()
-    return _FormRefusedError()
+def _failure(error: openai.APIStatusError) -> ModelError | FormRefusedError:
+    response = error.response
+    body = complaints.decoded(response.content.decode(errors="replace"))
+    return complaints.failure(error.status_code, body, retry_after=seconds_to_wait(response.headers))

@@ -9,11 +9,11 @@ from pydantic import BaseModel
 
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
-from memories.llm.prompts.framing import Message, block, escape, escape_attribute, guided, utc
+from memories.llm.prompts.framing import Message, block, escape, escape_attribute, guided, moment, today_line
 from memories.llm.prompts.schemas import TEXT, list_of, object_of
 
 NAME = "dream_edits"
-VERSION = "dream_edits-1"
+VERSION = "dream_edits-2"
 
 INSTRUCTIONS = """\
 You keep the memory files of an assistant about one person up to date. You get what happened since last time (history) and the files as they are. Answer with one JSON object, nothing else. Most of the files stays as it is; if nothing is worth noting, the list stays empty.
@@ -86,12 +86,18 @@ ANSWER = AnswerFormat(
 
 
 def build(
-    *, entries: Sequence[EntryInput], files: Sequence[FileInput], today: date, longest: int, guide: str = ""
+    *,
+    entries: Sequence[EntryInput],
+    files: Sequence[FileInput],
+    today: date,
+    time_zone: str,
+    longest: int,
+    guide: str = "",
 ) -> list[Message]:
     """The instructions with the tenant's guide, then one message with everything that people wrote, escaped."""
     instructions = guided(INSTRUCTIONS.replace("{longest}", f"{longest:,}"), guide)
     data = [
-        f"Today: {today.isoformat()}",
+        today_line(today, time_zone),
         block("history", (_entry(one) for one in entries)),
         block("files", (line for one in files for line in _file(one))),
     ]
@@ -99,7 +105,7 @@ def build(
 
 
 def _entry(one: EntryInput) -> str:
-    return f'<entry n="{one.number}" at="{utc(one.at)}">{escape(one.text)}</entry>'
+    return f'<entry n="{one.number}" at="{moment(one.at)}">{escape(one.text)}</entry>'
 
 
 def _file(one: FileInput) -> Iterator[str]:

@@ -13,7 +13,7 @@ from memories.llm.prompts.memory_update import TurnInput, turn_element
 from memories.llm.prompts.schemas import NUMBER, TEXT, list_of, object_of
 
 NAME = "episode_summary"
-VERSION = "episode_summary-1"
+VERSION = "episode_summary-2"
 
 
 class EpisodeSummary(BaseModel):

@@ -9,11 +9,11 @@ from pydantic import BaseModel
 
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
-from memories.llm.prompts.framing import Message, block, escape, escape_attribute
+from memories.llm.prompts.framing import Message, block, escape, escape_attribute, today_line
 from memories.llm.prompts.schemas import INTEGER, NUMBER, TEXT, list_of, object_of
 
 NAME = "fact_upkeep"
-VERSION = "fact_upkeep-1"
+VERSION = "fact_upkeep-2"
 
 INSTRUCTIONS = """\
 You keep the long-term memory of an assistant about one person in order. You get facts that were remembered earlier. Nothing new was said: judge by what the facts say, by their dates and by Today. Answer with one JSON object, nothing else. Most facts stay as they are: then the lists stay empty.
@@ -95,10 +95,12 @@ ANSWER = AnswerFormat(
 )
 
 
-def build(*, facts: Sequence[FactInput], today: date, most_stale: int, most_sources: int) -> list[Message]:
+def build(
+    *, facts: Sequence[FactInput], today: date, time_zone: str, most_stale: int, most_sources: int
+) -> list[Message]:
     """The instructions with the bounds, then one message with everything that people wrote, escaped."""
     instructions = INSTRUCTIONS.replace("{most}", str(most_stale)).replace("{sources}", str(most_sources))
-    data = [f"Today: {today.isoformat()}", block("known_facts", map(line, facts))]
+    data = [today_line(today, time_zone), block("known_facts", map(line, facts))]
     return [
         {"role": "system", "content": instructions},
         {"role": "user", "content": "\n".join(data)},

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import date, datetime
 from typing import Literal, TypedDict
 
 from memories.invisible import strip_invisible
@@ -52,14 +52,23 @@ def shorten(text: str) -> str:
     """
     if len(text) <= LONGEST_TEXT:
         return text
-    head = _cut_near(text, KEPT_AT_EACH_END, step=-1)
-    tail = _cut_near(text, len(text) - KEPT_AT_EACH_END, step=1)
+    head, tail = ends(text)
     return text[:head] + TRUNCATED + text[tail:]
 
 
-def utc(moment: datetime) -> str:
-    """An aware moment as 2026-11-03T09:12:00Z."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+def ends(text: str) -> tuple[int, int]:
+    """Where the beginning of a text of more than 1,000 characters ends that is kept, and where its end begins."""
+    return _cut_near(text, KEPT_AT_EACH_END, step=-1), _cut_near(text, len(text) - KEPT_AT_EACH_END, step=1)
+
+
+def moment(at: datetime) -> str:
+    """An aware moment in its own zone: 2026-11-03T09:12:00+08:00, with a Z for UTC."""
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def today_line(today: date, time_zone: str) -> str:
+    """Names the day, and once the zone of all days and times of the prompt."""
+    return f"Today: {today.isoformat()} ({today:%A}), {escape(time_zone)}"
 
 
 def block(tag: str, lines: Iterable[str]) -> str:

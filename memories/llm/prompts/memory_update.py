@@ -9,14 +9,14 @@ from pydantic import BaseModel, BeforeValidator
 
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
-from memories.llm.prompts.framing import Message, block, escape, escape_attribute, guided, shorten, utc
+from memories.llm.prompts.framing import Message, block, escape, escape_attribute, guided, moment, shorten, today_line
 from memories.llm.prompts.memory_update_text import CATEGORIES, INSTRUCTIONS, TRIPLES
 from memories.llm.prompts.schemas import FLAG, INTEGER, NUMBER, TEXT, Schema, list_of, object_of, one_of, or_null
 
 NAME = "memory_update"
-VERSION = "memory_update-3"
+VERSION = "memory_update-4"
 # With the part about triples, which is a setting of the tenant's: it costs tokens.
-VERSION_WITH_TRIPLES = "memory_update-3t1"
+VERSION_WITH_TRIPLES = "memory_update-4t1"
 
 PROFILE_SECTIONS = (
     "work_context",
@@ -30,12 +30,14 @@ PROFILE_SECTIONS = (
 
 @dataclass(frozen=True)
 class TurnInput:
-    """A turn as fed: its number in the session, role, text and aware moment."""
+    """A turn as fed: its number in the session, role, text and aware moment, in the person's zone. `is_fitted`: the text
+    is as long as it may be; otherwise it is cut to length."""
 
     number: int
     role: str
     text: str
     at: datetime
+    is_fitted: bool = False
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def build(
     """
     instructions = f"{INSTRUCTIONS}\n\n{TRIPLES}" if with_triples else INSTRUCTIONS
     data = [
-        f"Today: {today.isoformat()} ({today:%A}), {escape(time_zone)}",
+        today_line(today, time_zone),
         f"Signals found in the turns: {escape(', '.join(signals)) or 'none'}",
         block("profile", _profile(sections)),
         block("known_facts", map(_numbered_fact, existing_facts)),
@@ -213,8 +215,9 @@ def build(
 
 def turn_element(turn: TurnInput) -> str:
     """The turn as every prompt shows it: on one line, escaped, cut to length."""
-    attributes = f'n="{turn.number}" role="{escape_attribute(turn.role)}" at="{utc(turn.at)}"'
-    return f"<turn {attributes}>{escape(shorten(turn.text))}</turn>"
+    text = turn.text if turn.is_fitted else shorten(turn.text)
+    attributes = f'n="{turn.number}" role="{escape_attribute(turn.role)}" at="{moment(turn.at)}"'
+    return f"<turn {attributes}>{escape(text)}</turn>"
 
 
 def _profile(sections: Mapping[str, str]) -> Iterator[str]:

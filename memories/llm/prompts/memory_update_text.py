@@ -154,7 +154,7 @@ Do not remember:
 - passwords, keys, card numbers and other secrets, also when [redacted].
 
 Each fact:
-- content: one statement, complete without the conversation, names instead of pronouns. Keep a "not", "never", "no longer", 不, 别 in it: "not allergic to nuts" is another fact than "allergic to nuts". Work dates out from Today ("next Friday" becomes the date).
+- content: one statement, complete without the conversation, names instead of pronouns. Keep a "not", "never", "no longer", 不, 别 in it: "not allergic to nuts" is another fact than "allergic to nuts". Work dates out from the day on which the turn was said, its at ("next Friday" becomes the date).
 - category: {", ".join(CATEGORIES)}.
 - confidence: 0.9-1.0 said outright; 0.7-0.8 strongly implied; 0.5-0.6 inferred. "I think I maybe like Python" is not a preference for Python.
 - importance: 0-1. 0.8 and more: health, safety, identity, standing instructions. Below 0.2: leave it out.

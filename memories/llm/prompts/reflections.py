@@ -9,11 +9,11 @@ from pydantic import BaseModel
 
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
-from memories.llm.prompts.framing import Message, block, escape, escape_attribute, utc
+from memories.llm.prompts.framing import Message, block, escape, escape_attribute, moment, today_line
 from memories.llm.prompts.schemas import INTEGER, NUMBER, TEXT, list_of, object_of, one_of
 
 NAME = "reflections"
-VERSION = "reflections-1"
+VERSION = "reflections-2"
 HABIT, CHANGE_OF_MIND, RECURRING_PROBLEM = KINDS = ("habit", "change_of_mind", "recurring_problem")
 
 INSTRUCTIONS = """\
@@ -102,16 +102,17 @@ def build(
     episodes: Sequence[EpisodeInput],
     existing: Sequence[ExistingInput],
     today: date,
+    time_zone: str,
     most: int,
     categories: Sequence[str],
 ) -> list[Message]:
     """The instructions, then one message with everything that people wrote, escaped."""
     instructions = INSTRUCTIONS.replace("{most}", str(most)).replace("{categories}", ", ".join(categories))
     data = [
-        f"Today: {today.isoformat()}",
+        today_line(today, time_zone),
         block(
             "episodes",
-            (f'<episode n="{one.number}" at="{utc(one.at)}">{escape(one.text)}</episode>' for one in episodes),
+            (f'<episode n="{one.number}" at="{moment(one.at)}">{escape(one.text)}</episode>' for one in episodes),
         ),
         block("known", map(_existing, existing)),
     ]

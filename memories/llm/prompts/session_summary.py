@@ -11,7 +11,7 @@ from memories.llm.prompts.memory_update import TurnInput, turn_element
 from memories.llm.prompts.schemas import TEXT, object_of
 
 NAME = "session_summary"
-VERSION = "session_summary-1"
+VERSION = "session_summary-2"
 
 # In characters; what is longer is cut.
 LONGEST_SUMMARY = 2_000

@@ -3,6 +3,7 @@
 import uuid
 from datetime import datetime
 from typing import Self
+from zoneinfo import ZoneInfo
 
 from django.db import models
 from django.db.models import Q, Subquery
@@ -116,9 +117,15 @@ class EndUser(models.Model):
 
     @property
     def zone(self) -> str:
-        """The IANA zone that this person's dates are told in."""
+        """The name of the zone that this person's dates are told in: theirs, else the tenant's."""
         return self.time_zone or self.tenant.time_zone
 
+    @property
+    def clock(self) -> ZoneInfo:
+        """The zone in which everything tells days and times to this person's agents; UTC if this host does not know
+        it."""
+        return zone_or_utc(self.zone)
+
     def local(self, moment: datetime) -> datetime:
-        """The moment in this zone, or in UTC if this host does not know it."""
-        return moment.astimezone(zone_or_utc(self.zone))
+        """The moment in this zone."""
+        return moment.astimezone(self.clock)
