@@ -15,7 +15,7 @@ from memories.extraction.turn_reader import fed_turns
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import LONGEST_TEXT, Message
 from memories.llm.prompts.memory_update import NumberedFact, TurnInput
-from memories.models import SENT_AT, Agent, Fact, ProfileSection, Role, Trust, Turn
+from memories.models import SENT_AT, Agent, Author, Fact, ProfileSection, Role, Trust, Turn
 from memories.queue.session_queue import Claim
 from memories.reconcile import neighbours
 from memories.reconcile.batches import ShownFact, TurnBatch, bounded, shortened_cost
@@ -23,6 +23,8 @@ from memories.text import signal_phrases
 from memories.text.support import HEARD
 from memories.text.transcript import TranscriptTurn
 
+# What the prompt calls the author of a text that a program may have made around the person's words.
+DOUBTFUL = "doubtful"
 # The texts of so many tool turns of a batch count as evidence.
 _TOOLS_HEARD = 100
 
@@ -104,6 +106,13 @@ def _facts_to_show(claim: Claim, turns: Sequence[TranscriptTurn], *, now: dateti
     return [found[pk] for pk in chosen if pk in found]
 
 
+def _input(turn: TranscriptTurn) -> TurnInput:
+    """The turn as the model is shown it, with whose words it holds."""
+    author = DOUBTFUL if turn.is_doubtful else turn.turn.known_author
+    name = turn.turn.name if author == Author.OTHER else ""
+    return TurnInput(turn.number, turn.turn.role, turn.text, turn.at, is_fitted=turn.is_user, author=author, name=name)
+
+
 def _messages(
     claim: Claim,
     turns: Iterable[TranscriptTurn],
@@ -114,7 +123,7 @@ def _messages(
 ) -> list[Message]:
     person = claim.session.end_user
     return memory_update.build(
-        turns=[TurnInput(turn.number, turn.turn.role, turn.text, turn.at, is_fitted=turn.is_user) for turn in turns],
+        turns=[_input(turn) for turn in turns],
         existing_facts=[
             NumberedFact(
                 number=number, content=fact.content, category=fact.category, key=fact.key, binding=fact.binding

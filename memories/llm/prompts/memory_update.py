@@ -31,13 +31,15 @@ PROFILE_SECTIONS = (
 @dataclass(frozen=True)
 class TurnInput:
     """A turn as fed: its number in the session, role, text and aware moment, in the person's zone. `is_fitted`: the text
-    is as long as it may be; otherwise it is cut to length."""
+    is as long as it may be; otherwise it is cut to length. `author`: whose words it holds, `name` of another speaker."""
 
     number: int
     role: str
     text: str
     at: datetime
     is_fitted: bool = False
+    author: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,9 @@ def build(
 def turn_element(turn: TurnInput) -> str:
     """The turn as every prompt shows it: on one line, escaped, cut to length."""
     text = turn.text if turn.is_fitted else shorten(turn.text)
-    attributes = f'n="{turn.number}" role="{escape_attribute(turn.role)}" at="{moment(turn.at)}"'
+    author = f' author="{escape_attribute(turn.author)}"' if turn.author else ""
+    name = f' name="{escape_attribute(shorten(turn.name))}"' if turn.name else ""
+    attributes = f'n="{turn.number}" role="{escape_attribute(turn.role)}"{author}{name} at="{moment(turn.at)}"'
     return f"<turn {attributes}>{escape(text)}</turn>"
 
 
