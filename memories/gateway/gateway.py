@@ -15,7 +15,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 
 from memories.api.errors import problem_of
 from memories.conf import LLMConfig
-from memories.exceptions import MemoryHubError
+from memories.exceptions import HubBusy, MemoryHubError
 from memories.gateway import memory
 from memories.gateway.anthropic import Messages
 from memories.gateway.chat import ChatCompletions
@@ -27,6 +27,7 @@ from memories.gateway.upstream import Headers, Unreachable, Upstream, passed_on
 from memories.models import Scope
 from memories.telemetry import traces
 from memories.telemetry.families import GATEWAY, note_request
+from memories.text.secrets import effort
 
 T = TypeVar("T")
 Message = MutableMapping[str, Any]
@@ -75,7 +76,8 @@ class Gateway:
         except Unreachable as error:
             await answering.refuse(GatewayRefused(502, "endpoint_unreachable", str(error)))
         except MemoryHubError as error:
-            await answering.refuse(GatewayRefused(error.status, error.code, error.detail))
+            headers = {"retry-after": str(error.seconds)} if isinstance(error, HubBusy) else None
+            await answering.refuse(GatewayRefused(error.status, error.code, error.detail, headers))
         except (OperationalError, InterfaceError) as error:
             problem = problem_of(error)
             if problem is None:
@@ -257,7 +259,8 @@ class _Answering:
 def _connected(call: Callable[[], T]) -> T:
     """In a thread, whose connection an earlier call may have left broken."""
     close_old_connections()
-    return call()
+    with effort.bounded():
+        return call()
 
 
 def _memory_headers(request: _Request) -> Headers:

@@ -22,6 +22,7 @@ from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.db import tenancy
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
+from memories.gateway import limits
 from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest
 from memories.models import ActorKind, Scope, Session
 from memories.queue import own_models
@@ -105,13 +106,13 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
     """Read and check a request. Errors: GatewayRefused."""
     caller, config = authenticate(headers, scopes=(Scope.INGEST, Scope.READ))
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        raise GatewayRefused(400, "invalid_json", "The body is not a JSON object.")
-    try:
+        document = limits.document_of(body)
+        if document is None:
+            raise GatewayRefused(400, "invalid_json", "The body is not a JSON object.")
         asked = dialect.read(document)
+        limits.check(asked, len(body))
+    except limits.TooLarge as error:
+        raise GatewayRefused(413, "too_large", str(error)) from None
     except (UnreadableRequest, AttributeError, KeyError, TypeError, ValueError):
         asked = None
     mode = headers.get("x-memory", "").strip().lower()

@@ -278,7 +278,7 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            line, headers, body = _problem(status, code, detail)
+            line, headers, body = problem(status, code, detail)
             self.transport.write(line + b"".join(b"%b: %b\r\n" % header for header in headers) + b"\r\n" + body)
             request = self.cycle.scope if self._head_is_complete else {"method": "-", "path": "-"}
             self._process.log(request["method"], request["path"], status)
@@ -292,13 +292,16 @@ class Connection(HttpToolsProtocol):
 async def _send_internal_error(cycle: Any) -> None:
     """For a request whose application failed before it answered."""
     status = HTTPStatus.INTERNAL_SERVER_ERROR
-    _, headers, body = _problem(status, "internal_error", "The hub failed; nothing of this request is certain.")
+    _, headers, body = problem(status, "internal_error", "The hub failed; nothing of this request is certain.")
     await cycle.send({"type": "http.response.start", "status": status.value, "headers": headers})
     await cycle.send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def _problem(status: HTTPStatus, code: str, detail: str) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
-    """Status line, headers and body in the form of the API's errors (docs/api.md). They hold nothing of the request."""
+def problem(
+    status: HTTPStatus, code: str, detail: str, *, retry_after: int = 5, closes: bool = True
+) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
+    """Status line, headers and body in the form of the API's errors (docs/api.md). They hold nothing of the request.
+    `closes`: the connection ends with it."""
     request_id = uuid.uuid4().hex
     document: dict[str, Any] = {
         "type": "about:blank",
@@ -314,8 +317,10 @@ def _problem(status: HTTPStatus, code: str, detail: str) -> tuple[bytes, list[tu
         (b"content-type", b"application/problem+json"),
         (b"content-length", b"%d" % len(body)),
         (b"x-request-id", request_id.encode()),
-        (b"connection", b"close"),
+        (b"x-content-type-options", b"nosniff"),
     ]
+    if closes:
+        headers.append((b"connection", b"close"))
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers.append((b"retry-after", b"5"))
+        headers.append((b"retry-after", str(retry_after).encode()))
     return STATUS_LINE[status], headers, body
