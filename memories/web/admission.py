@@ -205,8 +205,9 @@ class Admission:
     def _next_caller(self) -> int | str | None:
         if self._free <= self._reserved:
             return None
-        ready = (name for name, queue in self._queues.items() if queue.waiting and queue.running < self._share)
-        return next(ready, None)
+        ready = [name for name, queue in self._queues.items() if queue.waiting and queue.running < self._share]
+        # Of those that have as few, whose turn was the longest ago.
+        return min(ready, key=lambda name: self._queues[name].running, default=None)
 
     def _seconds(self, ticket: Ticket) -> float:
         return self._expected.get((ticket.caller, ticket.operation), _FIRST_SECONDS)
@@ -266,4 +267,6 @@ def _route(ticket: Ticket) -> str:
 def _shape(path: str) -> str:
     """The path without ids: what is cheap for one object is so for another."""
     steps = path.split("/")[1:7]
-    return "/".join("*" if len(step) > 24 or any(map(str.isdigit, step[1:])) else step for step in steps)
+    return "/".join(
+        "*" if len(step) > 24 or (len(step) > 3 and any(map(str.isdigit, step))) else step for step in steps
+    )

@@ -12,18 +12,17 @@ from memories.exceptions import TooManySecrets
 MOST_PLACES = 400_000
 # Beyond the first ones, no more than one for so many characters: "password" alone is as long.
 FREE_PLACES, CHARACTERS = 20_000, 8
-# Of the processor, whatever the places cost.
+# Of the processor for examining them, whatever they cost.
 MOST_SECONDS = 2.0
-# Between two looks at the clock.
-_STRIDE = 256
 
 
 @dataclass
 class _Left:
     places: int
     dense: int
-    until: float
-    examined: int = 0
+    # Of the processor, in this thread; `last`: its clock at the last place.
+    seconds: float
+    last: float = 0.0
 
 
 _left: ContextVar[_Left | None] = ContextVar("left", default=None)
@@ -32,7 +31,7 @@ _left: ContextVar[_Left | None] = ContextVar("left", default=None)
 @contextmanager
 def bounded() -> Iterator[None]:
     """Within the block at most MOST_PLACES are examined; beyond that spend() raises TooManySecrets."""
-    token = _left.set(_Left(MOST_PLACES, FREE_PLACES, thread_time() + MOST_SECONDS))
+    token = _left.set(_Left(MOST_PLACES, FREE_PLACES, MOST_SECONDS))
     try:
         yield
     finally:
@@ -57,13 +56,22 @@ def spend(places: int) -> None:
         raise TooManySecrets
 
 
+def start_clock() -> None:
+    """To be called before the first place of a text: to find them is no examination."""
+    left = _left.get()
+    if left is not None:
+        left.last = thread_time()
+
+
 def examine() -> None:
-    """To be called for each place: looks at the clock now and then. Errors: TooManySecrets."""
+    """To be called for each place: what was done since the last one was for that. Errors: TooManySecrets."""
     left = _left.get()
     if left is None:
         return
-    left.examined += 1
-    if left.examined % _STRIDE == 0 and thread_time() > left.until:
+    now = thread_time()
+    left.seconds -= now - left.last
+    left.last = now
+    if left.seconds < 0:
         raise TooManySecrets
 
 

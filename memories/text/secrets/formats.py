@@ -69,8 +69,8 @@ def find(text: str) -> Iterator[Span]:
 
 
 def count_places(text: str) -> int:
-    """In how many places find() would look for what begins with a marker."""
-    return sum(text.count(marker) for marker, _ in _BY_MARKER)
+    """In how many places find() would look."""
+    return sum(text.count(marker) for marker, _ in _BY_MARKER) + text.count("://") + cards.count_places(text)
 
 
 def places(text: str, words: Iterable[str]) -> list[int]:
@@ -90,7 +90,9 @@ def places(text: str, words: Iterable[str]) -> list[int]:
 
 def _matches(form: _Format, text: str) -> Iterator[Span]:
     done = 0
-    for place in places(text, form.markers):
+    marked = places(text, form.markers)
+    effort.start_clock()
+    for place in marked:
         effort.examine()
         if place < done:
             # Inside the previous match. Searching it again for each marker would take quadratic time.

@@ -132,7 +132,9 @@ def _places(text: str) -> Iterator[_KeywordPlace]:
         lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
     # Most texts have none. To find that out first costs a tenth.
     for head in [head for head in _HEADS if head in lower]:
-        for start in places(lower, [head]):
+        found = places(lower, [head])
+        effort.start_clock()
+        for start in found:
             effort.examine()
             place = _place(text, lower, start + len(head), _BY_HEAD[head])
             if place:

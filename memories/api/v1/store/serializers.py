@@ -236,9 +236,7 @@ class StoreOperationSerializer(Strict):
 
 
 class BatchSerializer(Strict):
-    operations: serializers.ListSerializer[Any] = serializers.ListSerializer(
-        child=StoreOperationSerializer(), max_length=MOST_OPERATIONS
-    )
+    operations = serializers.ListField(child=StoreOperationSerializer(), max_length=MOST_OPERATIONS)
 
 
 class StoreItemSerializer(serializers.Serializer[Any]):

@@ -104,9 +104,7 @@ class ConversationSerializer(Strict):
     user_id = Identifier()
     session_id = Identifier()
     agent_id = AgentId(help_text="Lower-cased; a session of another agent is another session.")
-    messages: serializers.ListSerializer[Any] = serializers.ListSerializer(
-        child=MessageSerializer(), min_length=1, max_length=MAX_MESSAGES
-    )
+    messages = serializers.ListField(child=MessageSerializer(), min_length=1, max_length=MAX_MESSAGES)
     flush = Flag(default=False, help_text="Extract as soon as possible instead of after the quiet time.")
 
     def validate_messages(self, messages: list[dict[str, Any]]) -> list[PostedMessage]:
@@ -120,9 +118,7 @@ class TurnsSerializer(ConversationSerializer):
 
 
 class BulkSerializer(Strict):
-    conversations: serializers.ListSerializer[Any] = serializers.ListSerializer(
-        child=ConversationSerializer(), min_length=1, max_length=MAX_CONVERSATIONS
-    )
+    conversations = serializers.ListField(child=ConversationSerializer(), min_length=1, max_length=MAX_CONVERSATIONS)
 
     @staticmethod
     def most_together() -> dict[tuple[str, str], int]:
