@@ -4,6 +4,7 @@ import pytest
 
 from memories import budgets
 from memories.exceptions import RequestTooCostly
+from memories.text.injection import detection
 
 
 def test_all_operations_take_from_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,3 +45,13 @@ def test_outside_of_a_request_nothing_is_counted() -> None:
     budgets.spend(rows=10**9, size=10**12)
     budgets.check_time()
     assert budgets.bytes_left() is None
+
+
+def test_each_text_that_is_judged_looks_at_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(budgets, "monotonic", lambda: now[0])
+    with budgets.of_request():
+        assert not detection.are_meant_for_model("Likes tea.")
+        now[0] += budgets.MOST_SECONDS + 1
+        with pytest.raises(RequestTooCostly):
+            detection.are_meant_for_model("Likes tea.")
