@@ -133,7 +133,8 @@ def _has_lists(field: Field[Any, Any, Any, Any]) -> bool:
 def _most(field: Any) -> int:
     """How many values a document of this field can have: itself, and what is inside."""
     if isinstance(field, ListField | ListSerializer):
-        return MOST_VALUES if field.max_length is None else 1 + field.max_length * _most(field.child)
+        most: int | None = getattr(field, "max_length", None)
+        return MOST_VALUES if most is None else 1 + most * _most(field.child)
     if isinstance(field, Serializer):
         return 1 + sum(_most(one) for one in field.fields.values() if not one.read_only)
     if isinstance(field, DictField):

@@ -52,7 +52,12 @@ class TestStore:
         monkeypatch.setattr(budgets, "MOST_BYTES", 2 * len(LONG))
         read: list[int] = []
         spend = budgets.spend
-        monkeypatch.setattr(budgets, "spend", lambda **given: (read.append(given["rows"]), spend(**given)))
+
+        def noted(*, rows: int, size: int = 0) -> None:
+            read.append(rows)
+            spend(rows=rows, size=size)
+
+        monkeypatch.setattr(budgets, "spend", noted)
         refused(client.post("/store/items/search", {"namespace_prefix": ["a"], "limit": 10}))
         assert read == [2]
 
@@ -95,9 +100,12 @@ def test_files_count_as_often_as_they_are_named(hub: Hub, monkeypatch: pytest.Mo
     person = factories.end_user(hub.tenant)
     factories.memory_file(person, "/memories/a.md", LONG)
     monkeypatch.setattr(budgets, "MOST_BYTES", 20 * (len(LONG) + budgets.ROW_BYTES))
-    asked = {"user_id": person.external_id, "paths": ["/memories/a.md"] * 20}
-    assert len(hub.client.post("/files/download", asked).json()["results"]) == 20
-    refused(hub.client.post("/files/download", {**asked, "paths": asked["paths"] + ["/memories/a.md"]}))
+
+    def asked(times: int) -> Any:
+        return hub.client.post("/files/download", {"user_id": person.external_id, "paths": ["/memories/a.md"] * times})
+
+    assert len(asked(20).json()["results"]) == 20
+    refused(asked(21))
 
 
 def test_a_search_of_several_kinds_is_one_answer(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:

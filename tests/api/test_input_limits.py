@@ -73,9 +73,9 @@ def hostile(operation: str) -> Iterator[tuple[str, bytes]]:
     for at, part in lists(BODIES[operation]):
         place = "/".join(at)
         for name, member in (("objects", {}), ("numbers", 1), ("texts", "x"), ("lists", [])):
-            few = [member] * (part["maxItems"] + 1)
+            few: list[Any] = [member] * (part["maxItems"] + 1)
             yield f"{place} one more: {name}", json.dumps(with_list(valid, at, few)).encode()
-            many = [member] * (SIZE // (len(json.dumps(member)) + 2))
+            many: list[Any] = [member] * (SIZE // (len(json.dumps(member)) + 2))
             yield f"{place} many: {name}", json.dumps(with_list(valid, at, many)).encode()
 
 
@@ -135,9 +135,14 @@ def test_a_list_that_is_too_long_is_told_with_its_place_alone(client: HubClient)
 
 @pytest.mark.django_db
 def test_beyond_what_an_answer_shows_nothing_is_looked_for(client: HubClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = []
-    faults = shapes.note_faults
-    monkeypatch.setattr(shapes, "note_faults", lambda number: (looked.append(number), faults(number)))
+    looked: list[int] = []
+    note = shapes.note_faults
+
+    def noted(number: int) -> None:
+        looked.append(number)
+        note(number)
+
+    monkeypatch.setattr(shapes, "note_faults", noted)
     body = {"user_id": "u", "session_id": "s", "messages": [{"role": "user", "content": 5}] * 500}
     refused = client.post("/turns", body).json()["errors"]
     assert [one["pointer"] for one in refused] == [f"/messages/{number}/content" for number in range(100)]

@@ -21,7 +21,8 @@ PATIENCE_SECONDS = 60.0
 
 class Clock:
     def __init__(self) -> None:
-        self.now, self.timers = 1_000.0, []
+        self.now = 1_000.0
+        self.timers: list[Timer] = []
 
     def later(self, seconds: float, call: Callable[..., None], *arguments: Any) -> "Timer":
         timer = Timer(self.now + seconds, lambda: call(*arguments))
@@ -51,7 +52,9 @@ class Desk:
     """An admission with jobs that end when the test says so; a job is a tuple with its name."""
 
     def __init__(self, clock: Clock, *, size: int, bound: float) -> None:
-        self.clock, self.running, self.refused = clock, [], {}
+        self.clock = clock
+        self.running: list[tuple[Any, ...]] = []
+        self.refused: dict[str, HubBusy] = {}
         self.admission = Admission(size, self.running.append, bound=bound)
 
     def ask(self, name: str, caller: str, **over: Any) -> None:

@@ -206,7 +206,7 @@ class TestBadInput:
         assert refused.status_code == 413
 
     def test_too_many_values_are_refused_before_they_are_built(self, hub: Hub, key: str) -> None:
-        many = {"messages": [{}] * 20_000}
+        many: dict[str, Any] = {"messages": [{}] * 20_000}
         refused = hub.post(request("tools/call", name="remember_conversation", arguments=many), x_api_key=key)
         assert (refused.status_code, "values" in refused.json()["error"]["message"]) == (400, True)
         # One list that is too long is told by itself.
