@@ -61,7 +61,7 @@ class Desk:
         given = {"operation": "GET a", "door": "api"} | over
         job = (name,)
         ticket = Ticket(caller, **given)
-        self.admission.ask(ticket, job, lambda error: self.refused.setdefault(name, error), self.clock.later)
+        self.admission.ask(ticket, job, lambda error: self.refused.update({name: error}), self.clock.later)
 
     def end(self, name: str) -> None:
         [job] = [one for one in self.running if one[0] == name]
