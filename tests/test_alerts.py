@@ -227,6 +227,14 @@ def _erring() -> None:
         families.note_request("api/v1/context", "POST", 500, 0.01)
 
 
+def _refusing() -> None:
+    for _ in range(95):
+        families.note_request("api/v1/context", "POST", 200, 0.01)
+    for _ in range(5):
+        families.REFUSED.count("api/v1/context")
+        families.note_request("busy", "POST", 503, 0.0)
+
+
 def _model_failing() -> None:
     for _ in range(3):
         families.MODEL_SECONDS.observe(2.0, "memory_update")
@@ -242,6 +250,7 @@ CAUSES: dict[str, Callable[..., Any]] = {
     "MemoryHubWorkerMissing": lambda: WorkerHeartbeat.objects.filter(kind="cluster").delete(),
     "MemoryHubWorkOverdue": lambda: _queue(due_at=ago(minutes=10)),
     "MemoryHubErrors": _erring,
+    "MemoryHubBusy": _refusing,
     "MemoryHubContextsSlow": _slow(lambda: families.CONTEXT_SECONDS.observe(0.4)),
     "MemoryHubSearchesSlow": _slow(lambda: families.SEARCH_SECONDS.observe(0.9)),
     "MemoryHubIngestSlow": _slow(lambda: families.note_request("api/v1/turns", "POST", 202, 0.9)),

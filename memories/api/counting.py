@@ -10,7 +10,7 @@ from django.urls import URLPattern
 
 from memories.api.v1.urls import urlpatterns
 from memories.telemetry import traces
-from memories.telemetry.families import METHODS, REQUEST_SECONDS, REQUESTS, WHOLE_AT, note_request
+from memories.telemetry.families import METHODS, REFUSED, REQUEST_SECONDS, REQUESTS, WHOLE_AT, note_request
 from memories.telemetry.log_fields import ANSWERED_ID, ANSWERED_TENANT, REQUEST, TENANT
 
 API = "api/v1/"
@@ -55,10 +55,12 @@ def route_of(request: HttpRequest) -> str:
 
 @cache
 def expect_operations() -> None:
-    """Have every operation of the API at zero."""
+    """Have every operation of the API at zero, and the other doors."""
+    REFUSED.expect([("gateway",), ("mcp",)])
     for pattern in urlpatterns:
         route = f"{API}{pattern.pattern}"
         REQUEST_SECONDS.expect([(route,)])
+        REFUSED.expect([(route,)])
         REQUESTS.expect((route, method, status) for method in _methods(pattern) for status in CLASSES)
 
 

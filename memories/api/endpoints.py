@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +17,8 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from memories.api import bound
+from memories import budgets
+from memories.api import bound, shapes
 from memories.api.authentication import Caller, HasManagementKey, ManagementAuthentication, ManagementCaller, caller_of
 from memories.api.errors import faults_of
 from memories.api.pagination import NEWEST_FIRST, CursorPages
@@ -59,7 +60,7 @@ class AnyEndpoint(APIView):
     content_negotiation_class: type[BaseContentNegotiation] = Negotiation
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        with effort.bounded():
+        with effort.bounded(), budgets.of_request():
             return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -86,8 +87,7 @@ class AnyEndpoint(APIView):
 
     def body(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
         """The validated body. Errors: those of the parser, ValidationError."""
-        given: dict[str, Any] = _reader(expected).run_validation(self.request.data)
-        return given
+        return shapes.validated(expected, self.request.data)
 
     def query(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
         """The validated query parameters. Errors: InvalidInput, each fault at the parameter's name."""
@@ -100,11 +100,13 @@ class AnyEndpoint(APIView):
         *,
         given: dict[str, Any],
         ordering: Sequence[str] = NEWEST_FIRST,
+        long: Sequence[str] = (),
         **context: Any,
     ) -> Response:
-        """The page of `rows` that the query asks for by `page_size` and `cursor`. `context` is for the serializer."""
+        """The page of `rows` that the query asks for by `page_size` and `cursor`. `long`: columns without a small
+        limit, for which a page may end earlier. `context` is for the serializer."""
         pages = CursorPages(self.request, tenant_id=self.cursors_of(), ordering=ordering)
-        found, following, previous = pages.page(rows, size=given["page_size"], cursor=given.get("cursor"))
+        found, following, previous = pages.page(rows, size=given["page_size"], cursor=given.get("cursor"), long=long)
         results = shown_by(found, many=True, context={"now": self.now, **context}).data
         return Response({"next": following, "previous": previous, "results": results})
 
@@ -169,11 +171,11 @@ class Endpoint(AnyEndpoint):
 
     def body(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
         """The validated body. Errors: those of the parser, ValidationError, KeyBound."""
-        reader, data = _reader(expected), self.request.data
+        data = self.request.data
         if self.caller.is_bound:
             is_named = "user_id" in parameters(self.request._request)
-            data = bound.complete(reader, data, self.caller, is_named=is_named)
-        given: dict[str, Any] = reader.run_validation(data)
+            data = bound.complete(shapes.reader_of(expected), data, self.caller, is_named=is_named)
+        given = shapes.validated(expected, data)
         bound.hold(given, self.caller, at="/")
         return given
 
@@ -183,7 +185,7 @@ class Endpoint(AnyEndpoint):
         if self.caller.is_bound:
             body = self.request.data if self.request.method in WITH_BODY else None
             is_named = isinstance(body, Mapping) and "user_id" in body
-            data = bound.complete(_reader(expected), data, self.caller, is_named=is_named)
+            data = bound.complete(shapes.reader_of(expected), data, self.caller, is_named=is_named)
         given = _checked_query(expected, data)
         bound.hold(given, self.caller, at="")
         return given
@@ -236,17 +238,8 @@ class ManagementEndpoint(AnyEndpoint):
 
 def _checked_query(expected: type[Serializer[Any]], data: Any) -> dict[str, Any]:
     try:
-        given: dict[str, Any] = _reader(expected).run_validation(data)
+        given = shapes.validated(expected, data)
     except ValidationError as error:
         faults = [replace(fault, pointer=fault.pointer.removeprefix("/")) for fault in faults_of(error.detail)]
         raise InvalidInput(faults=faults) from None
     return given
-
-
-@cache
-def _reader(expected: type[Serializer[Any]]) -> Serializer[Any]:
-    """One instance for all threads: reading leaves no state in it, and making its fields takes longer than reading."""
-    reader = expected()
-    # Make the fields now, not in the first thread that reads.
-    _ = reader.fields
-    return reader

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import singledispatch
 from http import HTTPStatus
+from itertools import islice
 from math import ceil
 from typing import Any
 
@@ -20,10 +21,12 @@ from rest_framework.settings import api_settings
 
 from memories.api.parsers import BodyTooLarge, escape
 from memories.api.request_ids import request_id_of
+from memories.api.shapes import MOST_FAULTS
 from memories.exceptions import (
     DuplicateFact,
     ExportNotReady,
     Fault,
+    HubBusy,
     IdempotencyKeyBusy,
     InvalidInput,
     MemoryHubError,
@@ -36,7 +39,6 @@ from memories.exceptions import (
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-MAX_FAULTS = 100
 RETRY_AFTER_SECONDS = 5
 
 
@@ -63,7 +65,7 @@ def answer(request: Any, problem: Problem) -> JsonResponse:
         "instance": escape_uri_path(request.path),
         "code": problem.code,
         "request_id": request_id_of(request),
-        "errors": [asdict(fault) for fault in problem.faults[:MAX_FAULTS]],
+        "errors": [asdict(fault) for fault in problem.faults[:MOST_FAULTS]],
         **problem.members,
     }
     return JsonResponse(document, status=problem.status, content_type=MEDIA_TYPE, headers=dict(problem.headers))
@@ -119,6 +121,11 @@ def _(exc: OffsetBeyondEnd | TextNotFound | TextNotUnique) -> Problem:
     return Problem(exc.status, exc.code, exc.detail, exc.faults, members=exc.members)
 
 
+@problem_of.register
+def _(exc: HubBusy) -> Problem:
+    return Problem(exc.status, exc.code, exc.detail, headers={"Retry-After": str(exc.seconds)})
+
+
 @problem_of.register(ExportNotReady)
 @problem_of.register(IdempotencyKeyBusy)
 def _(exc: MemoryHubError) -> Problem:
@@ -133,7 +140,7 @@ def _(exc: drf.APIException) -> Problem:
 
 @problem_of.register
 def _(exc: drf.ValidationError) -> Problem:
-    return _invalid(InvalidInput(faults=list(faults_of(exc.detail))))
+    return _invalid(InvalidInput(faults=list(islice(faults_of(exc.detail), MOST_FAULTS))))
 
 
 @problem_of.register(drf.NotAuthenticated)

@@ -1,14 +1,19 @@
-"""Keyset pagination: a signed cursor names a row, so pages neither skip nor repeat while rows come and go."""
+"""Keyset pagination: a signed cursor names a row, so pages neither skip nor repeat while rows come and go.
+
+A page ends earlier than asked for where the request's budget does (memories/budgets.py); `next` goes on from there.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from django.core import signing
-from django.db.models import Model, QuerySet
+from django.db.models import F, Func, IntegerField, Model, QuerySet, TextField, Value
+from django.db.models.functions import Cast, Coalesce
 from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 
+from memories import budgets
 from memories.exceptions import InvalidInput
 from memories.models.keyset import beyond
 
@@ -38,10 +43,11 @@ class CursorPages:
         self.signer = signing.Signer(salt=f"memories.api.cursor:{tenant_id}:{listed}")
 
     def page(
-        self, rows: QuerySet[Row], *, size: int = PAGE_SIZE, cursor: str | None = None
+        self, rows: QuerySet[Row], *, size: int = PAGE_SIZE, cursor: str | None = None, long: Sequence[str] = ()
     ) -> tuple[list[Row], str | None, str | None]:
         """The rows that `cursor` names, else the first ones; the addresses of the next and of the previous page.
 
+        `long`: columns that can be so large that a page of them is beyond the request's budget. They are weighed first.
         Errors: InvalidInput for a cursor that does not verify.
         """
         at = self._read(cursor) if cursor else None
@@ -50,6 +56,7 @@ class CursorPages:
         rows = rows.order_by(*(f"-{name}" if descending else name for name in self.fields))
         if at is not None:
             rows = rows.filter(beyond(self.fields, at.position, "lt" if descending else "gt"))
+        size = min(size, _affordable(rows[:size], long)) if long else size
         found = list(rows[: size + 1])
         more, found = len(found) > size, found[:size]
         if backwards:
@@ -70,6 +77,25 @@ class CursorPages:
         position = [_plain(getattr(row, name)) for name in self.fields]
         cursor = self.signer.sign_object([position, backwards])
         return replace_query_param(self.request.build_absolute_uri(), "cursor", cursor)
+
+
+def _affordable(rows: QuerySet[Any], long: Sequence[str]) -> int:
+    """How many of these rows, from the first, the request's budget is enough for; one at least."""
+    left = budgets.bytes_left()
+    if left is None:
+        return MAX_PAGE_SIZE
+    weight = sum((_octets(name) for name in long), start=Value(budgets.ROW_BYTES, output_field=IntegerField()))
+    number = 0
+    for size in rows.values_list(weight, flat=True):
+        left -= size
+        if left < 0 and number:
+            break
+        number += 1
+    return max(1, number)
+
+
+def _octets(column: str) -> Any:
+    return Coalesce(Func(Cast(F(column), TextField()), function="octet_length", output_field=IntegerField()), Value(0))
 
 
 def _plain(value: Any) -> str | int:

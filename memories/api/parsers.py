@@ -1,14 +1,18 @@
 """Bodies and query strings, read strictly.
 
-What PostgreSQL, UTF-8 or the stack cannot hold is refused here, with its place in the request.
+What PostgreSQL, UTF-8 or the stack cannot hold is refused here, with its place in the request. How many values a body
+has and how deep they are nested is counted in its bytes: to build objects of them takes far more time and room.
 """
 
 import json
 import math
+import re
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qsl
 
+import numpy as np
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.http import parse_header_parameters
@@ -16,14 +20,28 @@ from gunicorn.http.errors import ParseException
 from rest_framework.exceptions import APIException, UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 
+from memories.api import shapes
+from memories.api.shapes import MOST_VALUES
 from memories.exceptions import Fault, InvalidInput
 
 MAX_DEPTH = 64
+# So deep the bytes are read; what is nested deeper than MAX_DEPTH is then told with its place.
+_MOST_BRACKETS = 2 * MAX_DEPTH
 MAX_INTEGER = 2**63 - 1
 _DIGITS = 20
 MAX_PARAMETERS = 50
 # Parameters that may be given several times, each time with one or more words between commas.
 LISTED = frozenset({"roles"})
+
+# A longer step of a pointer is cut: an answer does not repeat what was sent.
+_LONGEST_STEP = 200
+# Only these can be what _inspect, _integer and _float look for: most bodies have none.
+_ODD_TEXT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+_ODD_NUMBER = re.compile(rb"[0-9]{19}|[0-9][eE][+]?[0-9]{3}")
+_CHUNK = 1024 * 1024
+_STEPS = np.zeros(256, np.int32)
+_STEPS[[ord("["), ord("{")]] = 1
+_STEPS[[ord("]"), ord("}")]] = -1
 
 # A place in a document: the place around it and the key there. Only an error writes it out as a pointer.
 Place = tuple[Any, str | int] | None
@@ -52,11 +70,13 @@ class StrictJSONParser(BaseParser):
         body = stream.read(length)
         if len(body) < length:
             raise _incomplete()
-        return self.decode(body)
+        operation = getattr(parser_context["view"], parser_context["request"].method.lower(), None)
+        taken = getattr(operation, "takes_body", None)
+        return self.decode(body, most=shapes.most_values(taken) if taken else MOST_VALUES)
 
-    def decode(self, body: bytes) -> dict[str, Any]:
-        """The object in the body. Errors: InvalidInput."""
-        return decode(body)
+    def decode(self, body: bytes, *, most: int = MOST_VALUES) -> dict[str, Any]:
+        """The object in the body, of so many values. Errors: InvalidInput."""
+        return decode(body, most=most)
 
 
 def accept_chunked(request: HttpRequest) -> None:
@@ -72,10 +92,12 @@ def accept_chunked(request: HttpRequest) -> None:
     request.META["CONTENT_LENGTH"] = str(len(body))
 
 
-def decode(body: bytes) -> dict[str, Any]:
+def decode(body: bytes, *, most: int = MOST_VALUES) -> dict[str, Any]:
     """The JSON object in `body`. Errors: InvalidInput with a JSON pointer to the fault."""
+    is_deep = measure(body, most=most) > MAX_DEPTH
+    decoder = _STRICT_DECODER if _ODD_NUMBER.search(body) else _DECODER
     try:
-        document = _DECODER.decode(body.decode("utf-8-sig"))
+        document = decoder.decode(body.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise _fault(f"The body is not UTF-8: see byte {error.start}.", code="encoding") from error
     except json.JSONDecodeError as error:
@@ -84,8 +106,43 @@ def decode(body: bytes) -> dict[str, Any]:
         raise _too_deep(None) from error
     if not isinstance(document, dict):
         raise _fault("The body must be a JSON object.", code="not_an_object")
-    _inspect(document)
+    if is_deep or _ODD_TEXT.search(body):
+        _inspect(document)
     return document
+
+
+def measure(body: bytes, *, most: int = MOST_VALUES) -> int:
+    """How deep the document in these bytes is nested, or more. Nothing is built of it. Errors: InvalidInput."""
+    openings = body.count(b"[") + body.count(b"{")
+    if body.count(b",") + openings <= most and openings <= MAX_DEPTH:
+        # Also if none of them is inside a text.
+        return openings
+    depth = values = deepest = 0
+    for signs in _outside_texts(body):
+        levels = np.cumsum(_STEPS[signs]) + depth
+        values += int(np.count_nonzero(signs == ord(","))) + int(np.count_nonzero(_STEPS[signs] == 1))
+        deepest = max(deepest, int(levels.max(initial=0)))
+        depth = int(levels[-1]) if len(levels) else depth
+        if values > most:
+            detail = f"The body has more than {most:,} values: what its lists and objects have, together."
+            raise _fault(detail, code="max_values")
+        if deepest > _MOST_BRACKETS:
+            raise _too_deep(None)
+    return deepest
+
+
+def _outside_texts(body: bytes) -> Iterator[Any]:
+    """The brackets and commas that are not inside of a text, in order, some at a time."""
+    # Without escapes each quote begins or ends a text.
+    if b"\\" in body:
+        body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    inside = np.uint8(0)
+    for start in range(0, len(body), _CHUNK):
+        part = np.frombuffer(body, np.uint8, min(_CHUNK, len(body) - start), start)
+        in_text = np.bitwise_xor.accumulate((part == ord('"')).view(np.uint8)) ^ inside
+        inside = in_text[-1]
+        found = part[in_text == 0]
+        yield found[(_STEPS[found] != 0) | (found == ord(","))]
 
 
 def parameters(request: HttpRequest) -> dict[str, str]:
@@ -117,7 +174,9 @@ def refuse_parameters(request: HttpRequest) -> None:
 
 def escape(key: object) -> str:
     """One step of a JSON pointer."""
-    return str(key).replace("~", "~0").replace("/", "~1")
+    step = str(key)
+    step = step if len(step) <= _LONGEST_STEP else f"{step[:_LONGEST_STEP]}…"
+    return step.replace("~", "~0").replace("/", "~1")
 
 
 def _inspect(document: Any) -> None:
@@ -189,4 +248,7 @@ def _fault(detail: str, *, code: str, place: Place = None) -> InvalidInput:
     return InvalidInput.at(pointer, detail, code=code)
 
 
-_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_constant, object_pairs_hook=_unique)
+_DECODER = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_unique)
+_STRICT_DECODER = json.JSONDecoder(
+    parse_int=_integer, parse_float=_float, parse_constant=_constant, object_pairs_hook=_unique
+)

@@ -41,12 +41,13 @@ MEANINGS: Mapping[int, str] = {
     Status.CONFLICT: "The current state of the object does not allow this, or the Idempotency-Key is still in use.",
     Status.GONE: "The person was erased and is not taken again; or an export was downloaded before, or has expired.",
     Status.PRECONDITION_FAILED: "The object has another version than If-Match names.",
-    Status.REQUEST_ENTITY_TOO_LARGE: "The body is larger than 10 MB, or a message larger than 1 MB.",
+    Status.REQUEST_ENTITY_TOO_LARGE: "The body is over 10 MB, a message over 1 MB, or the answer would be too large.",
     Status.UNSUPPORTED_MEDIA_TYPE: "The body is not application/json in UTF-8.",
     Status.UNPROCESSABLE_ENTITY: "The Idempotency-Key came with another request before.",
     Status.LOCKED: "The person is restricted: nothing is stored or served.",
     Status.TOO_MANY_REQUESTS: "The key made too many requests; try again after `Retry-After` seconds.",
-    Status.SERVICE_UNAVAILABLE: "The database cannot answer; try again after `Retry-After` seconds.",
+    Status.SERVICE_UNAVAILABLE: "The hub is busy, or the database cannot answer; try again after `Retry-After` "
+    "seconds.",
 }
 
 
@@ -209,6 +210,7 @@ def _described(
     problems: Sequence[int],
 ) -> View:
     view.takes_parameters = any(isinstance(one, type) for one in parameters)  # type: ignore[attr-defined]
+    view.takes_body = request  # type: ignore[attr-defined]  # read by the parser
     refused = sorted({*ALWAYS, *problems, *(WITH_BODY if request else ())})
     problem_answers = {
         (status, MEDIA_TYPE): OpenApiResponse(ProblemSerializer, description=MEANINGS[status]) for status in refused

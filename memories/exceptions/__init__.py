@@ -36,8 +36,10 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 ├── MessageTooLarge         413
 ├── FileTooLarge            413
 ├── TooManySecrets          413    looking for secrets would take too long
+├── RequestTooCostly        413    one request's budget of rows, bytes and seconds is spent
 ├── IdempotencyKeyReused    422
 ├── PersonRestricted        423
+├── HubBusy                 503    it would wait too long for a thread; with Retry-After
 ├── Erased                  410    the person asked to be erased, and the tombstone refuses their id
 ├── ExportGone              410
 ├── LeaseLost                      another worker took the batch over, or the person was erased
@@ -97,6 +99,7 @@ from memories.exceptions.requests import (
     FileNotFound,
     FileTooLarge,
     FolderIsFile,
+    HubBusy,
     IdempotencyKeyBusy,
     IdempotencyKeyReused,
     InvalidInput,
@@ -113,6 +116,7 @@ from memories.exceptions.requests import (
     PersonRestricted,
     PreconditionFailed,
     RefusedBefore,
+    RequestTooCostly,
     ReviewNeeded,
     TextNotFound,
     TextNotUnique,
@@ -146,6 +150,7 @@ __all__ = [
     "FileNotFound",
     "FileTooLarge",
     "FolderIsFile",
+    "HubBusy",
     "IdempotencyKeyBusy",
     "IdempotencyKeyReused",
     "InvalidInput",
@@ -172,6 +177,7 @@ __all__ = [
     "ReembedRunning",
     "ReembedUnfinished",
     "RefusedBefore",
+    "RequestTooCostly",
     "RerankFailed",
     "RetentionRunning",
     "ReviewNeeded",

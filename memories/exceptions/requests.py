@@ -51,6 +51,25 @@ class TooManySecrets(MemoryHubError):
     status = 413
 
 
+class RequestTooCostly(MemoryHubError):
+    """The answer to this request would be too large, or take too long. Ask for less in one request."""
+
+    code = "too_costly"
+    status = 413
+
+
+class HubBusy(MemoryHubError):
+    """The hub is busy: this request would wait too long. Try again after the seconds of Retry-After."""
+
+    code = "busy"
+    status = 503
+    retryable = True
+
+    def __init__(self, seconds: int = 1) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+
 class NotFound(MemoryHubError):
     """The object does not exist."""
 

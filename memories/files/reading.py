@@ -18,6 +18,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db.models import F, Func, TextField, Value
 from django.db.models.functions import Left, StrIndex, Substr
 
+from memories import budgets
 from memories.db import binary_rows
 from memories.files import globs, paths, seeds, texts
 from memories.models import Encoding, EndUser, MemoryFile, MemoryFileQuerySet, Tenant
@@ -27,6 +28,8 @@ from memories.models.memories.files import LONGEST_PATH
 MOST_STEPS = 200_000_000
 MOST_MATCHES = 10_000
 MOST_CHARACTERS = 2_000_000
+# So many files are no more than a request may have.
+_FEW = 8
 # Files whose texts are read in one go.
 _STEP = 200
 _LISTED = ("path", "size", "moment", "version", "locked")
@@ -114,6 +117,12 @@ class FileTree:
             found[seeds.SEEDED] = seeded
         return {path: row for path, row in found.items() if _is_present(row, self.now)}
 
+    def contents(self, wanted: Sequence[str]) -> dict[str, MemoryFile]:
+        """The same, out of the request's budget; a path counts as often as it is named. Errors: RequestTooCostly."""
+        sizes = dict(self.rows.filter(path__in=set(wanted)).values_list("path", "size")) if len(wanted) > _FEW else {}
+        budgets.spend(rows=len(wanted), size=sum(sizes.get(path, 0) for path in wanted))
+        return self.files(wanted)
+
     def is_folder(self, path: str) -> bool:
         return path == paths.ROOT or self.present.below(paths.folder(path)).exists()
 
@@ -177,6 +186,7 @@ class FileTree:
         characters = 0
         is_wanted = (lambda name: matches(_relative(name, base))) if matches else None
         for name, text in self._texts(path, pattern, is_wanted):
+            budgets.check_time()
             for number, line in texts.matching_lines(text, pattern):
                 if len(found) >= limit or characters > MOST_CHARACTERS:
                     return Matches(found, truncated=True)

@@ -16,7 +16,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 from memories.api.errors import problem_of
 from memories.conf import LLMConfig
 from memories.curation.access.keys import holds_key
-from memories.exceptions import MemoryHubError
+from memories.exceptions import HubBusy, MemoryHubError
 from memories.gateway import memory, operations
 from memories.gateway.collecting import Collector
 from memories.gateway.dialects import Dialect
@@ -25,6 +25,7 @@ from memories.gateway.operations import OVERRIDING, Operation, Target
 from memories.gateway.upstream import Headers, Unreachable, Upstream, passed_on
 from memories.telemetry import traces
 from memories.telemetry.families import GATEWAY, note_request
+from memories.text.secrets import effort
 
 T = TypeVar("T")
 Message = MutableMapping[str, Any]
@@ -81,7 +82,8 @@ class Gateway:
         except Unreachable as error:
             await answering.refuse(GatewayRefused(502, "endpoint_unreachable", str(error)))
         except MemoryHubError as error:
-            await answering.refuse(GatewayRefused(error.status, error.code, error.detail))
+            headers = {"retry-after": str(error.seconds)} if isinstance(error, HubBusy) else None
+            await answering.refuse(GatewayRefused(error.status, error.code, error.detail, headers))
         except (OperationalError, InterfaceError) as error:
             problem = problem_of(error)
             if problem is None:
@@ -295,7 +297,8 @@ class _Answering:
 def _connected(call: Callable[[], T]) -> T:
     """In a thread, whose connection an earlier call may have left broken."""
     close_old_connections()
-    return call()
+    with effort.bounded():
+        return call()
 
 
 def _memory_headers(request: _Request) -> Headers:

@@ -26,8 +26,9 @@ from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.db import tenancy
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
+from memories.gateway import limits
 from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest, shortened_query
-from memories.gateway.documents import UnreadableDocument, read_object
+from memories.gateway.documents import UnreadableDocument
 from memories.models import ActorKind, Author, Role, Scope, Session
 from memories.queue import own_models
 
@@ -133,11 +134,16 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
     """Read and check a request. Errors: GatewayRefused."""
     caller, config = authenticate(headers, scopes=(Scope.INGEST, Scope.READ))
     try:
-        document = read_object(body)
+        document = limits.document_of(body)
+    except limits.TooLarge as error:
+        raise GatewayRefused(413, "too_large", str(error)) from None
     except UnreadableDocument as error:
         raise GatewayRefused(400, "invalid_json", str(error)) from None
     try:
         asked = dialect.read(document)
+        limits.check(asked, len(body))
+    except limits.TooLarge as error:
+        raise GatewayRefused(413, "too_large", str(error)) from None
     except (UnreadableRequest, AttributeError, KeyError, TypeError, ValueError):
         asked = None
     mode, said = headers.get("x-memory", "").strip().lower(), headers.get("x-memory-said", "").strip().lower()

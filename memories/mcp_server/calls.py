@@ -11,6 +11,8 @@ from django.utils import timezone
 from rest_framework.exceptions import APIException, PermissionDenied, Throttled
 from rest_framework.serializers import Serializer
 
+from memories import budgets
+from memories.api import shapes
 from memories.api.errors import Problem, problem_of
 from memories.api.throttles import count
 from memories.exceptions import MemoryHubError
@@ -32,8 +34,7 @@ class AgentCall:
 
     def read(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
         """The validated input. Errors: ValidationError."""
-        read: dict[str, Any] = expected().run_validation(dict(self.given))
-        return read
+        return shapes.validated(expected, dict(self.given))
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def carry_out(
 ) -> ToolResult:
     """Do the work, or say why not."""
     try:
-        with effort.bounded():
+        with effort.bounded(), budgets.of_request():
             return work(_allowed(asker, scope, given))
     except EXPECTED as error:
         problem = problem_of(error)

@@ -18,7 +18,8 @@ from django.http.request import split_domain_port, validate_host
 
 from memories.api.errors import problem_of
 from memories.api.parsers import decode
-from memories.exceptions import InvalidInput
+from memories.api.shapes import LEAST_VALUES
+from memories.exceptions import HubBusy, InvalidInput
 from memories.mcp_server.askers import MCPCaller, RefusedRequest, identify
 from memories.telemetry.families import note_request
 
@@ -71,6 +72,9 @@ class MemoryServer:
             await self._answer(scope, body, receive, noted)
         except RefusedRequest as refused:
             await _refuse(refused, noted)
+        except HubBusy as error:
+            headers = {"retry-after": str(error.seconds)}
+            await _refuse(RefusedRequest(error.status, error.detail, headers), noted)
         finally:
             took = monotonic() - began
             note_request(PATH[1:], scope["method"], status, took)
@@ -152,7 +156,7 @@ def _opened(headers: dict[str, str], body: bytes) -> MCPCaller:
     close_old_connections()
     try:
         asker = identify(headers)
-        decode(body)
+        decode(body, most=LEAST_VALUES)
         return asker
     except InvalidInput as error:
         faults = "; ".join(f"{fault.pointer or 'body'}: {fault.detail}" for fault in error.faults)

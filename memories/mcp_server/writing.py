@@ -4,7 +4,6 @@ to speak for the person in so many words (`--writes-as user`)."""
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from rest_framework import serializers
 
@@ -46,9 +45,7 @@ class MessageInput(Strict):
 
 
 class ConversationInput(Strict):
-    messages: serializers.ListSerializer[Any] = serializers.ListSerializer(
-        child=MessageInput(), min_length=1, max_length=MAX_MESSAGES
-    )
+    messages = serializers.ListField(child=MessageInput(), min_length=1, max_length=MAX_MESSAGES)
 
 
 def add_memory(call: AgentCall) -> ToolResult:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from itertools import chain, zip_longest
 from time import perf_counter
 
-from memories import conf
+from memories import budgets, conf
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Tenant
 from memories.models.memories.visibility import Conversations, Viewer
@@ -105,7 +105,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
 
     It reads only, in about eight statements whatever is stored, nine of a member of groups; recalls are written later.
     Without vectors it finds memories by their words. `noted=False`: an operator looks, so what it finds does not fade
-    later.
+    later. Errors: RequestTooCostly.
     """
     began = perf_counter()
     found = audience(tenant=tenant, user_id=search.user_id, agent_id=search.filters.agent_id or "")
@@ -119,6 +119,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     hits, searched = hits | turn_hits, searched | turns_searched
     best = _merged([hits[kind] for kind in search.kinds], wide.limit)
     results = _reranked(search.query, best)[: search.limit]
+    budgets.spend(rows=len(results), size=sum(len(one.text) for one in results))
     if noted and not search.as_of:
         recalls.note_all([(one.kind, one.id) for one in results], tenant_id=tenant.pk, now=now)
     if noted:

@@ -18,6 +18,7 @@ MOST_PATTERNS = 50
 MOST_LABELS = 64
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONGEST_ID = 255
+_LONGEST_SHOWN = 50
 
 
 class BadNamespace(ValueError):
@@ -37,19 +38,32 @@ class Named(NamedTuple):
 
 def check(labels: Sequence[object]) -> None:
     """Check labels as LangGraph does, in its words. Errors: BadNamespace."""
-    shown = tuple(labels)
+    if len(labels) > MOST_LABELS:
+        raise BadNamespace(_TOO_LONG)
+    shown = tuple(map(_cut, labels))
     for at, label in enumerate(labels):
         if not isinstance(label, str):
             kind = type(label).__name__
-            raise BadNamespace(f"{_invalid(label, shown)} Namespace labels must be strings, but got {kind}.", at)
+            raise BadNamespace(f"{_invalid(shown[at], shown)} Namespace labels must be strings, but got {kind}.", at)
         if "." in label:
-            raise BadNamespace(f"{_invalid(label, shown)} Namespace labels cannot contain periods ('.').", at)
+            raise BadNamespace(f"{_invalid(shown[at], shown)} Namespace labels cannot contain periods ('.').", at)
         if "\x00" in label:
-            raise BadNamespace(f"{_invalid(label, shown)} Namespace labels cannot contain NUL bytes ('\\x00').", at)
+            raise BadNamespace(f"{_invalid(shown[at], shown)} Namespace labels cannot contain NUL bytes ('\\x00').", at)
         if not label:
             raise BadNamespace(f"Namespace labels cannot be empty strings. Got {label} in {shown}", at)
-    if len(labels) > MOST_LABELS or len(".".join(map(str, labels)).encode()) > LONGEST_NAMESPACE:
-        raise BadNamespace(f"A namespace can have {MOST_LABELS} labels and {LONGEST_NAMESPACE:,} bytes.")
+    if len(".".join(map(str, labels)).encode()) > LONGEST_NAMESPACE:
+        raise BadNamespace(_TOO_LONG)
+
+
+_TOO_LONG = f"A namespace can have {MOST_LABELS} labels and {LONGEST_NAMESPACE:,} bytes."
+
+
+def _cut(label: object) -> object:
+    """The label as an error shows it: an answer does not repeat megabytes."""
+    shown = label if isinstance(label, str) else repr(label)
+    if len(shown) <= LONGEST_NAMESPACE:
+        return label
+    return f"{shown[:_LONGEST_SHOWN]}…"
 
 
 def _invalid(label: object, labels: tuple[object, ...]) -> str:

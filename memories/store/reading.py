@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
+from memories import budgets
 from memories.db import binary_rows
 from memories.exceptions import InvalidInput
 from memories.store import filters, ranking
@@ -25,7 +26,16 @@ _SERVED = """
     )))
 """
 _LIVE = "(i.expires_at IS NULL OR i.expires_at > statement_timestamp())"
-_SHOWN = "i.id, i.namespace, i.key, i.value::text, i.created_at, i.updated_at, i.ttl_minutes IS NOT NULL"
+_SHOWN = (
+    "i.id, i.namespace, i.key, i.value::text AS value, i.created_at, i.updated_at, i.ttl_minutes IS NOT NULL AS ttl"
+)
+# Rows in the order of `place` up to the one with which the values are larger than the request's budget.
+_WITHIN_BUDGET = """
+    SELECT {columns} FROM (
+        SELECT w.*, sum(octet_length(w.value)) OVER (ORDER BY w.place) - octet_length(w.value) AS before FROM ({rows}) w
+    ) w WHERE w.before <= %(room)s ORDER BY w.place
+"""
+_COLUMNS = "id, namespace, key, value, created_at, updated_at, ttl"
 _LOOK_UP = f"""
     SELECT w.place, {_SHOWN}
     FROM unnest(%(namespaces)s::text[], %(keys)s::text[]) WITH ORDINALITY AS w (namespace, key, place)
@@ -34,7 +44,8 @@ _LOOK_UP = f"""
     WHERE {_LIVE} AND {_SERVED}
 """  # noqa: S608  (names of ours)
 _NEWEST = f"""
-    SELECT {_SHOWN} FROM memories_storeitem i WHERE {{selected}}
+    SELECT {_SHOWN}, row_number() OVER (ORDER BY i.updated_at DESC, i.id DESC) AS place
+    FROM memories_storeitem i WHERE {{selected}}
     ORDER BY i.updated_at DESC, i.id DESC LIMIT %(limit)s OFFSET %(offset)s
 """  # noqa: S608  (names of ours)
 # The vectors of each item by themselves: of a join the planner expects few rows, and compares each item with each.
@@ -50,8 +61,9 @@ _BEST = f"""
         FROM found f LEFT JOIN unnest(%(fresh)s::uuid[], %(scores)s::float8[]) AS n (id, score) ON n.id = f.id
         ORDER BY score DESC NULLS LAST, f.updated_at DESC, f.id DESC LIMIT %(limit)s OFFSET %(offset)s
     )
-    SELECT {_SHOWN}, b.score FROM best b JOIN memories_storeitem i ON i.tenant_id = %(tenant)s AND i.id = b.id
-    ORDER BY b.score DESC NULLS LAST, b.updated_at DESC, b.id DESC
+    SELECT {_SHOWN}, b.score,
+        row_number() OVER (ORDER BY b.score DESC NULLS LAST, b.updated_at DESC, b.id DESC) AS place
+    FROM best b JOIN memories_storeitem i ON i.tenant_id = %(tenant)s AND i.id = b.id
 """  # noqa: S608  (names of ours)
 _FRESH = """
     SELECT i.id, i.value::text, i.index_paths FROM memories_storeitem i
@@ -76,6 +88,7 @@ _REFRESH = """
         ORDER BY id FOR UPDATE SKIP LOCKED
     )
 """
+_ANY_SIZE = 2**62
 ANY = "*"
 
 
@@ -139,7 +152,7 @@ def look_up(wanted: Sequence[Lookup], viewer: StoreViewer) -> list[FoundItem | N
     }
     found: list[FoundItem | None] = [None] * len(wanted)
     refreshed = []
-    for place, *row in binary_rows.fetched(_LOOK_UP, given):
+    for place, *row in _fetched(_LOOK_UP, given, columns=f"place, {_COLUMNS}"):
         found[place - 1] = _found(row)
         if row[-1] and wanted[place - 1].refresh:
             refreshed.append(row[0])
@@ -148,7 +161,8 @@ def look_up(wanted: Sequence[Lookup], viewer: StoreViewer) -> list[FoundItem | N
 
 
 def search(wanted: Search, viewer: StoreViewer) -> list[FoundItem]:
-    """Errors: InvalidInput (the filter), KeyBound."""
+    """Errors: InvalidInput (the filter), KeyBound, RequestTooCostly."""
+    budgets.check_time()
     viewer.hold(wanted.prefix, at=f"{wanted.at}/namespace_prefix", whole=False)
     selected, given = _selected(wanted.prefix, viewer)
     if wanted.filter:
@@ -160,7 +174,7 @@ def search(wanted: Search, viewer: StoreViewer) -> list[FoundItem]:
     given |= {"limit": wanted.limit, "offset": wanted.offset}
     query = ranking.prepare(wanted.query) if wanted.query.strip() else None
     if query is None:
-        rows = binary_rows.fetched(_NEWEST.format(selected=selected), given)
+        rows = _fetched(_NEWEST.format(selected=selected), given)
         found = [_found(row) for row in rows]
     else:
         fresh = binary_rows.fetched(_FRESH.format(selected=selected), given | {"most": ranking.MOST_FRESH})
@@ -171,7 +185,7 @@ def search(wanted: Search, viewer: StoreViewer) -> list[FoundItem]:
             "fresh": list(scores),
             "scores": list(scores.values()),
         }
-        rows = binary_rows.fetched(_BEST.format(selected=selected), given)
+        rows = _fetched(_BEST.format(selected=selected), given, columns=f"{_COLUMNS}, score")
         found = [_found(row[:-1], row[-1]) for row in rows]
     if wanted.refresh:
         _refresh(viewer, [row[0] for row in rows if row[6]])
@@ -179,7 +193,8 @@ def search(wanted: Search, viewer: StoreViewer) -> list[FoundItem]:
 
 
 def list_namespaces(wanted: NamespaceQuery, viewer: StoreViewer) -> list[list[str]]:
-    """Sorted, each once. Errors: KeyBound."""
+    """Sorted, each once. Errors: KeyBound, RequestTooCostly."""
+    budgets.check_time()
     for prefix in wanted.prefixes:
         if ANY not in prefix:
             viewer.hold(prefix, at=f"{wanted.at}/prefix", whole=False)
@@ -192,7 +207,19 @@ def list_namespaces(wanted: NamespaceQuery, viewer: StoreViewer) -> list[list[st
             matching += _matching(path, f"{'suffix' if ends else 'prefix'}_{number}", ends=ends, given=given)
     given |= {"depth": wanted.max_depth or _EVERY_LABEL, "limit": wanted.limit, "offset": wanted.offset}
     rows = binary_rows.fetched(_NAMESPACES.format(selected=selected, matching=" AND ".join(matching)), given)
+    budgets.spend(rows=len(rows), size=sum(len(path) for (path,) in rows))
     return [path.split(".") for (path,) in rows]
+
+
+def _fetched(statement: str, given: dict[str, Any], *, columns: str = _COLUMNS) -> list[tuple[Any, ...]]:
+    """The rows of items, out of the request's budget. Errors: RequestTooCostly; then not all values were read."""
+    room = budgets.bytes_left()
+    rows = binary_rows.fetched(
+        _WITHIN_BUDGET.format(columns=columns, rows=statement), given | {"room": _ANY_SIZE if room is None else room}
+    )
+    at = columns.split(", ").index("value")
+    budgets.spend(rows=len(rows), size=sum(len(row[at]) for row in rows))
+    return rows
 
 
 def _until_any(labels: Sequence[str]) -> list[str]:

@@ -94,6 +94,11 @@ class Family:
 # Routes: see memories/api/counting.py.
 REQUESTS = Family("requests", "Answers, by route, method and class of status.", route=(), method=(), status=())
 REQUEST_SECONDS = Family("request_seconds", "From the request to its answer.", buckets=QUICK, route=())
+DOORS = ("api", "gateway", "mcp", "admin", "inside")
+ADMITTED_SECONDS = Family(
+    "admission_wait_seconds", "For how long a request waited for a thread.", buckets=QUICK, door=DOORS
+)
+REFUSED = Family("admission_refused", "Requests that would have waited too long for a thread.", route=())
 CONTEXT_SECONDS = Family("context_seconds", "To build a context.", buckets=QUICK)
 CONTEXT_TOKENS = Family("context_tokens", "Tokens of a context.", buckets=TOKENS)
 SEARCH_SECONDS = Family("search_seconds", "To search one person's memory.", buckets=QUICK)

@@ -8,12 +8,15 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 WHOLE = ("", "$")
 # Of one item; further texts are not embedded.
 MOST_TEXTS = 32
 MOST_PATHS = 32
+# Places of a value that the paths of one item may come upon: each step with braces can double them.
+MOST_VISITS = 20_000
 LONGEST_PATH = 200
 # Of a text the first 1,000 characters are embedded: no more than this is collected.
 _LONGEST = 2_000
@@ -23,7 +26,8 @@ _STEP = re.compile(r"\[(?P<index>[^\[\]]*)\]|\{(?P<several>[^{}]*)\}|(?P<name>[^
 def of_value(value: Mapping[str, Any], paths: Sequence[str] | None) -> list[str]:
     """The texts of a value at these paths, each once; None: all of it as one text; no paths: none."""
     named = [""] if paths is None else paths
-    texts = [text for path in named for text in _at(value, path)]
+    visits = count()
+    texts = [text for path in named for text in _at(value, path, visits)]
     return [text for text in dict.fromkeys(texts) if text.strip()][:MOST_TEXTS]
 
 
@@ -32,13 +36,13 @@ def digest(texts: Sequence[str]) -> bytes | None:
     return hashlib.sha256("\0".join(texts).encode()).digest() if texts else None
 
 
-def _at(value: Any, path: str) -> Iterator[str]:
+def _at(value: Any, path: str, visits: Iterator[int]) -> Iterator[str]:
     if path in WHOLE:
         yield _written(value)
         return
     steps = _steps(path)
     if steps is not None:
-        yield from (text for found in _found(value, steps) if (text := _text(found)) is not None)
+        yield from (text for found in _found(value, steps, visits) if (text := _text(found)) is not None)
 
 
 def _steps(path: str) -> list[tuple[str, str]] | None:
@@ -54,7 +58,9 @@ def _steps(path: str) -> list[tuple[str, str]] | None:
     return steps
 
 
-def _found(value: Any, steps: Sequence[tuple[str, str]]) -> Iterator[Any]:
+def _found(value: Any, steps: Sequence[tuple[str, str]], visits: Iterator[int]) -> Iterator[Any]:
+    if next(visits) >= MOST_VISITS:
+        return
     if not steps:
         yield value
         return
@@ -62,11 +68,11 @@ def _found(value: Any, steps: Sequence[tuple[str, str]]) -> Iterator[Any]:
     if kind == "several":
         for path in text.split(","):
             inner = _steps(path.strip())
-            for found in _found(value, inner) if inner else ():
-                yield from _found(found, rest)
+            for found in _found(value, inner, visits) if inner else ():
+                yield from _found(found, rest, visits)
         return
     for found in _next(value, kind, text):
-        yield from _found(found, rest)
+        yield from _found(found, rest, visits)
 
 
 def _next(value: Any, kind: str, text: str) -> Iterator[Any]:

@@ -28,7 +28,7 @@ class HubServer(WebServer):
     beside = (Gateway, MemoryServer)
 
     def __init__(self, bind: str) -> None:
-        super().__init__(bind, limits())
+        super().__init__(bind, limits(), wait_seconds=settings.MEMORYHUB_WAIT_SECONDS)
 
     def load_config(self) -> None:
         super().load_config()

@@ -282,7 +282,7 @@ class Connection(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             request = self.cycle.scope if self._head_is_complete else {"method": "-", "path": "-"}
             own = self._process.error_of(request["path"], status, code, detail)
-            line, headers, body = _problem(status, code, detail, own)
+            line, headers, body = problem(status, code, detail, own=own)
             self.transport.write(line + b"".join(b"%b: %b\r\n" % header for header in headers) + b"\r\n" + body)
             self._process.log(request["method"], request["path"], status)
         if self.cycle is not None:
@@ -297,16 +297,16 @@ async def _send_internal_error(cycle: Any, process: Process) -> None:
     status, code = HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error"
     detail = "The hub failed; nothing of this request is certain."
     own = process.error_of(cycle.scope["path"], status, code, detail)
-    _, headers, body = _problem(status, code, detail, own)
+    _, headers, body = problem(status, code, detail, own=own)
     await cycle.send({"type": "http.response.start", "status": status.value, "headers": headers})
     await cycle.send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def _problem(
-    status: HTTPStatus, code: str, detail: str, own: bytes | None
+def problem(
+    status: HTTPStatus, code: str, detail: str, *, own: bytes | None = None, retry_after: int = 5, closes: bool = True
 ) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
     """Status line, headers and body, in the form of the API's errors (docs/api.md) unless there is an `own` one. They
-    hold nothing of the request."""
+    hold nothing of the request. `closes`: the connection ends with it."""
     request_id = uuid.uuid4().hex
     document: dict[str, Any] = {
         "type": "about:blank",
@@ -322,8 +322,10 @@ def _problem(
         (b"content-type", b"application/json" if own else b"application/problem+json"),
         (b"content-length", b"%d" % len(body)),
         (b"x-request-id", request_id.encode()),
-        (b"connection", b"close"),
+        (b"x-content-type-options", b"nosniff"),
     ]
+    if closes:
+        headers.append((b"connection", b"close"))
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers.append((b"retry-after", b"5"))
+        headers.append((b"retry-after", str(retry_after).encode()))
     return STATUS_LINE[status], headers, body

@@ -7,14 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from http import HTTPStatus
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from time import monotonic
 from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes
 
-from memories.telemetry.families import WHOLE_AT
-from memories.web.connection import ENDS_WITH_CLIENT
+from memories.exceptions import HubBusy
+from memories.telemetry.families import WHOLE_AT, note_request
+from memories.telemetry.log_fields import ANSWERED_TENANT
+from memories.web.admission import Ticket, asking
+from memories.web.connection import ENDS_WITH_CLIENT, problem
 from memories.web.threads import Threads
 
 Environ = dict[str, Any]
@@ -32,6 +36,8 @@ MOST_HELD_BYTES = 128 * 1024 * 1024
 # An answer in parts is held in memory up to here, and beyond it in a file: a slow reader must not keep a thread.
 MOST_ANSWER_IN_MEMORY = 4 * 1024 * 1024
 PART_BYTES = 256 * 1024
+# The route of requests that would have waited too long for a thread.
+BUSY = "busy"
 # Proxies on this machine. Their X-Forwarded-Proto counts, as in gunicorn.
 NEAR_PROXIES = ("127.0.0.1", "::1")
 
@@ -85,14 +91,15 @@ class Front:
             body = await self._body(receive, length, request)
             if body is None:
                 return
+            ticket = self._threads.admission.ticket(scope)
+            asking.set(ticket)
             for one in self._beside:
                 if one.takes(scope["path"]):
                     scope[ENDS_WITH_CLIENT] = True
-                    await one(scope, body, receive, send)
+                    await one(scope, body, receive, self._noting(ticket, send))
                     return
-            environ = environ_of(scope, body) | {WHOLE_AT: monotonic()}
-            answer = await self._threads.run(partial(self._answer, environ, began))
-            del body, environ
+            answer = await self._answered(scope, body, began, ticket)
+            del body
         finally:
             self._budget.release(request)
         # The body was not read, so nobody knows where the next request begins.
@@ -136,6 +143,36 @@ class Front:
             if more and size > SMALL_BODY_BYTES:
                 await self._budget.hold(request, size if size <= MOST_BODY_BYTES else 0)
         return b"".join(parts)[: MOST_BODY_BYTES + 1]
+
+    async def _answered(self, scope: Message, body: bytes, began: float, ticket: Ticket) -> Answer:
+        """By Django in a thread, or at once where it would wait too long for one."""
+        environ = environ_of(scope, body) | {WHOLE_AT: monotonic()}
+        try:
+            answer = await self._threads.run(partial(self._answer, environ, began))
+        except HubBusy as error:
+            return self._busy(error, environ, began)
+        if ANSWERED_TENANT in environ:
+            self._threads.admission.note_known(ticket)
+        return answer
+
+    def _busy(self, error: HubBusy, environ: Environ, began: float) -> Answer:
+        status = HTTPStatus(error.status)
+        _, headers, body = problem(status, error.code, error.detail, retry_after=error.seconds, closes=False)
+        answer = Answer(f"{status.value} {status.phrase}", headers, body, len(body))
+        took = monotonic() - began
+        note_request(BUSY, environ["REQUEST_METHOD"], error.status, took)
+        self._log(answer, environ, timedelta(seconds=took))
+        return answer
+
+    def _noting(self, ticket: Ticket, send: Send) -> Send:
+        """`send`, which sees whether the key let in: those beside ask for one before they answer 200."""
+
+        async def noted(message: Message) -> None:
+            if message.get("status", HTTPStatus.BAD_REQUEST) < HTTPStatus.BAD_REQUEST:
+                self._threads.admission.note_known(ticket)
+            await send(message)
+
+        return noted
 
     def _answer(self, environ: Environ, began: float) -> Answer:
         """In a thread."""

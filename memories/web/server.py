@@ -82,8 +82,9 @@ class WebServer(BaseApplication):  # type: ignore[misc]
     # Make what answers in the loop, beside the WSGI application (web/front.py).
     beside: Sequence[Callable[..., Beside]] = ()
 
-    def __init__(self, bind: str, limits: ConnectionLimits | None = None) -> None:
-        self._bind = bind
+    def __init__(self, bind: str, limits: ConnectionLimits | None = None, *, wait_seconds: float = 0.0) -> None:
+        """`wait_seconds`: how long a request may wait for a thread; 0: as long as it takes."""
+        self._bind, self.wait_seconds = bind, wait_seconds
         self.limits = limits or ConnectionLimits()
         super().__init__()
 

@@ -64,7 +64,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
     async def _serve(self) -> None:
         self._catch_signals()
         self._ending = asyncio.Event()
-        self._threads = Threads(self.cfg.threads)
+        self._threads = Threads(self.cfg.threads, bound=self.app.wait_seconds)
         self._process = self._new_process()
         warming = self.loop.create_task(self._warm())
         for listener in self.sockets:

@@ -57,7 +57,9 @@ def said(text: bytes, status: str = "200 OK") -> Application:
 
 
 @contextmanager
-def served(application: Application, *, threads: int = 2, beside: Any = (), **limits: Any) -> Iterator[Served]:
+def served(
+    application: Application, *, threads: int = 2, wait_seconds: float = 0.0, beside: Any = (), **limits: Any
+) -> Iterator[Served]:
     found, ready, ended = Served(), threading.Event(), asyncio.Event()
     loop = asyncio.new_event_loop()
 
@@ -66,7 +68,7 @@ def served(application: Application, *, threads: int = 2, beside: Any = (), **li
         return application(environ, start_response)
 
     async def serve() -> None:
-        pool = Threads(threads)
+        pool = Threads(threads, bound=wait_seconds)
         front = Front(noted, pool, lambda *_: None, beside)
         config = Config(front, access_log=False, log_config=None, lifespan="off", proxy_headers=False, ws="none")
         config.load()

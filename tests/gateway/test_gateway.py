@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from memories.gateway import gateway, memory
+from memories.exceptions import HubBusy
+from memories.gateway import gateway, limits, memory
 from memories.models import Session, Tenant, Turn
+from memories.web.admission import Admission
 from tests import factories
 from tests.commands.hub import wait_until
 from tests.gateway.conftest import Client, stored
@@ -278,3 +280,39 @@ def test_what_it_cannot_read_goes_on_for_the_endpoint_to_refuse(client: Client, 
     for body in (b"[1]", b"{", b"[" * 100_000):
         refused = client.post(body, user="u1")
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "invalid_json")
+
+
+TOO_MUCH = {
+    "messages": {"model": "m", "messages": [{"role": "user", "content": "x"}] * (limits.MOST_MESSAGES + 1)},
+    "values": {"model": "m", "messages": [], "tools": [[1] * 1_000] * (limits.MOST_VALUES // 1_000)},
+    "secrets": {"model": "m", "messages": [{"role": "user", "content": "pw " * 100_000}]},
+}
+
+
+@pytest.mark.parametrize("what", TOO_MUCH)
+def test_what_the_hub_could_not_keep_is_refused_before_anybody_is_asked(
+    client: Client, endpoint: Endpoint, what: str
+) -> None:
+    answer = client.post(TOO_MUCH[what], user="u1")
+    code = "too_many_secrets" if what == "secrets" else "too_large"
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, code)
+    assert (endpoint.requests, Turn.objects.count()) == ([], 0)
+
+
+def test_a_long_conversation_is_kept(client: Client, endpoint: Endpoint) -> None:
+    said_so_far = [{"role": ("user", "assistant")[at % 2], "content": f"{at} my password is long"} for at in range(999)]
+    assert client.post({"model": "m", "messages": said_so_far}, user="u1").status_code == 200
+    wait_until(lambda: Turn.objects.count() == 1_000)
+
+
+@pytest.mark.parametrize("path", ["/chat/completions", "/messages"])
+def test_while_the_hub_is_busy_it_says_when_to_come_again(
+    client: Client, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    def busy(*_: Any) -> None:
+        raise HubBusy(7)
+
+    monkeypatch.setattr(Admission, "ask", busy)
+    answer = client.post(asks("Hi"), user="u1", path=path)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "7")
+    assert endpoint.requests == []

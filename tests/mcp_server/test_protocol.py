@@ -8,8 +8,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from memories.exceptions import HubBusy
 from memories.mcp_server.mounted import MemoryServer
 from memories.models import EndUser, Tenant
+from memories.web.admission import Admission
 from tests import factories
 from tests.mcp_server.conftest import ALL, Hub, key_for, text_of
 
@@ -202,6 +204,24 @@ class TestBadInput:
         too_large = {"messages": [{"role": "user", "content": "tree " * 190_000} for _ in range(12)]}
         refused = hub.post(request("tools/call", name="remember_conversation", arguments=too_large), **headers)
         assert refused.status_code == 413
+
+    def test_too_many_values_are_refused_before_they_are_built(self, hub: Hub, key: str) -> None:
+        many: dict[str, Any] = {"messages": [{}] * 20_000}
+        refused = hub.post(request("tools/call", name="remember_conversation", arguments=many), x_api_key=key)
+        assert (refused.status_code, "values" in refused.json()["error"]["message"]) == (400, True)
+        # One list that is too long is told by itself.
+        told = hub.call(key, "remember_conversation", {"messages": [{}] * 501})
+        assert "messages: Ensure this field has no more than 500" in text_of(told)
+
+    def test_while_the_hub_is_busy_it_says_when_to_come_again(
+        self, hub: Hub, key: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def busy(*_: Any) -> None:
+            raise HubBusy(7)
+
+        monkeypatch.setattr(Admission, "ask", busy)
+        answer = hub.post(request("tools/list"), x_api_key=key)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "7")
 
     WRONG: list[tuple[str, dict[str, Any], str]] = [
         ("search_memory", {}, "query: This field is required."),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memories.exceptions import TooManySecrets
-from memories.text.secrets import effort
+from memories.text.secrets import effort, redaction
 from memories.text.secrets import phrases as secret_phrases
 from memories.text.secrets.redaction import redact_text
 from tests.tables import rows, texts
@@ -145,3 +145,39 @@ def test_the_short_cuts_find_what_the_plain_way_finds(monkeypatch: pytest.Monkey
     monkeypatch.setattr(secret_phrases, "_has_clue", lambda text: bool(secret_phrases._CLUES.search(text)))
     assert [redact_text(text) for text in made] == found
     assert sum(count > 0 for _, count in found) > 300
+
+
+def test_places_lie_less_dense_than_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the first ones: no text says "password" more often than it has room for it."""
+    monkeypatch.setattr(effort, "FREE_PLACES", 100)
+    with effort.bounded():
+        redact_text("my password, my token, my key; " * 300)
+    with effort.bounded(), pytest.raises(TooManySecrets):
+        redact_text("pw " * 300)
+
+
+def test_only_the_examination_of_places_takes_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+
+    def passing() -> float:
+        clock[0] += 0.01
+        return clock[0]
+
+    monkeypatch.setattr(effort, "thread_time", passing)
+    monkeypatch.setattr(effort, "MOST_SECONDS", 0.5)
+    with effort.bounded():
+        # One place each: as many texts as one likes.
+        for _ in range(20):
+            redact_text("the password")
+            clock[0] += 100.0
+    with effort.bounded(), pytest.raises(TooManySecrets):
+        redact_text("the password, " * 60)
+
+
+def test_what_is_foreseen_is_at_least_what_it_takes() -> None:
+    for shape in SHAPES:
+        text = shape * 200
+        with effort.bounded():
+            redaction.foresee([text])
+            foreseen = effort.MOST_PLACES - (effort.left() or 0)
+        assert foreseen >= spent(text) * 0.5, shape

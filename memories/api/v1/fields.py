@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache, cached_property
+from itertools import islice
 from typing import Any, ClassVar
 
 from django.utils.dateparse import parse_datetime
@@ -17,6 +18,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.fields import SkipField
 
+from memories.api import shapes
 from memories.api.pagination import MAX_PAGE_SIZE, PAGE_SIZE
 from memories.curation.statements.voices import StatedBy
 from memories.text.cleaning import clean_lines
@@ -24,6 +26,7 @@ from memories.text.cleaning import clean_lines
 MAX_JSON_BYTES = 64 * 1024
 ID_LENGTH = 255
 YEARS = range(1970, 2100)
+_UNKNOWN = ErrorDetail("There is no such field.", code="unknown_field")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -37,7 +40,10 @@ class Strict(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         """As REST framework reads, without asking a field that may be left out and is."""
+        if shapes.have_enough_faults():
+            raise shapes.ENOUGH
         if not isinstance(data, Mapping):
+            shapes.note_faults(1)
             return super().to_internal_value(data)
         given: dict[str, Any] = {}
         faults: dict[str, Any] = {}
@@ -52,12 +58,10 @@ class Strict(serializers.Serializer[Any]):
                 faults[name] = error.detail
             except SkipField:
                 pass
-        faults |= {
-            name: [ErrorDetail("There is no such field.", code="unknown_field")]
-            for name in data
-            if name not in self.fields and name not in self.tolerated
-        }
+        unknown = (name for name in data if name not in self.fields and name not in self.tolerated)
+        faults |= {name: [_UNKNOWN] for name in islice(unknown, shapes.MOST_FAULTS)}
         if faults:
+            shapes.note_faults(len(faults))
             raise ValidationError(faults)
         return given
 
@@ -241,6 +245,7 @@ class StatedByField(OneOf):
 class JSONObject(serializers.Field[dict[str, Any], dict[str, Any], dict[str, Any], Any]):
     """Any JSON object, at most 64 kB when written out."""
 
+    is_free: ClassVar[bool] = True
     default_error_messages = {
         "invalid": "Give a JSON object.",
         "max_size": f"A JSON object may have at most {MAX_JSON_BYTES:,} bytes.",

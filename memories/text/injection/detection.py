@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from memories import budgets
 from memories.text.injection import meaning, phrases, unmasking
 from memories.text.injection.phrases import LanguageRules, Rule
 from memories.text.injection.verdicts import cached_verdict
@@ -86,8 +87,9 @@ def are_meant_for_model(*texts: str, is_own: bool = False) -> bool:
     """Whether one of them speaks to a model, by a phrase or by its meaning.
 
     For texts that are being written: the second takes 2 ms a sentence. `is_own`: the person said it themselves, so its
-    meaning must be plainer.
+    meaning must be plainer. Errors: RequestTooCostly, before a text that a request has no time for.
     """
+    budgets.check_time()
     return any(map(speaks_to_model, texts)) or meaning.speak_to_model(texts, is_own=is_own)
 
 

@@ -49,8 +49,8 @@ class Redacted:
 def redact_text(text: str) -> tuple[str, int]:
     """`text` with a mark in place of each secret, and how many there were. A second call changes nothing.
 
-    Time is linear in the length of the text (about 1 s per MB at worst), and bounded for a request of the API, however
-    many texts it has. Errors: TooManySecrets.
+    Time is linear in the length of the text, and bounded for a request, however many texts it has: see effort.py.
+    Errors: TooManySecrets.
     """
     # Many small texts cost as well.
     effort.spend(1)
@@ -61,6 +61,15 @@ def redact_text(text: str) -> tuple[str, int]:
         if not count:
             break
     return text, total
+
+
+def foresee(texts: Iterable[str]) -> None:
+    """Take from the budget what redacting these texts will need at least, without doing it: a tenth of the time, or
+    less. Errors: TooManySecrets."""
+    for text in texts:
+        # What has a secret is looked through again.
+        effort.begin(2 * len(text))
+        effort.spend(2 * (phrases.count_places(text) + formats.count_places(text)) + 1)
 
 
 def redact_message(
@@ -161,6 +170,7 @@ def _parts(parts: Sequence[Any], content: str, redactor: _Redactor) -> list[Any]
 
 def _cut(text: str) -> tuple[str, int]:
     """One pass over `text`."""
+    effort.begin(len(text))
     same_places = text if text.isascii() else text.translate(_WIDTHS)
     spans = _joined(chain(formats.find(same_places), phrases.find(same_places)))
     kept: list[str] = []

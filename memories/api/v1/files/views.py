@@ -306,7 +306,7 @@ class FileDownloadView(FileEndpoint):
     def post(self, request: Request) -> Response:
         given = self.body(DownloadSerializer)
         tree = self.tree(given)
-        files = tree.files([path for path in given["paths"] if paths.fault_of_file(path) is None])
+        files = tree.contents([path for path in given["paths"] if paths.fault_of_file(path) is None])
         return Response({"results": [_downloaded(path, files.get(path), tree) for path in given["paths"]]})
 
 
@@ -328,7 +328,7 @@ class FileHistoryView(FileEndpoint):
         if row is None and tree.file(given["path"]) is None:
             raise FileNotFound
         versions = FileVersion.objects.filter(file=row) if row else FileVersion.objects.none()
-        return self.listed(versions, FileVersionSerializer, given=given, ordering=["-version"])
+        return self.listed(versions, FileVersionSerializer, given=given, ordering=["-version"], long=["content"])
 
 
 class FileRestoreView(FileEndpoint):

@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memories import conf
+from memories.api.shapes import MOST_KEYS
 from memories.api.v1.fields import (
     AgentId,
     ChangesSerializer,
@@ -80,7 +81,10 @@ class TenantsQuery(PageQuery):
     )
 
 
-@extend_schema_field({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}})
+_PHRASES = {"type": "array", "items": {"type": "string"}, "maxItems": MOST_PHRASES}
+
+
+@extend_schema_field({"type": "object", "additionalProperties": _PHRASES, "maxProperties": MOST_KEYS})
 class Phrases(serializers.DictField):
     """Kind of signal → phrases."""
 

@@ -118,7 +118,8 @@ class SessionTurnsView(Endpoint):
     def get(self, request: Request, session_id: uuid.UUID) -> Response:
         given = self.query(TurnsQuery)
         session = lookups.require_readable(lookups.session(tenant=self.tenant, session_id=session_id))
-        return self.listed(session.turns.all(), TurnSerializer, given=given, ordering=[given["sort"]])
+        long = ("content", "parts", "tool_calls", "metadata")
+        return self.listed(session.turns.all(), TurnSerializer, given=given, ordering=[given["sort"]], long=long)
 
 
 def _progress_answer(view: Endpoint, verb: Callable[..., SessionProgress]) -> Response:

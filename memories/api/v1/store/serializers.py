@@ -1,7 +1,7 @@
 """What /store takes and answers."""
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -22,13 +22,15 @@ MOST_OPERATIONS = 1_000
 MAX_QUERY = 20_000
 LONGEST_TTL = 100 * 366 * 24 * 60
 RESERVED = "langgraph"
-_LABELS = {"type": "array", "items": {"type": "string"}}
+_LABELS = {"type": "array", "items": {"type": "string"}, "maxItems": namespaces.MOST_LABELS}
+_PATHS = {"type": "array", "items": {"type": "string"}, "maxItems": MOST_PATHS}
 
 
 @extend_schema_field(_LABELS)
 class Labels(serializers.Field[tuple[str, ...], Any, list[str], Any]):
     """A namespace, or a part of one: a list of labels."""
 
+    most_members: ClassVar[int] = namespaces.MOST_LABELS
     default_error_messages = {"invalid": "Give a list of labels."}
 
     def to_internal_value(self, data: Any) -> tuple[str, ...]:
@@ -60,6 +62,7 @@ class Key(ExactText):
 class Value(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
     """Any JSON object. The tenant says how large it can be."""
 
+    is_free: ClassVar[bool] = True
     default_error_messages = {"invalid": "Give a JSON object."}
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
@@ -71,10 +74,11 @@ class Value(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
         return value
 
 
-@extend_schema_field({"oneOf": [_LABELS, {"type": "boolean"}]})
+@extend_schema_field({"oneOf": [_PATHS, {"type": "boolean"}]})
 class IndexField(serializers.Field[Any, Any, Any, Any]):
     """What is embedded: paths into the value; false: nothing. Left out or null: all of it."""
 
+    most_members: ClassVar[int] = MOST_PATHS
     default_error_messages = {
         "invalid": f"Give false, or at most {MOST_PATHS} paths of 1 to {LONGEST_PATH} characters.",
     }
@@ -232,12 +236,7 @@ class StoreOperationSerializer(Strict):
 
 
 class BatchSerializer(Strict):
-    operations = StoreOperationSerializer(many=True)
-
-    def validate_operations(self, operations: list[Any]) -> list[Any]:
-        if len(operations) > MOST_OPERATIONS:
-            raise ValidationError(f"A batch can have {MOST_OPERATIONS:,} operations.", code="max_length")
-        return operations
+    operations = serializers.ListField(child=StoreOperationSerializer(), max_length=MOST_OPERATIONS)
 
 
 class StoreItemSerializer(serializers.Serializer[Any]):

@@ -13,6 +13,7 @@ from memories.api.bound import Bound
 from memories.api.endpoints import Endpoint
 from memories.api.parsers import StrictJSONParser, decode
 from memories.api.schema import operation
+from memories.api.shapes import MOST_VALUES
 from memories.api.v1.store.serializers import (
     BatchSerializer,
     FoundStoreItemsSerializer,
@@ -42,9 +43,9 @@ _NAMED = ("namespace", "namespace_prefix", "prefix", "suffix", "path")
 class StoreParser(StrictJSONParser):
     """Says of a label with a NUL what LangGraph says of it."""
 
-    def decode(self, body: bytes) -> dict[str, Any]:
+    def decode(self, body: bytes, *, most: int = MOST_VALUES) -> dict[str, Any]:
         try:
-            return decode(body)
+            return decode(body, most=most)
         except InvalidInput as error:
             [fault] = error.faults
             *steps, last = fault.pointer.split("/")

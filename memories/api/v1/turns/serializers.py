@@ -1,6 +1,6 @@
 """POST /turns and /turns/bulk: messages in, receipts out."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -25,13 +25,18 @@ DEVELOPER = "developer"
 MAY_BE_EMPTY = (Role.ASSISTANT, Role.TOOL)
 _NO_PART = ErrorDetail("A part is an object with a `type`; one of type `text` has a string `text`.", code="part")
 
-_PART = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}, "text": {"type": "string"}}}
+_PART: dict[str, Any] = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {"type": {"type": "string"}, "text": {"type": "string"}},
+}
 
 
-@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": _PART}]})
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": _PART, "maxItems": MAX_PARTS}]})
 class Content(serializers.Field[Any, Any, Any, Any]):
     """A message's content: text, or a list of parts of which those of type `text` are read."""
 
+    is_free: ClassVar[bool] = True
     default_error_messages = {
         "invalid": "Give a string, or a list of parts.",
         "parts": f"Give at most {MAX_PARTS:,} parts.",
@@ -105,9 +110,7 @@ class ConversationSerializer(Strict):
     user_id = Identifier()
     session_id = Identifier()
     agent_id = AgentId(help_text="Lower-cased; a session of another agent is another session.")
-    messages: serializers.ListSerializer[Any] = serializers.ListSerializer(
-        child=MessageSerializer(), min_length=1, max_length=MAX_MESSAGES
-    )
+    messages = serializers.ListField(child=MessageSerializer(), min_length=1, max_length=MAX_MESSAGES)
     flush = Flag(default=False, help_text="Extract as soon as possible instead of after the quiet time.")
 
     def validate_messages(self, messages: list[dict[str, Any]]) -> list[PostedMessage]:
@@ -121,15 +124,16 @@ class TurnsSerializer(ConversationSerializer):
 
 
 class BulkSerializer(Strict):
-    conversations: serializers.ListSerializer[Any] = serializers.ListSerializer(
-        child=ConversationSerializer(), min_length=1, max_length=MAX_CONVERSATIONS
-    )
+    conversations = serializers.ListField(child=ConversationSerializer(), min_length=1, max_length=MAX_CONVERSATIONS)
+
+    @staticmethod
+    def most_together() -> dict[tuple[str, str], int]:
+        """Read by shapes.py."""
+        return {("conversations", "messages"): MAX_BULK_MESSAGES}
 
     def validate_conversations(self, conversations: list[dict[str, Any]]) -> list[Conversation]:
         for index, given in enumerate(conversations):
             _refuse_large(given["messages"], f"/conversations/{index}/messages")
-        if sum(len(given["messages"]) for given in conversations) > MAX_BULK_MESSAGES:
-            raise ValidationError(f"Give at most {MAX_BULK_MESSAGES:,} messages in all.", code="max_length")
         return [conversation_of(given) for given in conversations]
 
 
