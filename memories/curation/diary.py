@@ -17,7 +17,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.facts.changing import lock_person
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import WriteTrust
+from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PersonRestricted, ReviewNeeded, TooManyEntries
 from memories.files import texts
 from memories.invisible import strip_invisible
@@ -67,7 +67,7 @@ def write_entry(
     return Noted(entry, redactions + more)
 
 
-def delete_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime) -> None:
+def delete_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime, voice: WriteTrust = AS_USER) -> None:
     """Move the entry to the trash; an operator can restore it for a while.
 
     Errors: NotFound (erased, or in the trash already), PersonRestricted.
@@ -76,6 +76,7 @@ def delete_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime) -> None:
         entry = _locked(entry_id, actor)
         if entry.trashed_at:
             raise NotFound
+        guarding.check_outranks(entry.trust, voice)
         entry.trashed_at = now
         entry.save(update_fields=["trashed_at"])
         _record("delete", entry, actor, now)

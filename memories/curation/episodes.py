@@ -77,6 +77,7 @@ def forget_episode(
     actor: Actor,
     now: datetime,
     expected_version: int | None = None,
+    voice: WriteTrust = AS_USER,
 ) -> None:
     """Move an episode to the trash; open items about it are settled. Already there: nothing happens."""
     with transaction.atomic():
@@ -85,6 +86,7 @@ def forget_episode(
         with _changing(
             episode_id, tenant, "forget", actor=actor, now=now, expected_version=expected_version
         ) as episode:
+            guarding.check_ends_episode(episode, voice)
             episode.status, episode.trashed_at = EpisodeStatus.TRASHED, now
 
 
@@ -113,6 +115,7 @@ def delete_episode(
     actor: Actor,
     now: datetime,
     expected_version: int | None = None,
+    voice: WriteTrust = AS_USER,
 ) -> None:
     """Delete an episode with its vectors and its review items: no text of it stays.
 
@@ -121,6 +124,7 @@ def delete_episode(
     with transaction.atomic():
         episode = locked_episode(episode_id, tenant)
         check_allowed(episode, actor=actor, expected_version=expected_version)
+        guarding.check_ends_episode(episode, voice)
         audit.record(actor=actor, verb="delete", target=episode, object_id=episode.pk, tenant=episode.tenant, now=now)
         episode.delete()
 

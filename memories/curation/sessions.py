@@ -8,6 +8,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from memories import audit, outbox
 from memories.audit import Actor
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.models import (
     Change,
@@ -18,10 +20,12 @@ from memories.models import (
     Fact,
     FactEvidence,
     FactQuerySet,
+    Role,
     Session,
     SessionQueue,
     Status,
     Tenant,
+    Trust,
 )
 from memories.reconcile import review_items
 
@@ -36,6 +40,7 @@ def delete_session(
     actor: Actor,
     now: datetime,
     expected_turns: int | None = None,
+    voice: WriteTrust = AS_USER,
 ) -> None:
     """Delete a session with its turns and the facts that rest on them alone; an operator's word stays.
 
@@ -48,6 +53,8 @@ def delete_session(
             raise PersonRestricted
         if expected_turns is not None and expected_turns != session.turn_count:
             raise PreconditionFailed
+        if voice.trust != Trust.USER:
+            _check_ends(session, voice)
         counts = {"turns": session.turn_count, "facts": _delete_facts(session, now=now)}
         audit.record(
             actor=actor,
@@ -82,6 +89,14 @@ def _locked(session_id: uuid.UUID, tenant: Tenant | None) -> Session:
     # No other session's extraction can add evidence to a fact between our look and its deletion.
     session.end_user = EndUser.objects.select_for_update(no_key=True).get(pk=session.end_user_id)
     return session
+
+
+def _check_ends(session: Session, voice: WriteTrust) -> None:
+    """Errors: ReviewNeeded where a turn, or a fact that goes with it, is not this voice's to end."""
+    if session.turns.filter(role=Role.USER).exists():
+        guarding.check_outranks(Trust.USER, voice)
+    for fact in _alone(_resting_on(session), session).select_related("tenant"):
+        guarding.check_ends(fact, voice)
 
 
 def _delete_facts(session: Session, *, now: datetime) -> int:

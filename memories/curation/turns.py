@@ -17,6 +17,8 @@ from django.utils.translation import gettext as _
 from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.sessions import STATED
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.db import quotes
 from memories.exceptions import AlreadyRedacted, InvalidInput, NotFound, PersonRestricted
 from memories.models import (
@@ -33,6 +35,7 @@ from memories.models import (
     Session,
     SessionQueue,
     Tenant,
+    Trust,
     Turn,
     TurnVector,
     WorkingMemory,
@@ -69,12 +72,14 @@ def redact_turn(
     now: datetime,
     passages: Sequence[str] = (),
     once: bool = False,
+    voice: WriteTrust = AS_USER,
 ) -> uuid.UUID:
     """Delete the passages from a turn, or without any all that it says. What is gone already changes nothing. Returns
     the id of the person whose turn it is.
 
     What is in flight and may have read it, or what was made of it, is thrown away and made anew without it. Errors:
     NotFound, PersonRestricted for a key, InvalidInput for a passage that a turn as it was posted does not have,
+    ReviewNeeded where the `voice` may not end it,
     AlreadyRedacted where all was gone and `once` is asked: of several callers one deletes it, and the others know.
     """
     with transaction.atomic():
@@ -82,6 +87,8 @@ def redact_turn(
         turn, session = place.turn, place.session
         if session.end_user.restricted_at and not actor.is_operator:
             raise PersonRestricted
+        if turn.role == Role.USER:
+            guarding.check_outranks(Trust.USER, voice)
         digest = turn.digest or turn.content_digest
         if not (_cut(turn, passages) if passages else _empty(turn)):
             if once:
@@ -97,7 +104,7 @@ def redact_turn(
             session.embedded_number = min(session.embedded_number, turn.number - 1)
         session.save(update_fields=["redactions", "embedded_number"])
         counts = {
-            "facts": _delete_facts(place, actor=actor, now=now),
+            "facts": _delete_facts(place, actor=actor, now=now, voice=voice),
             "sections": _empty_sections(turn, actor=actor, now=now),
             "episodes": _delete_episodes(place, actor=actor, now=now),
         }
@@ -172,7 +179,7 @@ def _without(value: Any, passage: str) -> Any:
     return value
 
 
-def _delete_facts(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
+def _delete_facts(place: _LockedTurn, *, actor: Actor, now: datetime, voice: WriteTrust) -> int:
     """Delete the facts that rest on this turn alone, and its quotes in all others; returns how many facts.
 
     A fact of a reflection was made of the episodes that go with the turn: all evidence in their ranges goes.
@@ -190,6 +197,8 @@ def _delete_facts(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
     elsewhere = Exists(cited.exclude(pk__in=evidence))
     alone = here.filter(~elsewhere, binding=False).exclude(extractor__in=STATED).select_related("tenant")
     gone = list(alone.order_by("pk"))
+    for fact in gone:
+        guarding.check_ends(fact, voice)
     review_items.note_loss(list(here.reflected().values_list("pk", flat=True)), now=now)
     quotes.forget(turn.tenant_id, [turn.pk])
     FactEvidence.objects.filter(pk__in=evidence).delete()

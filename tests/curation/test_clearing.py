@@ -193,7 +193,7 @@ class TestEndpoint:
         assert "Sings" in live(person)
 
     def test_a_key_for_an_agent_clears_that_agents_alone(self, person: EndUser) -> None:
-        bound = hub_of(person.tenant, binding=Binding(agent_id="sales"))
+        bound = hub_of(person.tenant, binding=Binding(agent_id="sales", writes_as="user"))
         refused = bound.client.call("DELETE", "/memory", query={"user_id": "u1", "agent_id": "support"})
         assert refused.json()["code"] == "key_bound"
         bound.client.call("DELETE", "/memory", query={"user_id": "u1"})

@@ -16,7 +16,7 @@ from memories.audit import Actor
 from memories.curation.change_sets import LIVE, Changes
 from memories.curation.review import item_states
 from memories.exceptions import Conflict, FactLocked, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
-from memories.models import EndUser, Episode, Fact, ReviewItem, Source, Status, Tenant, Trust
+from memories.models import ActorKind, EndUser, Episode, Fact, FactRevision, ReviewItem, Source, Status, Tenant, Trust
 from memories.models.folding import fold
 
 
@@ -122,6 +122,15 @@ def check_allowed(memory: Fact | Episode, *, actor: Actor, expected_version: int
         raise FactLocked
     if expected_version is not None and expected_version != memory.version:
         raise PreconditionFailed
+
+
+def is_own(fact: Fact, actor: Actor) -> bool:
+    """Whether the key stated the fact, and all of its versions are the key's. A binding or locked one is nobody's."""
+    if fact.binding or fact.locked or actor.kind != ActorKind.KEY:
+        return False
+    versions = FactRevision.objects.filter(fact=fact)
+    others = versions.exclude(actor_kind=ActorKind.KEY, actor_id=actor.id)
+    return versions.filter(version=1, verb="add").exists() and not others.exists()
 
 
 def must_be_live(fact: Fact) -> None:

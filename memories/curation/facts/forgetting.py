@@ -8,7 +8,9 @@ from django.db import transaction
 from memories import audit, outbox
 from memories.audit import Actor
 from memories.curation.change_sets import Changes, refusals_against
-from memories.curation.facts.changing import check_allowed, deciding_fact, locked_fact
+from memories.curation.facts.changing import check_allowed, deciding_fact, is_own, locked_fact
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.models import Fact, Status, Tenant
 from memories.reconcile import review_items
 
@@ -21,11 +23,12 @@ def forget_fact(
     now: datetime,
     reason: str = "",
     expected_version: int | None = None,
+    voice: WriteTrust = AS_USER,
 ) -> Fact | None:
     """Move a fact to the trash and refuse its text and key (rules.md, 5.5).
 
     Returns None, and changes nothing, when it is there already. Errors: NotFound, PersonRestricted, OperatorWord,
-    FactLocked, PreconditionFailed.
+    FactLocked, PreconditionFailed, ReviewNeeded where the `voice` may not end it.
     """
     with transaction.atomic():
         if locked_fact(fact_id, tenant).status == Status.TRASHED:
@@ -36,18 +39,26 @@ def forget_fact(
             ) as (fact, changes),
             changes.changing(fact, "forget"),
         ):
+            guarding.check_ends(fact, voice, is_own=is_own(fact, actor))
             fact.status, fact.trashed_at = Status.TRASHED, now
             changes.refuse(fact, refusals_against(fact))
         return fact
 
 
 def delete_fact(
-    *, fact_id: uuid.UUID, tenant: Tenant | None, actor: Actor, now: datetime, expected_version: int | None = None
+    *,
+    fact_id: uuid.UUID,
+    tenant: Tenant | None,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+    voice: WriteTrust = AS_USER,
 ) -> None:
     """Delete a fact with its evidence and revisions: no text stays, the refusal does. Errors: as forget_fact()."""
     with transaction.atomic():
         fact = locked_fact(fact_id, tenant)
         check_allowed(fact, actor=actor, expected_version=expected_version)
+        guarding.check_ends(fact, voice, is_own=is_own(fact, actor))
         Changes(actor=actor, now=now).refuse(fact, refusals_against(fact))
         review_items.part([fact.pk])
         audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)

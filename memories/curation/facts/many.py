@@ -9,13 +9,17 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from memories import conf
 from memories.audit import Actor
+from memories.conf import Rules
 from memories.curation.change_sets import FORGET, Changes
 from memories.curation.facts.changing import lock_person
 from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
+from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, PersonRestricted
-from memories.models import EndUser, Fact, FactQuerySet, Status
+from memories.models import EndUser, Fact, FactQuerySet, Status, Trust
+from memories.reconcile.gate import rank
 
 MOST = 1_000
 
@@ -30,10 +34,10 @@ class Selection:
     token: str
 
 
-def look(facts: FactQuerySet) -> Selection:
+def look(facts: FactQuerySet, *, voice: WriteTrust = AS_USER, rules: Rules) -> Selection:
     """What forget_facts() would do of these facts now. Errors: Conflict when they are too many for one request."""
     rows = facts.exclude(status=Status.TRASHED)
-    stays = Q(binding=True) | Q(locked=True)
+    stays = Q(binding=True) | Q(locked=True) | _beyond(voice, rules)
     going = list(rows.exclude(stays).order_by("pk")[: MOST + 1])
     if len(going) > MOST:
         message = _("More than %(most)d facts: name more filters.")
@@ -42,7 +46,9 @@ def look(facts: FactQuerySet) -> Selection:
     return Selection(going, rows.filter(stays).count(), hashlib.sha256(named.encode()).hexdigest()[:32])
 
 
-def forget_facts(*, end_user: EndUser, facts: FactQuerySet, token: str, actor: Actor, now: datetime) -> Selection:
+def forget_facts(
+    *, end_user: EndUser, facts: FactQuerySet, token: str, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
+) -> Selection:
     """Move these facts of the person to the trash and refuse what they say, as forget_fact() does of one.
 
     All or nothing, as one change set; what an operator made binding and what is locked stays.
@@ -56,7 +62,11 @@ def forget_facts(*, end_user: EndUser, facts: FactQuerySet, token: str, actor: A
             raise PersonMerged
         if EndUser.objects.filter(pk=end_user.pk, restricted_at__isnull=False).exists():
             raise PersonRestricted
-        seen = look(facts.select_related("tenant", "end_user").select_for_update(of=("self",), no_key=True))
+        seen = look(
+            facts.select_related("tenant", "end_user").select_for_update(of=("self",), no_key=True),
+            voice=voice,
+            rules=conf.rules(end_user.tenant),
+        )
         if seen.token != token:
             raise Conflict(_("These are not the facts that were seen: some were added or changed since. Look again."))
         if seen.facts:
@@ -65,3 +75,11 @@ def forget_facts(*, end_user: EndUser, facts: FactQuerySet, token: str, actor: A
             item_states.settle(changes)
             changes.record(FORGET, end_user, counts={"facts": len(seen.facts)})
     return seen
+
+
+def _beyond(voice: WriteTrust, rules: Rules) -> Q:
+    """What this voice may not end, as guarding.check_ends() has it of one; a key's own is ended one by one."""
+    if voice.trust == Trust.USER:
+        return Q(pk=None)
+    outranking = Q(trust__in=[trust for trust in Trust.values if rank(trust) > rank(voice.trust)])
+    return outranking if voice.is_believed(rules) else outranking | Q(status=Status.ACTIVE)

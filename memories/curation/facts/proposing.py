@@ -9,11 +9,11 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
-from memories.curation.facts.changing import locked_fact
+from memories.curation.facts.changing import is_own, locked_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.statements.voices import WriteTrust
 from memories.exceptions import Conflict, PersonRestricted
-from memories.models import ActorKind, Fact, FactRevision, MemoryScope, ReviewItem, Status, Tenant
+from memories.models import Fact, MemoryScope, ReviewItem, Status, Tenant
 from memories.reconcile import review_items
 from memories.reconcile.review_items import ReviewQuestion
 
@@ -64,12 +64,3 @@ def ask_to_forget(*, fact_id: uuid.UUID, tenant: Tenant, actor: Actor, now: date
             review_items.ask(ReviewQuestion(ReviewItem.Reason.FORGET_ASKED, known=fact), run=None, now=now)
             audit.record(actor=actor, verb="ask_to_forget", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
     return False
-
-
-def is_own(fact: Fact, actor: Actor) -> bool:
-    """Whether the key stated the fact, and all of its versions are the key's. A binding or locked one is nobody's."""
-    if fact.binding or fact.locked or actor.kind != ActorKind.KEY:
-        return False
-    versions = FactRevision.objects.filter(fact=fact)
-    others = versions.exclude(actor_kind=ActorKind.KEY, actor_id=actor.id)
-    return versions.filter(version=1, verb="add").exists() and not others.exists()

@@ -15,6 +15,8 @@ from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import empty_sections
 from memories.curation.review import item_states
 from memories.curation.rollback import diary, files, groups
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import PersonRestricted
 from memories.models import (
     DiaryEntry,
@@ -48,6 +50,7 @@ def clear_memories(
     visible: FactQuerySet | None = None,
     agent_id: str = "",
     reason: str = "",
+    voice: WriteTrust = AS_USER,
 ) -> dict[str, int]:
     """Move facts, episodes, triples, memory files, diary entries and what the person stated in groups to the trash, and
     empty the profile; returns how many.
@@ -58,8 +61,9 @@ def clear_memories(
     nothing is refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays
     there.
 
-    Errors: NotFound, PersonMerged, PersonRestricted for a key.
+    Errors: NotFound, PersonMerged, PersonRestricted for a key, ReviewNeeded for a `voice` that is not the user's.
     """
+    guarding.check_outranks(Trust.USER, voice)
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         if lock_person(end_user.pk) != end_user.pk:

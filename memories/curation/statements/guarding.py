@@ -12,6 +12,7 @@ from memories import conf
 from memories.curation.statements.voices import WriteTrust, may_change
 from memories.exceptions import ReviewNeeded
 from memories.models import Episode, Fact, ReviewItem, Trust
+from memories.reconcile.gate import rank
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
 from memories.text.injection import detection
 from memories.text.secrets.redaction import looks_secret, redact_text
@@ -84,6 +85,27 @@ def check_fact(fact: Fact, texts_before: Mapping[str, Any], voice: WriteTrust) -
     if is_kept or not may_change(fact, voice, conf.rules(fact.tenant)):
         raise ReviewNeeded
     if texts_of(fact) != texts_before and detection.INSTRUCTIONS in flags_of_fact(fact, voice):
+        raise ReviewNeeded
+
+
+def check_ends(fact: Fact, voice: WriteTrust, *, is_own: bool = False) -> None:
+    """Check that this voice may end what the fact says; `is_own`: its key stated it, and nobody else touched it.
+
+    Errors: ReviewNeeded where the voice may not change it either.
+    """
+    if voice.trust != Trust.USER and not is_own and not may_change(fact, voice, conf.rules(fact.tenant)):
+        raise ReviewNeeded
+
+
+def check_outranks(trust: str, voice: WriteTrust) -> None:
+    """Errors: ReviewNeeded where what the voice would end has more trust than the voice."""
+    if voice.trust != Trust.USER and rank(voice.trust) < rank(trust):
+        raise ReviewNeeded
+
+
+def check_ends_episode(episode: Episode, voice: WriteTrust) -> None:
+    """Errors: ReviewNeeded where the voice may not state other words of the episode either."""
+    if not voice.is_believed(conf.rules(episode.tenant)):
         raise ReviewNeeded
 
 

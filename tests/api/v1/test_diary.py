@@ -146,7 +146,7 @@ def test_a_deleted_entry_is_gone_to_readers_and_cannot_be_deleted_twice(hub: Hub
 
 def test_a_key_for_one_agent_deletes_that_agents_alone(hub: Hub) -> None:
     own, foreign = (write(hub, "x", agent_id=agent).json()["id"] for agent in ("sales", "support"))
-    bound = hub_of(hub.tenant, binding=Binding(agent_id="sales"))
+    bound = hub_of(hub.tenant, binding=Binding(agent_id="sales", writes_as="user"))
     assert bound.client.call("DELETE", f"/diary/{foreign}").status_code == 404
     assert bound.client.call("DELETE", f"/diary/{own}").status_code == 204
 

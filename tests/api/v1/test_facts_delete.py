@@ -102,7 +102,7 @@ class TestDeletion:
 
     def test_a_key_for_an_agent_deletes_that_agents_alone(self, hub: Hub) -> None:
         factories.fact(EndUser.objects.get(external_id="u1"), "Of the agent", agent_id="a")
-        agents = hub_of(hub.tenant, binding=Binding(agent_id="a"))
+        agents = hub_of(hub.tenant, binding=Binding(agent_id="a", writes_as="user"))
         assert ask(agents, dry_run=True).json()["facts"] == 1
 
     def test_too_many_for_one_request_are_refused(self, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_who_deletes_it_once_is_told_that_another_did(hub: Hub, turns: list[str]
 
 
 def test_a_key_for_another_agent_does_not_find_it(hub: Hub, turns: list[str]) -> None:
-    others = hub_of(hub.tenant, binding=Binding(agent_id="b"))
+    others = hub_of(hub.tenant, binding=Binding(agent_id="b", writes_as="user"))
     assert others.client.call("DELETE", f"/turns/{turns[0]}").status_code == 404
     own = factories.session(factories.end_user(hub.tenant), agent_id="b")
     assert others.client.call("DELETE", f"/turns/{own.turns.get().pk}").status_code == 204

@@ -79,9 +79,9 @@ class DiaryEntryView(Endpoint):
         scope=Scope.WRITE,
         bound=Bound.DIARY,
         answers={204: None},
-        problems=(404, 423),
+        problems=(404, 409, 423),
     )
     def delete(self, request: Request, entry_id: UUID) -> Response:
         entry = lookups.diary_entry(tenant=self.tenant, entry_id=entry_id)
-        delete_entry(entry_id=entry.pk, actor=self.actor, now=self.now)
+        delete_entry(entry_id=entry.pk, actor=self.actor, now=self.now, voice=self.voice())
         return Response(status=204)

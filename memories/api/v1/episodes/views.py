@@ -85,7 +85,7 @@ class EpisodeView(Endpoint):
     )
     def delete(self, request: Request, episode_id: uuid.UUID) -> Response:
         forget = delete_episode if self.query(Deletion)["hard"] else forget_episode
-        forget(**self._change(episode_id))
+        forget(voice=self.voice(), **self._change(episode_id))
         return Response(status=204)
 
     def _change(self, episode_id: uuid.UUID) -> dict[str, Any]:

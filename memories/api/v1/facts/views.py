@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories import conf
 from memories.api import lookups
 from memories.api.bound import Bound
 from memories.api.endpoints import Endpoint
@@ -173,9 +174,11 @@ class FactsDeletionView(FactEndpoint):
             # A key for an agent changes that agent's facts alone.
             rows = rows.filter(agent_id=self.caller.agent_id)
         if given["dry_run"]:
-            seen = many.look(rows)
+            seen = many.look(rows, voice=self.voice(), rules=conf.rules(self.tenant))
         else:
-            seen = many.forget_facts(end_user=person, facts=rows, token=given["token"], actor=self.actor, now=self.now)
+            seen = many.forget_facts(
+                end_user=person, facts=rows, token=given["token"], actor=self.actor, now=self.now, voice=self.voice()
+            )
         self.subjects.add(person.pk)
         ids = [fact.pk for fact in seen.facts[:EXAMPLES]]
         shown = {"dry_run": given["dry_run"], "facts": len(seen.facts), "kept": seen.kept, "ids": ids}
@@ -218,7 +221,8 @@ class FactView(FactEndpoint):
     @operation(
         "deleteFact",
         "Forget a fact",
-        description="It goes to the trash, and what it says is not taken from a conversation again.",
+        description="It goes to the trash, and what it says is not taken from a conversation again. A key that writes "
+        "as an agent gets 409 `review_needed` where it may not change the fact, unless it stated it itself.",
         scope=Scope.WRITE,
         bound=Bound.OWN_FACT,
         parameters=[Deletion, if_match()],
@@ -228,7 +232,7 @@ class FactView(FactEndpoint):
     def delete(self, request: Request, fact_id: uuid.UUID) -> Response:
         given = self.query(Deletion)
         forget = delete_fact if given["hard"] else forget_fact
-        forget(**self.change(fact_id, given))
+        forget(voice=self.voice(), **self.change(fact_id, given))
         return Response(status=204)
 
 

@@ -103,6 +103,7 @@ class MemoryView(Endpoint):
             agent_id=given.get("agent_id") or "",
             actor=self.actor,
             now=self.now,
+            voice=self.voice(),
         )
         return Response(self._document(person, given))
 

@@ -63,14 +63,15 @@ class SessionView(Endpoint):
     @operation(
         "deleteSession",
         "Delete a session, its turns and the facts that rest on them alone",
-        description="Facts that an operator made binding, or that were stated outright, stay.",
+        description="Facts that an operator made binding, or that were stated outright, stay. A key that writes as an "
+        "agent gets 409 `review_needed` where the user spoke.",
         scope=Scope.WRITE,
         bound=Bound.SESSION,
         answers={204: None},
-        problems=(404, 423),
+        problems=(404, 409, 423),
     )
     def delete(self, request: Request, session_id: uuid.UUID) -> Response:
-        delete_session(session_id=session_id, tenant=self.tenant, actor=self.actor, now=self.now)
+        delete_session(session_id=session_id, tenant=self.tenant, actor=self.actor, now=self.now, voice=self.voice())
         return Response(status=204)
 
 

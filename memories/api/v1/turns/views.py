@@ -87,10 +87,10 @@ class TurnView(Endpoint):
         scope=Scope.WRITE,
         bound=Bound.TURN,
         answers={204: None},
-        problems=(404, 423),
+        problems=(404, 409, 423),
     )
     def delete(self, request: Request, turn_id: uuid.UUID) -> Response:
-        redact_turn(turn_id=turn_id, tenant=self.tenant, actor=self.actor, now=self.now)
+        redact_turn(turn_id=turn_id, tenant=self.tenant, actor=self.actor, now=self.now, voice=self.voice())
         return Response(status=204)
 
 
@@ -116,6 +116,7 @@ class TurnRedactionView(Endpoint):
                 now=self.now,
                 passages=given.get("texts") or (),
                 once=given["once"],
+                voice=self.voice(),
             )
         )
         return Response(status=204)
