@@ -1,0 +1,335 @@
+"""How the clauses of a text are meant: what is denied, asked, supposed, wished or quoted, and of whom it is said; pure.
+
+Of what a person says (`spoken`) the quotations and the texts that are only handed over are told apart. A statement about
+the person (`told`) is read in the same way, so that the two can be compared (slips.py). data/moods.toml has the words, in
+eight languages.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+
+from memories.text import quantities, sentences
+from memories.text.words import SpokenWords
+
+QUOTED, QUESTION, SUPPOSED, DOUBTFUL, WISHED, WILL = "quoted", "question", "supposed", "doubtful", "wished", "will"
+# What a clause without a subject of its own takes over from the clause before it.
+_CARRIED = frozenset([QUESTION, SUPPOSED, DOUBTFUL, WISHED, WILL])
+_DATA = tomllib.loads((Path(__file__).parent / "data" / "moods.toml").read_text(encoding="utf-8"))
+_LANGUAGES = tuple(name for name, table in _DATA.items() if isinstance(table, dict) and "marks" in table)
+_WRITTEN_ALIKE = tuple(name for name in _LANGUAGES if _DATA[name]["marks"])
+_KANA, _HAN, _CYRILLIC = re.compile(r"[\u3041-\u30ff]"), re.compile(r"[\u3400-\u9fff]"), re.compile(r"[\u0400-\u04ff]")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_NOW = re.compile(
+    r"\b(?:currently|now|at the moment|momentan|derzeit|jetzt|ahora|actualmente|actuellement|maintenant|agora|сейчас)\b|现在|目前|现(?=住|居)"
+    r"|今は|現在"
+)
+# A quotation of so few words or characters names something: a title, a nickname.
+_TITLE_WORDS, _TITLE_CHARACTERS = 3, 8
+# A clause of so few words that supposes something supposes all that follows: "Imagine: …".
+_OPENING_WORDS, _OPENING_CHARACTERS = 3, 4
+# Of a longer turn its beginning and its end are read.
+_READ = 10_000
+# Their "not" is a part of the word: "non-smoker", 不耐受.
+_SELF_DENYING = re.compile("|".join(f"(?:{one['word']})" for one in _DATA["stands_for"]))
+_SAID = re.compile(r"\b(?:i|je|ich|yo)\b|\b(?:i'm|i've|my|j'ai|soy|tengo|mein|mi)\b|我|私|僕")
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a sentence, as written and in lower case without phrases that mean nothing; how it is meant (`moods`);
+    the words that make somebody else its subject (empty: the person is)."""
+
+    text: str
+    folded: str
+    languages: tuple[str, ...]
+    moods: frozenset[str] = frozenset()
+    others: str = ""
+    denied: bool = False
+    against: bool = False
+    over: bool = False
+    # The number of its sentence in the text.
+    sentence: int = 0
+
+    @property
+    def is_past(self) -> bool:
+        return self.says("past")
+
+    @cached_property
+    def words(self) -> SpokenWords:
+        return SpokenWords([self.text])
+
+    def says(self, kind: str) -> bool:
+        """Whether a pattern of this kind is found in it."""
+        return any(_pattern(name, kind).search(self.folded) for name in self.languages)
+
+
+@lru_cache(maxsize=2_048)
+def spoken(text: str) -> tuple[Clause, ...]:
+    """The clauses of a person's turn."""
+    text = _straight(text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}")
+    own, quoted = _parted(text)
+    found = [*_clauses(own)]
+    last = found[-1].sentence + 1 if found else 0
+    foreign = [replace(one, moods=one.moods | {QUOTED}, sentence=last) for part in quoted for one in _clauses(part)]
+    return (*found, *foreign)
+
+
+@lru_cache(maxsize=4_096)
+def told(statement: str) -> tuple[Clause, ...]:
+    """The clauses of a statement about a person, or of a person's own that is kept."""
+    return tuple(_clauses(_straight(statement)))
+
+
+def answered(question: str, answer: str) -> Clause:
+    """What a person says by answering a question in few words: "Are you vegetarian?" "Yes, since 2010"."""
+    asked = _straight(question).rstrip("?? ")
+    languages = _languages(asked)
+    denies = re.match(r"\W*(?:no|nope|nein|non|não|нет|いいえ|いや|不是?|没有?|沒)\b|\W*(?:不|没|いいえ|いや)", answer.lower())
+    clause = Clause(f"{asked} {answer}", f"{asked} {answer}".lower(), languages)
+    return replace(clause, denied=_denies(asked.lower(), languages) != bool(denies), against=_is(clause, "against"))
+
+
+def mentions(text: str, kind: str) -> re.Match[str] | None:
+    """The first match of a pattern of this kind, in any language."""
+    folded = _straight(text).lower()
+    found = (_pattern(name, kind).search(folded) for name in _languages(folded))
+    return next((match for match in found if match), None)
+
+
+def is_handed_over(heading: str) -> bool:
+    """Whether a sentence that ends with a colon introduces a text that is not about the person."""
+    folded = _straight(heading).lower()
+    return any(_handing(name).search(folded) for name in _languages(folded))
+
+
+def _straight(text: str) -> str:
+    return quantities.normalised(text).translate(str.maketrans("’‘ʼ", "'''"))
+
+
+def _languages(text: str) -> tuple[str, ...]:
+    """The language that a text shows, or all that it may be in."""
+    if _KANA.search(text):
+        return ("ja",)
+    if _HAN.search(text):
+        return ("zh",)
+    if _CYRILLIC.search(text):
+        return ("ru",)
+    found = _WORD.findall(text.lower())
+    counts = {name: sum(word in _marks(name) for word in found) for name in _WRITTEN_ALIKE}
+    most = max(counts.values())
+    return tuple(name for name, count in counts.items() if count == most)
+
+
+@cache
+def _marks(name: str) -> frozenset[str]:
+    return frozenset(_DATA[name]["marks"].split())
+
+
+@cache
+def _pattern(name: str, kind: str) -> re.Pattern[str]:
+    return re.compile(_filled(name, kind))
+
+
+def _filled(name: str, kind: str) -> str:
+    table = _DATA[name]
+    text = "|".join(line for line in table[kind].split("\n") if line)
+    return re.sub(r"\{([a-z]+)\}", lambda found: _filled(name, found[1]), text)
+
+
+@cache
+def _handing(name: str) -> re.Pattern[str]:
+    """What introduces another text, up to the colon."""
+    return re.compile(rf"(?:{_filled(name, 'other_text')})[^\n:]{{0,200}}:\s*|(?:{_filled(name, 'speech')})[^\n:]{{0,20}}:\s*")
+
+
+def _parted(text: str) -> tuple[str, list[str]]:
+    """The person's own words, and the quotations and texts that they only hand over."""
+    blanked, quoted = sentences.own_words(text), []
+    own = list(blanked)
+    for run in re.finditer(rf"{sentences.BLANK}+", blanked):
+        part = text[slice(*run.span())]
+        if _is_title(part):
+            own[slice(*run.span())] = part
+        else:
+            quoted.append(part.strip("\"'“”„‘’«»「」『』`> \n"))
+    kept = "".join(own).replace(sentences.BLANK, " ")
+    starts = [found.end() for name in _languages(kept) if (found := _handing(name).search(kept.lower()))]
+    if starts and kept[min(starts) :].strip():
+        quoted.append(kept[min(starts) :])
+        kept = kept[: min(starts)]
+    return kept, quoted
+
+
+def _is_title(quotation: str) -> bool:
+    inner = quotation.strip("\"'“”„‘’«»「」『』` ")
+    if _HAN.search(inner) or _KANA.search(inner):
+        return len(inner) <= _TITLE_CHARACTERS and not _SAID.search(inner)
+    return len(inner.split()) <= _TITLE_WORDS and not _SAID.search(inner.lower())
+
+
+def _clauses(text: str) -> Iterator[Clause]:
+    for number, (start, end) in enumerate(sentences.spans(text)):
+        yield from (replace(clause, sentence=number) for clause in _of_sentence(text[start:end]))
+
+
+def _of_sentence(sentence: str) -> list[Clause]:
+    languages = _languages(sentence.lower())
+    lowered = sentence.lower()
+    bare = lowered
+    for name in languages:
+        bare = _pattern(name, "neutral").sub(lambda found: " " * len(found[0]), bare)
+    asked = _asked(lowered, languages)
+    found: list[Clause] = []
+    supposing = False
+    for start, end, apart in _pieces(bare, languages):
+        clause = Clause(sentence[start:end].strip(), bare[start:end].strip(), languages)
+        if not clause.folded:
+            continue
+        clause = _read(clause, found[-1] if found else None, apart=apart)
+        if supposing:
+            clause = replace(clause, moods=clause.moods | {SUPPOSED})
+        supposing = supposing or (SUPPOSED in clause.moods and _is_opening(clause))
+        found.append(clause)
+    return _with_sentence(found, asked)
+
+
+def _is_opening(clause: Clause) -> bool:
+    words = clause.folded.split()
+    if _HAN.search(clause.folded):
+        return len(clause.folded) <= _OPENING_CHARACTERS
+    return len(words) <= _OPENING_WORDS
+
+
+def _pieces(folded: str, languages: tuple[str, ...]) -> Iterator[tuple[int, int, bool]]:
+    """(start, end, whether it is parted as denied) of the clauses."""
+    cuts = {_cut(found) for name in languages for found in _pattern(name, "splits").finditer(folded)}
+    apart = {found.start() for name in languages for found in _pattern(name, "apart").finditer(folded)}
+    places = sorted({0, *cuts, *apart})
+    for start, end in zip(places, [*places[1:], len(folded)], strict=True):
+        yield start, end, start in apart
+
+
+def _cut(found: re.Match[str]) -> int:
+    """Where the next clause begins: at the group that says so, or where the match does."""
+    return next((found.start(name) for name in found.re.groupindex if found[name] is not None), found.start())
+
+
+def _read(clause: Clause, before: Clause | None, *, apart: bool) -> Clause:
+    moods = {kind for kind in (DOUBTFUL, WISHED, WILL) if _is(clause, kind)}
+    if WISHED in moods and _is(clause, "of_you"):
+        moods.discard(WISHED)
+    if _is(clause, "supposed") and not _is(clause, "harmless"):
+        moods.add(SUPPOSED)
+    read = replace(
+        clause,
+        moods=frozenset(moods),
+        others=_others(clause),
+        denied=apart or _denies(clause.folded, clause.languages),
+        against=_is(clause, "against"),
+        over=_is(clause, "over"),
+    )
+    return _carried(read, before) if before else read
+
+
+def _carried(clause: Clause, before: Clause) -> Clause:
+    """What it takes over from the clause before it: a list goes on with a denial, a further verb with the subject."""
+    has_subject = bool(clause.others) or _is(clause, "me")
+    is_list = not _is(clause, "verb") and not _is(clause, "fresh") and not has_subject
+    if is_list:
+        denied, against, over = clause.denied or before.denied, clause.against or before.against, clause.over or before.over
+        clause = replace(clause, denied=denied, against=against, over=over)
+    if has_subject:
+        return clause
+    moods = before.moods & _CARRIED if not _NOW.search(clause.folded) else frozenset()
+    return replace(clause, others=before.others, moods=clause.moods | moods)
+
+
+def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
+    """What the sentence as a whole makes of its clauses: a question, a condition."""
+    if asked == QUESTION:
+        last = len(found) - 1
+        found = [
+            replace(one, moods=one.moods | {QUESTION}) if place == last or not _states(one) else one
+            for place, one in enumerate(found)
+        ]
+        found = [replace(one, moods=one.moods - {QUESTION}) if _presumes(one) else one for one in found]
+    if any(SUPPOSED in one.moods for one in found):
+        found = [
+            replace(one, moods=one.moods | {SUPPOSED}) if one.moods & {WILL, QUESTION} and not _presumes(one) else one
+            for one in found
+        ]
+    return found
+
+
+def _asked(sentence: str, languages: tuple[str, ...]) -> str:
+    """QUESTION if it asks whether or what; empty if it states, or asks for agreement or for a deed."""
+    if any(_pattern(name, "hands_over").search(sentence) for name in languages):
+        return QUESTION
+    is_question = re.search(r"[??]\W*\Z", sentence) or any(
+        _pattern(name, "asking").search(sentence) for name in languages if name in ("zh", "ja")
+    )
+    if not is_question:
+        # People leave the mark out: the order of the words shows it at the beginning.
+        is_question = any(_pattern(name, "asking").match(sentence) for name in languages if name in ("en", "de", "fr"))
+    if not is_question:
+        return ""
+    if any(_pattern(name, "request").search(sentence) for name in languages):
+        return ""
+    for name in languages:
+        if (tag := _pattern(name, "tag").search(sentence)) and not _pattern(name, "asking").match(sentence[: tag.start()]):
+            return ""
+    return QUESTION
+
+
+def _states(clause: Clause) -> bool:
+    """Whether a clause of a question states something: it has a subject and does not begin as a question."""
+    return _is(clause, "me") and not any(_pattern(name, "asking").search(clause.folded) for name in clause.languages)
+
+
+def _presumes(clause: Clause) -> bool:
+    begins = any(
+        re.match(r"\W*(?:is|are|was|does|do|did|has|have|ist|sind|hat|est-ce que)\s(?:my|mein\w*|mon|ma)\b", clause.folded)
+        for _ in (0,)
+    )
+    return not begins and _is(clause, "presumes")
+
+
+def _others(clause: Clause) -> str:
+    """The words that make somebody else the subject."""
+    for name in clause.languages:
+        found = _pattern(name, "others").match(clause.folded)
+        if found is None:
+            found = re.compile(rf"\W*(?:[^\W\d_]\w+)\s(?={_filled(name, 'names')}\b)").match(clause.folded)
+            if found is None or not _is_name(clause, found):
+                continue
+        rest = clause.folded[found.end() :]
+        if _pattern(name, "me").search(rest) and name != "es":
+            return ""
+        return "" if _pattern(name, "at_me").search(rest) else clause.text[: found.end()].strip()
+    return ""
+
+
+def _is_name(clause: Clause, found: re.Match[str]) -> bool:
+    word = clause.text[: found.end()].strip(" \"'-–—•*")
+    return word[:1].isupper() and not words_are_plain(word)
+
+
+def words_are_plain(word: str) -> bool:
+    """Whether it is a word that any text has, and so no name."""
+    from memories.text import words
+
+    pieces = words.of(f"x {word.lower()}").pieces
+    return not pieces or all(piece.is_plain or piece.is_common for piece in pieces)
+
+
+def _denies(folded: str, languages: tuple[str, ...]) -> bool:
+    folded = _SELF_DENYING.sub(" ", folded)
+    return any(_pattern(name, "denies").search(folded) for name in languages)
+
+
+def _is(clause: Clause, kind: str) -> bool:
+    return clause.says(kind)

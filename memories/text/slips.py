@@ -1,0 +1,241 @@
+"""Whether a statement about a person is what the person said, or a slip of the model that read it; pure.
+
+support.py asks whose words a statement is made of. This asks what was said with them: a statement whose words the person
+only asked, supposed, wished, quoted, denied, said of somebody else or put together otherwise is not what they said. The
+sentences that support it are those that have most of its words. What the statement says itself ("wants to move", "has a
+sister who") is no slip.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from memories.text import arrangements, moods, words
+from memories.text.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
+from memories.text.words import SpokenWords, StatementWord
+
+# What is wrong; all wait for review alike.
+OTHER_PERSON, DENIED, SWAPPED, ADDED = "other_person", "denied", "swapped", "added"
+
+# What a shared word weighs: names and distinctive words most, the words that any text has hardly anything.
+_DISTINCTIVE, _COMMON, _PLAIN, _PAIR = 3.0, 2.0, 0.6, 2.0
+_SHORT = 3
+# Clauses with so much of the best one's share support a statement, too.
+_NEARLY = 0.85
+# A statement of which less is found is in other words or another language.
+_FOUND = 1.5
+_CONDITION = re.compile(
+    r"\b(?:if|when|whenever|in case|unless|wenn|bei|falls|si|cuando|quand|lorsque|en cas|если|когда|se|quando)\b|时|的话|如果|もし|とき|時|場合|たら|れば"
+)
+_DATED = re.compile(r"\d|\b(?:on|until|by)\b|年|月|日")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the person says in a batch, and what they or an operator stated before; `questions` are those of an
+    assistant that a turn answers, by the turn's place."""
+
+    turns: Sequence[str]
+    known: Sequence[str] = ()
+    questions: dict[int, str] = field(default_factory=dict)
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        found = [clause for turn in self.turns for clause in moods.spoken(turn)]
+        answers = [moods.answered(asked, self.turns[place]) for place, asked in self.questions.items()]
+        return (*found, *answers)
+
+    @cached_property
+    def words(self) -> SpokenWords:
+        return SpokenWords([*self.turns, *self.questions.values(), *self.known])
+
+
+def slip(statement: str, heard: Heard) -> str:
+    """What is wrong with the statement; empty if it is what the person said."""
+    parts = moods.told(statement)
+    if not parts or not heard.clauses:
+        return ""
+    for part in parts:
+        if found := _slip_of(part, parts, heard):
+            return found
+    return arrangements.swapped(parts, heard.clauses) or _added(statement, parts, heard)
+
+
+def _slip_of(part: Clause, parts: Sequence[Clause], heard: Heard) -> str:
+    supporting = supporting_clauses(part, heard.clauses)
+    if not supporting and len(parts) == 1:
+        # In other words, or in another language: what all of it is, is what counts.
+        supporting = [clause for clause in heard.clauses if QUOTED not in clause.moods] or list(heard.clauses)
+        if len(supporting) > 1:
+            return _common([_slip_in_mood(part, parts, clause) for clause in supporting])
+    return _common([_slip_between(part, parts, clause) for clause in supporting])
+
+
+def _common(found: Sequence[str]) -> str:
+    """The first of the faults if there are only faults."""
+    return found[0] if found and all(found) else ""
+
+
+def supporting_clauses(part: Clause, clauses: Iterable[Clause]) -> list[Clause]:
+    """The clauses that have most of the part's words; none if they have too little."""
+    shares = [(share(part, clause), clause) for clause in clauses]
+    best = max((found for found, _ in shares), default=0.0)
+    if best < _FOUND:
+        return []
+    found = [clause for much, clause in shares if much >= _NEARLY * best]
+    return [*found, *_completing(part, found, [clause for much, clause in shares if 0 < much < _NEARLY * best])]
+
+
+def _completing(part: Clause, found: Sequence[Clause], others: Iterable[Clause]) -> list[Clause]:
+    """Those with a telling word of the part that the best ones lack."""
+    telling = [piece for piece in words.of(part.text).pieces if piece.is_distinctive]
+    missing = [piece for piece in telling if not any(says(clause.words, piece) for clause in found)]
+    return [clause for clause in others if any(says(clause.words, piece) for piece in missing)]
+
+
+def share(part: Clause, clause: Clause) -> float:
+    """How much of the part the clause says."""
+    statement = words.of(part.text)
+    telling = [piece for piece in statement.pieces if not piece.is_plain]
+    pieces = [(piece, _weight(piece, alone=not telling)) for piece in statement.pieces]
+    found = sum(weight for piece, weight in pieces if weight and says(clause.words, piece))
+    found += sum(_DISTINCTIVE for code in statement.codes if clause.words.has_code(code))
+    numbers = statement.quantities.numbers & words.quantities.of(clause.text).numbers
+    return found + _COMMON * len(numbers)
+
+
+def says(voice: SpokenWords, piece: StatementWord) -> bool:
+    """Whether a side has the word, its idea, or another spelling of a name."""
+    if voice.says(piece) or (piece.is_name and voice.resembles(piece.text)):
+        return True
+    return not piece.is_plain and not words.concepts_of(piece.text).isdisjoint(voice.concepts)
+
+
+def _weight(piece: StatementWord, *, alone: bool) -> float:
+    if piece.is_east:
+        return _PAIR if piece.is_pair else 1.0
+    if piece.is_distinctive:
+        return _DISTINCTIVE
+    if piece.is_common:
+        return _COMMON
+    if len(piece.text) <= _SHORT:
+        return 0.0
+    return _COMMON if alone else _PLAIN
+
+
+def _slip_between(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
+    return _slip_in_mood(part, parts, said) or (DENIED if are_opposed(part, said) else "")
+
+
+def _slip_in_mood(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
+    """What makes the clause no statement of this about the person."""
+    told = frozenset(mood for one in parts for mood in one.moods)
+    if QUOTED in said.moods:
+        return QUOTED
+    if QUESTION in said.moods and not any(one.says("wonders") for one in parts):
+        return QUESTION
+    if SUPPOSED in said.moods and SUPPOSED not in told and not any(_CONDITION.search(one.folded) for one in parts):
+        return SUPPOSED
+    if DOUBTFUL in said.moods and not told & {DOUBTFUL, WISHED, SUPPOSED} and not _wonders(parts):
+        return DOUBTFUL
+    if WISHED in said.moods and not told & {DOUBTFUL, WISHED, WILL, SUPPOSED} and not _tells_wish(parts):
+        return WISHED
+    if WILL in said.moods and not told & {DOUBTFUL, WISHED, WILL} and not _tells_future(part, parts, said):
+        return WILL
+    if said.others and not _is_told_of_others(parts, said.others):
+        return OTHER_PERSON
+    return ""
+
+
+def _wonders(parts: Sequence[Clause]) -> bool:
+    return any(one.says("wonders") for one in parts)
+
+
+def _tells_wish(parts: Sequence[Clause]) -> bool:
+    return any(one.says("preferred") or one.says("future") or one.says("wonders") for one in parts)
+
+
+def _tells_future(part: Clause, parts: Sequence[Clause], said: Clause) -> bool:
+    """A date, or the same verb."""
+    if any(one.says("future") or one.says("wished") for one in parts):
+        return True
+    if any(_DATED.search(one.folded) for one in parts):
+        return True
+    first = re.match(r"\W*([^\W\d_]+)", part.folded)
+    if not first:
+        return True
+    if part.languages == ("zh",) or part.languages == ("ja",):
+        missing = re.findall(r"[\u3400-\u9fff]", part.folded)
+        return all(one in said.folded for one in missing)
+    return said.words.says(StatementWord(first[1], words.stems(first[1])))
+
+
+def _is_told_of_others(parts: Sequence[Clause], others: str) -> bool:
+    if any(moods.mentions(one.text, "kin") or moods.mentions(one.text, "others") for one in parts):
+        return True
+    named = [piece for piece in words.of(others).pieces if not piece.is_plain]
+    return any(one.words.says(piece) for one in parts for piece in named)
+
+
+def are_opposed(part: Clause, said: Clause) -> bool:
+    """Whether one of the two denies what the other says."""
+    return _denies(part, said) != _denies(said, part)
+
+
+def _denies(clause: Clause, other: Clause) -> bool:
+    """Whether the clause denies, beside what the other one says."""
+    by_meaning = clause.against or _stands_for(clause, other)
+    if clause.over and not other.over:
+        # What tells of the past says the same without the word.
+        by_meaning = by_meaning or not other.is_past
+    return (clause.denied != by_meaning) != arrangements.has_opposite(clause.folded, other.folded)
+
+
+def _stands_for(clause: Clause, other: Clause) -> bool:
+    return any(
+        one.word.search(clause.folded) and not one.word.search(other.folded) and one.about.search(other.folded)
+        for one in arrangements.STANDING
+    )
+
+
+def _added(statement: str, parts: Sequence[Clause], heard: Heard) -> str:
+    """A detail beside what was said: of a list one thing that nobody said, somebody whom nobody named."""
+    if _names_new_kin(statement, heard):
+        return ADDED
+    items = list(arrangements.items(statement))
+    if len(items) < 2:
+        return ""
+    supported = [_is_supported(item, heard) for item in items]
+    return ADDED if any(one is False for one in supported) and any(one is True for one in supported) else ""
+
+
+def _names_new_kin(statement: str, heard: Heard) -> bool:
+    found = moods.mentions(statement, "kin")
+    if found is None:
+        return False
+    pieces = [piece for piece in words.of(found[0]).pieces if not piece.is_plain]
+    if any(moods.mentions(one, "kin") for one in [*heard.turns, *heard.known, *heard.questions.values()]):
+        return False
+    return bool(pieces) and not any(says(heard.words, piece) for piece in pieces)
+
+
+def _is_supported(item: str, heard: Heard) -> bool | None:
+    """Whether the person has said a part of a list; None if it says nothing of its own."""
+    statement = words.of(item)
+    if arrangements.is_east(item):
+        head = arrangements.unsaid_head(item, heard.words.text)
+        if not head:
+            return True if any(says(heard.words, piece) for piece in statement.pieces) else None
+        return any(words.concepts_of(head) & heard.words.concepts for _ in (0,))
+    telling = [piece for piece in statement.pieces if not piece.is_plain]
+    if not telling and not statement.quantities.numbers and not statement.codes:
+        full = [piece for piece in statement.pieces if len(piece.text) > _SHORT]
+        return True if any(heard.words.says(piece) for piece in full) else None
+    if any(says(heard.words, piece) for piece in telling) or statement.codes or statement.quantities.numbers:
+        return True
+    return False if any(piece.is_distinctive for piece in telling) else None
+
+
+def _each(items: Iterable[str]) -> Iterator[str]:
+    yield from items
