@@ -22,6 +22,7 @@ _MOODS = tomllib.loads((_FOLDER / "moods.toml").read_text(encoding="utf-8"))
 _EAST = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 _NUMBER = r"(?P<n>\d+(?:[.,:]\d+)?)"
 _MOST_CLAUSES = 200
+_SHORT = 3
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,10 @@ _OPPOSITES = tuple(
     for line in _MOODS["opposites"]["pairs"].split("\n")
     if line.strip()
 )
+_COUNT = r"(\d[\d.,]*|[〇零一二三四五六七八九十百千万两]+|[a-zà-ÿа-я]+(?:-[a-zà-ÿ]+)?)"
 _UNITS = {
-    kind: {unit: re.compile(pattern) for unit, pattern in table.items()} for kind, table in _DATA["units"].items()
+    kind: {unit: re.compile(pattern.replace("{n}", _COUNT)) for unit, pattern in table.items()}
+    for kind, table in _DATA["units"].items()
 }
 _ORDERS = tuple(re.compile(line) for line in _DATA["orders"]["patterns"].split("\n") if line.strip())
 _PREFERRED = tuple(re.compile(line) for line in _DATA["orders"]["preferred"].split("\n") if line.strip())
@@ -93,8 +96,7 @@ def _counted(text: str) -> dict[str, dict[str, set[str]]]:
         for unit, pattern in table.items():
             for match in pattern.finditer(text):
                 number = next(one for one in match.groups() if one)
-                numbers = quantities.of(number).numbers or {number}
-                for value in numbers:
+                for value in quantities.of(number).numbers:
                     found.setdefault(kind, {}).setdefault(value, set()).add(unit)
     return found
 
@@ -170,17 +172,17 @@ _DAYS = re.compile(_DATA["anchors"]["days"])
 
 def _anchors(text: str) -> dict[str, set[str]]:
     """The things of each kind that a clause names."""
-    lowered = fold(text)
-    found: dict[str, set[str]] = {"day": set(), "number": set(), "name": set(), "kin": set()}
+    found: dict[str, set[str]] = {}
     found["day"] = {_day(match[0]) for match in _DAYS.finditer(quantities.normalised(text).lower())}
     statement = words.of(text)
     found["number"] = {number for number in statement.quantities.numbers if number != "1"}
     found["name"] = {piece.text for piece in statement.pieces if piece.is_name}
     found["name"] |= {one.lower() for one in re.findall(r"(?:^|(?<=[\s、,]))[A-Z][\w-]{1,20}(?=\s(?:is|ist|es|est|e)\s)", text)}
-    kin = moods.mentions(text, "kin")
-    found["kin"] = {kin[0]} if kin else set()
-    found["other"] = {piece.text for piece in statement.pieces if not piece.is_plain and not piece.is_name}
-    return found if lowered else found
+    found["name"] = {one for one in found["name"] if not _DAYS.fullmatch(one)}
+    found["kin"] = set(moods.kin_in(text))
+    pieces = [piece.text for piece in statement.pieces if not piece.is_plain or len(piece.text) > _SHORT]
+    found["other"] = {one for one in pieces if one not in found["kin"] and not _DAYS.fullmatch(one)}
+    return found
 
 
 def _day(word: str) -> str:
@@ -193,12 +195,12 @@ def _day(word: str) -> str:
 
 def _exchanged(told: Sequence[str], said: Sequence[str]) -> bool:
     """Whether two things have changed places: of what was said of one the statement says what was said of the other."""
-    theirs = [_anchors(text) for text in said]
-    for text in told:
+    theirs = [_anchors(part) for text in said for part in items(text)]
+    for text in (part for one in told for part in items(one)):
         ours = _anchors(text)
         for kind in ("day", "number", "name", "kin"):
             for beside in ("day", "number", "name", "kin", "other"):
-                if beside == kind:
+                if beside == kind or {kind, beside} == {"name", "other"}:
                     continue
                 if any(_is_exchanged(kind, one, beside, other, theirs) for one in ours[kind] for other in ours[beside]):
                     return True
@@ -225,12 +227,9 @@ def is_east(text: str) -> bool:
     return _EAST.search(text) is not None
 
 
-def unsaid_head(item: str, said: str) -> str:
-    """The characters at the beginning of a part of a list of which none was said; empty if they are too few."""
-    rest = _FUNCTION.sub("", item)
-    head = ""
-    for character in rest:
-        if fold(character) in said or not _EAST.search(character):
-            break
-        head += character
+def unsaid(item: str, said: str) -> str:
+    """The longest run of characters of a part of a list of which none was said; empty if it is too short."""
+    rest = words.without_plain(_FUNCTION.sub("", item))
+    runs = re.findall(r"[\u30a1-\u30ff\u3400-\u9fff]+", "".join(" " if fold(one) in said else one for one in rest))
+    head = max(runs, key=len, default="")
     return head if len(head) > 1 else ""

@@ -18,11 +18,14 @@ from memories.text.words import SpokenWords
 QUOTED, QUESTION, SUPPOSED, DOUBTFUL, WISHED, WILL = "quoted", "question", "supposed", "doubtful", "wished", "will"
 # What a clause without a subject of its own takes over from the clause before it.
 _CARRIED = frozenset([QUESTION, SUPPOSED, DOUBTFUL, WISHED, WILL])
+_OF_DENIAL = frozenset(["against", "over"])
 _DATA = tomllib.loads((Path(__file__).parent / "data" / "moods.toml").read_text(encoding="utf-8"))
 _LANGUAGES = tuple(name for name, table in _DATA.items() if isinstance(table, dict) and "marks" in table)
 _WRITTEN_ALIKE = tuple(name for name in _LANGUAGES if _DATA[name]["marks"])
 _KANA, _HAN, _CYRILLIC = re.compile(r"[\u3041-\u30ff]"), re.compile(r"[\u3400-\u9fff]"), re.compile(r"[\u0400-\u04ff]")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+# Letters and marks of one language alone.
+_LETTERS = {"es": re.compile(r"[ñ¿¡]"), "pt": re.compile(r"[ãõ]"), "de": re.compile(r"[äöüß]"), "fr": re.compile(r"[œèùîë]")}
 _NOW = re.compile(
     r"\b(?:currently|now|at the moment|momentan|derzeit|jetzt|ahora|actualmente|actuellement|maintenant|agora|сейчас)\b|现在|目前|现(?=住|居)"
     r"|今は|現在"
@@ -35,22 +38,31 @@ _OPENING_WORDS, _OPENING_CHARACTERS = 3, 4
 _READ = 10_000
 # Their "not" is a part of the word: "non-smoker", 不耐受.
 _SELF_DENYING = re.compile("|".join(f"(?:{one['word']})" for one in _DATA["stands_for"]))
+# "Is my sister allergic?" states nothing, "What do I cook for my sister?" states that there is one.
+_ABOUT_MINE = re.compile(r"\W*(?:is|are|was|does|do|did|has|have|ist|sind|hat|est-ce que)\s(?:my|mein\w*|mon|ma|mes)\b")
+_LONGEST_ANSWER = 60
+_APOSTROPHES = str.maketrans("’‘ʼ", "'''")
+# No word is as long; a pattern would look at the rest of it from each of its letters.
+_LONG = re.compile(r"([a-zà-ÿа-я0-9]{40})[a-zà-ÿа-я0-9]+", re.IGNORECASE)
 _SAID = re.compile(r"\b(?:i|je|ich|yo)\b|\b(?:i'm|i've|my|j'ai|soy|tengo|mein|mi)\b|我|私|僕")
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A part of a sentence, as written and in lower case without phrases that mean nothing; how it is meant (`moods`);
-    the words that make somebody else its subject (empty: the person is)."""
+    """A part of a sentence, as written, in lower case, and so without phrases that deny nothing (`bare`); how it is
+    meant (`moods`); the words that make somebody else its subject (empty: the person is)."""
 
     text: str
     folded: str
+    bare: str
     languages: tuple[str, ...]
     moods: frozenset[str] = frozenset()
     others: str = ""
     denied: bool = False
     against: bool = False
     over: bool = False
+    # It is only parted from what is said: "without sugar", "instead of tea".
+    apart: bool = False
     # The number of its sentence in the text.
     sentence: int = 0
 
@@ -64,7 +76,8 @@ class Clause:
 
     def says(self, kind: str) -> bool:
         """Whether a pattern of this kind is found in it."""
-        return any(_pattern(name, kind).search(self.folded) for name in self.languages)
+        text = self.bare if kind in _OF_DENIAL else self.folded
+        return any(_pattern(name, kind).search(text) for name in self.languages)
 
 
 @lru_cache(maxsize=2_048)
@@ -89,8 +102,39 @@ def answered(question: str, answer: str) -> Clause:
     asked = _straight(question).rstrip("?? ")
     languages = _languages(asked)
     denies = re.match(r"\W*(?:no|nope|nein|non|não|нет|いいえ|いや|不是?|没有?|沒)\b|\W*(?:不|没|いいえ|いや)", answer.lower())
-    clause = Clause(f"{asked} {answer}", f"{asked} {answer}".lower(), languages)
+    whole = f"{asked} {answer}"
+    clause = Clause(whole, whole.lower(), whole.lower(), languages)
     return replace(clause, denied=_denies(asked.lower(), languages) != bool(denies), against=_is(clause, "against"))
+
+
+def last_question(text: str) -> str:
+    """The question that a turn ends with; empty if it ends otherwise."""
+    spans = list(sentences.spans(text[-_READ:]))
+    last = text[-_READ:][slice(*spans[-1])] if spans else ""
+    return last if sentences.is_question(last) else ""
+
+
+def is_short(text: str) -> bool:
+    """Whether a turn may be no more than the answer to a question."""
+    return len(text) <= _LONGEST_ANSWER
+
+
+def kin_in(text: str) -> list[str]:
+    """The people and animals that a text names by what they are to somebody."""
+    folded = _straight(text).lower()
+    languages = _languages(folded)
+    is_east = _HAN.search(folded) or _KANA.search(folded)
+    before, after = ("", "") if is_east else (r"(?<!\w)", r"(?!\w)")
+    return [found[0] for name in languages for found in re.finditer(before + _filled(name, "kin") + after, folded)]
+
+
+def is_trade(word: str) -> bool:
+    """Whether it may be somebody's work."""
+    return word.startswith(tuple(_DATA["trades"]["words"].split("|")))
+
+
+def is_animal(word: str) -> bool:
+    return word.startswith(tuple(_DATA["animals"]["words"].split("|")))
 
 
 def mentions(text: str, kind: str) -> re.Match[str] | None:
@@ -107,7 +151,7 @@ def is_handed_over(heading: str) -> bool:
 
 
 def _straight(text: str) -> str:
-    return quantities.normalised(text).translate(str.maketrans("’‘ʼ", "'''"))
+    return _LONG.sub(r"\1", quantities.normalised(text).translate(_APOSTROPHES))
 
 
 def _languages(text: str) -> tuple[str, ...]:
@@ -120,6 +164,8 @@ def _languages(text: str) -> tuple[str, ...]:
         return ("ru",)
     found = _WORD.findall(text.lower())
     counts = {name: sum(word in _marks(name) for word in found) for name in _WRITTEN_ALIKE}
+    for name, letters in _LETTERS.items():
+        counts[name] += 2 * bool(letters.search(text.lower()))
     most = max(counts.values())
     return tuple(name for name, count in counts.items() if count == most)
 
@@ -186,7 +232,7 @@ def _of_sentence(sentence: str) -> list[Clause]:
     found: list[Clause] = []
     supposing = False
     for start, end, apart in _pieces(bare, languages):
-        clause = Clause(sentence[start:end].strip(), bare[start:end].strip(), languages)
+        clause = Clause(sentence[start:end].strip(), lowered[start:end].strip(), bare[start:end], languages)
         if not clause.folded:
             continue
         clause = _read(clause, found[-1] if found else None, apart=apart)
@@ -228,7 +274,8 @@ def _read(clause: Clause, before: Clause | None, *, apart: bool) -> Clause:
         clause,
         moods=frozenset(moods),
         others=_others(clause),
-        denied=apart or _denies(clause.folded, clause.languages),
+        apart=apart,
+        denied=apart or _denies(clause.bare, clause.languages),
         against=_is(clause, "against"),
         over=_is(clause, "over"),
     )
@@ -269,13 +316,10 @@ def _asked(sentence: str, languages: tuple[str, ...]) -> str:
     """QUESTION if it asks whether or what; empty if it states, or asks for agreement or for a deed."""
     if any(_pattern(name, "hands_over").search(sentence) for name in languages):
         return QUESTION
-    is_question = re.search(r"[??]\W*\Z", sentence) or any(
-        _pattern(name, "asking").search(sentence) for name in languages if name in ("zh", "ja")
-    )
-    if not is_question:
-        # People leave the mark out: the order of the words shows it at the beginning.
-        is_question = any(_pattern(name, "asking").match(sentence) for name in languages if name in ("en", "de", "fr"))
-    if not is_question:
+    # People leave the mark out.
+    if not re.search(r"[?？]\W*\Z", sentence) and not any(
+        _pattern(name, "unmarked").search(sentence) for name in languages
+    ):
         return ""
     if any(_pattern(name, "request").search(sentence) for name in languages):
         return ""
@@ -291,11 +335,7 @@ def _states(clause: Clause) -> bool:
 
 
 def _presumes(clause: Clause) -> bool:
-    begins = any(
-        re.match(r"\W*(?:is|are|was|does|do|did|has|have|ist|sind|hat|est-ce que)\s(?:my|mein\w*|mon|ma)\b", clause.folded)
-        for _ in (0,)
-    )
-    return not begins and _is(clause, "presumes")
+    return not _ABOUT_MINE.match(clause.folded) and _is(clause, "presumes")
 
 
 def _others(clause: Clause) -> str:

@@ -7,11 +7,11 @@ sister who") is no slip.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from memories.text import arrangements, moods, words
+from memories.text import arrangements, moods, sentences, words
 from memories.text.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
 from memories.text.words import SpokenWords, StatementWord
 
@@ -51,25 +51,39 @@ class Heard:
         return SpokenWords([*self.turns, *self.questions.values(), *self.known])
 
 
-def slip(statement: str, heard: Heard) -> str:
-    """What is wrong with the statement; empty if it is what the person said."""
+def slip(statement: str, heard: Heard, *, by_words: bool = False) -> str:
+    """What is wrong with the statement; empty if it is what the person said.
+
+    `by_words`: only if they said its words. Otherwise a statement in other words, or in another language, is judged by
+    all that they said.
+    """
     parts = moods.told(statement)
     if not parts or not heard.clauses:
         return ""
     for part in parts:
-        if found := _slip_of(part, parts, heard):
+        if found := _slip_of(part, parts, heard, by_words=by_words):
             return found
-    return arrangements.swapped(parts, heard.clauses) or _added(statement, parts, heard)
+    return arrangements.swapped(parts, heard.clauses) or _added(statement, heard)
 
 
-def _slip_of(part: Clause, parts: Sequence[Clause], heard: Heard) -> str:
+def _slip_of(part: Clause, parts: Sequence[Clause], heard: Heard, *, by_words: bool) -> str:
     supporting = supporting_clauses(part, heard.clauses)
-    if not supporting and len(parts) == 1:
+    if not supporting and len(parts) == 1 and not by_words:
         # In other words, or in another language: what all of it is, is what counts.
         supporting = [clause for clause in heard.clauses if QUOTED not in clause.moods] or list(heard.clauses)
         if len(supporting) > 1:
             return _common([_slip_in_mood(part, parts, clause) for clause in supporting])
-    return _common([_slip_between(part, parts, clause) for clause in supporting])
+    found = [(clause, _slip_between(part, parts, clause)) for clause in supporting]
+    return _common([one for _, one in found]) or _parted(part, found)
+
+
+def _parted(part: Clause, found: Sequence[tuple[Clause, str]]) -> str:
+    """DENIED if a telling word is only said of what is left out: "with sugar" of "without sugar"."""
+    for piece in words.of(part.text).pieces:
+        saying = [(clause, one) for clause, one in found if not piece.is_plain and says(clause.words, piece)]
+        if saying and all(clause.apart and one for clause, one in saying):
+            return DENIED
+    return ""
 
 
 def _common(found: Sequence[str]) -> str:
@@ -79,7 +93,9 @@ def _common(found: Sequence[str]) -> str:
 
 def supporting_clauses(part: Clause, clauses: Iterable[Clause]) -> list[Clause]:
     """The clauses that have most of the part's words; none if they have too little."""
-    shares = [(share(part, clause), clause) for clause in clauses]
+    clauses = list(clauses)
+    voice = SpokenWords([clause.text for clause in clauses])
+    shares = [(share(part, clause, voice), clause) for clause in clauses]
     best = max((found for found, _ in shares), default=0.0)
     if best < _FOUND:
         return []
@@ -94,11 +110,13 @@ def _completing(part: Clause, found: Sequence[Clause], others: Iterable[Clause])
     return [clause for clause in others if any(says(clause.words, piece) for piece in missing)]
 
 
-def share(part: Clause, clause: Clause) -> float:
-    """How much of the part the clause says."""
+def share(part: Clause, clause: Clause, voice: SpokenWords | None = None) -> float:
+    """How much of the part the clause says; `voice` says all that is compared."""
     statement = words.of(part.text)
     telling = [piece for piece in statement.pieces if not piece.is_plain]
     pieces = [(piece, _weight(piece, alone=not telling)) for piece in statement.pieces]
+    if voice is not None:
+        pieces = [(piece, weight) for piece, weight in pieces if weight and says(voice, piece)]
     found = sum(weight for piece, weight in pieces if weight and says(clause.words, piece))
     found += sum(_DISTINCTIVE for code in statement.codes if clause.words.has_code(code))
     numbers = statement.quantities.numbers & words.quantities.of(clause.text).numbers
@@ -143,7 +161,7 @@ def _slip_in_mood(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
         return WISHED
     if WILL in said.moods and not told & {DOUBTFUL, WISHED, WILL} and not _tells_future(part, parts, said):
         return WILL
-    if said.others and not _is_told_of_others(parts, said.others):
+    if said.others and not is_told_of_others(parts, said):
         return OTHER_PERSON
     return ""
 
@@ -171,8 +189,11 @@ def _tells_future(part: Clause, parts: Sequence[Clause], said: Clause) -> bool:
     return said.words.says(StatementWord(first[1], words.stems(first[1])))
 
 
-def _is_told_of_others(parts: Sequence[Clause], others: str) -> bool:
-    if any(moods.mentions(one.text, "kin") or moods.mentions(one.text, "others") for one in parts):
+def is_told_of_others(parts: Sequence[Clause], said: Clause) -> bool:
+    """Whether the statement names them, or is told of somebody else itself."""
+    others = said.others
+    rest = said.folded[len(others) :]
+    if any(one.others or any(word not in rest for word in moods.kin_in(one.text)) for one in parts):
         return True
     named = [piece for piece in words.of(others).pieces if not piece.is_plain]
     return any(one.words.says(piece) for one in parts for piece in named)
@@ -199,43 +220,70 @@ def _stands_for(clause: Clause, other: Clause) -> bool:
     )
 
 
-def _added(statement: str, parts: Sequence[Clause], heard: Heard) -> str:
-    """A detail beside what was said: of a list one thing that nobody said, somebody whom nobody named."""
+def _added(statement: str, heard: Heard) -> str:
+    """A detail beside what was said: somebody whom nobody named, or one thing more than the person lists."""
     if _names_new_kin(statement, heard):
         return ADDED
     items = list(arrangements.items(statement))
     if len(items) < 2:
         return ""
-    supported = [_is_supported(item, heard) for item in items]
-    return ADDED if any(one is False for one in supported) and any(one is True for one in supported) else ""
+    supported = {item: _is_supported(item, heard) for item in items}
+    if False not in supported.values() or True not in supported.values():
+        return ""
+    return "" if _has_more(items, supported, heard) else ADDED
+
+
+def _has_more(items: Sequence[str], supported: Mapping[str, bool | None], heard: Heard) -> bool:
+    """Whether the person lists something that none of the items repeats: one may say it in other words."""
+    voices = [SpokenWords([item]) for item in items if supported[item]]
+    for turn in heard.turns:
+        for start, end in sentences.spans(turn):
+            listed = [_telling(words.of(one).pieces) for one in arrangements.items(turn[start:end])]
+            told = [any(says(voice, piece) for voice in voices for piece in pieces) for pieces in listed]
+            if any(told) and any(pieces and not one for one, pieces in zip(told, listed, strict=True)):
+                return True
+    return False
+
+
+def _telling(pieces: Iterable[StatementWord]) -> list[StatementWord]:
+    return [piece for piece in pieces if not piece.is_plain]
 
 
 def _names_new_kin(statement: str, heard: Heard) -> bool:
-    found = moods.mentions(statement, "kin")
-    if found is None:
+    found = [word for word in moods.kin_in(statement) if not moods.is_trade(word)]
+    if not found or any(moods.kin_in(one) for one in [*heard.turns, *heard.known, *heard.questions.values()]):
         return False
-    pieces = [piece for piece in words.of(found[0]).pieces if not piece.is_plain]
-    if any(moods.mentions(one, "kin") for one in [*heard.turns, *heard.known, *heard.questions.values()]):
-        return False
+    pieces = [piece for word in found for piece in words.of(word).pieces]
     return bool(pieces) and not any(says(heard.words, piece) for piece in pieces)
 
 
 def _is_supported(item: str, heard: Heard) -> bool | None:
     """Whether the person has said a part of a list; None if it says nothing of its own."""
     statement = words.of(item)
-    if arrangements.is_east(item):
-        head = arrangements.unsaid_head(item, heard.words.text)
-        if not head:
-            return True if any(says(heard.words, piece) for piece in statement.pieces) else None
-        return any(words.concepts_of(head) & heard.words.concepts for _ in (0,))
-    telling = [piece for piece in statement.pieces if not piece.is_plain]
-    if not telling and not statement.quantities.numbers and not statement.codes:
-        full = [piece for piece in statement.pieces if len(piece.text) > _SHORT]
-        return True if any(heard.words.says(piece) for piece in full) else None
-    if any(says(heard.words, piece) for piece in telling) or statement.codes or statement.quantities.numbers:
+    if any(heard.words.has_code(code) for code in statement.codes):
         return True
-    return False if any(piece.is_distinctive for piece in telling) else None
+    if arrangements.is_east(item):
+        rest = arrangements.unsaid(item, heard.words.text)
+        if rest and not _are_people(item):
+            return bool(words.concepts_of(rest) & heard.words.concepts)
+        return True if any(says(heard.words, piece) for piece in statement.pieces) else None
+    if any(says(heard.words, piece) or _begins_alike(piece, heard) for piece in _telling(statement.pieces)):
+        return True
+    if statement.codes or statement.quantities.numbers or _are_people(item):
+        return None
+    if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item):
+        return False
+    full = [piece for piece in statement.pieces if len(piece.text) > _SHORT]
+    return True if any(heard.words.says(piece) for piece in full) else None
 
 
-def _each(items: Iterable[str]) -> Iterator[str]:
-    yield from items
+def _are_people(item: str) -> bool:
+    """Whether it names people of the person's, whom one calls by many words."""
+    found = moods.kin_in(item)
+    return bool(found) and not any(map(moods.is_animal, found))
+
+
+def _begins_alike(piece: StatementWord, heard: Heard) -> bool:
+    """Short verbs change their ends: "male" and "malt"."""
+    size = max(_SHORT, len(piece.text) - 2)
+    return any(word[:size] == piece.text[:size] and abs(len(word) - len(piece.text)) <= 2 for word in heard.words.words)

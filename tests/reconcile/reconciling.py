@@ -19,7 +19,7 @@ from tests.model import Model
 
 LATER = NOW + timedelta(days=10)
 SAID = (
-    ("user", "I live in Leiden and drink tea; not in Paris, Utrecht or Delft"),
+    ("user", "I live in Leiden and drink tea; at times in Paris, Utrecht or Delft"),
     ("assistant", "Noted"),
     ("tool", "42"),
     ("user", "我住在杭州"),
