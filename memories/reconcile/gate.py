@@ -19,12 +19,13 @@ from memories.models.folding import fold, text_digest
 from memories.reconcile import stated_triples
 from memories.reconcile.review_items import NOT_AS_SAID
 from memories.reconcile.stated_triples import StatedTriple
-from memories.text import moods, signals, slips, support, uploads
+from memories.text import signals, support, uploads
 from memories.text.cleaning import clean
 from memories.text.injection import detection, flagged_turns
+from memories.text.reading import moods, slips
+from memories.text.reading.slips import Heard
 from memories.text.secrets.redaction import redact_message, redact_text
 from memories.text.signals import Patterns
-from memories.text.slips import Heard
 from memories.text.support import Embed, SourceTexts
 from memories.text.transcript import TranscriptTurn
 

@@ -34,9 +34,10 @@ from memories.models.folding import fold
 from memories.reconcile import gate, review_items
 from memories.reconcile.gate import BatchEvidence
 from memories.reconcile.review_items import REASON_OF_TRUST, ReviewQuestion
-from memories.text import endings, sentences, slips, uploads
+from memories.text import sentences, uploads
 from memories.text.cleaning import clean_lines
 from memories.text.injection import detection
+from memories.text.reading import endings, slips
 from memories.text.secrets.redaction import redact_text
 from memories.text.support import has_word_of
 from memories.text.transcript import TranscriptTurn
@@ -115,6 +116,8 @@ def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBa
     if flags := detection.flags(summary, "", "", is_own=_is_own(summary, basis.evidence)):
         worst = detection.INSTRUCTIONS if detection.INSTRUCTIONS in flags else flags[0]
         return [_hold(row, summary, ReviewItem.Reason(worst), Trust.USER, basis)]
+    if _says_nothing(summary, basis):
+        return ["profile_says_nothing"]
     text = _supported(row, summary, basis)
     # Before the section changes: the proposal names the text that it would replace.
     held = [_hold(row, summary, text.reason, text.held, basis)] if text.reason else []
@@ -132,10 +135,15 @@ def _why_refused(row: ProfileSection, summary: str, *, is_stale: bool, basis: Re
         return "profile_changed_meanwhile"
     if (stored := _last_stated(row)) and basis.last_stated(summary) < stored:
         return "profile_older"
-    if len(summary) > LONGEST_SUMMARY:
-        return "profile_too_long"
-    # "None", "No change.", 暂无: what models write who have nothing to write.
-    return "" if basis.evidence.source_texts.has_own_word(summary) else "profile_says_nothing"
+    return "profile_too_long" if len(summary) > LONGEST_SUMMARY else ""
+
+
+def _says_nothing(summary: str, basis: RewriteBasis) -> bool:
+    """Whether nobody has a word of it: "None", "No change.", 暂无 is what models write who have nothing to write."""
+    source_texts = basis.evidence.source_texts
+    if source_texts.has_own_word(summary):
+        return False
+    return all(source_texts.trust_of(sentence) == Trust.USER for sentence in _sentences(summary))
 
 
 def _last_stated(row: ProfileSection) -> datetime | None:

@@ -13,8 +13,8 @@ from memories.reconcile import gate
 from memories.reconcile.batches import ShownFact, TurnBatch
 from memories.reconcile.changes import FactChanges
 from memories.reconcile.gate import Refused
-from memories.text import endings
 from memories.text.cleaning import clean
+from memories.text.reading import endings
 from memories.text.secrets.redaction import redact_text
 
 Reason = ReviewItem.Reason

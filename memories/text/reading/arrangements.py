@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memories.scoring.terms import fold
-from memories.text import moods, quantities, words
-from memories.text.moods import Clause
+from memories.text import quantities, words
+from memories.text.reading import moods
+from memories.text.reading.moods import Clause
 from memories.text.words import SpokenWords
 
 SWAPPED = "swapped"
@@ -56,6 +57,7 @@ _HALVES = {half: re.compile(pattern) for half, pattern in _DATA["day"].items()}
 _LISTED = re.compile(_DATA["lists"]["splits"])
 _EAST_LISTED = re.compile(_DATA["lists"]["east"])
 _LIVES = re.compile(_DATA["orders"]["lives"])
+_LITTLE = frozenset(_DATA["lists"]["little"])
 _FUNCTION = re.compile(_DATA["lists"]["function"])
 
 
@@ -225,6 +227,11 @@ def items(statement: str) -> Iterator[str]:
 
 def is_east(text: str) -> bool:
     return _EAST.search(text) is not None
+
+
+def characters(text: str) -> set[str]:
+    """The Chinese and Japanese characters of a text that tell something."""
+    return set(re.findall(r"[\u3400-\u9fff]", words.without_plain(text))) - _LITTLE
 
 
 def unsaid(item: str, said: str) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memories.text import moods, slips, words
-from memories.text.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
-from memories.text.slips import Heard
+from memories.text import words
+from memories.text.reading import moods, slips
+from memories.text.reading.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
+from memories.text.reading.slips import Heard
 from memories.text.support import Embed
 from memories.text.words import SpokenWords
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
-from memories.text import quantities, sentences
+from memories.text import quantities, sentences, words
 from memories.text.words import SpokenWords
 
 QUOTED, QUESTION, SUPPOSED, DOUBTFUL, WISHED, WILL = "quoted", "question", "supposed", "doubtful", "wished", "will"
@@ -355,13 +355,11 @@ def _others(clause: Clause) -> str:
 
 def _is_name(clause: Clause, found: re.Match[str]) -> bool:
     word = clause.text[: found.end()].strip(" \"'-–—•*")
-    return word[:1].isupper() and not words_are_plain(word)
+    return word[:1].isupper() and not _are_plain(word)
 
 
-def words_are_plain(word: str) -> bool:
+def _are_plain(word: str) -> bool:
     """Whether it is a word that any text has, and so no name."""
-    from memories.text import words
-
     pieces = words.of(f"x {word.lower()}").pieces
     return not pieces or all(piece.is_plain or piece.is_common for piece in pieces)
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from memories.text import arrangements, moods, sentences, words
-from memories.text.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
+from memories.text import sentences, words
+from memories.text.reading import arrangements, moods
+from memories.text.reading.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
 from memories.text.words import SpokenWords, StatementWord
 
 # What is wrong; all wait for review alike.
@@ -21,6 +22,7 @@ OTHER_PERSON, DENIED, SWAPPED, ADDED = "other_person", "denied", "swapped", "add
 # What a shared word weighs: names and distinctive words most, the words that any text has hardly anything.
 _DISTINCTIVE, _COMMON, _PLAIN, _PAIR = 3.0, 2.0, 0.6, 2.0
 _SHORT = 3
+_FEW = 4
 # Clauses with so much of the best one's share support a statement, too.
 _NEARLY = 0.85
 # A statement of which less is found is in other words or another language.
@@ -120,7 +122,14 @@ def share(part: Clause, clause: Clause, voice: SpokenWords | None = None) -> flo
     found = sum(weight for piece, weight in pieces if weight and says(clause.words, piece))
     found += sum(_DISTINCTIVE for code in statement.codes if clause.words.has_code(code))
     numbers = statement.quantities.numbers & words.quantities.of(clause.text).numbers
-    return found + _COMMON * len(numbers)
+    return max(found + _COMMON * len(numbers), _share_of_characters(part, clause))
+
+
+def _share_of_characters(part: Clause, clause: Clause) -> float:
+    """Of a few Chinese or Japanese characters without a pair in common: whether half of them are said."""
+    telling = arrangements.characters(part.text)
+    said = sum(one in clause.text for one in telling)
+    return _FOUND if 0 < len(telling) <= _FEW and 2 * said >= len(telling) else 0.0
 
 
 def says(voice: SpokenWords, piece: StatementWord) -> bool:
