@@ -29,6 +29,21 @@ def is_over(known: str, heard: Heard, embed: Embed | None = None) -> bool:
     return any(_ends(parts, clause, embed) for clause in heard.clauses)
 
 
+def is_retracted(known: str, sentence: str) -> bool:
+    """Whether a sentence of the person's plainly takes all of the known statement back: "I no longer live in Leiden"."""
+    heard = Heard([sentence])
+    part = next(iter(moods.told(known)), None)
+    if part is None or len(moods.told(known)) > 1:
+        return False
+    telling = [piece for piece in words.of(known).pieces if not piece.is_plain]
+    for clause in heard.clauses:
+        if clause.others or clause.moods & (_NOT_STATED | _NOT_OVER) or not slips.are_opposed(part, clause):
+            continue
+        if telling and all(clause.words.says(piece) for piece in telling):
+            return True
+    return False
+
+
 def is_restated(known: str, statement: str) -> bool:
     """Whether the statement says the same as what is known, in its words or in other ones."""
     parts = moods.told(known)
