@@ -237,6 +237,6 @@ def characters(text: str) -> set[str]:
 def unsaid(item: str, said: str) -> str:
     """The longest run of characters of a part of a list of which none was said; empty if it is too short."""
     rest = words.without_plain(_FUNCTION.sub("", item))
-    runs = re.findall(r"[\u30a1-\u30ff\u3400-\u9fff]+", "".join(" " if fold(one) in said else one for one in rest))
+    runs = re.findall(r"[\u30a1-\u30ff\u3400-\u9fff]+", "".join(" " if fold(one) in said or one in _LITTLE else one for one in rest))
     head = max(runs, key=len, default="")
     return head if len(head) > 1 else ""

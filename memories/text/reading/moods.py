@@ -40,6 +40,7 @@ _READ = 10_000
 _SELF_DENYING = re.compile("|".join(f"(?:{one['word']})" for one in _DATA["stands_for"]))
 # "Is my sister allergic?" states nothing, "What do I cook for my sister?" states that there is one.
 _ABOUT_MINE = re.compile(r"\W*(?:is|are|was|does|do|did|has|have|ist|sind|hat|est-ce que)\s(?:my|mein\w*|mon|ma|mes)\b")
+_RELATIVE = re.compile(r"\W*(?:who|whose|qui|quien|которая|который)\b")
 _LONGEST_ANSWER = 60
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
 # No word is as long; a pattern would look at the rest of it from each of its letters.
@@ -177,7 +178,9 @@ def _marks(name: str) -> frozenset[str]:
 
 @cache
 def _pattern(name: str, kind: str) -> re.Pattern[str]:
-    return re.compile(_filled(name, kind))
+    text = _filled(name, kind)
+    # A list of whole words; Chinese and Japanese have no edges of words.
+    return re.compile(rf"(?<!\w)(?:{text})(?!\w)" if kind == "verb" and _DATA[name]["marks"] else text)
 
 
 def _filled(name: str, kind: str) -> str:
@@ -255,8 +258,20 @@ def _pieces(folded: str, languages: tuple[str, ...]) -> Iterator[tuple[int, int,
     cuts = {_cut(found) for name in languages for found in _pattern(name, "splits").finditer(folded)}
     apart = {found.start() for name in languages for found in _pattern(name, "apart").finditer(folded)}
     places = sorted({0, *cuts, *apart})
+    # "Coffee, I can't stand it": what is only named goes with what is said of it.
+    if len(places) > 1 and places[1] not in apart and _is_topic(folded[: places[1]], languages):
+        del places[1]
     for start, end in zip(places, [*places[1:], len(folded)], strict=True):
         yield start, end, start in apart
+
+
+def _is_topic(folded: str, languages: tuple[str, ...]) -> bool:
+    if any(_pattern(name, kind).search(folded) for name in languages for kind in ("me", "supposed", "others")):
+        return False
+    if _HAN.search(folded):
+        return len(folded) <= _OPENING_CHARACTERS
+    has_verb = any(_pattern(name, "verb").search(f" {folded} ") for name in languages)
+    return not has_verb and 0 < len(folded.split()) <= _OPENING_WORDS
 
 
 def _cut(found: re.Match[str]) -> int:
@@ -303,7 +318,10 @@ def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
             replace(one, moods=one.moods | {QUESTION}) if place == last or not _states(one) else one
             for place, one in enumerate(found)
         ]
-        found = [replace(one, moods=one.moods - {QUESTION}) if _presumes(one) else one for one in found]
+        found = [
+            replace(one, moods=one.moods - {QUESTION}) if _presumes(one) or _goes_on(one, place) else one
+            for place, one in enumerate(found)
+        ]
     if any(SUPPOSED in one.moods for one in found):
         found = [
             replace(one, moods=one.moods | {SUPPOSED}) if one.moods & {WILL, QUESTION} and not _presumes(one) else one
@@ -335,7 +353,14 @@ def _states(clause: Clause) -> bool:
 
 
 def _presumes(clause: Clause) -> bool:
-    return not _ABOUT_MINE.match(clause.folded) and _is(clause, "presumes")
+    if _ABOUT_MINE.match(clause.folded):
+        return False
+    return _is(clause, "presumes") or (_is(clause, "which") and _is(clause, "mine"))
+
+
+def _goes_on(clause: Clause, place: int) -> bool:
+    """Whether a clause of a question tells more of somebody: "for my sister, who is …"."""
+    return place > 0 and _RELATIVE.match(clause.folded) is not None
 
 
 def _others(clause: Clause) -> str:
