@@ -162,6 +162,8 @@ def _alike(one: str, other: str) -> bool:
         return bool(shorter) and (shorter in longer or shorter[:2] in longer)
     voice = SpokenWords([other])
     pieces = [piece for piece in words.of(one).pieces if not piece.is_plain or len(piece.text) > 3]
+    if not pieces and not words.of(one).quantities.numbers:
+        return bool(one) and fold(one) in fold(other)
     numbers = words.of(one).quantities.numbers
     if numbers:
         return bool(numbers & quantities.of(other).numbers)

@@ -313,11 +313,12 @@ def _carried(clause: Clause, before: Clause) -> Clause:
 def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
     """What the sentence as a whole makes of its clauses: a question, a condition."""
     if asked == QUESTION:
-        last = len(found) - 1
-        found = [
-            replace(one, moods=one.moods | {QUESTION}) if place == last or not _states(one) else one
-            for place, one in enumerate(found)
-        ]
+        asks = True
+        for place, one in enumerate(found):
+            # What has no subject of its own goes on with the clause before it; the last one asks.
+            asks = not _states(one) if not place or one.others or _is(one, "me") else asks or place == len(found) - 1
+            if asks or place == len(found) - 1 and not one.apart:
+                found[place] = replace(one, moods=one.moods | {QUESTION})
         found = [
             replace(one, moods=one.moods - {QUESTION}) if _presumes(one) or _goes_on(one, place) else one
             for place, one in enumerate(found)

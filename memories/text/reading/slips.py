@@ -210,6 +210,9 @@ def is_told_of_others(parts: Sequence[Clause], said: Clause) -> bool:
 
 def are_opposed(part: Clause, said: Clause) -> bool:
     """Whether one of the two denies what the other says."""
+    if part.apart != said.apart and (part.says("ended") or said.says("ended")):
+        # "Switched from tea to coffee" tells "coffee instead of tea".
+        return False
     return _denies(part, said) != _denies(said, part)
 
 
@@ -224,7 +227,10 @@ def _denies(clause: Clause, other: Clause) -> bool:
 
 def _stands_for(clause: Clause, other: Clause) -> bool:
     return any(
-        one.word.search(clause.folded) and not one.word.search(other.folded) and one.about.search(other.folded)
+        one.word.search(clause.folded)
+        and not one.about.search(clause.folded)
+        and not one.word.search(other.folded)
+        and one.about.search(other.folded)
         for one in arrangements.STANDING
     )
 
@@ -277,6 +283,8 @@ def _is_supported(item: str, heard: Heard) -> bool | None:
             return bool(words.concepts_of(rest) & heard.words.concepts)
         return True if any(says(heard.words, piece) for piece in statement.pieces) else None
     if any(says(heard.words, piece) or _begins_alike(piece, heard) for piece in _telling(statement.pieces)):
+        return True
+    if any(len(word) > _SHORT and word in heard.words.words for word in words.number_words(item)):
         return True
     if statement.codes or statement.quantities.numbers or _are_people(item):
         return None
