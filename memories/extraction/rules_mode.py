@@ -1,7 +1,7 @@
 """Extraction without a model (rules.md, 10). A request to remember something, a wish how to be answered and a plain
-statement of oneself become facts in the user's own words, and what ends a known fact ends it; another sentence that signals a preference, identity, goal or
-decision becomes a suggestion, and so does what gives the person rights or money. Pure; patterns: data/requests.toml,
-plain.py, own_claims.py.
+statement of oneself become facts in the user's own words, and what takes a known fact back ends it. Another sentence
+that signals a preference, identity, goal or decision becomes a suggestion, and so does what gives the person rights or
+money. Pure; patterns: data/requests.toml, plain.py, own_claims.py.
 """
 
 import re
@@ -13,8 +13,8 @@ from typing import Any
 
 from memories.extraction import own_claims, plain
 from memories.models.folding import fold
-from memories.reconcile.review_items import SUGGESTED
 from memories.reconcile.batches import ShownFact
+from memories.reconcile.review_items import SUGGESTED
 from memories.text import quantities, sentences, signals
 from memories.text.injection import detection
 from memories.text.reading import endings, moods
@@ -42,7 +42,20 @@ _ITEM = re.compile(r"\s{0,8}(?:[-*•·]|\d{1,2}[.)、．]|[（(]\d{1,2}[)）])[
 _MARK = "[redacted:"
 # What says of itself that it holds for longer has no end that anybody waits for.
 _LONGEST_LASTING = 3 * 366
-_DAYS = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "year": 365, "天": 1, "日": 1, "周": 7, "星期": 7, "礼拜": 7, "月": 30, "年": 365}
+_DAYS = {
+    "day": 1,
+    "week": 7,
+    "fortnight": 14,
+    "month": 30,
+    "year": 365,
+    "天": 1,
+    "日": 1,
+    "周": 7,
+    "星期": 7,
+    "礼拜": 7,
+    "月": 30,
+    "年": 365,
+}
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -129,8 +142,8 @@ def extract(turns: Iterable[TranscriptTurn], patterns: Patterns | None = None) -
 
 
 def ended(turns: Iterable[TranscriptTurn], shown: Sequence[ShownFact]) -> list[dict[str, Any]]:
-    """Items of the form of memory_update's `removed`: the shown facts of which the person plainly says that they are over,
-    with the sentence that says so."""
+    """Items of the form of memory_update's `removed`: the shown facts of which the person plainly says that they are
+    over, with the sentence that says so."""
     said = [
         (turn.number, sentence.text)
         for turn in turns

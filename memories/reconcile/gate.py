@@ -293,7 +293,10 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
         expires_in=timedelta(days=candidate.expires_in_days) if candidate.expires_in_days else None,
         structured=_structured(candidate, evidence),
         relations=tuple(candidate.relations[:MOST_RELATIONS]),
-        flags=(*detection.flags(content, value, quote if quoted else "", is_own=is_own), *_slips(content, trust, evidence)),
+        flags=(
+            *detection.flags(content, value, quote if quoted else "", is_own=is_own),
+            *_slips(content, trust, evidence),
+        ),
         decisive=trust == Trust.USER and not evidence.decisive.isdisjoint(cited),
     )
     if trust == Trust.USER and not quoted:

@@ -1,9 +1,9 @@
 """The profile: sections that a model's answer rewrites, unless an operator wrote them.
 
 Each rewrite is a revision; the turns of its run that support it are the evidence. Each sentence is tested as support.py
-and slips.py do. A sentence that nobody with enough trust stated is left out, and the whole text waits for a person. So it
-does if an old sentence would go of which the person says nothing; the old sentence stays. A text without a word of the
-person's is none. One that rests on older turns than the stored one, and arrives later, does not replace it.
+and slips.py do. A sentence that nobody with enough trust stated is left out, and the whole text waits for a person. So
+it does if an old sentence would go of which the person says nothing; the old sentence stays. A text without a word of
+the person's is none. One that rests on older turns than the stored one, and arrives later, does not replace it.
 """
 
 from collections import Counter
@@ -72,8 +72,8 @@ class RewriteBasis:
 
 @dataclass(frozen=True)
 class _SectionText:
-    """A new text of a section: what may be written, its trust, and why the whole waits, with the lowest trust of what is
-    left out."""
+    """A new text of a section: what may be written, its trust, and why the whole waits, with the lowest trust of what
+    is left out."""
 
     written: str
     trust: Trust

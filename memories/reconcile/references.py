@@ -102,8 +102,8 @@ def _reinforce(changes: FactChanges, fact: Fact, reference: Reference) -> None:
 
 
 def _remove(changes: FactChanges, fact: Fact, reference: Reference, *, is_one_of_many: bool) -> None:
-    """The person's word closes it. With less trust, or if it is an operator's word, somebody is asked. So they are if the
-    person did not say that it is over and nothing takes its place, for a constraint, and for several at once."""
+    """The person's word closes it. With less trust, or if it is an operator's word, somebody is asked. So they are if
+    the person did not say that it is over and nothing takes its place, for a constraint, and for several at once."""
     place = reference.replaced_by
     successor = None if place is None else changes.placed.get(place)
     is_enough = reference.trust == Trust.USER and gate.rank(reference.trust) >= gate.rank(fact.trust)

@@ -38,7 +38,9 @@ def table(name: str) -> Iterator[Slip]:
 def turns(said: str) -> list[TranscriptTurn]:
     spoken = [(part.removeprefix("A: "), part.startswith("A: ")) for part in said.split(" // ")]
     return [
-        TranscriptTurn(turn=Turn(number=n, role=Role.ASSISTANT if is_assistants else Role.USER, content=text), text=text)
+        TranscriptTurn(
+            turn=Turn(number=n, role=Role.ASSISTANT if is_assistants else Role.USER, content=text), text=text
+        )
         for n, (text, is_assistants) in enumerate(spoken, start=1)
     ]
 

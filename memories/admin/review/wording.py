@@ -18,8 +18,8 @@ WHY: dict[str, str | Promise] = {
         "Simple rules found this in the user's messages; no model read it. It is not served yet."
     ),
     Reason.NOT_AS_SAID: gettext_lazy(
-        "It is made of the user's words, but the user may only have asked, supposed, denied or quoted it, or said it of "
-        "somebody else. It is not served until an operator approves it."
+        "It is made of the user's words, but the user may only have asked, supposed, denied or quoted it, or said it "
+        "of somebody else. It is not served until an operator approves it."
     ),
     Reason.LESS_SURE: gettext_lazy(
         "It differs from an existing fact and is less certain. The existing fact is still served."
@@ -31,8 +31,8 @@ WHY: dict[str, str | Promise] = {
     Reason.REFUSED_BEFORE: gettext_lazy("It was rejected or forgotten before, and has been stated again."),
     Reason.NEAR_REFUSED: gettext_lazy("It is similar to a fact that an operator rejected."),
     Reason.REMOVAL: gettext_lazy(
-        "A model takes this as no longer true, but the user did not plainly say so, somebody less trusted did, or it is "
-        "a constraint. It is still served."
+        "A model takes this as no longer true, but the user did not plainly say so, somebody less trusted did, or it "
+        "is a constraint. It is still served."
     ),
     Reason.PROPOSED: gettext_lazy("An agent proposes other words for this. The existing fact is still served."),
     Reason.FORGET_ASKED: gettext_lazy("An agent asks to forget this. It is still served."),

@@ -39,8 +39,8 @@ def restore_fact(
     expected_version: int | None = None,
     voice: WriteTrust = AS_USER,
 ) -> Fact:
-    """Bring a fact back from the trash or from the archive of a removal as it was, or to the text of an earlier version;
-    its refusal is lifted.
+    """Bring a fact back from the trash or from the archive of a removal as it was, or to the text of an earlier
+    version; its refusal is lifted.
 
     It fades anew from now on, and an expiry date that has passed is dropped. A key cannot approve: a fact that waits
     for review, or was rejected, stays so. It cannot restore what an operator refused, nor a fact whose key another fact

@@ -1,5 +1,5 @@
-"""How the parts of a statement are put together: from where to where, what is preferred to what, how much of which unit,
-at which time of the day, and what belongs to whom; pure.
+"""How the parts of a statement are put together: from where to where, what is preferred to what, how much of which
+unit, at which time of the day, and what belongs to whom; pure.
 
 Only what both sides say is compared. data/arrangements.toml has the words.
 """
@@ -181,7 +181,9 @@ def _anchors(text: str) -> dict[str, set[str]]:
     statement = words.of(text)
     found["number"] = {number for number in statement.quantities.numbers if number != "1"}
     found["name"] = {piece.text for piece in statement.pieces if piece.is_name}
-    found["name"] |= {one.lower() for one in re.findall(r"(?:^|(?<=[\s、,]))[A-Z][\w-]{1,20}(?=\s(?:is|ist|es|est|e)\s)", text)}
+    found["name"] |= {
+        one.lower() for one in re.findall(r"(?:^|(?<=[\s、,]))[A-Z][\w-]{1,20}(?=\s(?:is|ist|es|est|e)\s)", text)
+    }
     found["name"] = {one for one in found["name"] if not _DAYS.fullmatch(one)}
     found["kin"] = set(moods.kin_in(text))
     pieces = [piece.text for piece in statement.pieces if not piece.is_plain or len(piece.text) > _SHORT]
@@ -239,6 +241,8 @@ def characters(text: str) -> set[str]:
 def unsaid(item: str, said: str) -> str:
     """The longest run of characters of a part of a list of which none was said; empty if it is too short."""
     rest = words.without_plain(_FUNCTION.sub("", item))
-    runs = re.findall(r"[\u30a1-\u30ff\u3400-\u9fff]+", "".join(" " if fold(one) in said or one in _LITTLE else one for one in rest))
+    runs = re.findall(
+        r"[\u30a1-\u30ff\u3400-\u9fff]+", "".join(" " if fold(one) in said or one in _LITTLE else one for one in rest)
+    )
     head = max(runs, key=len, default="")
     return head if len(head) > 1 else ""

@@ -30,7 +30,7 @@ def is_over(known: str, heard: Heard, embed: Embed | None = None) -> bool:
 
 
 def is_retracted(known: str, sentence: str) -> bool:
-    """Whether a sentence of the person's plainly takes all of the known statement back: "I no longer live in Leiden"."""
+    """Whether a sentence of the person's plainly takes all of the statement back: "I no longer live in Leiden"."""
     heard = Heard([sentence])
     part = next(iter(moods.told(known)), None)
     if part is None or len(moods.told(known)) > 1:
@@ -61,7 +61,9 @@ def replaces(known: str, statement: str) -> bool:
 def is_in_place_of(known: str, statement: str) -> bool:
     """Whether a statement tells the same of something else: "Works in Leiden" in place of "Works in Delft"."""
     voice = SpokenWords([statement])
-    return any(slips.says(voice, piece) for piece in words.of(known).pieces if len(piece.text) > _SHORT or piece.is_east)
+    return any(
+        slips.says(voice, piece) for piece in words.of(known).pieces if len(piece.text) > _SHORT or piece.is_east
+    )
 
 
 def is_spoken_of(known: str, heard: Heard) -> bool:

@@ -1,8 +1,8 @@
 """How the clauses of a text are meant: what is denied, asked, supposed, wished or quoted, and of whom it is said; pure.
 
-Of what a person says (`spoken`) the quotations and the texts that are only handed over are told apart. A statement about
-the person (`told`) is read in the same way, so that the two can be compared (slips.py). data/moods.toml has the words, in
-eight languages.
+Of what a person says (`spoken`) the quotations and the texts that are only handed over are told apart. A statement
+about the person (`told`) is read in the same way, so that the two can be compared (slips.py). data/moods.toml has the
+words, in eight languages.
 """
 
 import re
@@ -25,9 +25,15 @@ _WRITTEN_ALIKE = tuple(name for name in _LANGUAGES if _DATA[name]["marks"])
 _KANA, _HAN, _CYRILLIC = re.compile(r"[\u3041-\u30ff]"), re.compile(r"[\u3400-\u9fff]"), re.compile(r"[\u0400-\u04ff]")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 # Letters and marks of one language alone.
-_LETTERS = {"es": re.compile(r"[ñ¿¡]"), "pt": re.compile(r"[ãõ]"), "de": re.compile(r"[äöüß]"), "fr": re.compile(r"[œèùîë]")}
+_LETTERS = {
+    "es": re.compile(r"[ñ¿¡]"),
+    "pt": re.compile(r"[ãõ]"),
+    "de": re.compile(r"[äöüß]"),
+    "fr": re.compile(r"[œèùîë]"),
+}
 _NOW = re.compile(
-    r"\b(?:currently|now|at the moment|momentan|derzeit|jetzt|ahora|actualmente|actuellement|maintenant|agora|сейчас)\b|现在|目前|现(?=住|居)"
+    r"\b(?:currently|now|at the moment|momentan|derzeit|jetzt|ahora|actualmente|actuellement|maintenant|agora|сейчас)\b"
+    r"|现在|目前|现(?=住|居)"
     r"|今は|現在"
 )
 # A quotation of so few words or characters names something: a title, a nickname.
@@ -40,6 +46,13 @@ _READ = 10_000
 _SELF_DENYING = re.compile("|".join(f"(?:{one['word']})" for one in _DATA["stands_for"]))
 # "Is my sister allergic?" states nothing, "What do I cook for my sister?" states that there is one.
 _ABOUT_MINE = re.compile(r"\W*(?:is|are|was|does|do|did|has|have|ist|sind|hat|est-ce que)\s(?:my|mein\w*|mon|ma|mes)\b")
+# A text that is handed over and yet tells of the person, and what a doctor says of them.
+_OF_ONESELF = re.compile(
+    r"cover letter|\bcv\b|résumé|\bresume\b|\bbio\b|biogra[pf]|\bprofile?\b|perfil|self[- ]intro|lebenslauf"
+    r"|bewerbung|vorstellung"
+    r"|présentation|presentación|自我介绍|简历|自己紹介|履歴書|wedding speech|(?:verbesser|korrigier)\w* bitte\s*:"
+    r"|\b(?:doctor|arzt|ärztin|médic[oa]|médecin|врач\w*)\b|医生|医者"
+)
 _RELATIVE = re.compile(r"\W*(?:who|whose|qui|quien|которая|который)\b")
 _LONGEST_ANSWER = 60
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
@@ -100,9 +113,11 @@ def told(statement: str) -> tuple[Clause, ...]:
 
 def answered(question: str, answer: str) -> Clause:
     """What a person says by answering a question in few words: "Are you vegetarian?" "Yes, since 2010"."""
-    asked = _straight(question).rstrip("?? ")
+    asked = _straight(question).rstrip("? ")
     languages = _languages(asked)
-    denies = re.match(r"\W*(?:no|nope|nein|non|não|нет|いいえ|いや|不是?|没有?|沒)\b|\W*(?:不|没|いいえ|いや)", answer.lower())
+    denies = re.match(
+        r"\W*(?:no|nope|nein|non|não|нет|いいえ|いや|不是?|没有?|沒)\b|\W*(?:不|没|いいえ|いや)", answer.lower()
+    )
     whole = f"{asked} {answer}"
     clause = Clause(whole, whole.lower(), whole.lower(), languages)
     return replace(clause, denied=_denies(asked.lower(), languages) != bool(denies), against=_is(clause, "against"))
@@ -192,7 +207,9 @@ def _filled(name: str, kind: str) -> str:
 @cache
 def _handing(name: str) -> re.Pattern[str]:
     """What introduces another text, up to the colon."""
-    return re.compile(rf"(?:{_filled(name, 'other_text')})[^\n:]{{0,200}}:\s*|(?:{_filled(name, 'speech')})[^\n:]{{0,20}}:\s*")
+    return re.compile(
+        rf"(?:{_filled(name, 'other_text')})[^\n:]{{0,200}}:\s*|(?:{_filled(name, 'speech')})[^\n:]{{0,20}}:\s*"
+    )
 
 
 def _parted(text: str) -> tuple[str, list[str]]:
@@ -206,7 +223,8 @@ def _parted(text: str) -> tuple[str, list[str]]:
         else:
             quoted.append(part.strip("\"'“”„‘’«»「」『』`> \n"))
     kept = "".join(own).replace(sentences.BLANK, " ")
-    starts = [found.end() for name in _languages(kept) if (found := _handing(name).search(kept.lower()))]
+    headings = [found for name in _languages(kept) if (found := _handing(name).search(kept.lower()))]
+    starts = [found.end() for found in headings if not _OF_ONESELF.search(kept.lower()[: found.end()][-200:])]
     if starts and kept[min(starts) :].strip():
         quoted.append(kept[min(starts) :])
         kept = kept[: min(starts)]
@@ -302,7 +320,11 @@ def _carried(clause: Clause, before: Clause) -> Clause:
     has_subject = bool(clause.others) or _is(clause, "me")
     is_list = not _is(clause, "verb") and not _is(clause, "fresh") and not has_subject
     if is_list:
-        denied, against, over = clause.denied or before.denied, clause.against or before.against, clause.over or before.over
+        denied, against, over = (
+            clause.denied or (before.denied and not before.apart),
+            clause.against or before.against,
+            clause.over or before.over,
+        )
         clause = replace(clause, denied=denied, against=against, over=over)
     if has_subject:
         return clause
@@ -317,7 +339,7 @@ def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
         for place, one in enumerate(found):
             # What has no subject of its own goes on with the clause before it; the last one asks.
             asks = not _states(one) if not place or one.others or _is(one, "me") else asks or place == len(found) - 1
-            if asks or place == len(found) - 1 and not one.apart:
+            if asks or (place == len(found) - 1 and not one.apart):
                 found[place] = replace(one, moods=one.moods | {QUESTION})
         found = [
             replace(one, moods=one.moods - {QUESTION}) if _presumes(one) or _goes_on(one, place) else one
@@ -333,7 +355,7 @@ def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
 
 def _asked(sentence: str, languages: tuple[str, ...]) -> str:
     """QUESTION if it asks whether or what; empty if it states, or asks for agreement or for a deed."""
-    if any(_pattern(name, "hands_over").search(sentence) for name in languages):
+    if any(_pattern(name, "hands_over").search(sentence) for name in languages) and not _OF_ONESELF.search(sentence):
         return QUESTION
     # People leave the mark out.
     if not re.search(r"[?？]\W*\Z", sentence) and not any(
@@ -343,7 +365,9 @@ def _asked(sentence: str, languages: tuple[str, ...]) -> str:
     if any(_pattern(name, "request").search(sentence) for name in languages):
         return ""
     for name in languages:
-        if (tag := _pattern(name, "tag").search(sentence)) and not _pattern(name, "asking").match(sentence[: tag.start()]):
+        if (tag := _pattern(name, "tag").search(sentence)) and not _pattern(name, "asking").match(
+            sentence[: tag.start()]
+        ):
             return ""
     return QUESTION
 

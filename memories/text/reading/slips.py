@@ -1,9 +1,9 @@
 """Whether a statement about a person is what the person said, or a slip of the model that read it; pure.
 
-support.py asks whose words a statement is made of. This asks what was said with them: a statement whose words the person
-only asked, supposed, wished, quoted, denied, said of somebody else or put together otherwise is not what they said. The
-sentences that support it are those that have most of its words. What the statement says itself ("wants to move", "has a
-sister who") is no slip.
+support.py asks whose words a statement is made of. This asks what was said with them: a statement whose words the
+person only asked, supposed, wished, quoted, denied, said of somebody else or put together otherwise is not what they
+said. The sentences that support it are those that have most of its words. What the statement says itself ("wants to
+move", "has a sister who") is no slip.
 """
 
 import re
@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from memories.text import sentences, words
+from memories.text import quantities, sentences, words
 from memories.text.reading import arrangements, moods
 from memories.text.reading.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
-from memories.text.words import SpokenWords, StatementWord
+from memories.text.words import SpokenWords, Statement, StatementWord
 
 # What is wrong; all wait for review alike.
 OTHER_PERSON, DENIED, SWAPPED, ADDED = "other_person", "denied", "swapped", "added"
@@ -28,7 +28,9 @@ _NEARLY = 0.85
 # A statement of which less is found is in other words or another language.
 _FOUND = 1.5
 _CONDITION = re.compile(
-    r"\b(?:if|when|whenever|in case|unless|wenn|bei|falls|si|cuando|quand|lorsque|en cas|если|когда|se|quando)\b|时|的话|如果|もし|とき|時|場合|たら|れば"
+    r"\b(?:if|when|whenever|in case|unless|wenn|bei|falls|si|cuando|quand|lorsque|en cas"
+    r"|если|когда|se|quando)\b"
+    r"|时|的话|如果|もし|とき|時|場合|たら|れば"
 )
 _DATED = re.compile(r"\d|\b(?:on|until|by)\b|年|月|日")
 
@@ -121,7 +123,7 @@ def share(part: Clause, clause: Clause, voice: SpokenWords | None = None) -> flo
         pieces = [(piece, weight) for piece, weight in pieces if weight and says(voice, piece)]
     found = sum(weight for piece, weight in pieces if weight and says(clause.words, piece))
     found += sum(_DISTINCTIVE for code in statement.codes if clause.words.has_code(code))
-    numbers = statement.quantities.numbers & words.quantities.of(clause.text).numbers
+    numbers = statement.quantities.numbers & quantities.of(clause.text).numbers
     return max(found + _COMMON * len(numbers), _share_of_characters(part, clause))
 
 
@@ -158,21 +160,21 @@ def _slip_between(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
 def _slip_in_mood(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
     """What makes the clause no statement of this about the person."""
     told = frozenset(mood for one in parts for mood in one.moods)
-    if QUOTED in said.moods:
-        return QUOTED
-    if QUESTION in said.moods and not any(one.says("wonders") for one in parts):
-        return QUESTION
-    if SUPPOSED in said.moods and SUPPOSED not in told and not any(_CONDITION.search(one.folded) for one in parts):
-        return SUPPOSED
-    if DOUBTFUL in said.moods and not told & {DOUBTFUL, WISHED, SUPPOSED} and not _wonders(parts):
-        return DOUBTFUL
-    if WISHED in said.moods and not told & {DOUBTFUL, WISHED, WILL, SUPPOSED} and not _tells_wish(parts):
-        return WISHED
-    if WILL in said.moods and not told & {DOUBTFUL, WISHED, WILL} and not _tells_future(part, parts, said):
-        return WILL
+    is_conditional = SUPPOSED in told or any(_CONDITION.search(one.folded) for one in parts)
+    # What the statement says itself is no fault of it.
+    is_told = {
+        QUOTED: False,
+        QUESTION: _wonders(parts),
+        SUPPOSED: is_conditional,
+        DOUBTFUL: bool(told & {DOUBTFUL, WISHED, SUPPOSED}) or _wonders(parts),
+        WISHED: bool(told & {DOUBTFUL, WISHED, WILL, SUPPOSED}) or _tells_wish(parts),
+        WILL: bool(told & {DOUBTFUL, WISHED, WILL}) or _tells_future(part, parts, said),
+    }
     if said.others and not is_told_of_others(parts, said):
         return OTHER_PERSON
-    return ""
+    # What somebody else wants is no wish of the person's.
+    asked = said.moods - {WISHED, WILL} if said.others else said.moods
+    return next((mood for mood, excused in is_told.items() if mood in asked and not excused), "")
 
 
 def _wonders(parts: Sequence[Clause]) -> bool:
@@ -192,7 +194,7 @@ def _tells_future(part: Clause, parts: Sequence[Clause], said: Clause) -> bool:
     first = re.match(r"\W*([^\W\d_]+)", part.folded)
     if not first:
         return True
-    if part.languages == ("zh",) or part.languages == ("ja",):
+    if part.languages in (("zh",), ("ja",)):
         missing = re.findall(r"[\u3400-\u9fff]", part.folded)
         return all(one in said.folded for one in missing)
     return said.words.says(StatementWord(first[1], words.stems(first[1])))
@@ -277,11 +279,19 @@ def _is_supported(item: str, heard: Heard) -> bool | None:
     statement = words.of(item)
     if any(heard.words.has_code(code) for code in statement.codes):
         return True
-    if arrangements.is_east(item):
-        rest = arrangements.unsaid(item, heard.words.text)
-        if rest and not _are_people(item):
-            return bool(words.concepts_of(rest) & heard.words.concepts)
-        return True if any(says(heard.words, piece) for piece in statement.pieces) else None
+    return _is_supported_east(item, statement, heard) if arrangements.is_east(item) else _is_spelled(item, heard)
+
+
+def _is_supported_east(item: str, statement: Statement, heard: Heard) -> bool | None:
+    rest = arrangements.unsaid(item, heard.words.text)
+    if rest and not _are_people(item):
+        return bool(words.concepts_of(rest) & heard.words.concepts)
+    return True if any(says(heard.words, piece) for piece in statement.pieces) else None
+
+
+def _is_spelled(item: str, heard: Heard) -> bool | None:
+    statement = words.of(item)
+    full = [piece for piece in statement.pieces if len(piece.text) > _SHORT]
     if any(says(heard.words, piece) or _begins_alike(piece, heard) for piece in _telling(statement.pieces)):
         return True
     if any(len(word) > _SHORT and word in heard.words.words for word in words.number_words(item)):
@@ -290,8 +300,10 @@ def _is_supported(item: str, heard: Heard) -> bool | None:
         return None
     if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item):
         return False
-    full = [piece for piece in statement.pieces if len(piece.text) > _SHORT]
-    return True if any(heard.words.says(piece) for piece in full) else None
+    if any(heard.words.says(piece) for piece in full):
+        return True
+    # "… and hates cities": plain words, and a verb that says something of its own.
+    return False if len(full) > 1 and any(one.against or one.says("verb") for one in moods.told(item)) else None
 
 
 def _are_people(item: str) -> bool:
