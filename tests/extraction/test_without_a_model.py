@@ -94,7 +94,7 @@ def test_what_sounds_lasting_waits(person: EndUser, text: str, content: str) -> 
 
 ENDED = [
     ("I live in Leiden.", "I no longer live in Leiden.", "archived"),
-    ("I drink coffee.", "I don't drink coffee any more.", "archived"),
+    ("I work at Shell.", "I don't work at Shell any more.", "archived"),
     ("我住在杭州。", "我已经不住在杭州了。", "archived"),
     # Whoever asks, supposes, quotes or speaks of somebody else ends nothing.
     ("I live in Leiden.", "What if I no longer lived in Leiden?", "active"),

@@ -10,7 +10,7 @@ from tests.reconcile.slipping import PROFILE, RULES, Slip, evidence, is_believed
 
 # Of the slips so many may be believed, of the right answers so many may wait. Of the fresh ones: as last measured.
 MOST = 0.03
-MOST_FRESH = {True: 0.03, False: 0.13}
+MOST_FRESH = {True: 0.03, False: 0.19}
 LANGUAGES = {"en", "zh", "de", "es", "fr", "ja"}
 
 

@@ -76,9 +76,9 @@ def _slip_of(part: Clause, parts: Sequence[Clause], heard: Heard, *, by_words: b
         # In other words, or in another language: what all of it is, is what counts.
         supporting = [clause for clause in heard.clauses if QUOTED not in clause.moods] or list(heard.clauses)
         if len(supporting) > 1:
-            return _common([_slip_in_mood(part, parts, clause) for clause in supporting])
+            return _shared_fault([_slip_in_mood(part, parts, clause) for clause in supporting])
     found = [(clause, _slip_between(part, parts, clause)) for clause in supporting]
-    return _common([one for _, one in found]) or _parted(part, found)
+    return _shared_fault([one for _, one in found]) or _parted(part, found)
 
 
 def _parted(part: Clause, found: Sequence[tuple[Clause, str]]) -> str:
@@ -90,7 +90,7 @@ def _parted(part: Clause, found: Sequence[tuple[Clause, str]]) -> str:
     return ""
 
 
-def _common(found: Sequence[str]) -> str:
+def _shared_fault(found: Sequence[str]) -> str:
     """The first of the faults if there are only faults."""
     return found[0] if found and all(found) else ""
 
