@@ -292,12 +292,15 @@ def _is_supported_east(item: str, statement: Statement, heard: Heard) -> bool | 
 def _is_spelled(item: str, heard: Heard) -> bool | None:
     statement = words.of(item)
     full = [piece for piece in statement.pieces if len(piece.text) > _SHORT]
-    if any(says(heard.words, piece) or _begins_alike(piece, heard) for piece in _telling(statement.pieces)):
-        return True
-    if any(len(word) > _SHORT and word in heard.words.words for word in words.number_words(item)):
+    dated = [word for word in words.number_words(item) if len(word) > _SHORT and word in heard.words.words]
+    telling = _telling(statement.pieces)
+    if dated or any(says(heard.words, piece) or _begins_alike(piece, heard) for piece in telling):
         return True
     if statement.codes or statement.quantities.numbers or _are_people(item):
         return None
+    if any(heard.words.says(piece) for piece in full[1:]):
+        # Its verb may be another one.
+        return True
     if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item):
         return False
     if any(heard.words.says(piece) for piece in full):
