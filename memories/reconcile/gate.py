@@ -17,10 +17,13 @@ from memories.llm.prompts.memory_update_text import MOST_TRIPLES, is_example
 from memories.models import Category, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.reconcile import stated_triples
+from memories.reconcile.review_items import NOT_AS_SAID
 from memories.reconcile.stated_triples import StatedTriple
 from memories.text import signals, support, uploads
 from memories.text.cleaning import clean
 from memories.text.injection import detection, flagged_turns
+from memories.text.reading import moods, slips
+from memories.text.reading.slips import Heard
 from memories.text.secrets.redaction import redact_message, redact_text
 from memories.text.signals import Patterns
 from memories.text.support import Embed, SourceTexts
@@ -86,6 +89,22 @@ class BatchEvidence:
     def has_orders(self) -> bool:
         """Whether something in the person's turns speaks to a model: they may have pasted it."""
         return any(orders for _, _, orders in self._users)
+
+    @cached_property
+    def heard(self) -> Heard:
+        """How the person says it: their turns without what speaks to a model, and the questions that they answer."""
+        places = {turn.number: place for place, (turn, _, _) in enumerate(self._users)}
+        questions: dict[int, str] = {}
+        asked = ""
+        for number, turn in self.fed.items():
+            if not turn.is_user:
+                asked = moods.last_question(turn.text)
+            elif asked and moods.is_short(turn.text):
+                questions[places[number]] = asked
+                asked = ""
+            else:
+                asked = ""
+        return Heard([own for _, own, _ in self._users], self.existing, questions)
 
     @cached_property
     def decisive(self) -> frozenset[int]:
@@ -274,7 +293,10 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
         expires_in=timedelta(days=candidate.expires_in_days) if candidate.expires_in_days else None,
         structured=_structured(candidate, evidence),
         relations=tuple(candidate.relations[:MOST_RELATIONS]),
-        flags=detection.flags(content, value, quote if quoted else "", is_own=is_own),
+        flags=(
+            *detection.flags(content, value, quote if quoted else "", is_own=is_own),
+            *_slips(content, trust, evidence),
+        ),
         decisive=trust == Trust.USER and not evidence.decisive.isdisjoint(cited),
     )
     if trust == Trust.USER and not quoted:
@@ -290,6 +312,11 @@ def _supported(content: str, value: str, cited: Iterable[int], evidence: BatchEv
     if source_texts.is_mere_assent(users, content):
         return Trust.ASSISTANT
     return min(source_texts.trust_of(content), source_texts.trust_of(value), key=rank)
+
+
+def _slips(content: str, trust: Trust, evidence: BatchEvidence) -> tuple[str, ...]:
+    """Whether the person said it like this, if it is in their words."""
+    return (NOT_AS_SAID,) if trust == Trust.USER and slips.slip(content, evidence.heard) else ()
 
 
 def _source_error(candidate: CandidateFact, evidence: BatchEvidence) -> str:

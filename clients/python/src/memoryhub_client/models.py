@@ -46,6 +46,7 @@ HeldReason = Literal[
     "assistant_trust",
     "tool_trust",
     "suggested",
+    "not_as_said",
     "less_sure",
     "outranked",
     "operators_word",
