@@ -1,4 +1,4 @@
-"""`python -m tests.clients_suite`: run real clients against a hub, print a table; exit code 1: something does not hold."""
+"""`python -m tests.clients_suite`: run real clients against a hub, print a table; exit code 1: a client does not work."""
 
 import argparse
 import json
@@ -82,7 +82,8 @@ def _run(client: Client, mode: str, hub: Hub, endpoint: upstream.Upstream) -> Ve
     endpoint.begin(client.says["answers"])
     try:
         command, environ = _command(client)
-        broke = _talk(command, {**environ, **_told(client, mode, hub, user_id)})
+        key = hub.key_of(user_id) if client.says.get("key") == "bound" else hub.key
+        broke = _talk(command, {**environ, **_told(client, mode, hub, user_id), "SUITE_KEY": key})
     except (subprocess.SubprocessError, OSError) as error:
         broke = f"not installed: {type(error).__name__}"
     hub.rest(user_id)
@@ -92,8 +93,8 @@ def _run(client: Client, mode: str, hub: Hub, endpoint: upstream.Upstream) -> Ve
 
 
 def _command(client: Client) -> tuple[list[str], dict[str, str]]:
-    """With what it runs, and which folder it finds its packages in. A conversation stands alone in its folder, beside what
-    it is told: under its own name it would hide the package that it is about."""
+    """With what it runs, and which folder it finds its packages in. A conversation stands alone in its folder, beside
+    what it is told: under its own name it would hide the package that it is about."""
     kind, packages = client.says["language"], client.says["packages"]
     folder = CACHE / client.name
     program = str(python(client.name, packages)) if kind == "python" else sys.executable
@@ -109,7 +110,6 @@ def _command(client: Client) -> tuple[list[str], dict[str, str]]:
 def _told(client: Client, mode: str, hub: Hub, user_id: str) -> dict[str, str]:
     return {
         "SUITE_URL": f"{hub.url}/v1",
-        "SUITE_KEY": hub.key,
         "SUITE_USER": user_id,
         "SUITE_MODE": mode,
         "SUITE_PAUSE": PAUSE_SECONDS,

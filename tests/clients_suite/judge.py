@@ -50,6 +50,7 @@ def verdict(
     """`typed`: what the person said in each conversation; `asked`: what the upstream was asked."""
     said = Counter(map(_plain, _spoken(hub, user_id)))
     told = Counter(_plain(text) for conversation in typed for text in conversation)
+    lost, foreign = _unmatched(told, said)
     return Verdict(
         client,
         mode,
@@ -57,11 +58,22 @@ def verdict(
         said=said.total(),
         sessions=len(hub.sessions(user_id)),
         expected_sessions=len(typed),
-        lost=list((told - said).elements()),
-        foreign=list((said - told).elements()),
+        lost=lost,
+        foreign=foreign,
         facts=[one["content"] for one in hub.facts(user_id) if _is_foreign(one["content"], told)],
         recalled=sorted(set(_recalled(hub, user_id, told, asked))),
     )
+
+
+def _unmatched(told: Counter[str], said: Counter[str]) -> tuple[list[str], list[str]]:
+    """What was lost and what is foreign. A turn keeps its text word for word: it may hold a frame around the typed one."""
+    lost, foreign = list((told - said).elements()), list((said - told).elements())
+    for text in list(lost):
+        around = next((one for one in foreign if text in one), None)
+        if around is not None:
+            foreign.remove(around)
+            lost.remove(text)
+    return lost, foreign
 
 
 def _spoken(hub: Hub, user_id: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,8 @@ class Hub:
 
     url: str
     key: str
+    # Makes a key for one person.
+    key_of: Callable[[str], str]
 
     def sessions(self, user_id: str) -> list[Json]:
         return self._rows(f"/sessions?user_id={urllib.parse.quote(user_id)}")
@@ -93,16 +95,14 @@ def hub_of(checkout: Path, *, port: int, upstream: str) -> Iterator[Hub]:
         process = subprocess.Popen([*command, "up"], cwd=checkout, env=environ, stdout=file, stderr=file)
     try:
         _wait_for(process, log)
-        scopes = "ingest,read,write,privacy"
-        made = subprocess.run(
-            [*command, "create_api_key", "--tenant", TENANT, "--scopes", scopes],
-            cwd=checkout,
-            env=environ,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        yield Hub(f"http://127.0.0.1:{port}", made.stdout.split()[-1])
+
+        def made(*options: str) -> str:
+            asked = [*command, "create_api_key", "--tenant", TENANT, *options]
+            done = subprocess.run(asked, cwd=checkout, env=environ, check=True, capture_output=True, text=True)
+            return done.stdout.split()[-1]
+
+        key = made("--scopes", "ingest,read,write,privacy")
+        yield Hub(f"http://127.0.0.1:{port}", key, lambda user_id: made("--scopes", "ingest,read", "--user", user_id))
     finally:
         process.terminate()
         process.wait(PATIENCE_SECONDS)

@@ -1,8 +1,7 @@
-"""The endpoint behind the hub: it answers in three protocols what the script of a client says, and keeps what it was asked.
+"""The endpoint behind the hub: it answers in three protocols what a client's script says, and keeps what it was asked.
 
-A script is a list of rules; the first that fits answers. `last` and `any` are regular expressions, searched in the text of
-the request's last message and in the whole request; `tool` is a tool that the request offers. `once`: it answers one time.
-An answer is `say`, a text, or `call`, a tool with its arguments.
+A script is a list of rules; the first that fits answers. `last` and `any` are regular expressions, searched in the text
+of the request's last message and in the whole request; `tool` is a tool that it offers. An answer is `say`, a text, or `call`, a tool with its arguments.
 """
 
 import json
@@ -40,8 +39,6 @@ class Upstream:
             self.asked.append(asked)
             number = len(self.asked)
             found = next((rule for rule in self._script if _fits(rule, asked)), {"say": f"Noted, answer {number}."})
-            if found.get("once"):
-                self._script.remove(found)
         return {**found, "number": number}
 
 
@@ -156,8 +153,8 @@ def _chat_events(body: Json) -> Iterator[tuple[str, Any]]:
 def _response(answer: Json, asked: Json) -> Json:
     number = answer["number"]
     if call := answer.get("call"):
-        output: Json = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": call["name"],
-                        "arguments": json.dumps(call["arguments"]), "status": "completed"}  # fmt: skip
+        output: Json = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}",
+                        "name": call["name"], "arguments": json.dumps(call["arguments"]), "status": "completed"}  # fmt: skip
     else:
         part = {"type": "output_text", "text": answer["say"], "annotations": []}
         output = {
@@ -169,9 +166,9 @@ def _response(answer: Json, asked: Json) -> Json:
         }
     usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15, "input_tokens_details": {"cached_tokens": 0},
              "output_tokens_details": {"reasoning_tokens": 0}}  # fmt: skip
-    return {"id": f"resp_{number}", "object": "response", "created_at": 1_790_000_000, "status": "completed", "error": None,
-            "model": asked.get("model", "m"), "output": [output], "parallel_tool_calls": True, "tool_choice": "auto",
-            "tools": [], "usage": usage, "incomplete_details": None, "instructions": None, "metadata": {}}  # fmt: skip
+    return {"id": f"resp_{number}", "object": "response", "created_at": 1_790_000_000, "status": "completed",
+            "error": None, "model": asked.get("model", "m"), "output": [output], "parallel_tool_calls": True,
+            "tool_choice": "auto", "tools": [], "usage": usage, "incomplete_details": None, "instructions": None, "metadata": {}}  # fmt: skip
 
 
 def _response_events(body: Json) -> Iterator[tuple[str, Any]]:

@@ -17,8 +17,8 @@ def weather(city: str) -> str:
 
 
 for number, conversation in enumerate(CONVERSATIONS):
-    agent = Agent(model=model(number, "last"), tools=[weather], db=InMemoryDb(), session_id=f"s{number}", telemetry=False,
-                  add_history_to_context=True, num_history_runs=10, enable_session_summaries=True,
+    agent = Agent(model=model(number, "last"), tools=[weather], db=InMemoryDb(), session_id=f"s{number}",
+                  telemetry=False, add_history_to_context=True, num_history_runs=10, enable_session_summaries=True,
                   session_summary_manager=SessionSummaryManager(model=model(number, "none")))  # fmt: skip
     for text in texts(conversation):
         agent.run(text)

@@ -24,7 +24,9 @@ async def main() -> None:
         await agent.run(task=text)
     writer = AssistantAgent("writer", model(1), system_message="You write slogans.")
     critic = AssistantAgent("critic", model(1, "none"), system_message="You judge slogans.")
-    team = RoundRobinGroupChat([writer, critic], TextMentionTermination("DONE") | MaxMessageTermination(4))
+    team = RoundRobinGroupChat(
+        [writer, critic], termination_condition=TextMentionTermination("DONE") | MaxMessageTermination(4)
+    )
     for text in texts(CONVERSATIONS[1]):
         await team.run(task=text)
 

@@ -18,7 +18,9 @@ for text in texts(CONVERSATIONS[0]):
         dspy.ReAct("question -> answer", tools=[weather])(question=text)
 
 examples = [dspy.Example(question="I am allergic to shrimp. My name is Demo. What now?", answer="Eat beans.")]
-shown = dspy.LabeledFewShot(k=1).compile(dspy.Predict("question -> answer"), trainset=[one.with_inputs("question") for one in examples])
+shown = dspy.LabeledFewShot(k=1).compile(
+    dspy.Predict("question -> answer"), trainset=[one.with_inputs("question") for one in examples]
+)
 for text in texts(CONVERSATIONS[1]):
     with dspy.context(lm=model(1)):
         shown(question=text)

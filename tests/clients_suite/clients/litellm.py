@@ -12,8 +12,8 @@ for number, conversation in enumerate(CONVERSATIONS):
     for text in texts(conversation):
         messages.append({"role": "user", "content": text})
         while True:
-            said = litellm.completion(model=f"openai/{MODEL}", api_base=URL, api_key=KEY, messages=messages, tools=[tool],
-                                      extra_headers=headers(number)).choices[0].message  # fmt: skip
+            said = litellm.completion(model=f"openai/{MODEL}", api_base=URL, api_key=KEY, messages=messages,
+                                      tools=[tool], extra_headers=headers(number)).choices[0].message  # fmt: skip
             messages.append(said.model_dump(exclude_none=True))
             if not said.tool_calls:
                 break

@@ -2,9 +2,8 @@
 
 import json
 
-from talk import CONVERSATIONS, KEY, MODEL, URL, headers, texts
-
 import openai
+from talk import CONVERSATIONS, KEY, MODEL, URL, headers, texts
 
 client = openai.OpenAI(base_url=URL, api_key=KEY, default_headers=headers(0))
 tool = {

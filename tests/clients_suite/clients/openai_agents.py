@@ -2,8 +2,16 @@
 
 import asyncio
 
-from agents import Agent, GuardrailFunctionOutput, OpenAIResponsesModel, Runner, SQLiteSession, function_tool, input_guardrail
-from agents import set_tracing_disabled
+from agents import (
+    Agent,
+    GuardrailFunctionOutput,
+    OpenAIResponsesModel,
+    Runner,
+    SQLiteSession,
+    function_tool,
+    input_guardrail,
+    set_tracing_disabled,
+)
 from openai import AsyncOpenAI
 from talk import CONVERSATIONS, KEY, MODEL, URL, headers, texts
 

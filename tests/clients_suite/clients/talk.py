@@ -1,7 +1,8 @@
-"""For the conversations in Python: where the hub is, and what the person says. It runs in the client's own environment."""
+"""For the conversations in Python: where the hub is, and what the person says. It runs in the client's environment."""
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 
@@ -25,3 +26,10 @@ def texts(conversation: list[str]) -> Iterator[str]:
     for text in conversation:
         time.sleep(PAUSE_SECONDS)
         yield text
+
+
+def run(*command: str, typed: str = "") -> None:
+    """A command of a client; what it prints is shown if it fails."""
+    done = subprocess.run(command, input=typed, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{command[0]}: {done.stdout[-300:]}{done.stderr[-300:]}")

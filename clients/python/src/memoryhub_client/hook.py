@@ -176,8 +176,8 @@ def _of_claude_code(entry: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def typed(text: str) -> str:
-    """What the user typed of a message: a slash command with what stood behind it; no blocks of the agent's own, no piped
-    data."""
+    """What the user typed of a message: a slash command with what stood behind it; no blocks of the agent's own and no
+    piped data."""
     command, args = COMMAND.search(text), TYPED.search(text)
     if command and text.lstrip().startswith("<command-"):
         said = args["args"].strip() if args else ""

@@ -192,8 +192,8 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
 
 
 def as_turn(message: BaseMessage, *, in_tool: bool = False) -> NewMessage | None:
-    """The message for the hub; None for one that nobody said, such as a system prompt or a summary. `in_tool`: of an agent
-    that another one calls as a tool."""
+    """The message for the hub; None for one that nobody said, such as a system prompt or a summary. `in_tool`: of an
+    agent that another one calls as a tool."""
     role = _role(message)
     own = message.additional_kwargs
     if role is None or HIDDEN & own.keys():
@@ -325,8 +325,8 @@ def _configurable() -> dict[str, Any]:
 
 
 def _is_in_tool() -> bool:
-    """Whether this run is a tool's of another agent, as deepagents' sub-agents are: their first message is an order that
-    a model wrote."""
+    """Whether this run is a tool's of another agent, as deepagents' sub-agents are: their first message is an order
+    that a model wrote."""
     above = str(_configurable().get("checkpoint_ns") or "").split("|")[:-1]
     return any(one.startswith("tools:") for one in above)
 
