@@ -1,4 +1,4 @@
-"""`python -m tests.clients_suite`: run real clients against a hub, print a table; exit code 1: a client does not work."""
+"""`python -m tests.clients_suite`: run real clients against a hub, print a table; exit code 1: one does not work."""
 
 import argparse
 import json
@@ -120,7 +120,7 @@ def _told(client: Client, mode: str, hub: Hub, user_id: str) -> dict[str, str]:
 def _talk(command: list[str], environ: Mapping[str, str]) -> str:
     """Why it did not come to its end; in a folder and a home of its own."""
     with tempfile.TemporaryDirectory(prefix="clients-suite-") as folder:
-        own = bare(**{**environ, "HOME": folder, "XDG_CONFIG_HOME": f"{folder}/.config"})
+        own = bare(**{**environ, "HOME": folder, "PWD": folder, "XDG_CONFIG_HOME": f"{folder}/.config"})
         try:
             done = subprocess.run(
                 command,

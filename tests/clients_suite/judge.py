@@ -66,7 +66,7 @@ def verdict(
 
 
 def _unmatched(told: Counter[str], said: Counter[str]) -> tuple[list[str], list[str]]:
-    """What was lost and what is foreign. A turn keeps its text word for word: it may hold a frame around the typed one."""
+    """What was lost and what is foreign. A turn keeps its text word for word, with a frame around the typed one."""
     lost, foreign = list((told - said).elements()), list((said - told).elements())
     for text in list(lost):
         around = next((one for one in foreign if text in one), None)

@@ -1,7 +1,8 @@
 """The endpoint behind the hub: it answers in three protocols what a client's script says, and keeps what it was asked.
 
 A script is a list of rules; the first that fits answers. `last` and `any` are regular expressions, searched in the text
-of the request's last message and in the whole request; `tool` is a tool that it offers. An answer is `say`, a text, or `call`, a tool with its arguments.
+of the request's last message and in the whole request; `tool` is a tool that it offers. An answer is `say`, a text, or
+`call`, a tool with its arguments.
 """
 
 import json
@@ -154,7 +155,8 @@ def _response(answer: Json, asked: Json) -> Json:
     number = answer["number"]
     if call := answer.get("call"):
         output: Json = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}",
-                        "name": call["name"], "arguments": json.dumps(call["arguments"]), "status": "completed"}  # fmt: skip
+                        "name": call["name"], "arguments": json.dumps(call["arguments"]),
+                        "status": "completed"}  # fmt: skip
     else:
         part = {"type": "output_text", "text": answer["say"], "annotations": []}
         output = {
@@ -168,7 +170,8 @@ def _response(answer: Json, asked: Json) -> Json:
              "output_tokens_details": {"reasoning_tokens": 0}}  # fmt: skip
     return {"id": f"resp_{number}", "object": "response", "created_at": 1_790_000_000, "status": "completed",
             "error": None, "model": asked.get("model", "m"), "output": [output], "parallel_tool_calls": True,
-            "tool_choice": "auto", "tools": [], "usage": usage, "incomplete_details": None, "instructions": None, "metadata": {}}  # fmt: skip
+            "tool_choice": "auto", "tools": [], "usage": usage,
+            "incomplete_details": None, "instructions": None, "metadata": {}}  # fmt: skip
 
 
 def _response_events(body: Json) -> Iterator[tuple[str, Any]]:
