@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,8 @@ class Client:
 
 def main() -> int:
     given = _arguments()
+    # Whoever ends it ends its hub, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     clients = [one for one in _clients() if not given.names or one.name in given.names]
     verdicts: list[Verdict] = []
     with (

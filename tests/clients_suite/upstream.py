@@ -60,8 +60,8 @@ def running(port: int) -> Iterator[Upstream]:
 def items(asked: Json) -> list[Json]:
     """The messages of a request, of whatever protocol; the system prompt first."""
     head = [{"role": "system", "content": asked[name]} for name in ("system", "instructions") if asked.get(name)]
-    given = asked.get("messages", asked.get("input", []))
-    return [*head, *([{"role": "user", "content": given}] if isinstance(given, str) else given)]
+    given: str | list[Json] = asked.get("messages", asked.get("input", []))
+    return head + ([{"role": "user", "content": given}] if isinstance(given, str) else given)
 
 
 def text_of(item: Any) -> str:
