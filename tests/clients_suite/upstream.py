@@ -60,7 +60,7 @@ def running(port: int) -> Iterator[Upstream]:
 def items(asked: Json) -> list[Json]:
     """The messages of a request, of whatever protocol; the system prompt first."""
     head = [{"role": "system", "content": asked[name]} for name in ("system", "instructions") if asked.get(name)]
-    given: str | list[Json] = asked.get("messages", asked.get("input", []))
+    given: str | list[Json] = asked["messages"] if "messages" in asked else asked.get("input") or []
     return head + ([{"role": "user", "content": given}] if isinstance(given, str) else given)
 
 
