@@ -71,18 +71,19 @@ class BatchEvidence:
         # Nobody vouches for the text of a file, whoever sends it, nor for what speaks to a model in a person's turn:
         # they may have pasted it.
         files = [text for turn in turns for text in uploads.blocks(turn.turn.content)]
+        others = [turn.text for turn in turns if turn.is_others]
         return SourceTexts(
             users=[(own, turn.at.date() if turn.at else None) for turn, own, _ in self._users],
             existing=self.existing,
-            assistants=[turn.text for turn in turns if not turn.is_user],
-            tools=[*self.tools, *files, *(orders for _, _, orders in self._users if orders)],
+            assistants=[turn.text for turn in turns if not (turn.is_certain or turn.is_others)],
+            tools=[*self.tools, *others, *files, *(orders for _, _, orders in self._users if orders)],
             embed=self.embed,
         )
 
     @cached_property
     def _users(self) -> list[tuple[TranscriptTurn, str, str]]:
         """Each turn of the person's, what it says to nobody else, and what speaks to a model."""
-        users = [turn for turn in self.fed.values() if turn.is_user]
+        users = [turn for turn in self.fed.values() if turn.is_certain]
         return [(turn, *flagged_turns.parted(support.heard(turn.text), is_own=True)) for turn in users]
 
     @property
@@ -97,7 +98,7 @@ class BatchEvidence:
         questions: dict[int, str] = {}
         asked = ""
         for number, turn in self.fed.items():
-            if not turn.is_user:
+            if number not in places:
                 asked = moods.last_question(turn.text)
             elif asked and moods.is_short(turn.text):
                 questions[places[number]] = asked
@@ -109,7 +110,7 @@ class BatchEvidence:
     @cached_property
     def decisive(self) -> frozenset[int]:
         """Numbers of the turns in which the person corrects or decides something."""
-        users = [turn for turn in self.fed.values() if turn.is_user]
+        users = [turn for turn in self.fed.values() if turn.is_certain]
         return frozenset(
             turn.number for turn in users if _DECISIVE.intersection(signals.find([turn.text], self.patterns))
         )
@@ -375,7 +376,9 @@ def _trust_of_turn(number: int, evidence: BatchEvidence) -> Trust:
     if number in evidence.tool_numbers:
         return Trust.TOOL
     fed = evidence.fed.get(number)
-    return Trust.USER if fed and fed.is_user else Trust.ASSISTANT
+    if fed and fed.is_others:
+        return Trust.TOOL
+    return Trust.USER if fed and fed.is_certain else Trust.ASSISTANT
 
 
 def _turn_quoted(quote: str, cited: Iterable[int], evidence: BatchEvidence) -> int | None:

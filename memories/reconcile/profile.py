@@ -58,7 +58,7 @@ class RewriteBasis:
 
     def supporting(self, text: str) -> list[TranscriptTurn]:
         """The person's turns that support it; of a text in other words than theirs, all of them."""
-        users = [turn for turn in self.evidence.fed.values() if turn.is_user]
+        users = [turn for turn in self.evidence.fed.values() if turn.is_certain]
         return [turn for turn in users if has_word_of(turn.text, text)] or users
 
     def last_stated(self, text: str) -> datetime:
