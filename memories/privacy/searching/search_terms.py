@@ -134,9 +134,8 @@ def _rows_of(
     """These values of at most so many rows, at random but always the same."""
     keys = [f"({column.sql})::text" for column in table.columns if column.primary]
     order = by or " || ".join(keys) or "ctid::text"
-    beside = text_columns.ROWS.get(table.label, ("TRUE", ""))[0]
     statement = (
-        f"SELECT {', '.join(values)} FROM {table.quoted} WHERE ({condition}) AND ({beside}) "  # noqa: S608
+        f"SELECT {', '.join(values)} FROM {table.quoted} WHERE {condition} "  # noqa: S608 (the catalogue's names)
         f"ORDER BY md5({order}) LIMIT {most}"
     )
     with connection.cursor() as cursor:
@@ -177,7 +176,8 @@ def _texts(people: list[uuid.UUID]) -> tuple[list[str], list[str]]:
         columns = text_columns.searched(table)
         starts = [text_columns.start(column) for column in columns]
         read: dict[str, list[str]] = {column.name: [] for column in columns}
-        for condition in conditions if columns else ():
+        own = text_columns.ROWS.get(table.label, ("TRUE", ""))[0]
+        for condition in [f"({one}) AND ({own})" for one in conditions] if columns else ():
             for row in _rows_of(table, starts, condition=condition, people=people, most=ROWS_READ):
                 for column, value in zip(columns, row, strict=True):
                     read[column.name] += text_columns.strings(value or "")
@@ -205,12 +205,13 @@ def _leaves(value: object) -> Iterator[str]:
 
 def sample(texts: Sequence[str], most: int) -> list[str]:
     """Windows of the texts: all when there are few, else the most distinctive of texts at even distances."""
-    by_text = [found for found in map(windows, dict.fromkeys(texts)) if found]
+    long = [text for text in dict.fromkeys(texts) if not _is_short(text)]
+    # Of many texts not all are cut.
+    distance = max(1, len(long) / most)
+    by_text = [found for at in range(min(most, len(long))) if (found := windows(long[int(at * distance)]))]
     if sum(map(len, by_text)) <= most:
         return [window for found in by_text for window in found]
-    step = max(1, len(by_text) / most)
-    chosen = [by_text[int(place * step)] for place in range(min(most, len(by_text)))]
-    return [window for found in chosen for window in found[: most // len(chosen)]]
+    return [window for found in by_text for window in found[: most // len(by_text)]]
 
 
 def windows(text: str) -> list[str]:
@@ -224,14 +225,17 @@ def windows(text: str) -> list[str]:
 
 def _cut(segment: str) -> Iterator[str]:
     """Parts of LONGEST; the last one reaches back into the one before it, so that none is too short."""
-    rest = weight(segment)
-    while rest >= SHORTEST:
+    while not _is_short(segment):
         size = _letters_of_a_window(segment)
         yield segment[:size].strip()
         segment, before = segment[size:], segment
-        rest = weight(segment)
-        if 0 < rest < SHORTEST:
+        if segment and _is_short(segment):
             yield before[-_letters_of_a_window(before[::-1]) :].strip()
+
+
+def _is_short(text: str) -> bool:
+    # A letter weighs one at least: the rest of a long text need not be weighed.
+    return weight(text[:SHORTEST]) < SHORTEST
 
 
 def weight(text: str) -> int:
