@@ -38,7 +38,7 @@ _TEXTS = {
     "profile": "summary",
 }
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
-_TURN = ("session_id", "number", "role", "flagged", "created_at", "redacted_at")
+_TURN = ("session_id", "number", "role", "author", "own", "is_doubtful", "flagged", "created_at", "redacted_at")
 _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
 
 
