@@ -109,7 +109,7 @@ def _locked_again(change: Change) -> LockedTurn:
 
 def _attribute(place: LockedTurn, *, author: str, own: list[list[int]] | None, is_doubtful: bool) -> None:
     """Set whose words the locked turn holds. Indexes and the embedder read it again; work that may have read it as
-    somebody else's is thrown away, and what waits in the queue is counted anew."""
+    somebody else's is thrown away."""
     turn, session, queue = place.turn, place.session, place.queue
     turn.author, turn.own, turn.is_doubtful = author, own, is_doubtful
     turn.terms = terms.pack(turn.own_text) if turn.is_searchable else None
@@ -121,7 +121,8 @@ def _attribute(place: LockedTurn, *, author: str, own: list[list[int]] | None, i
     session.embedded_number = min(session.embedded_number, turn.number - 1)
     session.save(update_fields=["redactions", "embedded_number"])
     stop_work(place)
-    if turn.number > queue.extracted_number:
+    if turn.left_at and turn.number > queue.extracted_number:
+        # Of a branch that was left extraction reads what the person said, and nothing else.
         queue.session = session
         session_queue.recount(queue, rules=conf.rules(session.tenant), now=queue.clock)
         queue.save()

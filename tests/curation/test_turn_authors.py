@@ -148,14 +148,17 @@ class TestWhatFollows:
         assert list(facts_resting_on(turn_of(session))) == [alone]
         assert set(Fact.objects.values_list("status", flat=True)) == {"active"}
 
-    def test_what_waits_is_counted_anew_and_read_by_its_author(self, person: EndUser, model: Model) -> None:
+    def test_what_waits_on_a_branch_that_was_left_is_counted_anew(self, person: EndUser, model: Model) -> None:
         session = factories.session(person, SAID[:1])
+        Turn.objects.update(left_at=NOW, terms=None)
         correct(turn_of(session))
-        assert SessionQueue.objects.get().pending_user is False
+        queue = SessionQueue.objects.get()
+        assert (queue.pending_user, queue.due_at) == (False, None)
         correct(turn_of(session), Author.PERSON)
         queue = SessionQueue.objects.get()
         assert queue.pending_user
         assert queue.due_at
+        assert turn_of(session).terms is None
 
     def test_extraction_does_not_go_back(self, person: EndUser, model: Model) -> None:
         session = factories.session(person, SAID)
