@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation import episodes, running_summaries
+from memories.curation import episodes, running_summaries, turn_authors
 from memories.curation.change_sets import KEPT_OF_KEYS, Changes, steps
 from memories.curation.facts.changing import check_no_rival, lock_person, rivals_of
 from memories.curation.graph import deciding, taking_back
@@ -111,6 +111,9 @@ RULES: Mapping[tuple[type[Any], str], RevertRule] = {
     **{(EndUser, verb): RevertRule() for verb in (*_SECTION, *deciding.VERBS)},
     (EndUser, running_summaries.REWRITE): RevertRule(
         lock=running_summaries.lock_for_undo, finish=running_summaries.put_summaries_back
+    ),
+    (EndUser, turn_authors.CORRECT): RevertRule(
+        lock=turn_authors.lock_for_undo, finish=turn_authors.put_authors_back, audited=turn_authors.turns_of
     ),
     **{(EndUser, verb): RevertRule(no_rival=True, keeps_later=True) for verb in KEPT_OF_KEYS},
     (EndUser, "change_id"): RevertRule(

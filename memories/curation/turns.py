@@ -4,6 +4,7 @@ The row keeps its number and a keyed hash, so that the same message is not store
 goes; what rests on more loses this evidence. An operator's word and what was stated outright stay.
 """
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ _TEXTS = ("content", "parts", "name", "tool_calls", "metadata")
 
 
 @dataclass(frozen=True)
-class _LockedTurn:
+class LockedTurn:
     """A turn with the rows of its session, all locked."""
 
     turn: Turn
@@ -83,7 +84,7 @@ def redact_turn(
     AlreadyRedacted where all was gone and `once` is asked: of several callers one deletes it, and the others know.
     """
     with transaction.atomic():
-        place = _locked(turn_id, tenant)
+        place = lock_turn(turn_id, tenant)
         turn, session = place.turn, place.session
         if session.end_user.restricted_at and not actor.is_operator:
             raise PersonRestricted
@@ -95,7 +96,7 @@ def redact_turn(
                 raise AlreadyRedacted
             return turn.end_user_id
         turn.digest, turn.redacted_at = digest, now
-        turn.terms = terms.pack(turn.content) if turn.is_searchable else None
+        turn.terms = terms.pack(turn.own_text) if turn.is_searchable else None
         turn.save()
         TurnVector.objects.filter(turn=turn).delete()
         session.redactions += 1
@@ -114,14 +115,14 @@ def redact_turn(
         )
         # Work on other sessions may have read what was made of it: an extraction, upkeep, an export.
         EndUser.objects.filter(pk=session.end_user_id).update(generation=F("generation") + 1)
-        _stop_work(place)
+        stop_work(place)
         audit.record(
             actor=actor, verb="redact", target=turn, object_id=turn.pk, tenant=session.tenant, now=now, counts=counts
         )
         return turn.end_user_id
 
 
-def _locked(turn_id: uuid.UUID, tenant: Tenant | None) -> _LockedTurn:
+def lock_turn(turn_id: uuid.UUID, tenant: Tenant | None) -> LockedTurn:
     """Lock the rows in the order of everybody else: queue, working memory, session, person, turn. Errors: NotFound."""
     turns = Turn.objects.filter(pk=turn_id)
     if tenant is not None:
@@ -140,13 +141,14 @@ def _locked(turn_id: uuid.UUID, tenant: Tenant | None) -> _LockedTurn:
     turn = turns.select_for_update(of=("self",)).first()
     if turn is None:
         raise NotFound
-    return _LockedTurn(turn, session, queue, window)
+    return LockedTurn(turn, session, queue, window)
 
 
 def _empty(turn: Turn) -> bool:
     """Delete all of it; False when that was done before. Whose call a tool answered stays: it is an id."""
     before = [getattr(turn, name) for name in _TEXTS], turn.redacted_at is None
     turn.content, turn.parts, turn.name, turn.tool_calls, turn.metadata = "", None, "", None, {}
+    turn.own = None
     # Nobody has to judge it any more.
     turn.flagged = False
     return before != ([getattr(turn, name) for name in _TEXTS], False)
@@ -162,10 +164,28 @@ def _cut(turn: Turn, passages: Sequence[str]) -> bool:
         is_within = any(passage in other for other in passages if other != passage)
         if not (changes or is_within or turn.redacted_at):
             raise InvalidInput.at(f"/texts/{at}", _("The turn does not say this."), code="not_in_turn")
+        if turn.own is not None:
+            turn.own = _moved(turn.own, turn.content, passage)
         for name, value in cut.items():
             setattr(turn, name, value)
         found = found or changes
     return found
+
+
+def _moved(spans: list[list[int]], text: str, passage: str) -> list[list[int]]:
+    """The spans of the text in what is left of it without the passage; a mark goes to those that had a part of it."""
+    places = [found.start() for found in re.finditer(re.escape(passage), text)]
+    less = len(passage) - len(MARK)
+
+    def to(place: int, *, is_end: bool) -> int:
+        for before, start in enumerate(places):
+            if place <= start:
+                return place - before * less
+            if place < start + len(passage):
+                return start - before * less + (len(MARK) if is_end else 0)
+        return place - len(places) * less
+
+    return [[to(start, is_end=False), to(end, is_end=True)] for start, end in spans]
 
 
 def _without(value: Any, passage: str) -> Any:
@@ -179,7 +199,7 @@ def _without(value: Any, passage: str) -> Any:
     return value
 
 
-def _delete_facts(place: _LockedTurn, *, actor: Actor, now: datetime, voice: WriteTrust) -> int:
+def _delete_facts(place: LockedTurn, *, actor: Actor, now: datetime, voice: WriteTrust) -> int:
     """Delete the facts that rest on this turn alone, and its quotes in all others; returns how many facts.
 
     A fact of a reflection was made of the episodes that go with the turn: all evidence in their ranges goes.
@@ -242,7 +262,7 @@ def _forget_text(revisions: QuerySet[ProfileRevision], text: str) -> None:
     revisions.filter(before=text).update(before="")
 
 
-def _episodes_of(place: _LockedTurn) -> QuerySet[Episode]:
+def _episodes_of(place: LockedTurn) -> QuerySet[Episode]:
     """The episodes that were made of the turn, but for an operator's word and stated ones."""
     if not place.is_spoken:
         return Episode.objects.none()
@@ -251,7 +271,7 @@ def _episodes_of(place: _LockedTurn) -> QuerySet[Episode]:
     return episodes.filter(binding=False).exclude(extractor__in=STATED)
 
 
-def _delete_episodes(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
+def _delete_episodes(place: LockedTurn, *, actor: Actor, now: datetime) -> int:
     """Delete the episodes that were made of it; returns how many. The session's last one is made anew."""
     window = place.window
     episodes = _episodes_of(place).select_for_update(of=("self",))
@@ -265,7 +285,7 @@ def _delete_episodes(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
     return len(gone)
 
 
-def _stop_work(place: _LockedTurn) -> None:
+def stop_work(place: LockedTurn) -> None:
     """Throw away what workers may have read of it, and let them begin again; forget a summary that may tell it."""
     turn, session, queue, window = place.turn, place.session, place.queue, place.window
     if queue.lease_token and turn.number > queue.extracted_number:

@@ -16,7 +16,8 @@ from django.db.models.functions import Length, Substr
 from numpy.typing import NDArray
 
 from memories.db import binary_rows
-from memories.models import EmbeddingSpace, EndUser, Session, Tenant, Turn
+from memories.models import Author, EmbeddingSpace, EndUser, Session, Tenant, Turn
+from memories.models.conversations.conversations import AUTHOR_OF_ROLE
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring import dense, ranking
 from memories.scoring.ranking import Units
@@ -27,7 +28,7 @@ MOST = 20_000
 FLOOR = 0.1
 CLIP = 1_000
 _TURNS = """
-    SELECT id, session_id, number, extract(epoch FROM least(timestamp, created_at))::float8, role, terms
+    SELECT id, session_id, number, extract(epoch FROM least(timestamp, created_at))::float8, role, terms, author
     FROM memories_turn WHERE tenant_id = %s AND session_id = ANY(%s) AND terms IS NOT NULL ORDER BY session_id, number
 """
 _VECTORS = """
@@ -43,6 +44,7 @@ class TurnFilters:
     person: EndUser | None = None
     session: str = ""
     role: str = ""
+    author: str = ""
     since: datetime | None = None
     until: datetime | None = None
 
@@ -125,6 +127,9 @@ def _allowed(rows: Sequence[Any], filters: TurnFilters) -> NDArray[np.bool_]:
     times = np.array([row[3] for row in rows], np.float64)
     if filters.role:
         allowed &= np.array([row[4] == filters.role for row in rows], np.bool_)
+    if filters.author:
+        whose = [row[6] or AUTHOR_OF_ROLE.get(row[4], Author.APPLICATION) for row in rows]
+        allowed &= np.array([author == filters.author for author in whose], np.bool_)
     if filters.since:
         allowed &= times >= filters.since.timestamp()
     if filters.until:

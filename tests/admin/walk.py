@@ -74,7 +74,7 @@ def records() -> dict[str, Any]:
         "privacycase": with_receipt(person),
         "group": Group.objects.create(name="readers"), "auditevent": AuditEvent.objects.latest("id"),
     }  # fmt: skip
-    other = {"change_set": done.id, "tenant_id": person.tenant.pk, "section": "top_of_mind"}
+    other = {"change_set": done.id, "tenant_id": person.tenant.pk, "section": "top_of_mind", "number": 1}
     words = {"app_label": "memories", "url": "nonsense/", "provider_id": "sso", "verb": "forget"}
     made = {"merge_id": _merged(person.tenant).id, **_batches(person)}
     return {**named, **other, **words, **made, "content_type_id": ContentType.objects.get_for_model(fact).pk}

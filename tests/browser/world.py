@@ -11,7 +11,8 @@ from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
 from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
-from memories.models import AuditEvent, EndUser, Fact, Operator, Session, Turn
+from memories.curation.turn_authors import correct_author
+from memories.models import AuditEvent, Author, EndUser, Fact, Operator, Session, Turn
 from tests import factories
 from tests.admin.cases import case_of
 from tests.admin.conftest import signed_in
@@ -34,6 +35,11 @@ def made(operator: Operator) -> dict[str, Any]:
     person = factories.end_user(tenant, external_id=names[1], display_name=names[2], metadata={"note": ALL})
     session = factories.session(person, TURNS, session_id=names[3], agent_id=names[4])
     Turn.objects.update(name=names[5], metadata={"a": ALL}, tool_calls=[{"name": ALL}])
+    session.turns.filter(number=2).update(own=[[0, 6]], is_doubtful=True)
+    correct_author(
+        turn_id=session.turns.get(number=1).pk, author=Author.APPLICATION, reason=ALL, actor=Actor.operator(operator),
+        now=factories.NOW,
+    )  # fmt: skip
     records = _memories(person, session, names)
     group = Group.objects.create(name=names[6])
     Fact.objects.update(source_error=ALL)
@@ -50,7 +56,7 @@ def made(operator: Operator) -> dict[str, Any]:
         extended_at=factories.NOW, extension_notice_on=factories.NOW.date(),
     )  # fmt: skip
     others = {"privacycase": case, "group": group, "auditevent": AuditEvent.objects.latest("id"), "operator": operator}
-    of_hub = {"tenant": tenant, "apikey": key, "decaypass": held, "change_set": done.id, **others}
+    of_hub = {"tenant": tenant, "apikey": key, "decaypass": held, "change_set": done.id, "number": 1, **others}
     return {**records, "session": session, "enduser": person, "section": "work_context", **of_hub}
 
 

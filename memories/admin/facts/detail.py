@@ -94,7 +94,7 @@ def citations(fact: Fact, operator: Operator | AnonymousUser) -> list[Citation]:
         Citation(
             turn=turn,
             session=row.session,
-            segments=highlight(turn.content, row.quote or fact.raw),
+            segments=highlight(turn.content, row.quote or fact.raw, turn.own),
             before=around.get((row.session_id, turn.number - 1)),
             after=around.get((row.session_id, turn.number + 1)),
         )

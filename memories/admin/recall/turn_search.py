@@ -18,7 +18,7 @@ from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.people.finding import find_person
 from memories.admin.site.fields import LineField, PersonField, SessionField, TenantField
 from memories.admin.site.page import actor_of, render_page, require
-from memories.models import EndUser, Role
+from memories.models import Author, EndUser, Role
 from memories.retrieval import tenant_turns
 from memories.retrieval.prepared_query import prepare
 from memories.retrieval.tenant_turns import TurnFilters
@@ -39,6 +39,12 @@ class TurnSearchForm(forms.Form):
     )
     session = SessionField(label=_("Session"), required=False, max_length=255, help_text=_("The external id."))
     role = forms.ChoiceField(label=_("Role"), required=False, choices=_ROLES, widget=UnfoldAdminSelectWidget)
+    author = forms.ChoiceField(
+        label=_("Whose words"),
+        required=False,
+        choices=[("", _("All")), *Author.choices],
+        widget=UnfoldAdminSelectWidget,
+    )
     since = forms.DateField(label=_("From"), required=False)
     until = forms.DateField(label=_("Up to"), required=False)
 
@@ -66,6 +72,7 @@ class TurnSearchForm(forms.Form):
             person=self.person,
             session=data["session"],
             role=data["role"],
+            author=data["author"],
             since=_midnight(data["since"]) if data["since"] else None,
             until=_midnight(until + timedelta(days=1)) if until else None,
         )

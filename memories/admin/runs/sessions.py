@@ -1,14 +1,16 @@
 """Sessions: the list, the conversation with its queue, retrying, and deleting after a preview."""
 
+import uuid
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.admin import SimpleListFilter
 from django.core.paginator import Page, Paginator
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Left, Length
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -16,20 +18,26 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories import conf
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.runs.waits import WaitingListPage, waits_of, when_taken
+from memories.admin.site import reasons
 from memories.admin.site.naming import called
-from memories.admin.site.page import VerbForm, require
+from memories.admin.site.page import VerbForm, address, attempt, render_page, require
+from memories.admin.site.reasons import ReasonField
 from memories.admin.site.template_tags import TURNS_SHOWN
+from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import KINDS, WORK, explain_failure
+from memories.admin.trail.authors import names_of
 from memories.admin.trail.redactions import sign_redactions
 from memories.audit import Actor
 from memories.curation.retries import retry_working_memory
 from memories.curation.sessions import delete_session, facts_of_session
-from memories.models import Episode, ExtractionRun, Session, SessionQueue, Turn
+from memories.curation.turn_authors import CORRECT, correct_author, corrections_of, facts_resting_on, version_of_author
+from memories.models import Author, Change, ChangeSet, Episode, ExtractionRun, Role, Session, SessionQueue, Turn
 from memories.queue import window_queue
 from memories.queue.eviction import WindowContents
 from memories.queue.session_queue import status_of
@@ -38,6 +46,7 @@ TURN_CLIP = 4_000
 RUNS_SHOWN = 5
 EPISODES_SHOWN = 10
 FACTS_SHOWN = 10
+CORRECTIONS_SHOWN = 20
 
 
 class RetrySessionForm(VerbForm):
@@ -64,6 +73,34 @@ class DeleteSessionForm(VerbForm):
 
     def leads_to(self) -> str:
         return reverse("admin:memories_session_changelist")
+
+
+class CorrectAuthorForm(VerbForm):
+    """Of a turn of the session: whose words it holds."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput)
+    author = forms.ChoiceField(label=_("Whose words"), choices=Author.choices, widget=UnfoldAdminSelectWidget)
+    reason = ReasonField(*reasons.WHOSE, help_text=_("Optional; kept with the correction."))
+
+    def __init__(self, data: Any = None, *, record: Session, turn: Turn) -> None:
+        self.turn = turn
+        super().__init__(data, record=record)
+
+    def values_of(self, record: Session) -> dict[str, Any]:
+        return {"version": version_of_author(self.turn), "author": self.turn.known_author}
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        given = {name: self.cleaned_data[name] for name in ("author", "reason")}
+        correct_author(
+            turn_id=self.turn.pk, expected_version=self.cleaned_data["version"], actor=actor, now=now, **given
+        )
+        return gettext("Turn %(number)d now counts as these words: %(author)s.") % {
+            "number": self.turn.number,
+            "author": Author(given["author"]).label,
+        }
+
+    def leads_to(self) -> str:
+        return reverse("admin:memories_session_turn", args=[self.record.pk, self.turn.number])
 
 
 PARKED = "parked"
@@ -95,7 +132,8 @@ class WindowFilter(_ParkedFilter):
     title, parameter_name, work = _("working memory"), "window", "working_memory"
 
 
-class SessionPage(WaitingListPage):
+class SessionPage(WaitingListPage, UndoViews):
+    undo_verbs = frozenset({CORRECT})
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"delete": DeleteSessionForm, "retry": RetrySessionForm}
     page_template = "memories/session.html"
     list_display = ("session", "person", "turn_count", "token_count", "state", "last_turn", "ended")
@@ -134,7 +172,7 @@ class SessionPage(WaitingListPage):
             "window": WindowContents.of(record, record.working_memory),
             "window_state": window_queue.status_of(record.working_memory, now=timezone.now()),
             "rules": conf.rules(record.tenant),
-            "page": _page(record, request.GET.get("page")),
+            **_conversation(record, request),
             "clip": TURN_CLIP,
             **waits_of(record.tenant, now=timezone.now()),
             "may_delete": self.has_change_permission(request)
@@ -145,6 +183,57 @@ class SessionPage(WaitingListPage):
         if request.user.has_perm("memories.view_episode"):
             context["episodes"] = Episode.objects.filter(session=record).order_by("-first_number")[:EPISODES_SHOWN]
         return context
+
+    @address("<uuid:object_id>/turn/<int:number>/", "turn")
+    def turn(self, request: HttpRequest, object_id: uuid.UUID, number: int) -> HttpResponse:
+        """A turn of role user: whose words it holds, and what rests on it; posted, an operator's correction."""
+        is_posted = request.method == "POST"
+        session = self.find(request, str(object_id), may_change=is_posted)
+        turn = _turn(session, number)
+        if not is_posted:
+            return self._show_turn(request, session, turn)
+        form = CorrectAuthorForm(request.POST, record=session, turn=turn)
+        done, status = attempt(request, form)
+        if status == HTTPStatus.OK:
+            return self.answer(request, form, done)
+        form.turn = turn = _turn(session, number)
+        form.see(session)
+        return self._show_turn(request, session, turn, tried=form, status=status)
+
+    def _show_turn(
+        self,
+        request: HttpRequest,
+        session: Session,
+        turn: Turn,
+        *,
+        tried: CorrectAuthorForm | None = None,
+        status: int = 200,
+    ) -> TemplateResponse:
+        may_change = self.has_change_permission(request, session)
+        queue, corrections = _queue(session), list(corrections_of(turn)[:CORRECTIONS_SHOWN])
+        names = names_of(corrections)
+        context: dict[str, Any] = {
+            "opts": self.opts,
+            "original": session,
+            "session": session,
+            "turn": turn,
+            "clip": TURN_CLIP,
+            "tried": tried,
+            "form": (tried or CorrectAuthorForm(record=session, turn=turn)) if may_change else None,
+            "is_passed": queue is not None and turn.number <= queue.extracted_number,
+            "corrections": [(one, names.get(one.actor_id, one.get_actor_kind_display())) for one in corrections],
+        }
+        if request.user.has_perm("memories.view_fact"):
+            resting = facts_resting_on(turn)
+            context |= {"facts": resting.order_by("-created_at", "-id")[:FACTS_SHOWN], "facts_count": resting.count()}
+        title = gettext("Turn %(number)d") % {"number": turn.number}
+        return render_page(request, "memories/turn.html", status=status, title=title, **context)
+
+    def changes_of(self, record: uuid.UUID) -> QuerySet[ChangeSet]:
+        """They are about the person: those of turns of this session."""
+        turns = Turn.objects.filter(session=record).values("pk")
+        corrected = Change.objects.filter(change_set=OuterRef("pk"), table=Change.Table.TURN, uuid__in=turns)
+        return ChangeSet.objects.filter(Exists(corrected), end_user__sessions=record)
 
     def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
         """As for every verb, but a GET of `delete` shows the preview."""
@@ -176,6 +265,29 @@ class SessionPage(WaitingListPage):
         return page
 
 
+def _turn(session: Session, number: int) -> Turn:
+    """The turn with this number, of role user, its text clipped. Errors: Http404."""
+    turns = _clipped(Turn.objects.filter(session=session, number=number, role=Role.USER))
+    found = next(iter(_signed(turns)), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _conversation(session: Session, request: HttpRequest) -> dict[str, Any]:
+    """The page of turns that is asked for, of all authors or of one."""
+    asked, author = request.GET.get("page"), request.GET.get("author", "")
+    if author not in Author.values:
+        author = ""
+    page = _page_of(session, author, asked) if author else _page(session, asked)
+    return {
+        "page": page,
+        "page_query": f"&author={author}" if author else "",
+        "author": author,
+        "authors": [("", gettext("All")), *Author.choices],
+    }
+
+
 class _ByNumber:
     """A session's turns for Django's paginator. A turn's number is its position, even if earlier turns are deleted."""
 
@@ -187,10 +299,14 @@ class _ByNumber:
 
     def __getitem__(self, span: slice) -> Any:
         turns = Turn.objects.filter(session=self.session, number__gt=span.start, number__lte=span.stop)
-        # The database clips the text: a message may have a megabyte.
-        clipped = turns.annotate(start=Left("content", TURN_CLIP), length=Length("content"))
         # Read where it is shown: the page of a deletion shows no turns.
-        return SimpleLazyObject(lambda: _signed(clipped.defer("content", "parts").order_by("number")))
+        return SimpleLazyObject(lambda: _signed(_clipped(turns)))
+
+
+def _clipped(turns: QuerySet[Turn]) -> QuerySet[Turn]:
+    """The database clips the text: a message may have a megabyte."""
+    clipped = turns.annotate(start=Left("content", TURN_CLIP), length=Length("content"))
+    return clipped.defer("content", "parts").order_by("number")
 
 
 def _signed(turns: QuerySet[Turn]) -> list[Turn]:
@@ -203,6 +319,14 @@ def _page(session: Session, number: str | None) -> Page[Turn]:
     """The requested page; without a number that of the first turn that is not deleted."""
     pages: Any = Paginator(_ByNumber(session), TURNS_SHOWN)  # type: ignore[arg-type]  # it has all that is called
     return pages.get_page(number or session.deleted_number // TURNS_SHOWN + 1)  # type: ignore[no-any-return]
+
+
+def _page_of(session: Session, author: str, number: str | None) -> Page[Turn]:
+    """The requested page of the turns that hold this author's words."""
+    turns = _clipped(Turn.objects.filter(session=session).of_author(author))
+    page = Paginator(turns, TURNS_SHOWN).get_page(number)
+    page.object_list = _signed(page.object_list)  # type: ignore[arg-type]
+    return page
 
 
 def _queue(session: Session) -> SessionQueue | None:

@@ -14,11 +14,12 @@ _PIECES = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\U00
 _COMPARED = 400_000
 _ALIKE = 0.5
 CONTEXT = 400
+Spans = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of text; `mark` is "", "added", "removed", "quote" or "cut"."""
+    """A piece of text; `mark` is "", "added", "removed", "quote", "cut", or "foreign": not the author's own words."""
 
     text: str
     mark: str = ""
@@ -34,18 +35,32 @@ def diff(old: str, new: str) -> list[Segment]:
     return [Segment("".join(piece.text for piece in group), mark) for mark, group in groups]
 
 
-def highlight(content: str, quote: str) -> list[Segment]:
-    """The text of a turn around the quote; the search ignores width, case, space and punctuation."""
+def highlight(content: str, quote: str, own: Spans | None = None) -> list[Segment]:
+    """The text of a turn around the quote; the search ignores width, case, space and punctuation.
+
+    `own` as in parted().
+    """
     start, end = _find(content, quote)
     first, last = max(0, start - CONTEXT), min(len(content), end + CONTEXT)
     pieces = [
         Segment("…" if first else "", "cut"),
-        Segment(content[first:start]),
+        *parted(content[first:start], own, offset=first),
         Segment(content[start:end], "quote"),
-        Segment(content[end:last]),
+        *parted(content[end:last], own, offset=end),
         Segment("…" if last < len(content) else "", "cut"),
     ]
     return [piece for piece in pieces if piece.text]
+
+
+def parted(text: str, own: Spans | None, *, offset: int = 0) -> list[Segment]:
+    """A piece of a turn's text, which begins at `offset` in it, by whose words it is. `own` has the start and end of
+    each part that is its author's, in order; None: all of it."""
+    pieces, at = [], 0
+    for start, end in [(0, offset + len(text))] if own is None else own:
+        first, last = (min(max(place - offset, at), len(text)) for place in (start, end))
+        pieces += [Segment(text[at:first], "foreign"), Segment(text[first:last])]
+        at = max(at, last)
+    return [piece for piece in [*pieces, Segment(text[at:], "foreign")] if piece.text]
 
 
 def _compare(before: list[str], after: list[str]) -> Iterator[Segment]:

@@ -17,6 +17,7 @@ from django.utils.text import capfirst
 from memories.admin.runs import wording as run_words
 from memories.admin.site import wording
 from memories.admin.site.naming import called, crumb_of, one_of
+from memories.admin.site.segments import Segment, parted
 from memories.models import EndUser, Turn
 from memories.text.injection import flagged_turns
 
@@ -112,7 +113,19 @@ def crumb(title: object) -> str:
 def speaks_to_model(turn: Turn) -> bool:
     """Whether contexts leave the turn out. A turn without a verdict is judged by the beginning that the page shows."""
     beginning: str = getattr(turn, "start", "")
-    return flagged_turns.judged(turn.role, beginning) if turn.flagged is None else turn.flagged
+    return flagged_turns.judged(turn.voice, beginning) if turn.flagged is None else turn.flagged
+
+
+@register.filter
+def whose_words(turn: Turn) -> list[tuple[str, str]]:
+    """Labels that say whose words a turn holds where its role does not, each with what it means."""
+    return wording.whose_words(turn)
+
+
+@register.filter
+def in_parts(turn: Turn) -> list[Segment]:
+    """The beginning of a turn's text that the page shows; what is not its author's own is marked "foreign"."""
+    return parted(getattr(turn, "start", ""), turn.own)
 
 
 @register.filter

@@ -60,5 +60,9 @@ class UndoViews(RecordPage):
 
     def _own_changes(self, request: HttpRequest, record: uuid.UUID) -> QuerySet[ChangeSet]:
         """The operator's changes of this record that have an undo here."""
-        rows = permitted(request.user, ChangeSet.objects.filter(**{self.undo_field: record}, verb__in=self.undo_verbs))
+        rows = permitted(request.user, self.changes_of(record).filter(verb__in=self.undo_verbs))
         return rows.filter(actor_kind=ActorKind.OPERATOR, actor_id=str(request.user.pk)).order_by("-id")
+
+    def changes_of(self, record: uuid.UUID) -> QuerySet[ChangeSet]:
+        """The change sets about this record."""
+        return ChangeSet.objects.filter(**{self.undo_field: record})

@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy, gettext_noop, ngettext, pgett
 
 from memories import conf, exceptions
 from memories.conf.kinds import Number, NumberKind, shown
-from memories.models import Fact
+from memories.models import Author, Fact, Turn
+from memories.models.conversations.conversations import AUTHOR_OF_ROLE
 from memories.queue.leases import WORKER_LOST
 from memories.queue.retry_policy import INTERNAL_ERROR
 from memories.queue.spending import CAPPED
@@ -95,7 +96,8 @@ VERBS = (
     gettext_noop("Ask to forget"),
     gettext_noop("Break glass"), gettext_noop("Change external id"), gettext_noop("Change id"),
     gettext_noop("Change model"), gettext_noop("Clear"), gettext_noop("Complete"), gettext_noop("Confirm"),
-    gettext_noop("Correct"), gettext_noop("Create"), gettext_noop("Decay"), gettext_noop("Delete"),
+    gettext_noop("Correct"), gettext_noop("Correct author"), gettext_noop("Create"), gettext_noop("Decay"),
+    gettext_noop("Delete"),
     gettext_noop("Delete note"), gettext_noop("Download"), gettext_noop("Edit"), gettext_noop("Erase"),
     gettext_noop("Expire"), gettext_noop("Export"), gettext_noop("Extend"), gettext_noop("Extract"),
     gettext_noop("Fade"), gettext_noop("Fail"), gettext_noop("Feedback"), gettext_noop("Forget"),
@@ -125,6 +127,18 @@ VERBS = (
     gettext_noop("Leave group"), gettext_noop("Remove member"), gettext_noop("Disable"), gettext_noop("Enable"),
     gettext_noop("Send test"), gettext_noop("Send again"),
 )  # fmt: skip
+
+
+def whose_words(turn: Turn) -> list[tuple[str, str]]:
+    """Labels that say whose words a turn holds where its role does not, each with what it means."""
+    if turn.author and turn.author != AUTHOR_OF_ROLE.get(turn.role, Author.APPLICATION):
+        return [(turn.get_author_display(), _("It came in this role, but these are not its words."))]
+    found = []
+    if turn.own is not None:
+        found.append((_("Parts"), _("Only a part of it is the author's own. The rest is shown paler and not read.")))
+    if turn.is_doubtful:
+        found.append((_("Doubtful"), _("It may not be the person's own word. What is taken from it waits for review.")))
+    return found
 
 
 def kind_of(state: str) -> str:

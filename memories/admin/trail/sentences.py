@@ -60,6 +60,7 @@ SENTENCES: Mapping[str, Promise] = {
     "complete": gettext_lazy("%(who)s completed %(what)s"),
     "confirm": gettext_lazy("%(who)s confirmed %(what)s"),
     "correct": gettext_lazy("%(who)s corrected %(what)s"),
+    "correct_author": gettext_lazy("%(who)s corrected whose words %(what)s holds"),
     "create": gettext_lazy("%(who)s created %(what)s"),
     "decline": gettext_lazy("%(who)s declined %(what)s"),
     "delete": gettext_lazy("%(who)s deleted %(what)s"),

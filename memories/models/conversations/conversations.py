@@ -292,6 +292,11 @@ class TurnQuerySet(models.QuerySet["Turn"]):
         """The person's own turns; `Turn.is_said` in SQL."""
         return self.filter(role=Role.USER, author__in=["", Author.PERSON])
 
+    def of_author(self, author: str) -> Self:
+        """Turns that hold this author's words; `Turn.known_author` in SQL."""
+        roles = [role for role in Role.values if AUTHOR_OF_ROLE.get(role, Author.APPLICATION) == author]
+        return self.filter(Q(author=author) | Q(author="", role__in=roles))
+
     def searchable(self) -> Self:
         """Turns that a search may find: current, with text, not hidden, of no system; `Turn.is_searchable` in SQL."""
         spoken = self.current().exclude(role=Role.SYSTEM).exclude(metadata__contains={"hide_from_ui": True})

@@ -148,6 +148,8 @@ class Change(OfParent):
         REVISION = "revision"
         # The running summary of a session, by the session's id; `version` is version_of_summary() of what was written.
         SUMMARY = "summary"
+        # Whose words a turn holds; `version` is version_of_author() of what was said of it.
+        TURN = "turn"
 
     id = models.BigAutoField(primary_key=True)
     change_set = models.ForeignKey(ChangeSet, on_delete=models.CASCADE, related_name="changes", editable=False)

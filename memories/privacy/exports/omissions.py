@@ -100,6 +100,12 @@ OMISSIONS = (
     ),
     Omission("memories.Turn", _NUMBERS, ("terms", "digest")),
     Omission("memories.Turn", _MACHINE, ("follows",)),
+    Omission("memories.Turn", "a keyed hash of an answer, by which the hub knows its conversation", ("answer_key",)),
+    Omission("memories.Turn", "what the hub guesses of exported text: places in it, a doubt", ("own", "is_doubtful")),
+    Omission(
+        "memories.SeenText",
+        "keyed hashes of texts that passed, deleted after a week: they mean nothing to a reader",
+    ),
     Omission("memories.Turn", "a judgement of exported text, made by the hub for itself", ("flagged",)),
     Omission("memories.Turn", "a number of the application's key, not of a person", ("key_id",)),
     Omission("memories.Fact", _NUMBERS, ("terms", "content_hash", "embedded_hash")),
