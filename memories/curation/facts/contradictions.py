@@ -79,7 +79,7 @@ def meet(
 
 
 def protected_twin(end_user: EndUser, stated: Fact) -> Fact | None:
-    """The protected fact of the same text that the statement may not repeat: of what is the person's own, any agent's."""
+    """The protected fact of others that has the same text: the person's own repeats none of an agent's."""
     same = _protected_beside(end_user, stated).filter(content_hash=stated.content_hash)
     return same.order_by("pk").first()
 

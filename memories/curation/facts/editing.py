@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from memories.audit import Actor
-from memories.curation.facts.adding import folded_key
 from memories.curation.facts import contradictions
+from memories.curation.facts.adding import folded_key
 from memories.curation.facts.changing import changing_fact, deciding_fact, must_be_live, state_as_operator
 from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import without_secrets

@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes, refusals_of, still_ahead
-from memories.curation.facts.contradictions import protected_twin, words_against
 from memories.curation.facts.changing import deciding_fact, make_way, rivals_of
+from memories.curation.facts.contradictions import protected_twin, words_against
 from memories.curation.review.suggestions import UNAPPROVED
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust

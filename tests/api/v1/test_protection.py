@@ -26,9 +26,7 @@ def lock(fact: Fact, staff: Actor) -> None:
 
 
 def correct(fact: Fact, staff: Actor) -> None:
-    correct_fact(
-        fact_id=fact.pk, tenant=None, content="Lives in Leiden now", reason="", actor=staff, now=factories.NOW
-    )
+    correct_fact(fact_id=fact.pk, tenant=None, content="Lives in Leiden now", reason="", actor=staff, now=factories.NOW)
 
 
 def nothing(_fact: Fact, _staff: Actor) -> None:
