@@ -14,7 +14,7 @@ from memories.models import Fact, ReviewItem
 from tests import factories
 from tests.api.conftest import Hub
 
-CITY = {"category": "identity", "key": "city"}
+CITY: dict[str, Any] = {"category": "identity", "key": "city"}
 
 
 def pin(fact: Fact, staff: Actor) -> None:
