@@ -132,6 +132,8 @@ def write_file(
             check_place(tree, path)
             _check_number(tree)
         new, redactions = _clean(tree, path, content, _existing_text(before), writer)
+        if not new.size:
+            _check_ends(before, writer)
         file = _stored(tree, row, path)
         is_new = before is None or before.version == 0
         _save(file, verb, new, writer)
@@ -166,6 +168,8 @@ def edit_file(
             raise TextNotFound(newline_only=done.newline_only, without_newline=done.without_newline)
         content = NewContent(done.content, Encoding.UTF_8, len(done.content.encode()))
         clean, redactions = _clean(tree, path, content, before.content, writer)
+        if not clean.size:
+            _check_ends(before, writer)
         file = _stored(tree, row, path)
         _save(file, Verb.EDIT, clean, writer)
     return WrittenFile(file, before.version == 0, occurrences=done.occurrences, redactions=redactions)
@@ -176,7 +180,8 @@ def delete_files(
 ) -> int:
     """Delete the file, or the folder with all that is in it; returns how many files. They can be restored for a while.
 
-    Errors: FileNotFound, PersonRestricted, OperatorWord (one of them is locked), PreconditionFailed.
+    Errors: FileNotFound, PersonRestricted, OperatorWord (one of them is locked), PreconditionFailed, ReviewNeeded (one
+    of them was written last with more trust than the writer's).
     """
     with _locked(end_user, agent_id, path, writer, expected_version) as (tree, row, before):
         rows = [] if before is None else [_stored(tree, row, path)]
@@ -185,6 +190,7 @@ def delete_files(
             raise FileNotFound
         for file in rows:
             _check_unlocked(file, writer)
+            _check_ends(file, writer)
         for file in rows:
             if file._state.adding:
                 # The first file is stored, so that it is gone.
@@ -214,6 +220,7 @@ def restore_file(
             raise FileNotFound(_("There is no such version of a file at this path."))
         if found.verb == Verb.DELETE:
             raise Conflict(_("In this version the file is deleted. Restore an earlier one."))
+        _check_ends(before, writer)
         if before is None:
             _check_unlocked(row, writer)
             check_place(tree, path)
@@ -369,6 +376,13 @@ def _check_unlocked(row: MemoryFile | None, writer: FileWriter) -> None:
     """Errors: OperatorWord. A deleted file that is locked stays so: no key writes another one in its place."""
     if row and row.locked and not writer.actor.is_operator:
         raise OperatorWord(_("An operator locked this file. Only an operator can change it."))
+
+
+def _check_ends(before: MemoryFile | None, writer: FileWriter) -> None:
+    """Errors: ReviewNeeded where what the file says now has more trust than the writer; the first file, which nobody
+    wrote, has none."""
+    if before and not before._state.adding and not writer.actor.is_operator:
+        guarding.check_outranks(before.trust, writer.voice)
 
 
 def check_place(tree: FileTree, path: str) -> None:

@@ -14,7 +14,7 @@ from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.facts import older
 from memories.curation.facts.changing import lock_person
-from memories.curation.facts.contradictions import Met, meet
+from memories.curation.facts.contradictions import Met, meet, protected_twin
 from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
 from memories.curation.statements import guarding, provenance
@@ -100,7 +100,10 @@ def add_fact(
             fact.begin(now=now, rules=conf.rules(end_user.tenant), stated_at=stated_at, valid_from=grounds.valid_from)
             if twin := _same_text(end_user, draft):
                 raise DuplicateFact(fact_id=twin)
-            met = meet(end_user, fact, actor=actor, now=now, waits=guarding.why_waits(fact, voice))
+            if not fact.binding and (word := protected_twin(end_user, fact)):
+                raise DuplicateFact(fact_id=word.pk)
+            waits = guarding.why_waits(fact, voice)
+            met = meet(end_user, fact, actor=actor, now=now, waits=waits, related=rests.related)
             if corrects:
                 _check_active(corrects)
                 met = Met(reason=ReviewItem.Reason.PROPOSED, known=corrects)

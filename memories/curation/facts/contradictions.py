@@ -1,6 +1,6 @@
 """What a statement contradicts: refusals, and facts with another value of the same key (rules.md, 5.2 and 5.5)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,8 +9,8 @@ from django.db.models import Q
 from memories.audit import Actor
 from memories.curation.facts import older
 from memories.curation.statements.voices import IMPORTED
-from memories.exceptions import RefusedBefore
-from memories.models import EndUser, Fact, FactRefusal, ReviewItem, Trust
+from memories.exceptions import DuplicateFact, RefusedBefore, ReviewNeeded
+from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, RelationType, ReviewItem, Status, Trust
 from memories.models.folding import fold
 from memories.models.memories.refusals import Mark, Repeated, marks_of
 from memories.reconcile.decision import CERTAIN
@@ -18,6 +18,10 @@ from memories.reconcile.gate import rank
 from memories.reconcile.timeline import Gap
 
 Reason = ReviewItem.Reason
+# What a fact says by its key.
+_KEYED = ("category", "key", "value")
+# Fact.protected, in a query.
+PROTECTED = Q(binding=True) | Q(pinned=True) | Q(locked=True)
 
 
 @dataclass(frozen=True)
@@ -38,18 +42,25 @@ class Met:
 
 
 def meet(
-    end_user: EndUser, stated: Fact, *, actor: Actor, now: datetime, waits: ReviewItem.Reason | None = None
+    end_user: EndUser,
+    stated: Fact,
+    *,
+    actor: Actor,
+    now: datetime,
+    waits: ReviewItem.Reason | None = None,
+    related: Iterable[tuple[str, Fact]] = (),
 ) -> Met:
     """Compare the statement with the person's facts, and lock those of its key; the caller holds the person's row.
 
-    `waits` is why it has to wait whatever it meets, if so. An operator's statement never waits.
+    `waits` is why it has to wait whatever it meets, if so; `related` are the facts that it names, by type of relation.
+    An operator's statement never waits.
     Errors: RefusedBefore for what an operator refused and an agent or a tool states again.
     """
     others = _of_the_key(end_user, stated, now=now)
-    agreeing = [fact for fact in others if fold(fact.value) == fold(stated.value)]
+    agreeing = [fact for fact in others if _agree(fact, stated)]
     rivals = [fact for fact in others if fact not in agreeing]
     place = older.place_of(end_user, stated, now=now)
-    lost = [] if stated.binding else list(_lost(rivals, stated, place))
+    lost = [] if stated.binding else [*_lost(rivals, stated, place), *_contradicted_words(related)]
     refusals = {} if stated.binding else FactRefusal.objects.found(end_user, _marks(stated))
     is_import = stated.extractor == IMPORTED
     outcomes = {row.repeated(trust=stated.trust, key_id=actor.id, is_import=is_import) for row in refusals}
@@ -67,18 +78,73 @@ def meet(
     return Met(beaten=beaten, agreeing=agreeing, forgiven=list(refusals.values()))
 
 
+def protected_twin(end_user: EndUser, stated: Fact) -> Fact | None:
+    """The protected fact of others that has the same text: the person's own repeats none of an agent's."""
+    same = _protected_beside(end_user, stated).filter(content_hash=stated.content_hash)
+    return same.order_by("pk").first()
+
+
+def check_words(fact: Fact, before: Fact, *, now: datetime) -> None:
+    """Check what a key has made of a fact, before it is saved: what is active cannot wait beside what it contradicts.
+
+    Errors: ReviewNeeded where a protected fact gives its new key or value another one, DuplicateFact where one has its
+    new text.
+    """
+    if fact.status != Status.ACTIVE:
+        return
+    is_reworded = bytes(fact.content_hash) != bytes(before.content_hash)
+    if is_reworded and (twin := protected_twin(fact.end_user, fact)):
+        raise DuplicateFact(fact_id=twin.pk)
+    if any(getattr(fact, name) != getattr(before, name) for name in _KEYED) and words_against(fact, now=now):
+        raise ReviewNeeded
+
+
+def words_against(fact: Fact, *, now: datetime) -> list[Fact]:
+    """The protected facts that give its key another value, or none any more because somebody corrected them."""
+    found = [one for one in _of_the_key(fact.end_user, fact, now=now) if one.pk != fact.pk]
+    return [one for one in found if one.protected and not _agree(one, fact)]
+
+
 def _marks(stated: Fact) -> list[Mark]:
     return marks_of(stated.content, category=stated.category, key=stated.key)
 
 
 def _of_the_key(end_user: EndUser, stated: Fact, *, now: datetime) -> list[Fact]:
-    """Active facts with a value for its key: those of its agent, and what staff stated for all agents."""
-    if not (stated.key and stated.value):
+    """Active facts that give its key a value: those of its agent, and the protected ones that it meets.
+
+    A protected one counts without a value, too: it was corrected, and whatever is stated for its key would take its
+    place. The same facts meet what is extracted (reconcile/existing_facts.py).
+    """
+    if not stated.key:
         return []
-    facts = Fact.objects.of(end_user.tenant, end_user).active(now=now).exclude(value="")
-    facts = facts.filter(category=stated.category, key=stated.key, agent_id__in={"", stated.agent_id})
-    counted = Q(agent_id=stated.agent_id) | Q(binding=True) | Q(pinned=True) | Q(locked=True)
+    facts = Fact.objects.of(end_user.tenant, end_user).active(now=now)
+    facts = facts.filter(category=stated.category, key=stated.key)
+    counted = PROTECTED & _met_by(stated)
+    if stated.value:
+        counted |= Q(agent_id=stated.agent_id) & ~Q(value="")
     return list(facts.filter(counted).select_for_update(no_key=True).order_by("pk"))
+
+
+def _protected_beside(end_user: EndUser, stated: Fact) -> FactQuerySet:
+    """The live protected facts of others that the statement meets."""
+    live = Fact.objects.of(end_user.tenant, end_user).filter(status__in=[Status.ACTIVE, Status.PENDING])
+    return live.filter(PROTECTED & _met_by(stated)).exclude(agent_id=stated.agent_id)
+
+
+def _met_by(stated: Fact) -> Q:
+    """Whose facts it meets: what is the person's own, those of all agents; an agent's, its own and the person's."""
+    return Q(agent_id__in={"", stated.agent_id}) if stated.agent_id else Q()
+
+
+def _agree(fact: Fact, stated: Fact) -> bool:
+    return bool(stated.value) and fold(fact.value) == fold(stated.value)
+
+
+def _contradicted_words(related: Iterable[tuple[str, Fact]]) -> Iterator[tuple[ReviewItem.Reason, Fact]]:
+    """The protected facts that the statement itself says it contradicts."""
+    for kind, fact in related:
+        if kind == RelationType.CONTRADICTS and fact.protected and fact.status == Status.ACTIVE:
+            yield Reason.OPERATORS_WORD, fact
 
 
 def _lost(rivals: Sequence[Fact], stated: Fact, place: Gap | None) -> Iterator[tuple[ReviewItem.Reason, Fact]]:
@@ -93,7 +159,7 @@ def _lost(rivals: Sequence[Fact], stated: Fact, place: Gap | None) -> Iterator[t
 
 def _forbids(fact: Fact, stated: Fact) -> ReviewItem.Reason | None:
     """Why the statement may say nothing against the fact, however old or sure it is."""
-    if fold(fact.value) == fold(stated.value):
+    if _agree(fact, stated):
         return None
     if fact.protected:
         return Reason.OPERATORS_WORD

@@ -1,10 +1,12 @@
 """Editing and correcting a fact: keys and operators edit it; an operator's correction overrules every job and key."""
 
 import uuid
+from copy import copy
 from datetime import datetime
 from typing import Any
 
 from memories.audit import Actor
+from memories.curation.facts import contradictions
 from memories.curation.facts.adding import folded_key
 from memories.curation.facts.changing import changing_fact, deciding_fact, must_be_live, state_as_operator
 from memories.curation.statements import guarding
@@ -30,7 +32,8 @@ def edit_fact(
     """Set the named fields of a live fact; a key may change one that a key locked only when it lifts the lock.
 
     Errors: NotFound, PersonRestricted, OperatorWord, FactLocked, PreconditionFailed, Conflict, DuplicateFact,
-    ReviewNeeded when the `voice` may not change it, or the new text speaks to a model and no operator wrote it.
+    ReviewNeeded when the `voice` may not change it, when the new text speaks to a model and no operator wrote it, or
+    when the new value contradicts a protected fact.
     """
     stated = without_secrets(changes)
     unlocks = stated.get("locked") is False
@@ -38,18 +41,19 @@ def edit_fact(
         fact_id, tenant, "edit", actor=actor, now=now, expected_version=expected_version, reason=reason, unlocks=unlocks
     ) as fact:
         must_be_live(fact)
-        texts_before, statement_before = guarding.texts_of(fact), (fact.content, fact.key, fact.value)
+        texts_before, before = guarding.texts_of(fact), copy(fact)
         for name, value in stated.items():
             setattr(fact, name, value)
         # Keys are compared as they are stored.
         fact.key = folded_key(fact.key)
-        if (fact.content, fact.key, fact.value) != statement_before:
+        if (fact.content, fact.key, fact.value) != (before.content, before.key, before.value):
             # Nobody has read the triples beside the new text.
             fact.triples = None
         fact.say(fact.content)
         fact.stated_confidence = stated.get("confidence", fact.stated_confidence)
         if not actor.is_operator:
             guarding.check_fact(fact, texts_before, voice)
+            contradictions.check_words(fact, before, now=now)
     return fact
 
 

@@ -8,6 +8,8 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.facts.changing import changing_fact, locked_fact
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, PersonRestricted
 from memories.models import Fact, Status, Tenant
 
@@ -15,9 +17,12 @@ from memories.models import Fact, Status, Tenant
 HELPED, MISLED = 0.05, -0.1
 
 
-def give_feedback(*, fact_id: uuid.UUID, tenant: Tenant, useful: bool, actor: Actor, now: datetime) -> Fact:
+def give_feedback(
+    *, fact_id: uuid.UUID, tenant: Tenant, useful: bool, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
+) -> Fact:
     """A useful fact counts as confirmed now and matters more (importance + 0.05), another less (− 0.1): it fades later
-    or sooner. A protected fact stays as it is. Errors: NotFound, PersonRestricted, Conflict when it is not active.
+    or sooner. A protected fact stays as it is. Errors: NotFound, PersonRestricted, Conflict when it is not active,
+    ReviewNeeded where it would let a fact fade sooner that has more trust than the `voice`.
     """
     with transaction.atomic():
         fact = locked_fact(fact_id, tenant)
@@ -28,6 +33,8 @@ def give_feedback(*, fact_id: uuid.UUID, tenant: Tenant, useful: bool, actor: Ac
             if fact.end_user.restricted_at:
                 raise PersonRestricted
             return fact
+        if not useful:
+            guarding.check_outranks(fact.trust, voice)
         reason = "useful" if useful else "not useful"
         with changing_fact(
             fact_id, tenant, "feedback", actor=actor, now=now, expected_version=None, reason=reason

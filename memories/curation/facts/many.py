@@ -16,10 +16,10 @@ from memories.curation.change_sets import FORGET, Changes
 from memories.curation.facts.changing import lock_person
 from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
+from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, PersonRestricted
-from memories.models import EndUser, Fact, FactQuerySet, Status, Trust
-from memories.reconcile.gate import rank
+from memories.models import EndUser, Fact, FactQuerySet, Status
 
 MOST = 1_000
 
@@ -37,7 +37,7 @@ class Selection:
 def look(facts: FactQuerySet, *, voice: WriteTrust = AS_USER, rules: Rules) -> Selection:
     """What forget_facts() would do of these facts now. Errors: Conflict when they are too many for one request."""
     rows = facts.exclude(status=Status.TRASHED)
-    stays = Q(binding=True) | Q(locked=True) | _beyond(voice, rules)
+    stays = Q(binding=True) | Q(locked=True) | guarding.beyond(voice, rules)
     going = list(rows.exclude(stays).order_by("pk")[: MOST + 1])
     if len(going) > MOST:
         message = _("More than %(most)d facts: name more filters.")
@@ -75,11 +75,3 @@ def forget_facts(
             item_states.settle(changes)
             changes.record(FORGET, end_user, counts={"facts": len(seen.facts)})
     return seen
-
-
-def _beyond(voice: WriteTrust, rules: Rules) -> Q:
-    """What this voice may not end, as guarding.check_ends() has it of one; a key's own is ended one by one."""
-    if voice.trust == Trust.USER:
-        return Q(pk=None)
-    outranking = Q(trust__in=[trust for trust in Trust.values if rank(trust) > rank(voice.trust)])
-    return outranking if voice.is_believed(rules) else outranking | Q(status=Status.ACTIVE)

@@ -16,7 +16,7 @@ from memories.audit import Actor
 from memories.curation.facts.changing import lock_person
 from memories.curation.groups.membership import lock_group, locked_people
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import WriteTrust
+from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import (
     Conflict,
     InvalidInput,
@@ -90,11 +90,18 @@ def state_group_fact(
 
 
 def withdraw_group_fact(
-    *, fact_id: uuid.UUID, end_user: EndUser, actor: Actor, now: datetime, agent_id: str = ""
+    *,
+    fact_id: uuid.UUID,
+    end_user: EndUser,
+    actor: Actor,
+    now: datetime,
+    agent_id: str = "",
+    voice: WriteTrust = AS_USER,
 ) -> bool:
     """The member no longer says it: the fact stays if others do; else it goes to the trash. Returns whether it stays.
 
-    `agent_id`: only what they said through this agent. Errors: NotFound, PersonRestricted.
+    `agent_id`: only what they said through this agent. Errors: NotFound, PersonRestricted, ReviewNeeded for what has
+    more trust than the `voice`.
     """
     with transaction.atomic():
         owner = lock_person(end_user.pk)
@@ -106,6 +113,7 @@ def withdraw_group_fact(
         own = own.filter(agent_id=agent_id) if agent_id else own
         if fact.trashed_at or not own.exists():
             raise NotFound
+        guarding.check_none(own, guarding.outranking(voice))
         stays = GroupEvidence.objects.filter(fact=fact).exclude(pk__in=own.values("pk")).exists()
         if stays:
             own.delete()
@@ -116,10 +124,11 @@ def withdraw_group_fact(
     return stays
 
 
-def delete_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime) -> None:
+def delete_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime, voice: WriteTrust = AS_USER) -> None:
     """Move the fact to the trash, whoever said it; an operator can restore it for a while.
 
-    Errors: NotFound (erased, or in the trash already), PersonRestricted for a key.
+    Errors: NotFound (erased, or in the trash already), PersonRestricted for a key, ReviewNeeded where somebody said it
+    with more trust than the `voice` has.
     """
     with transaction.atomic():
         fact = _locked(fact_id)
@@ -127,6 +136,7 @@ def delete_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime) -> Non
             raise NotFound
         if not actor.is_operator and not GroupFact.objects.served().filter(pk=fact.pk).exists():
             raise PersonRestricted
+        guarding.check_none(GroupEvidence.objects.filter(fact=fact), guarding.outranking(voice))
         _trash(fact, actor, now)
 
 

@@ -11,8 +11,10 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.curation.facts.changing import lock_person
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted
-from memories.models import EndUser, GroupMember, MemoryGroup, Tenant
+from memories.models import EndUser, GroupEvidence, GroupMember, MemoryGroup, Tenant
 from memories.text.cleaning import clean_lines
 from memories.text.injection import detection
 from memories.text.secrets.redaction import redact_text
@@ -50,17 +52,20 @@ def change_group(
     return group
 
 
-def delete_group(*, group_id: uuid.UUID, actor: Actor, now: datetime) -> None:
+def delete_group(*, group_id: uuid.UUID, actor: Actor, now: datetime, voice: WriteTrust = AS_USER) -> None:
     """Move the group to the trash with its members and facts: from now on nobody is told of it. An operator can restore
     it until a nightly pass deletes it for good.
 
     Errors: NotFound (erased with its tenant, or in the trash already); PersonRestricted for a key, while a member is
-    restricted, or somebody who said one of its facts.
+    restricted, or somebody who said one of its facts; ReviewNeeded where something in it was said with more trust than
+    the `voice` has.
     """
     with transaction.atomic():
         group = lock_group(group_id)
         if not actor.is_operator and people_with_data_in(group).filter(restricted_at__isnull=False).exists():
             raise PersonRestricted
+        said = GroupEvidence.objects.filter(tenant=group.tenant_id, fact__group=group, fact__trashed_at=None)
+        guarding.check_none(said, guarding.outranking(voice))
         group.trashed_at = now
         group.save(update_fields=["trashed_at"])
         _record("delete", group, actor, now)

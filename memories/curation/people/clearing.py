@@ -1,18 +1,22 @@
 """Clears what is remembered of a person, or of one agent of theirs, into the trash: one change set, with one undo."""
 
 import uuid
+from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from memories import conf
 from memories.audit import Actor
+from memories.conf import Rules
 from memories.curation import episodes
 from memories.curation.change_sets import CLEAR, Changes
 from memories.curation.facts.changing import lock_facts, lock_person
 from memories.curation.graph import taking_back
 from memories.curation.people.errors import PersonMerged
-from memories.curation.profile.sections import empty_sections
+from memories.curation.profile.sections import empty_sections, written_sections
 from memories.curation.review import item_states
 from memories.curation.rollback import diary, files, groups
 from memories.curation.statements import guarding
@@ -61,9 +65,9 @@ def clear_memories(
     nothing is refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays
     there.
 
-    Errors: NotFound, PersonMerged, PersonRestricted for a key, ReviewNeeded for a `voice` that is not the user's.
+    Errors: NotFound, PersonMerged, PersonRestricted for a key, ReviewNeeded where one of them is not this `voice`'s to
+    end: nothing is done then.
     """
-    guarding.check_outranks(Trust.USER, voice)
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         if lock_person(end_user.pk) != end_user.pk:
@@ -79,16 +83,28 @@ def clear_memories(
                 episode_rows.exclude(binding=True),
             )
             kept_files = Q(locked=True) | Q(trust=Trust.OPERATOR)
+        triple_rows = _stated(end_user, agent_id, actor)
+        file_rows = _files(end_user, agent_id).exclude(kept_files)
+        entry_rows, group_rows = _entries(end_user, agent_id), _group_evidence(end_user, agent_id)
+        if voice.trust != Trust.USER:
+            _check_ends(
+                voice,
+                conf.rules(end_user.tenant),
+                with_status=[fact_rows, triple_rows],
+                others=[file_rows, entry_rows, group_rows],
+                sections=written_sections(end_user, agent_id).filter(binding=False),
+                episode=episode_rows.select_related("tenant").first(),
+            )
         facts = lock_facts(fact_rows.values_list("pk", flat=True))
         changes.trash(facts, "forget")
         episode_count = sum(
             _forget(pk, changes) for pk in list(episode_rows.order_by("pk").values_list("pk", flat=True))
         )
         section_count = empty_sections(end_user, changes, agent_id=agent_id)
-        triple_count = taking_back.trash(_stated(end_user, agent_id, actor), changes)
-        file_count = files.clear(_files(end_user, agent_id).exclude(kept_files), changes)
-        entry_count = diary.clear(_entries(end_user, agent_id), changes)
-        group_count = groups.clear(_group_evidence(end_user, agent_id), changes)
+        triple_count = taking_back.trash(triple_rows, changes)
+        file_count = files.clear(file_rows, changes)
+        entry_count = diary.clear(entry_rows, changes)
+        group_count = groups.clear(group_rows, changes)
         item_states.settle(changes)
         # What waits for approval would bring some of it back.
         dreams = Dream.objects.of(end_user.tenant, end_user)
@@ -111,9 +127,7 @@ def clear_memories(
 def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]:
     """What clear_memories() by an operator would move and empty now; nothing is changed."""
     fact_rows, episode_rows = _remembered(end_user, agent_id, Fact.objects.all())
-    written = ProfileSection.objects.written().filter(end_user=end_user)
-    if agent_id:
-        written = written.filter(agent_id=agent_id)
+    written = written_sections(end_user, agent_id)
     group_count = _group_evidence(end_user, agent_id).count()
     counts = {
         "facts": fact_rows.count(),
@@ -135,6 +149,29 @@ def agents_remembered(end_user: EndUser) -> list[str]:
     names |= {*_entries(end_user, "").values_list("agent_id", flat=True).distinct()}
     names |= {*_group_evidence(end_user, "").values_list("agent_id", flat=True).distinct()}
     return sorted(names - {""})
+
+
+def _check_ends(
+    voice: WriteTrust,
+    rules: Rules,
+    *,
+    with_status: Iterable[QuerySet[Any]],
+    others: Iterable[QuerySet[Any]],
+    sections: QuerySet[ProfileSection],
+    episode: Episode | None,
+) -> None:
+    """What would go is the voice's to end, all of it: what it may not change one by one, it does not clear.
+
+    Errors: ReviewNeeded.
+    """
+    for rows in with_status:
+        guarding.check_none(rows, guarding.beyond(voice, rules))
+    for rows in others:
+        guarding.check_none(rows, guarding.outranking(voice))
+    # All of these are served; an agent that is not believed can only propose a text.
+    guarding.check_none(sections, guarding.outranking(voice) if voice.is_believed(rules) else ~Q(summary=""))
+    if episode:
+        guarding.check_ends_episode(episode, voice)
 
 
 def _remembered(end_user: EndUser, agent_id: str, facts: FactQuerySet) -> tuple[FactQuerySet, QuerySet[Episode]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from memories import audit
@@ -31,10 +32,11 @@ class _Basis:
     evidence: Sequence[int] = ()
 
     @classmethod
-    def of(cls, actor: Actor, revision: ProfileRevision | None = None) -> "_Basis":
-        """Of a text that the actor writes or takes over: an operator's is their word, else as in its revision."""
+    def of(cls, actor: Actor, revision: ProfileRevision | None = None, *, trust: str = Trust.USER) -> "_Basis":
+        """Of a text that the actor writes, with this trust, or takes over: an operator's is their word, else as in its
+        revision."""
         if revision is None:
-            return cls(Trust.OPERATOR if actor.is_operator else Trust.USER)
+            return cls(Trust.OPERATOR if actor.is_operator else trust)
         trust = Trust.OPERATOR if actor.is_operator else revision.trust
         return cls(trust, revision.extraction, revision.evidence)
 
@@ -49,18 +51,27 @@ def write_profile_section(
     agent_id: str = "",
     expected_version: int | None = None,
     reason: str = "",
+    trust: str = Trust.USER,
 ) -> ProfileSection | None:
     """Write one section of the profile, or of the agent's, without secrets; an empty text empties it, and None is
     returned.
 
-    `expected_version` is that of the section as the caller saw it, 0 when there was none. The text that it has already
-    leaves no trace. Errors: NotFound, PersonRestricted and OperatorWord for a key, PreconditionFailed.
+    `expected_version` is that of the section as the caller saw it, 0 when there was none; `trust` is that of a key's
+    text. The text that it has already leaves no trace. Errors: NotFound, PersonRestricted and OperatorWord for a key,
+    PreconditionFailed.
     """
     text = redact_text(summary)[0]
     with transaction.atomic():
         row = locked_section(end_user.pk, section, agent_id, actor=actor, expected_version=expected_version)
         changes = Changes(actor=actor, now=now, reason=reason)
-        _write(row, text, "write" if text else "delete", changes, binding=actor.is_operator, basis=_Basis.of(actor))
+        _write(
+            row,
+            text,
+            "write" if text else "delete",
+            changes,
+            binding=actor.is_operator,
+            basis=_Basis.of(actor, trust=trust),
+        )
     return row if text else None
 
 
@@ -132,15 +143,19 @@ def take_proposed_section(
     return row
 
 
+def written_sections(end_user: EndUser, agent_id: str = "") -> QuerySet[ProfileSection]:
+    """The sections with a text: the person's and those of all agents, or those of this one."""
+    rows = ProfileSection.objects.written().filter(end_user=end_user)
+    return rows.filter(agent_id=agent_id) if agent_id else rows
+
+
 def empty_sections(end_user: EndUser, changes: Changes, *, agent_id: str = "") -> int:
     """Empty the sections of a locked person and of all agents, or of this one; for a key without those that an operator
     wrote. Returns how many.
 
     Nobody is bound by that: what is said from now on is written again.
     """
-    rows = ProfileSection.objects.written().filter(end_user=end_user).select_related("end_user__tenant", "extraction")
-    if agent_id:
-        rows = rows.filter(agent_id=agent_id)
+    rows = written_sections(end_user, agent_id).select_related("end_user__tenant", "extraction")
     emptied = [row for row in rows.order_by("agent_id", "section") if changes.actor.is_operator or not row.binding]
     return sum(_set_text(row, "", "delete", changes, binding=False, basis=_Basis()) for row in emptied)
 

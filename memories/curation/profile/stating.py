@@ -10,9 +10,10 @@ from memories.curation.profile.sections import locked_section, write_profile_sec
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import RefusedBefore
-from memories.models import ActorKind, EndUser, ProfileRevision, ProfileSection, ReviewItem, Trust
+from memories.models import ActorKind, EndUser, ProfileRevision, ProfileSection, ReviewItem
 from memories.models.folding import fold
 from memories.reconcile import review_items
+from memories.reconcile.gate import rank
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
 from memories.text.secrets.redaction import redact_text
 
@@ -46,7 +47,13 @@ def state_profile_section(
         reason = _why_proposed(row, text, voice)
         if reason is None:
             write_profile_section(
-                end_user=end_user, section=section, summary=text, actor=actor, now=now, agent_id=agent_id
+                end_user=end_user,
+                section=section,
+                summary=text,
+                actor=actor,
+                now=now,
+                agent_id=agent_id,
+                trust=voice.trust,
             )
             return None
         return _asked_before(row, text) or _propose(row, text, reason, actor=actor, now=now)
@@ -62,8 +69,8 @@ def _why_proposed(row: ProfileSection, text: str, voice: WriteTrust) -> Reason |
         return None
     if voice.imports:
         return Reason.IMPORTED
-    # What a key wrote may be the user's own word, which no agent replaces.
-    outranked = voice.trust != Trust.USER and row.actor_kind == ActorKind.KEY
+    # What a key wrote may be the user's own word, which no agent replaces; and no agent empties what the user said.
+    outranked = rank(voice.trust) < rank(row.trust) and (row.actor_kind == ActorKind.KEY or not text)
     return Reason.OUTRANKED if outranked else None
 
 

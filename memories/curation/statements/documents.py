@@ -20,6 +20,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_person
+from memories.curation.facts.contradictions import PROTECTED
 from memories.curation.facts.editing import edit_fact
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.stating import state_profile_section
@@ -281,7 +282,8 @@ def _add(
     # Of the same text the first stays.
     by_text = {bytes(one.fact.content_hash): one for one in reversed(stated)}
     live = Fact.objects.of(end_user.tenant, end_user).filter(status__in=[Status.ACTIVE, Status.PENDING])
-    live = live.filter(agent_id=agent_id)
+    # Beside its own, also what is protected of any agent is not stated anew as the person's.
+    live = live.filter(Q(agent_id=agent_id) | PROTECTED) if not agent_id else live.filter(agent_id=agent_id)
     for digest in live.filter(content_hash__in=list(by_text)).values_list("content_hash", flat=True):
         del by_text[bytes(digest)]
     new = [one for one in stated if by_text.get(bytes(one.fact.content_hash)) is one]

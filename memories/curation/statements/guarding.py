@@ -8,10 +8,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django.db.models import Q, QuerySet
+
 from memories import conf
+from memories.conf import Rules
 from memories.curation.statements.voices import WriteTrust, may_change
 from memories.exceptions import ReviewNeeded
-from memories.models import Episode, Fact, ReviewItem, Trust
+from memories.models import Episode, Fact, ReviewItem, Status, Trust
 from memories.reconcile.gate import rank
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
 from memories.text.injection import detection
@@ -106,6 +109,27 @@ def check_outranks(trust: str, voice: WriteTrust) -> None:
 def check_ends_episode(episode: Episode, voice: WriteTrust) -> None:
     """Errors: ReviewNeeded where the voice may not state other words of the episode either."""
     if not voice.is_believed(conf.rules(episode.tenant)):
+        raise ReviewNeeded
+
+
+def outranking(voice: WriteTrust) -> Q:
+    """Rows with more trust than the voice, as check_outranks() has it of one."""
+    if voice.trust == Trust.USER:
+        return Q(pk__in=[])
+    return Q(trust__in=[trust for trust in Trust.values if rank(trust) > rank(voice.trust)])
+
+
+def beyond(voice: WriteTrust, rules: Rules) -> Q:
+    """Rows with a trust and a status that this voice may not end, as check_ends() has it of one fact; a key's own facts
+    are ended one by one."""
+    if voice.trust == Trust.USER or voice.is_believed(rules):
+        return outranking(voice)
+    return outranking(voice) | Q(status=Status.ACTIVE)
+
+
+def check_none(rows: QuerySet[Any], beyond_voice: Q) -> None:
+    """Errors: ReviewNeeded where one of the rows is of those that the voice may not end."""
+    if rows.filter(beyond_voice).exists():
         raise ReviewNeeded
 
 

@@ -277,7 +277,8 @@ class FactFeedbackView(FactEndpoint):
         "Say whether a fact helped",
         description=(
             "A useful one counts as confirmed now and matters more (importance + 0.05), another matters less (− 0.1). "
-            "What an operator corrected, pinned or locked stays as it is."
+            "What an operator corrected, pinned or locked stays as it is. A key that writes as an agent gets 409 "
+            "`review_needed` where it says that a fact of more trust did not help."
         ),
         scope=Scope.WRITE,
         bound=Bound.FACT,
@@ -290,7 +291,8 @@ class FactFeedbackView(FactEndpoint):
     def post(self, request: Request, fact_id: uuid.UUID) -> Response:
         useful = self.body(FactFeedbackSerializer)["useful"]
         self.visible_fact(fact_id)
-        give_feedback(fact_id=fact_id, tenant=self.tenant, useful=useful, actor=self.actor, now=self.now)
+        voice = self.voice()
+        give_feedback(fact_id=fact_id, tenant=self.tenant, useful=useful, actor=self.actor, now=self.now, voice=voice)
         return self.changed(fact_id)
 
 

@@ -97,16 +97,17 @@ class GroupView(Endpoint):
         "Delete a group",
         description=(
             "It goes to the trash with its members and facts: from now on nobody's agents are told of it. An operator "
-            "can restore it. 423 while somebody with data in it is restricted."
+            "can restore it. 423 while somebody with data in it is restricted; 409 `review_needed` for a key that "
+            "writes as an agent where members said something in it."
         ),
         scope=Scope.WRITE,
         bound=Bound.GROUPS,
         answers={204: None},
-        problems=(404, 423),
+        problems=(404, 409, 423),
     )
     def delete(self, request: Request, group_id: UUID) -> Response:
         group = lookups.group(tenant=self.tenant, group_id=group_id)
-        delete_group(group_id=group.pk, actor=self.actor, now=self.now)
+        delete_group(group_id=group.pk, actor=self.actor, now=self.now, voice=self.voice())
         return Response(status=204)
 
 
@@ -241,13 +242,14 @@ class GroupFactView(_GroupFactEndpoint):
         "Delete a fact of a group, or withdraw what one member said",
         description=(
             "With `user_id`, and with a key for one person, the fact stays if others said it, too. Else it goes to the "
-            "trash, from which an operator can restore it."
+            "trash, from which an operator can restore it. A key that writes as an agent gets 409 `review_needed` for "
+            "what a member said."
         ),
         scope=Scope.WRITE,
         bound=Bound.GROUP,
         parameters=[GroupFactQuery],
         answers={204: None},
-        problems=(404, 423),
+        problems=(404, 409, 423),
     )
     def delete(self, request: Request, group_id: UUID, fact_id: UUID) -> Response:
         given = self.query(GroupFactQuery)
@@ -259,9 +261,14 @@ class GroupFactView(_GroupFactEndpoint):
             raise KeyBound("This key is for one agent alone: name by user_id whose statement is withdrawn.")
         fact = lookups.group_fact(group=group, fact_id=fact_id)
         if person is None:
-            delete_group_fact(fact_id=fact.pk, actor=self.actor, now=self.now)
+            delete_group_fact(fact_id=fact.pk, actor=self.actor, now=self.now, voice=self.voice())
         else:
             withdraw_group_fact(
-                fact_id=fact.pk, end_user=person, agent_id=self.caller.agent_id, actor=self.actor, now=self.now
+                fact_id=fact.pk,
+                end_user=person,
+                agent_id=self.caller.agent_id,
+                actor=self.actor,
+                now=self.now,
+                voice=self.voice(),
             )
         return Response(status=204)

@@ -84,7 +84,8 @@ class MemoryView(Endpoint):
         description=(
             "Moves facts, episodes, memory files, diary entries and what the person stated in groups to the trash and "
             "empties the profile; with `agent_id`, only what is that agent's. What an operator wrote stays, and so do "
-            "turns, and what other members stated, too. Answers the document as it is afterwards."
+            "turns, and what other members stated, too. A key that writes as an agent clears nothing, and gets 409 "
+            "`review_needed`, where something of it is not its to end. Answers the document as it is afterwards."
         ),
         scope=Scope.WRITE,
         bound=Bound.NAMED,

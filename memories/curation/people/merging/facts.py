@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -23,10 +24,11 @@ def same_texts(person: EndUser, other: EndUser) -> QuerySet[Fact]:
 
 
 def same_keys(survivor: EndUser, merged: EndUser) -> list[tuple[uuid.UUID, uuid.UUID]]:
-    """(theirs, ours) of active facts about one key with different texts, which contradict each other after a merge."""
+    """(theirs, ours) of active facts about one key with different texts, which contradict each other after a merge: of
+    one agent, and of the person and an agent where one of the two is protected."""
     ours, theirs = (_keyed(person) for person in (survivor, merged))
-    pairs = [pair for key in theirs.keys() & ours.keys() for pair in product(theirs[key].items(), ours[key].items())]
-    return sorted((their_id, our_id) for (their_id, their_text), (our_id, our_text) in pairs if their_text != our_text)
+    pairs = [pair for key in theirs.keys() & ours.keys() for pair in product(theirs[key], ours[key])]
+    return sorted((their.pk, our.pk) for their, our in pairs if their.text != our.text and _meet(their, our))
 
 
 def ruled_out(survivor: EndUser, merged: EndUser) -> list[uuid.UUID]:
@@ -82,12 +84,29 @@ def _strength(fact: Fact) -> tuple[Any, ...]:
     return fact.binding, fact.locked, fact.pinned, fact.status == Status.ACTIVE, gate.rank(fact.trust)
 
 
-def _keyed(person: EndUser) -> dict[tuple[str, str, str], dict[uuid.UUID, bytes]]:
-    """By agent, category and key: the active facts about it, each with the hash of its text."""
+@dataclass(frozen=True)
+class _Keyed:
+    """What of an active fact with a key decides whether it contradicts another one."""
+
+    pk: uuid.UUID
+    agent_id: str
+    text: bytes
+    is_protected: bool
+
+
+def _meet(one: _Keyed, other: _Keyed) -> bool:
+    if one.agent_id == other.agent_id:
+        return True
+    return "" in (one.agent_id, other.agent_id) and (one.is_protected or other.is_protected)
+
+
+def _keyed(person: EndUser) -> dict[tuple[str, str], list[_Keyed]]:
+    """By category and key: the active facts about it."""
     rows = _live(person).filter(status=Status.ACTIVE).exclude(key="")
-    found: dict[tuple[str, str, str], dict[uuid.UUID, bytes]] = {}
-    for pk, agent, category, key, text in rows.values_list("pk", "agent_id", "category", "key", "content_hash"):
-        found.setdefault((agent, category, key), {})[pk] = bytes(text)
+    found: dict[tuple[str, str], list[_Keyed]] = {}
+    for fact in rows.only("agent_id", "category", "key", "content_hash", "binding", "pinned", "locked"):
+        one = _Keyed(fact.pk, fact.agent_id, bytes(fact.content_hash), fact.protected)
+        found.setdefault((fact.category, fact.key), []).append(one)
     return found
 
 
