@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from memories.text.secrets import cards, effort, formats, phrases
+from memories.text.secrets import cards, effort, fields, formats, phrases
 from memories.text.secrets.formats import Span
 from memories.text.secrets.values import Announced, is_secret
 
@@ -123,7 +123,7 @@ class _Redactor:
         if isinstance(value, bool) or not isinstance(value, str | int):
             return value
         word = phrases.names_secret(announced_by)
-        if word and is_secret(word.rule, Announced(str(value), "sign", quoted=isinstance(value, str))):
+        if word and _is_named(word, announced_by, Announced(str(value), "sign", quoted=isinstance(value, str))):
             self.count += 1
             return f"[redacted:{word.kind}]"
         if cards.is_number(value):
@@ -147,6 +147,13 @@ class _Redactor:
                 name += "+"
             redacted[name] = self.value(item, key)
         return redacted
+
+
+def _is_named(word: phrases.Keyword, key: str, found: Announced) -> bool:
+    """Whether the value of a key that ends with that word is a secret."""
+    return is_secret(word.rule, found) or fields.is_value(
+        "json", word.rule, found, name=phrases.before_word(key), sign=":"
+    )
 
 
 def _parts(parts: Sequence[Any], content: str, redactor: _Redactor) -> list[Any]:
