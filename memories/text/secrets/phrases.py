@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -54,9 +54,12 @@ _BARE = (
 # Case-sensitive: without case, a class up to U+10FFFF includes "i", "k" and "s", which have variants in it.
 _VALUE = f"(?-i:{_QUOTED}|{_BARE})"
 _FOR = r"(?:\s{1,2}(?:for|to|of|on|at)\s[^\n.,:;=!?]{1,40}?)?"
+_SCHEME = r"(?:bearer|basic|token|bot|digest|apikey|api-key)\s{1,2}"
+# Before the value of a header.
+SCHEME = re.compile(_SCHEME, re.IGNORECASE)
 _SIGN = (
     r"""\s{0,3}(?P<sign>:=|=>|->|→|[:=]|(?<=\s)\|(?=\s))\s{0,3}[*_]{0,2}\s{0,2}"""
-    r"""(?P<scheme>\\?["'`]?(?:bearer|basic|token|bot|digest|apikey|api-key)\s{1,2})?"""
+    rf"""(?P<scheme>\\?["'`]?{_SCHEME})?"""
 )
 _VERB_EN = (
     r"(?:'s|\s{1,3}(?:(?:has\sbeen|was|is|were|are)\s(?:now|currently|still|just|simply|changed|set|reset|updated)(?:\sto)?"
@@ -194,26 +197,34 @@ def _judged(tail: re.Match[str], place: _KeywordPlace, *, link: str) -> Iterator
     if not quoted:
         end = start + len(_trimmed(text[start:end]))
     found = Announced(text[start:end], link, quoted=quoted, after=text[end : end + _LOOK_AHEAD])
-    if is_secret(place.keyword.rule, found) or (link == "sign" and _is_field(place, tail, found)):
+    if is_secret(place.keyword.rule, found) or _is_field(place, tail, found):
         # {"pin": 1234} stays JSON.
-        bare_in_json = not quoted and tail[0].startswith('"') and text[start - 1] not in "\"'`" and not _scheme(tail)
+        bare_in_json = (
+            not quoted
+            and tail[0].startswith('"')
+            and text[start - 1] not in "\"'`"
+            and not (link == "sign" and tail["scheme"])
+        )
         yield Span(start, end, place.keyword.kind, '"' if bare_in_json else "")
     elif text[place.start : place.end].lower().endswith("phrase"):
         yield from _words_after(place)
 
 
 def _is_field(place: _KeywordPlace, tail: re.Match[str], found: Announced) -> bool:
-    if "sign" not in tail.re.groupindex or not tail["sign"]:
-        return False
-    between = place.text[place.end : tail.end("sign")]
-    form = fields.form_of(place.text, place.start, place.end, between)
     rule, name = place.keyword.rule, place.before[-_LOOK_NEAR:]
+    if found.link == "near":
+        # An option of a command.
+        return (
+            rule in ("key", "token")
+            and name.endswith("--")
+            and fields.is_value("inline", rule, found, name="", sign=" ")
+        )
+    if found.link != "sign" or not tail["sign"]:
+        return False
+    form = fields.form_of(place.text, place.start, place.end, place.text[place.end : tail.end("sign")])
+    if tail["scheme"] and not tail["scheme"][0].isalpha():
+        found = replace(found, quoted=True)
     return bool(form) and fields.is_value(form, rule, found, name=name, sign=tail["sign"])
-
-
-def _scheme(tail: re.Match[str]) -> str:
-    """Bearer, with the quote before it."""
-    return (tail["scheme"] or "") if "scheme" in tail.re.groupindex else ""
 
 
 def _trimmed(value: str) -> str:
