@@ -177,8 +177,8 @@ HOSTILE = [
     "eyJhbGciOiJ9.", "sk-", "sk-proj-", "://a:b", "://", "xoxb-", "AKIAIOSFODNN7EXAMPLE ", "密码", "密码是", "key",
     "pin ", "mnemonic: abc abc abc abc ", "Bearer ", "curl -u ", "12345678:AA", "hunter2 is my ", "hunter22是",
     "a", " ", "password's ", "a密码", "验证码1", "passphrase: aaa bbb ccc ddd ", '"password": "', "[redacted:password]",
-    "AKIA/", "token=", '"token":"', "export TOKEN=a1", "\ntoken: ", "?token=a1&", "token: " + "a1" * 130, "--api-key a1 ",
-    "a b c api_key: ", "secret=\\\\",
+    "AKIA/", "token=", '"token":"', "export TOKEN=a1", "\ntoken: ", "?token=a1&", "token: " + "a1" * 130,
+    "--api-key a1 ", "a b c api_key: ", "secret=\\\\",
 ]  # fmt: skip
 
 
