@@ -7,6 +7,7 @@ each damaged conversation is refused by itself.
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
@@ -14,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path, PurePath
 from typing import Any
 
-from memories.management.memory_stores import is_sqlite, sqlite_rows
+from memories.management.memory_stores import HIDDEN, is_hidden, is_sqlite, shared, sqlite_rows
 
 Request = dict[str, Any]
 CHROMA = "chroma.sqlite3"
@@ -39,6 +40,7 @@ _DRAWERS = """
         coalesce(nullif(authored_at, ''), filed_at) AS said
     FROM drawers ORDER BY wing, source, chunk, place
 """
+_SOURCES = f"SELECT DISTINCT wing, source FROM ({_DRAWERS})"  # noqa: S608
 _LONGEST_NAME = 255
 # What a person and an assistant said to each other; calls of tools and thoughts are of other types.
 _SPOKEN = ("text", "multimodal_text")
@@ -51,15 +53,35 @@ def read(source: str, path: Path) -> Iterator[Request]:
     return SOURCES[source](path)
 
 
-def drawers(path: Path) -> Iterator[Request]:
-    """The drawers in Chroma's database of a palace, a conversation for each of its sources.
+def drawers(path: Path, left_out: Counter[str]) -> Iterator[Request]:
+    """The drawers in Chroma's database of a palace, a conversation for each of its sources. Those of hidden files are
+    counted in `left_out`.
 
     Nobody knows whose words they are, so they come as a tool's: they are searched, and become nobody's statements.
     """
-    rows = sqlite_rows(str(path / CHROMA if path.is_dir() else path), _DRAWERS)
-    for source, pieces in groupby(rows, key=itemgetter("wing", "source")):
+    database = str(path / CHROMA if path.is_dir() else path)
+    folders = _folders_of_wings(sqlite_rows(database, _SOURCES))
+    for source, pieces in groupby(sqlite_rows(database, _DRAWERS), key=itemgetter("wing", "source")):
+        if is_hidden(_parts_of(source[1])[len(folders[source[0]]) :]):
+            left_out[HIDDEN] += sum(1 for _ in pieces)
+            continue
         name = hashlib.sha256(json.dumps(source).encode()).hexdigest()[:32]
         yield _request(f"mempalace-{name}", (_drawer(piece) for piece in pieces))
+
+
+def _folders_of_wings(rows: Iterable[dict[str, Any]]) -> dict[Any, list[str]]:
+    """By wing the folder that all its sources share: somebody named it, or one above it, whatever it is called."""
+    folders: dict[Any, list[str]] = {}
+    for row in rows:
+        above = _parts_of(row["source"])[:-1]
+        known = folders.get(row["wing"]) or above
+        # What was filed by hand has no folder.
+        folders[row["wing"]] = known[: shared(known, above or known)]
+    return folders
+
+
+def _parts_of(source: Any) -> list[str]:
+    return str(source).replace("\\", "/").split("/")
 
 
 def is_palace(path: Path) -> bool:

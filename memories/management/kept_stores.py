@@ -27,10 +27,13 @@ from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.files import paths
 from memories.management.importing import COMMAND, IMPORTED, RefusedMemoryError, checked
 from memories.management.memory_stores import (
+    HIDDEN,
     StoreLocation,
     Whose,
     documents_in,
     has_table,
+    is_hidden,
+    shared,
     table_rows,
     whose_namespace,
 )
@@ -197,6 +200,8 @@ def read_files(place: StoreLocation, *, folder: str) -> Iterator[KeptFile]:
             yield KeptFile(left_out="other_namespace")
         elif "content" not in value or "modified_at" not in value:
             yield KeptFile(left_out="no_file")
+        elif is_hidden(item.key.removeprefix(paths.folder(folder))):
+            yield KeptFile(left_out=HIDDEN)
         elif (path := _below(folder, item.key)).startswith(paths.SCRATCH):
             yield KeptFile(left_out="scratch")
         else:
@@ -215,8 +220,16 @@ def read_items(place: StoreLocation) -> Iterator[StoredItem]:
             yield StoredItem((), "", None, left_out="other_namespace")
         elif expires and expires <= timezone.now():
             yield StoredItem((), "", None, left_out="expired")
+        elif _is_path(item) and is_hidden(item.key):
+            yield StoredItem((), "", None, left_out=HIDDEN)
         else:
             yield item
+
+
+def _is_path(item: StoredItem) -> bool:
+    """Whether the key names a file, as deepagents keeps them; other keys may begin with a dot."""
+    is_file = isinstance(item.value, dict) and {"content", "modified_at"} <= item.value.keys()
+    return is_file or "/" in item.key
 
 
 def _items(place: StoreLocation) -> Iterator[StoredItem]:
@@ -266,19 +279,28 @@ def _write(item: StoredItem, now: datetime) -> Write:
 
 def _command_line_files(base: Path, folder: str) -> Iterator[KeptFile]:
     """`~/.deepagents`, with a folder for each agent, or one of these folders: notes, and what the agent keeps beside
-    them. Skills and hidden files are left out."""
+    them. Skills and hidden files are left out; the folder that was named may have a dot itself."""
     agents = [base] if _has_notes(base) else sorted(one for one in base.iterdir() if one.is_dir())
     for agent in agents:
         # A project's own notes are in a folder with a dot, and no agent's.
         name = "" if agent.name.startswith(".") else agent.resolve().name
         for path in sorted(one for one in agent.rglob("*") if one.is_file()):
             parts = path.relative_to(agent).parts
-            if parts[0] == _NO_MEMORY or any(part.startswith(".") for part in parts):
+            if _leads_to_hidden(path, base):
+                yield KeptFile(left_out=HIDDEN)
+                continue
+            if parts[0] == _NO_MEMORY:
                 yield KeptFile(left_out="no_memory")
                 continue
             inside = _NOTES[0] if len(parts) == 1 and parts[0] in _NOTES else "/".join(parts)
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
             yield KeptFile(Whose(agent_id=name), _below(folder, inside), path.read_bytes(), None, changed)
+
+
+def _leads_to_hidden(path: Path, base: Path) -> bool:
+    """Whether the path below `base` is hidden, or that to which it links. Folders above `base` do not count."""
+    target, root = path.resolve().parts, base.resolve().parts
+    return is_hidden(path.relative_to(base).parts) or is_hidden(target[shared(target, root) :])
 
 
 def _has_notes(folder: Path) -> bool:

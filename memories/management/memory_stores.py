@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,8 @@ from memories.models import Category
 # Without a word of the other system's own. A memory that it serves is believed, and no more than that.
 CONFIDENCE = 0.7
 USER, AGENT, ANYTHING = "{user}", "{agent}", "*"
+# Why a file is left out whose name, or a folder of which, begins with a dot: tools keep their logins there.
+HIDDEN = "hidden"
 _DSN = ("postgres://", "postgresql://")
 _SQLITE = b"SQLite format 3\0"
 # Where a memory's text may be, in LangMem's form and in those of people's own.
@@ -136,6 +139,17 @@ def _langgraph(place: StoreLocation) -> Iterator[StoredMemory]:
             )
 
 
+def is_hidden(path: str | Sequence[str]) -> bool:
+    """Whether a part of the path begins with a dot; `.` and `..` are no names. The root that was named is no part."""
+    parts = path.replace("\\", "/").split("/") if isinstance(path, str) else path
+    return any(part.startswith(".") and part not in (".", "..") for part in parts)
+
+
+def shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many parts two paths have in common, from their beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
 def whose_namespace(namespace: Sequence[str], pattern: str) -> Whose | None:
     """Whose a namespace is by a pattern like `memories,{user}`; None where it has another form."""
     parts = [part.strip() for part in pattern.split(",")] if pattern else [ANYTHING] * len(namespace)
@@ -160,11 +174,14 @@ def _text_in(value: Mapping[str, Any]) -> Any:
 
 def _deerflow(place: StoreLocation) -> Iterator[StoredMemory]:
     """A memory document, or a folder with one for each person and agent: `users/ID/memory.json` and
-    `users/ID/agents/NAME/memory.json`."""
+    `users/ID/agents/NAME/memory.json`. What is in hidden folders is left out."""
     base = Path(place.at)
     paths = sorted(base.glob("**/memory.json")) if base.is_dir() else [base]
     for path in paths:
         folders = path.relative_to(base).parts[:-1] if base.is_dir() else ()
+        if is_hidden(folders):
+            yield StoredMemory(left_out=HIDDEN)
+            continue
         whose = Whose(_after("users", folders), _after("agents", folders))
         document = json.loads(path.read_text(encoding="utf-8-sig"))
         if not isinstance(document, dict):

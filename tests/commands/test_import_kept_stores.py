@@ -119,6 +119,37 @@ class TestFiles:
         imported("deepagents", home / "Writer", user="u2", folder="/")
         assert files()["u2", "writer", "/AGENTS.md"] == "Likes tea"
 
+    def test_hidden_files_of_a_folder_are_left_out(self, tenant: Tenant, tmp_path: Path) -> None:
+        """Also whole folders, and links to them. The folder that was named may have a dot itself."""
+        home = tmp_path / ".deepagents"
+        for name in (
+            ".state/auth.json", "Writer/.env", "Writer/notes/.cache/x.md", "Writer/a.md", "Writer/a.b/c.d.md",
+            "Writer/..x/y.md", "Writer/skills/.x/y.md",
+        ):  # fmt: skip
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            (home / name).write_text("cafebabe", encoding="utf-8")
+        (home / "Writer/link.md").symlink_to(home / ".state/auth.json")
+        (home / "linked").symlink_to(home / ".state")
+        (tmp_path / ".ssh").mkdir()
+        (tmp_path / ".ssh/id").write_text("cafebabe", encoding="utf-8")
+        (home / "Writer/far.md").symlink_to(tmp_path / ".ssh/id")
+        (tmp_path / "plain.md").write_text("Likes tea", encoding="utf-8")
+        (home / "Writer/near.md").symlink_to(tmp_path / "plain.md")
+        said = imported("deepagents", home, user="u1")
+        assert said == ["11 files: 3 stored, 0 were there already, 0 secrets cut out.", "8 left out: hidden"]
+        stored = {f"/memories/{name}" for name in ("a.md", "a.b/c.d.md", "near.md")}
+        assert {path for _, _, path in files()} == stored
+        (home / ".state/AGENTS.md").write_text("Named itself", encoding="utf-8")
+        imported("deepagents", home / ".state", user="u2")
+        assert files()["u2", "", "/memories/AGENTS.md"] == "Named itself"
+
+    def test_hidden_files_of_a_store_are_left_out(self, tenant: Tenant, tmp_path: Path) -> None:
+        keys = [".state/auth.json", "/memories/.env", "/a/.b/c.md", "..hidden", "\\.state\\x", "/.notes/x.md", "/a.md"]
+        rows = [{"namespace": ["u1"], "key": key, "value": file_of("cafebabe")} for key in keys]
+        said = imported("deepagents", written(tmp_path / "x", rows), user="u1", folder="/.notes")
+        assert said == ["7 files: 2 stored, 0 were there already, 0 secrets cut out.", "5 left out: hidden"]
+        assert {path for _, _, path in files()} == {"/.notes/x.md", "/.notes/a.md"}
+
     def test_what_is_refused_is_told_by_its_reason(self, tenant: Tenant, tmp_path: Path) -> None:
         space = ["u1", "filesystem"]
         hostile = [
@@ -172,6 +203,13 @@ class TestItems:
         assert (tea.created_at.isoformat(), tea.updated_at.isoformat()) == (MADE, CHANGED)
         assert StoreItem.objects.get(key="b").expires_at
         assert check() == []
+
+    def test_hidden_files_are_left_out(self, tenant: Tenant, tmp_path: Path) -> None:
+        given = {".state/auth.json": {"key": "x"}, ".env": file_of("x"), ".5": {"text": "x"}, "a/b": file_of("x")}
+        rows = [{"namespace": ["shared"], "key": key, "value": value} for key, value in given.items()]
+        said = imported("langgraph", written(tmp_path / "x", rows), form="items")
+        assert said == ["4 items: 2 stored, 0 were there already.", "2 left out: hidden"]
+        assert set(StoreItem.objects.values_list("key", flat=True)) == {".5", "a/b"}
 
     def test_a_second_run_leaves_what_an_agent_wrote(self, tenant: Tenant, tmp_path: Path) -> None:
         path = written(tmp_path / "items.json", ITEMS[:2])

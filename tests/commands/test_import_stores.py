@@ -196,6 +196,16 @@ class TestDeerFlow:
         assert imported("deerflow", tmp_path)[0].split(": ")[1].startswith("0 facts")
         assert check() == []
 
+    def test_hidden_folders_are_left_out(self, tenant: Tenant, tmp_path: Path) -> None:
+        home = tmp_path / ".deer-flow"
+        written(home / "users/u1/memory.json", DEERFLOW)
+        written(home / "users/.old/memory.json", DEERFLOW)
+        written(home / ".backup/users/u2/memory.json", DEERFLOW)
+        said = imported("deerflow", home)
+        assert said[0].startswith("5 memories: 2 facts and 1 sections of profiles stored")
+        assert said[1:] == ["2 left out: hidden"]
+        assert {user for user, _, _ in facts()} == {"u1"}
+
     def test_a_document_alone(self, tenant: Tenant, tmp_path: Path) -> None:
         imported("deerflow", written(tmp_path / "memory.json", DEERFLOW), user="u7")
         assert {user for user, _, _ in facts()} == {"u7"}
@@ -326,6 +336,19 @@ class TestMemPalace:
         assert not Fact.objects.exists()
         with pytest.raises(CommandError, match="--user"):
             imported("mempalace", tmp_path)
+
+    def test_drawers_of_hidden_files_are_left_out(self, tenant: Tenant, tmp_path: Path) -> None:
+        """Below the folder that the sources of a wing share: that one was named."""
+        sources = ["/home/ann/.work/a.md", "/home/ann/.work/b/c.md", "/home/ann/.work/.env", "/home/ann/.work/.x/d.md"]
+        filed = [drawer(f"d{place}", "cafebabe", source_file=name) for place, name in enumerate(sources)]
+        alone = drawer("e1", "Likes tea", wing="other", source_file="/home/ann/.notes/e.md")
+        windows = drawer("e2", "cafebabe", wing="windows", source_file="C:\\\\ann\\\\.env")
+        palace(tmp_path, *filed, alone, windows, drawer("e3", "By hand", source_file=""))
+        said = imported("mempalace", tmp_path, user="u1")
+        assert said[0].startswith("4 conversations: 4 messages stored")
+        assert said[1:] == ["3 left out: hidden"]
+        names = set(Turn.objects.values_list("metadata__source", flat=True))
+        assert names == {"a.md", "c.md", "e.md", "kitchen"}
 
 
 def drawer(name: str, text: str, *, collection: str = "mempalace_drawers", **more: Any) -> dict[str, Any]:

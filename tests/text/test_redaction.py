@@ -177,7 +177,8 @@ HOSTILE = [
     "eyJhbGciOiJ9.", "sk-", "sk-proj-", "://a:b", "://", "xoxb-", "AKIAIOSFODNN7EXAMPLE ", "密码", "密码是", "key",
     "pin ", "mnemonic: abc abc abc abc ", "Bearer ", "curl -u ", "12345678:AA", "hunter2 is my ", "hunter22是",
     "a", " ", "password's ", "a密码", "验证码1", "passphrase: aaa bbb ccc ddd ", '"password": "', "[redacted:password]",
-    "AKIA/",
+    "AKIA/", "token=", '"token":"', "export TOKEN=a1", "\ntoken: ", "?token=a1&", "token: " + "a1" * 130,
+    "--api-key a1 ", "a b c api_key: ", "secret=\\\\",
 ]  # fmt: skip
 
 
@@ -230,6 +231,10 @@ def test_message_fields() -> None:
         {"request_id": "550e8400-e29b-41d4-a716-446655440000", "sha": "9fceb02d0ae598e95dc970b74767f19372d61af8"},
         {"page": {"next_page_token": "CAUQAA"}, "order": "202611038847123", "phone": "+8613800138000"},
         {"pin": "13", "key": "home_city", "secret": False, "score": 0.5},
+        {"secret": None, "token": "", "api_key": "<your key>", "client_secret": "required", "apiKey": "string"},
+        {"tokenizer": "o200k_base", "token_count": 12, "token_limit": 8192, "pageToken": "a1b2c3d4", "password": 0},
+        {"api_key": "${API_KEY}", "authorization": "Bearer <token>", "access_key": "Ctrl+K", "secret": "my-app-tls"},
+        {"api_key_id": "ab12cd", "cache_key": "9f86d081884c7d659a2feaa0c55ad015", "public_key": "ab12cd34"},
     ],
 )
 def test_harmless_metadata_stays(metadata: dict[str, object]) -> None:
@@ -249,6 +254,19 @@ def test_harmless_metadata_stays(metadata: dict[str, object]) -> None:
         ({"access_token": "a1b2c3d4e5f6g7h8"}, "token"),
         ({"otp": 482913}, "one_time_code"),
         ({"密码": "hunter2"}, "password"),
+        ({"api_key": "deadbeef"}, "api_key"),
+        ({"OPENAI_API_KEY": "a1b2"}, "api_key"),
+        ({"api-key": 83920175}, "api_key"),
+        ({"token": "9f86d081884c7d659a2feaa0c55ad015"}, "token"),
+        ({"refreshToken": "550e8400-e29b-41d4-a716-446655440000"}, "token"),
+        ({"secret": "topaz"}, "secret"),
+        ({"Authorization": "Bearer ab12"}, "authorization"),
+        ({"Authorization": "ab12cd"}, "authorization"),
+        ({"private_key": "0xdeadbeef"}, "private_key"),
+        ({"client_secret": ["cafebabe"]}, "secret"),
+        ({"密钥": "cafebabe"}, "api_key"),
+        ({"令牌": 83920175}, "token"),
+        ({"password": "a1c"}, "password"),
         ({"tags": ["a", {"x": "密码是hunter2"}]}, "password"),
     ],
 )
@@ -256,6 +274,26 @@ def test_metadata_that_names_its_secret(metadata: dict[str, object], kind: str) 
     redacted = redact_message(content="hi", metadata=metadata)
     assert redacted.count == 1
     assert MARK.findall(json.dumps(redacted.metadata)) == [kind]
+
+
+@pytest.mark.parametrize("value", ["deadbeef" * 60, "a1B2" * 500])
+@pytest.mark.parametrize(
+    "around", ['{{"api_key": "{}", "n": 1}}', "API_KEY={}\nN=1", "token: {}\nn: 1", "?api_key={}&n=1"]
+)
+def test_long_values_are_cut_to_their_end(value: str, around: str) -> None:
+    redacted, count = redact_text(around.format(value))
+    assert count == 1
+    assert MARK.sub("{}", redacted) == around.format("{}").replace("{{", "{").replace("}}", "}")
+
+
+def test_json_with_secrets_stays_json() -> None:
+    document = {"a": {"api_key": "deadbeef", "token": 83920175, "n": 1}, "headers": {"Authorization": "Bearer ab12"}}
+    for text in (json.dumps(document), json.dumps(document, indent=2)):
+        redacted, count = redact_text(text)
+        assert count == 3
+        found = json.loads(redacted)
+        assert found["a"] == {"api_key": "[redacted:api_key]", "token": "[redacted:token]", "n": 1}
+        assert found["headers"] == {"Authorization": "Bearer [redacted:authorization]"}
 
 
 def test_two_keys_that_were_secrets_stay_two() -> None:

@@ -65,7 +65,7 @@ class Command(HubCommand):
         parser.add_argument("--dry-run", action="store_true", help="Say what would be stored, and store nothing.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        tenant, done = tenant_of(options["tenant"]), Counter[str]()
+        tenant, done, left_out = tenant_of(options["tenant"]), Counter[str](), Counter[str]()
         if options["source"] == DEEPAGENTS or options["form"] == "items":
             self._import_as_they_are(tenant, options)
             return
@@ -77,7 +77,7 @@ class Command(HubCommand):
                 return
             if source != "jsonl" and not options["user"]:
                 raise CommandError("--user: say whose conversations these are.")
-            read = imports.drawers(file) if has_drawers else imports.read(source, file)
+            read = imports.drawers(file, left_out) if has_drawers else imports.read(source, file)
             for place, given in enumerate(read, start=1):
                 self._import(tenant, place, _whose(given, options["user"]), done, dry_run=options["dry_run"])
         except OSError as error:
@@ -92,6 +92,7 @@ class Command(HubCommand):
             f"{done['conversations']} conversations: {done['accepted']} messages {what}, {done['duplicates']} were "
             f"there already, {done['redactions']} secrets cut out, {done['refused']} conversations refused."
         )
+        self._say_why(left_out, Counter())
         if done["refused"]:
             raise CommandError("What was refused is not stored. Mend it in the file and run the command again.")
 

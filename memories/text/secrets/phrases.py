@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
-from memories.text.secrets import effort
+from memories.text.secrets import effort, fields
 from memories.text.secrets.formats import DATA, Span, places
 from memories.text.secrets.values import Announced, is_phrase, is_secret
 
@@ -54,7 +54,13 @@ _BARE = (
 # Case-sensitive: without case, a class up to U+10FFFF includes "i", "k" and "s", which have variants in it.
 _VALUE = f"(?-i:{_QUOTED}|{_BARE})"
 _FOR = r"(?:\s{1,2}(?:for|to|of|on|at)\s[^\n.,:;=!?]{1,40}?)?"
-_SIGN = r"""\s{0,3}(?P<sign>:=|=>|->|→|[:=]|(?<=\s)\|(?=\s))\s{0,3}[*_]{0,2}\s{0,2}(?:(?:bearer|basic|token)\s)?"""
+_SCHEME = r"(?:bearer|basic|token|bot|digest|apikey|api-key)\s{1,2}"
+# Before the value of a header.
+SCHEME = re.compile(_SCHEME, re.IGNORECASE)
+_SIGN = (
+    r"""\s{0,3}(?P<sign>:=|=>|->|→|[:=]|(?<=\s)\|(?=\s))\s{0,3}[*_]{0,2}\s{0,2}"""
+    rf"""(?P<scheme>\\?["'`]?{_SCHEME})?"""
+)
 _VERB_EN = (
     r"(?:'s|\s{1,3}(?:(?:has\sbeen|was|is|were|are)\s(?:now|currently|still|just|simply|changed|set|reset|updated)(?:\sto)?"
     r"|is|was|will\sbe|should\sbe|equals|becomes|changed\sto|set\sto|reset\sto|updated\sto))(?:\s{1,3}|\s?:\s{0,3})"
@@ -126,6 +132,11 @@ def names_secret(key: str) -> Keyword | None:
     return next((place.keyword for place in _places(key) if place.end == len(key)), None)
 
 
+def before_word(key: str) -> str:
+    """What stands before that keyword: of nextPageToken it is nextPage."""
+    return next((key[: place.start] for place in _places(key) if place.end == len(key)), "")
+
+
 def _places(text: str) -> Iterator[_KeywordPlace]:
     lower = text.lower()
     if len(lower) != len(text):
@@ -186,12 +197,34 @@ def _judged(tail: re.Match[str], place: _KeywordPlace, *, link: str) -> Iterator
     if not quoted:
         end = start + len(_trimmed(text[start:end]))
     found = Announced(text[start:end], link, quoted=quoted, after=text[end : end + _LOOK_AHEAD])
-    if is_secret(place.keyword.rule, found):
+    if is_secret(place.keyword.rule, found) or _is_field(place, tail, found):
         # {"pin": 1234} stays JSON.
-        bare_in_json = not quoted and tail[0].startswith('"') and text[start - 1] not in "\"'`"
+        bare_in_json = (
+            not quoted
+            and tail[0].startswith('"')
+            and text[start - 1] not in "\"'`"
+            and not (link == "sign" and tail["scheme"])
+        )
         yield Span(start, end, place.keyword.kind, '"' if bare_in_json else "")
     elif text[place.start : place.end].lower().endswith("phrase"):
         yield from _words_after(place)
+
+
+def _is_field(place: _KeywordPlace, tail: re.Match[str], found: Announced) -> bool:
+    rule, name = place.keyword.rule, place.before[-_LOOK_NEAR:]
+    if found.link == "near":
+        # An option of a command.
+        return (
+            rule in ("key", "token")
+            and name.endswith("--")
+            and fields.is_value("inline", rule, found, name="", sign=" ")
+        )
+    if found.link != "sign" or not tail["sign"]:
+        return False
+    form = fields.form_of(place.text, place.start, place.end, place.text[place.end : tail.end("sign")])
+    if tail["scheme"] and not tail["scheme"][0].isalpha():
+        found = replace(found, quoted=True)
+    return bool(form) and fields.is_value(form, rule, found, name=name, sign=tail["sign"])
 
 
 def _trimmed(value: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from memories.text.secrets import cards, effort, formats, phrases
+from memories.text.secrets import cards, effort, fields, formats, phrases
 from memories.text.secrets.formats import Span
 from memories.text.secrets.values import Announced, is_secret
 
@@ -29,6 +29,7 @@ _UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-
 _CHANGES = re.compile(r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]")
 # orderId, order_id
 _WORDS_IN_KEY = re.compile(r"[_.-]|(?<=[a-z])(?=[A-Z])")
+_REST = re.compile(r"[A-Za-z0-9+/=_.~%-]*+")
 _LEAST_BITS = 3.0
 _LEAST_CHANGES = 4
 
@@ -122,10 +123,9 @@ class _Redactor:
             return [self.value(item, announced_by) for item in value]
         if isinstance(value, bool) or not isinstance(value, str | int):
             return value
-        word = phrases.names_secret(announced_by)
-        if word and is_secret(word.rule, Announced(str(value), "sign", quoted=isinstance(value, str))):
+        if (named := _named(value, announced_by)) is not None:
             self.count += 1
-            return f"[redacted:{word.kind}]"
+            return named
         if cards.is_number(value):
             # Its key says whether it is a card's or an order's.
             return self._number(value, announced_by)
@@ -147,6 +147,20 @@ class _Redactor:
                 name += "+"
             redacted[name] = self.value(item, key)
         return redacted
+
+
+def _named(value: str | int, key: str) -> str | None:
+    """The value without the secret that its key names; None if it names none. "Bearer" stays before a token."""
+    word = phrases.names_secret(key)
+    if word is None:
+        return None
+    scheme = phrases.SCHEME.match(value) if isinstance(value, str) else None
+    before = scheme[0] if scheme else ""
+    found = Announced(str(value).removeprefix(before), "sign", quoted=isinstance(value, str))
+    is_named = is_secret(word.rule, found) or fields.is_value(
+        "json", word.rule, found, name=phrases.before_word(key), sign=":"
+    )
+    return f"{before}[redacted:{word.kind}]" if is_named else None
 
 
 def _parts(parts: Sequence[Any], content: str, redactor: _Redactor) -> list[Any]:
@@ -172,7 +186,7 @@ def _cut(text: str) -> tuple[str, int]:
     """One pass over `text`."""
     effort.begin(len(text))
     same_places = text if text.isascii() else text.translate(_WIDTHS)
-    spans = _joined(chain(formats.find(same_places), phrases.find(same_places)))
+    spans = _whole(_joined(chain(formats.find(same_places), phrases.find(same_places))), same_places)
     kept: list[str] = []
     place = count = 0
     effort.spend(len(spans))
@@ -193,6 +207,17 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
         first, kept = min(joined[-1], (order, span))
         joined[-1] = first, kept._replace(start=last.start, end=max(last.end, span.end))
     return [span for _, span in joined]
+
+
+def _whole(spans: list[Span], text: str) -> list[Span]:
+    """Spans that ended at the longest value that is read, up to the end of their run."""
+    whole: list[Span] = []
+    for span in spans:
+        if whole and span.start < whole[-1].end:
+            continue
+        is_cut = span.end - span.start >= fields.LONGEST
+        whole.append(span._replace(end=_REST.match(text, span.end).end()) if is_cut else span)  # type: ignore[union-attr]
+    return whole
 
 
 def _seems_random(run: str) -> bool:

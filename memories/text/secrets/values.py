@@ -26,6 +26,8 @@ _NO_VALUE = re.compile(
     | [A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z              # NAMES_OF_VARIABLES
     | [\w.+-]+@[\w-]+\.[a-z]{2,}\Z                 # a mail address
     | [\w./-]+\.(?:conf|crt|env|ini|json|key|md|pem|py|toml|ts|txt|ya?ml)\Z
+    | (?:[Cc]trl|[Aa]lt|[Oo]ption|[Ss]hift|[Cc]md|[Cc]ommand|[Mm]eta|[Ss]uper|[Ww]in)\+   # shortcuts
+    | \S{0,60}(?:\.\.\.|…)\Z                       # shortened
     | v?\d+(?:\.\d+)+\Z | \d{4}[-/.]\d\d?[-/.]\d\d?\Z | \d\d?:\d\d\Z         # versions, hosts, dates, times
     """,
     re.VERBOSE,
@@ -45,6 +47,8 @@ _LETTERS = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*\Z")
 _DESCRIBES = re.compile(r".{3,}(?:ed|ing|able|ible|ive|ous|ful|less|ly|est|proof)\Z", re.IGNORECASE)
 _CAMEL_NAME = re.compile(r"(?:[A-Z]+[a-z]+){2,}\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z", re.IGNORECASE)
+# Of a contract on a chain; its token is a coin.
+_CONTRACT = re.compile(r"0x[0-9A-Fa-f]{1,40}\Z")
 _HASH = re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})\Z", re.IGNORECASE)
 # What can follow a value that could be a word: the end of the sentence, or a conjunction.
 _CLAUSE_ENDS = re.compile(r"""["'`)*_]{0,3}\s{0,2}(?:\Z|[\n.,;!。，；！、）)|]|(?:and|but)\b)""")
@@ -73,9 +77,7 @@ class Announced:
 
 def is_secret(rule: str, found: Announced) -> bool:
     """Whether the value can be what its keyword announces; `rule` is that of the keyword (data/secrets.toml)."""
-    if not found.value or _MASK.match(found.value) or _NO_VALUE.match(found.value) or _is_placeholder(found.value):
-        return False
-    return _RULES[rule](found)
+    return can_be_value(found.value) and _RULES[rule](found)
 
 
 def is_random(text: str, *, length: int, digits: int = 1) -> bool:
@@ -83,6 +85,26 @@ def is_random(text: str, *, length: int, digits: int = 1) -> bool:
     runs = len(text) >= length and " " not in text
     mixed = sum(map(str.isdigit, text)) >= digits and any(map(str.isalpha, text))
     return runs and mixed and not _TECHNICAL.match(text) and not _IDENTIFIER.match(text)
+
+
+def can_be_value(value: str) -> bool:
+    """Whether something stands there: no mask, placeholder, variable, address, path or call."""
+    return bool(value) and not (_MASK.match(value) or _NO_VALUE.match(value) or _is_placeholder(value))
+
+
+def is_contract(value: str) -> bool:
+    """Whether it is an address on a chain: what a token is called there is public."""
+    return bool(_CONTRACT.match(value))
+
+
+def is_technical(value: str) -> bool:
+    """The name of an algorithm or a format, or a number with its unit."""
+    return bool(_TECHNICAL.match(value))
+
+
+def is_described(value: str) -> bool:
+    """An adjective, or a word of sentences."""
+    return bool(_DESCRIBES.match(value)) or value.casefold() in _SENTENCE
 
 
 def _is_placeholder(value: str) -> bool:
@@ -153,7 +175,7 @@ def _is_key(found: Announced) -> bool:
 
 def _is_token(found: Announced) -> bool:
     value = found.value
-    is_id = _UUID.match(value) or _HASH.match(value)
+    is_id = _UUID.match(value) or _HASH.match(value) or is_contract(value)
     return found.link != "near" and not is_id and is_random(value, length=12, digits=2)
 
 
