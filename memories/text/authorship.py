@@ -5,29 +5,20 @@ What stands in blocks, between rules or behind labels is quoted material; the re
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from memories.models import Author
-from memories.text import uploads
+from memories.text import labels, uploads
+from memories.text.labels import DATA, SELF, Span, joined
 
-Span = tuple[int, int]
 # A longer text is a document; how its end reads tells no more.
 _LONGEST = 200_000
 _LONGEST_ORDER = 4_000
-# What people tell of themselves behind a label.
-_LONGEST_OF_ONESELF = 300
+# So many tags are looked at.
+_MOST_TAGS = 20_000
 
-_DATA = tomllib.loads((Path(__file__).parent / "data" / "authorship.toml").read_text(encoding="utf-8"))
-
-
-def _joined(name: str) -> str:
-    return "".join(line.strip() for line in _DATA[name].splitlines())
-
-
-_TYPED, _FORMATTING = frozenset(_DATA["typed_tags"]), frozenset(_DATA["formatting_tags"])
+_TYPED, _FORMATTING = frozenset(DATA["typed_tags"]), frozenset(DATA["formatting_tags"])
 _OPENING = re.compile(r"^[ \t]{0,8}<(?P<name>[A-Za-z_][\w.:-]{0,60})(?:\s[^<>\n]{0,500})?>", re.MULTILINE)
 # <<<BEGIN X>>> … <<<END X>>>, -----BEGIN X----- … -----END X-----, [BEGIN X] … [END X]
 _BEGIN = re.compile(
@@ -35,27 +26,9 @@ _BEGIN = re.compile(
 )
 _RULE = re.compile(r"^[ \t]{0,3}([-=*_#~—─])\1{2,}[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"```.{0,100000}?(?:```|\Z)", re.DOTALL)
-_MARKED = re.compile(r"^[ \t]*\[\[ ## (?P<name>[\w ]{1,60}) ## \]\][ \t]*$", re.MULTILINE)
-
-
-def _label(name: str) -> re.Pattern[str]:
-    return re.compile(
-        rf"^[ \t#>*]{{0,8}}(?:{_joined(name)})(?:[ \t]\d{{1,3}})?[ \t*]{{0,4}}[:：][ \t*]{{0,4}}",
-        re.MULTILINE | re.IGNORECASE,
-    )
-
-
-_MATERIAL, _RESULT, _ASKED, _ANSWERED = map(_label, ("material", "results", "asked", "answered"))
-_SPEAKER = re.compile(
-    rf"^[ \t>*-]{{0,6}}\[?(?:(?P<person>{_joined('person_labels')})|(?P<machine>{_joined('machine_labels')})"
-    rf"|(?P<step>{_joined('step_labels')}))"
-    r"(?:[ \t]*[(（][^)\n）]{1,40}[)）])?\]?[ \t*]{0,4}[:：]",
-    re.MULTILINE | re.IGNORECASE,
-)
-_FORM, _WRONG, _AGAIN = (re.compile(rf"(?:{_joined(name)})", re.IGNORECASE) for name in ("form", "wrong", "again"))
-_SELF = re.compile(_joined("self"), re.IGNORECASE)
+_QUOTED = re.compile(r"`[^`\n]{1,400}`|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”")
+_FORM, _WRONG, _AGAIN = (re.compile(rf"(?:{joined(name)})", re.IGNORECASE) for name in ("form", "wrong", "again"))
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "「": "」", "«": "»", "„": "“"}
-_LEADING = re.compile(r"(?:^|\n)[ \t]*(?:#{1,6}[ \t][^\n]{0,200}|[^\n]{0,200}[:：])[ \t]*\n?\s*\Z")
 
 
 class Reading(NamedTuple):
@@ -91,7 +64,7 @@ def read(text: str) -> Reading:
 def mends_form(text: str) -> bool:
     """Whether it is an order to mend the form of the last answer, which a program gives: it names the form, says what
     is wrong with it and asks again, and says nothing of whoever speaks."""
-    if len(text) > _LONGEST_ORDER or _SELF.search(text):
+    if len(text) > _LONGEST_ORDER or SELF.search(_QUOTED.sub(" ", text)):
         return False
     return all(pattern.search(text) for pattern in (_FORM, _WRONG, _AGAIN))
 
@@ -112,7 +85,7 @@ def without(spans: Iterable[Span], text: str, own: Sequence[Span] | None) -> lis
 
 def _may_hold_material(text: str) -> bool:
     """A cheap look before the patterns: most messages are plain."""
-    return "<" in text or "[" in text or ":" in text or "：" in text or _RULE.search(text) is not None
+    return any(mark in text for mark in "<[【:：\n")
 
 
 def _unquoted(text: str) -> Span | None:
@@ -131,11 +104,11 @@ def _cuts(text: str) -> tuple[list[Span], bool]:
     found = _with_headings(text, [*_tagged(text, fences), *_between_marks(text)])
     found += _uploaded(text)
     doubtful = False
-    for reader in (_between_rules, _sections, _transcript, _labelled):
+    for reader in (_between_rules, *labels.READERS):
         spans, is_frame = reader(text, found, fences)
         found += spans
         doubtful = doubtful or is_frame
-    return found, doubtful
+    return found, doubtful or labels.is_announced_by_machine(text)
 
 
 def _uploaded(text: str) -> list[Span]:
@@ -152,10 +125,13 @@ def _tagged(text: str, fences: Sequence[Span]) -> Iterator[Span]:
     """From an opening tag at a line's start to its closing tag; of a tag that holds what was typed, the tags alone."""
     if "</" not in text:
         return
-    place = 0
+    is_code = labels.places(fences)
+    place, budget = 0, iter(range(_MOST_TAGS))
+    closed = {found[1].lower(): found.start() for found in re.finditer(r"</([A-Za-z_][\w.:-]{0,60})", text)}
     while opening := _OPENING.search(text, place):
         name = opening["name"]
-        end = None if _is_within(opening.start(), fences) else _closing(text, opening)
+        has_end = closed.get(name.lower(), 0) >= opening.end() and not is_code(opening.start())
+        end = _closing(text, opening, budget) if has_end else None
         if end is None:
             place = opening.end()
             continue
@@ -173,12 +149,12 @@ def _tagged(text: str, fences: Sequence[Span]) -> Iterator[Span]:
         place = end[1]
 
 
-def _closing(text: str, opening: re.Match[str]) -> Span | None:
+def _closing(text: str, opening: re.Match[str], budget: Iterator[int]) -> Span | None:
     """The closing tag of this opening one, with those of its name in between."""
     tags = re.compile(rf"<(?P<end>/)?{re.escape(opening['name'])}(?:\s[^<>\n]{{0,500}})?>", re.IGNORECASE)
     depth = 1
     last = None
-    for tag in tags.finditer(text, opening.end()):
+    for tag, _ in zip(tags.finditer(text, opening.end()), budget, strict=False):
         depth += -1 if tag["end"] else 1
         last = tag if tag["end"] else last
         if depth == 0:
@@ -189,12 +165,13 @@ def _closing(text: str, opening: re.Match[str]) -> Span | None:
 
 def _between_marks(text: str) -> Iterator[Span]:
     """From BEGIN … to END … of the same name, each on a line of its own."""
-    place = 0
+    place, open_ends = 0, set()
     while begin := _BEGIN.search(text, place):
-        end = re.compile(
-            rf"^[ \t]*{re.escape(begin['mark'][0])}+[ \t]*END\b[^\n]*$", re.MULTILINE | re.IGNORECASE
-        ).search(text, begin.end())
+        mark = begin["mark"][0]
+        pattern = re.compile(rf"^[ \t]*{re.escape(mark)}+[ \t]*END\b[^\n]*$", re.MULTILINE | re.IGNORECASE)
+        end = None if mark in open_ends else pattern.search(text, begin.end())
         if end is None:
+            open_ends.add(mark)
             place = begin.end()
             continue
         yield begin.start(), end.end()
@@ -205,87 +182,26 @@ def _with_headings(text: str, spans: Sequence[Span]) -> list[Span]:
     """With the line above each block that names it: a heading, or one that ends in a colon."""
     found = []
     for start, end in spans:
-        leading = _LEADING.search(text, max(0, start - 400), start) if text[end - 1] == ">" else None
-        found.append((leading.start() if leading else start, end))
+        found.append((labels.leading(text, start) if text[end - 1] == ">" else start, end))
     return found
 
 
 def _between_rules(text: str, _found: Sequence[Span], fences: Sequence[Span]) -> tuple[list[Span], bool]:
-    rules = [rule.span() for rule in _RULE.finditer(text) if not _is_within(rule.start(), fences)]
+    rules = [rule.span() for rule in labels.outside(_RULE.finditer(text), fences)]
     if len(rules) < 2 or not text[rules[0][1] : rules[-1][0]].strip():
         return [], False
+    before = text[: rules[0][0]].rstrip()
+    around = before[before.rfind("\n") + 1 :][-400:] + "\n" + text[rules[-1][1] :].lstrip().partition("\n")[0][:400]
+    if all(_stands_alone(text, rule) for rule in rules) and labels.NAMES_MATERIAL.search(around) is None:
+        # Lines that part the text, as people draw them in Markdown.
+        return [], introduces(before)
     return [(rules[0][0], rules[-1][1])], False
 
 
-def _sections(text: str, _found: Sequence[Span], _fences: Sequence[Span]) -> tuple[list[Span], bool]:
-    """Between marks `[[ ## name ## ]]`: what the section asks is the person's, if it is its first paragraph."""
-    marks = list(_MARKED.finditer(text))
-    if not marks:
-        return [], False
-    spans = [(0, marks[0].start())]
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        end = following.start() if following else len(text)
-        is_asked = _ASKED.match(f"{mark['name']}:") is not None
-        paragraph = text.find("\n\n", mark.end(), end)
-        spans += [mark.span(), (paragraph if paragraph >= 0 else end, end)] if is_asked else [(mark.start(), end)]
-    return spans, True
-
-
-def _transcript(text: str, found: Sequence[Span], fences: Sequence[Span]) -> tuple[list[Span], bool]:
-    """From the first speaker's label on, where two speak, one of them a machine; a last paragraph of its own stays."""
-    labels = [one for one in _SPEAKER.finditer(text) if not _is_within(one.start(), [*found, *fences])]
-    speakers = {one.lastgroup for one in labels}
-    if not {"person", "machine"} <= speakers:
-        return [], False
-    rest = text.rfind("\n\n", labels[-1].end())
-    end = rest if rest >= 0 and text[labels[-1].end() : rest].strip() else len(text)
-    start = labels[0].start()
-    leading = _LEADING.search(text, max(0, start - 400), start)
-    return [(leading.start() if leading else start, end)], True
-
-
-def _labelled(text: str, found: Sequence[Span], fences: Sequence[Span]) -> tuple[list[Span], bool]:
-    """What stands behind labels of documents and results, and the labels of questions and answers themselves."""
-    others = [*found, *fences]
-    labels = sorted(
-        (label.start(), label.end(), kind)
-        for kind, pattern in (("material", _MATERIAL), ("result", _RESULT), ("asked", _ASKED), ("answered", _ANSWERED))
-        for label in pattern.finditer(text)
-        if not _is_within(label.start(), others)
-    )
-    if not labels:
-        return [], False
-    kinds = {kind for _, _, kind in labels}
-    has_frame = (
-        bool(found)
-        or {"asked", "answered"} <= kinds
-        or (len(kinds) > 1 and not kinds.isdisjoint({"material", "result"}))
-    )
-    starts_with = labels[0][2] if labels and not text[: labels[0][0]].strip() else ""
-    spans: list[Span] = []
-    for (start, end, kind), following in zip(labels, [*labels[1:], None], strict=True):
-        until = following[0] if following else len(text)
-        if kind == "result":
-            spans.append((start, until))
-        elif kind == "material" and has_frame and not _is_told_of_oneself(text[end:until]):
-            spans.append((start, until if following else _last_paragraph(text, end)))
-        elif kind == "answered" and has_frame:
-            spans.append((start, until))
-        elif kind == "asked" and (has_frame or starts_with == "asked"):
-            spans.append((start, end))
-    return spans, bool(spans)
-
-
-def _is_told_of_oneself(text: str) -> bool:
-    """Whether somebody tells of themselves on the label's own line: people write "Context: I am a nurse." """
-    line, _, rest = text.partition("\n")
-    return len(line) <= _LONGEST_OF_ONESELF and not rest.strip() and _SELF.match(line.strip()) is not None
-
-
-def _last_paragraph(text: str, start: int) -> int:
-    """Where the last paragraph behind `start` begins, if there are two."""
-    at = text.rstrip().rfind("\n\n", start)
-    return at if at >= 0 and text[start:at].strip() else len(text)
+def _stands_alone(text: str, rule: Span) -> bool:
+    """Whether there is an empty line before and behind a rule."""
+    before, behind = text[max(0, rule[0] - 2) : rule[0]], text[rule[1] : rule[1] + 2]
+    return before in ("", "\n", "\n\n") and behind in ("", "\n", "\n\n")
 
 
 def _left(text: str, cuts: Iterable[Span]) -> Iterator[Span]:
@@ -305,10 +221,6 @@ def _trimmed(text: str, span: Span) -> Span:
     start, end = span
     part = text[start:end]
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
-
-
-def _is_within(place: int, spans: Iterable[Span]) -> bool:
-    return any(start <= place < end for start, end in spans)
 
 
 def _is_between_rules_alone(text: str) -> bool:

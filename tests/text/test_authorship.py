@@ -4,6 +4,8 @@ import pytest
 
 from memories.text.authorship import read
 from memories.text.frames import slot_of
+from tests.tables import rows
+from tests.text.timing import takes_linear_time
 
 
 def own(text: str) -> str:
@@ -12,6 +14,10 @@ def own(text: str) -> str:
     if reading.author != "person":
         return ""
     return text if reading.own is None else "\n\n".join(text[start:end] for start, end in reading.own)
+
+
+def table(name: str) -> list[list[str]]:
+    return [row for row in rows(name) if not row[0].startswith("#")]
 
 
 @pytest.mark.parametrize(
@@ -85,15 +91,46 @@ def test_their_own_words_beside_code_and_pages_stay() -> None:
     assert own(text) == "How do I centre this?\n\nI use Firefox, and I am new to CSS."
 
 
-@pytest.mark.parametrize("text", ["Task: I row. Plan it.", "Current query: I row. Plan it.", "问题：我划船。"])
+@pytest.mark.parametrize("text", ["Task: I row. Plan it.", "Current query: I row. Plan it.", "任务：我划船。"])
 def test_a_label_at_the_beginning_is_doubtful(text: str) -> None:
     assert read(text).is_doubtful
     assert not read(own(text)).is_doubtful
 
 
-@pytest.mark.parametrize("text", ["<a>" * 20_000, "<a>\n" * 20_000, "Context:\n" * 5_000, "- " * 50_000, '"' * 50_000])
-def test_long_texts_of_marks_are_read(text: str) -> None:
-    read(text)
+def test_of_what_people_type_little_is_lost() -> None:
+    lost, doubtful = [], []
+    for _language, said, text in table("typed"):
+        if said not in own(text):
+            lost.append(text)
+        elif read(text).is_doubtful:
+            doubtful.append(text)
+    assert len(lost) <= 4, lost
+    assert len(doubtful) <= 20, doubtful
+
+
+@pytest.mark.parametrize(("text", "claim"), [(text, claim) for _language, claim, text in table("harness")])
+def test_a_claim_in_the_material_is_nobodys_or_doubtful(text: str, claim: str) -> None:
+    assert claim in text
+    assert claim not in own(text) or read(text).is_doubtful
+
+
+MARKS = [
+    "<a>", "<a>\n", "Context:\n", "- ", '"', "<task>\n", "=BEGIN\n", "[x]: y\n", "[x\n",
+    "{\n", "Q: a\n", "user\n\n", "\n---\n\n",
+    "```\nContext:\n", "<b>x</b> y\n<i>\n",
+    "10:10 user: a\n", "# Documents\n", " \n", "I: ", "[tool ", "：\n", "10:10 10:10 ",
+    "<x>\n</x>\nTask:\n", "Sources:\n\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_long_texts_of_marks_take_linear_time(mark: str) -> None:
+    assert takes_linear_time(lambda text: read(text + '</a></task>"role"</z>'), mark, 20_000)
+
+
+@pytest.mark.parametrize("tags", ["</a0>" + "<a0>\n" * 40_000, "".join(f"<a{at}>\n" for at in range(20_000)) + "</z>"])
+def test_tags_without_an_end_are_read(tags: str) -> None:
+    assert own(tags) == tags
 
 
 class TestFrames:
