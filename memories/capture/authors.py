@@ -95,14 +95,19 @@ def placed(messages: Sequence[PostedMessage], *, said: str, user_id: str) -> Jud
     return Judged(given, now)
 
 
-def judged(placed: Judged, seen: Sequence[Seen], frames: Sequence[str], *, arrived: datetime) -> Judged:
+def judged(
+    placed: Judged, seen: Sequence[Seen], frames: Sequence[str], *, arrived: datetime, instructions: str = ""
+) -> Judged:
     """The authors by what the hub saw pass before. `seen` are the person's texts of the last hours, the newest first;
-    `frames`: other texts that begin or end like the person's of now."""
+    `frames`: other texts that begin or end like the person's of now; `instructions`: the request's system prompt."""
     if not placed.messages or any(message.is_declared for message in placed.messages):
         return placed
     given, now = list(placed.messages), placed.now
     if now is not None:
-        found = _came_back(given[now], given[:now], seen, arrived=arrived)
+        if _is_hasty(given[: now + 1], instructions, seen, arrived=arrived):
+            found = _Found(Author.APPLICATION)
+        else:
+            found = _came_back(given[now], seen)
         if found.author == Author.PERSON:
             found = found._replace(cut=(*found.cut, *slot_of(given[now].content, frames)))
         given[now] = replace(given[now], author=found.author, cut=found.cut)
@@ -125,11 +130,7 @@ def _is_quoting(messages: Sequence[PostedMessage], at: int) -> bool:
     )
 
 
-def _came_back(
-    message: PostedMessage, before: Sequence[PostedMessage], seen: Sequence[Seen], *, arrived: datetime
-) -> _Found:
-    if _is_hasty(before, seen, arrived=arrived):
-        return _Found(Author.APPLICATION)
+def _came_back(message: PostedMessage, seen: Sequence[Seen]) -> _Found:
     sources = seen_texts.sources(seen)
     if not sources:
         return _Found()
@@ -155,13 +156,17 @@ def _has_own_words(message: PostedMessage, others: Sequence[tuple[str, Seen]]) -
     return sum(letter.isalnum() for part in own for letter in part) >= _OWN_WORDS
 
 
-def _is_hasty(before: Sequence[PostedMessage], seen: Sequence[Seen], *, arrived: datetime) -> bool:
-    """Whether the answer before it has only just ended. A tool that works for long between the two hides it."""
-    answer = next((one for one in reversed(before) if one.role == Role.ASSISTANT), None)
+def _is_hasty(messages: Sequence[PostedMessage], instructions: str, seen: Sequence[Seen], *, arrived: datetime) -> bool:
+    """Whether the answer that the request shows has only just ended: as its last answer, or told again in its
+    instructions or its last text. A tool that works for long between the two hides it."""
     last = next((one for one in seen if one.author == Author.MODEL), None)
-    if answer is None or last is None or not timedelta(0) <= arrived - last.seen_at < HASTE:
+    if last is None or not timedelta(0) <= arrived - last.seen_at < HASTE:
         return False
-    return seen_texts.whole_of(seen_texts.text_of(answer)) == last.whole
+    answer = next((one for one in reversed(messages) if one.role == Role.ASSISTANT), None)
+    if answer is not None and seen_texts.whole_of(seen_texts.text_of(answer)) == last.whole:
+        return True
+    told = {digest for text in (instructions, messages[-1].content) for _, digest in seen_texts.sentences(text)}
+    return not told.isdisjoint(last.sentences)
 
 
 def is_beside(known: Sequence[Seen], lines: frozenset[bytes], has_tools: bool, text: str) -> bool:

@@ -19,6 +19,7 @@ from memories.db import binary_rows
 from memories.models import Author, EndUser, SeenText, Tenant
 from memories.models.folding import fold
 from memories.models.ids import new_id
+from memories.text import authorship
 from memories.text import sentences as splitting
 from memories.text.frames import SHORTEST
 
@@ -75,6 +76,10 @@ class Seen(NamedTuple):
         return self.packed[:SIZE]
 
     @property
+    def sentences(self) -> frozenset[bytes]:
+        return frozenset(_unpacked(self.packed))
+
+    @property
     def lines(self) -> frozenset[bytes] | None:
         return None if self.instructions is None else frozenset(_unpacked(self.instructions))
 
@@ -120,7 +125,7 @@ def sentences(text: str) -> Iterator[tuple[str, bytes]]:
     for place, (start, end) in enumerate(splitting.spans(text)):
         if place == _MOST_SENTENCES:
             return
-        sentence = text[start:end].strip("-*•> \t")
+        sentence = authorship.without_speaker(text[start:end].strip("-*•> \t"))
         if len(sentence) >= SHORTEST_SENTENCE:
             yield sentence, _hash(sentence)
 

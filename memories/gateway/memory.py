@@ -193,7 +193,8 @@ def _with_conversation(exchange: Exchange, asked: ChatRequest, *, said: str) -> 
     placed = authors.placed(asked.messages, said=said, user_id=exchange.user_id)
     seen = seen_texts.recent(tenant, user_id=exchange.user_id, key_id=key.pk, now=now)
     text = placed.messages[placed.now].content if placed.now is not None and not said else ""
-    judged = authors.judged(placed, seen, seen_texts.alike(tenant, text, key_id=key.pk, now=now), arrived=now)
+    frames = seen_texts.alike(tenant, text, key_id=key.pk, now=now)
+    judged = authors.judged(placed, seen, frames, arrived=now, instructions=asked.instructions)
     names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id}
     known = resent.session_of(tenant, **names, messages=judged.messages, now=now, follows=asked.follows)
     exchange = replace(exchange, judged=judged, session_id=exchange.session_id or known)

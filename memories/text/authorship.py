@@ -101,6 +101,12 @@ def introduces(text: str) -> bool:
     return text.rstrip().endswith((":", "："))
 
 
+def without_speaker(text: str) -> str:
+    """A line of a transcript without the label of who speaks."""
+    label = _SPEAKER.match(text)
+    return text[label.end() :].strip() if label else text
+
+
 def without(spans: Iterable[Span], text: str, own: Sequence[Span] | None) -> list[Span]:
     """What is left of the own spans of a text without these."""
     kept = [(0, len(text))] if own is None else list(own)

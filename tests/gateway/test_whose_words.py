@@ -277,6 +277,20 @@ class TestPlaceAndName:
         talk.ask(user("I row."))
         assert said() == ["List my boats.", "I row."]
 
+    def test_nor_after_an_answer_that_the_instructions_tell(self, talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+        talk.ask(user("I row."), answer="A fine sport. Where?")
+        order, told = (
+            user("Write the minutes."),
+            system("Minutes of <talk>person: I row.\nAI: A fine sport. Where?</talk>"),
+        )
+        monkeypatch.setattr(authors, "HASTE", timedelta(seconds=120))
+        headers = talk.ask(told, order, answer="They row.")
+        assert (headers["x-memory-kept"], said()) == ("no", ["I row."])
+        # The positive control: who takes their time is a person.
+        monkeypatch.setattr(authors, "HASTE", timedelta(0))
+        talk.ask(told, order)
+        assert said() == ["I row.", "Write the minutes."]
+
 
 class TestWhatTheApplicationSays:
     MESSAGES = (user("Rules of the house: I whisper."), user("<note>\nI row.\n</note>"))
