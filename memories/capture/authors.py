@@ -4,7 +4,7 @@ hub saw pass, frames, and the place of a message decide, after what its text alo
 Role is not authorship: summaries of a model, orders to agents, documents and results of tools come in role user.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -20,10 +20,14 @@ from memories.text.frames import slot_of
 LAST, NONE = "last", "none"
 # Nobody reads an answer and types the next message in less time.
 HASTE = timedelta(seconds=1)
+# A request beside the conversation comes within so short a time of the message that it repeats.
+SAME_MOMENT = timedelta(minutes=1)
 # So many letters beside what came back are words of one's own.
 _OWN_WORDS = 8
 # A longer text without the tools that its conversation always offers is an order to a model.
 LONGEST_WITHOUT_TOOLS = 300
+# So many texts of both sides are a conversation.
+_SEVERAL = 3
 _TRUST = (Author.PERSON, Author.MODEL, Author.OTHER, Author.APPLICATION)
 
 
@@ -137,14 +141,28 @@ def _came_back(message: PostedMessage, seen: Sequence[Seen]) -> _Found:
     told = [(text, sources.get(digest)) for text, digest in seen_texts.sentences(message.content)]
     others = [(text, source) for text, source in told if source and source.author != Author.PERSON]
     persons = {source.id for _, source in told if source and source.author == Author.PERSON}
+    count = len({source.id for _, source in told if source})
     lowest = max((source.author for _, source in others), key=_TRUST.index, default=Author.PERSON)
-    retold = sum(len(text) for text, source in told if source)
-    if (len(persons) > 1 or (persons and others)) and 2 * retold >= len(message.content.strip()):
+    if (len(persons) > 1 or (persons and others)) and _is_retold(message, sources, count):
         # It retells a conversation.
         return _Found(lowest if others else Author.APPLICATION)
     if not others:
         return _Found()
     return _Found(Author.PERSON if _has_own_words(message, others) else lowest, tuple(text for text, _ in others))
+
+
+def _is_retold(message: PostedMessage, sources: Mapping[bytes, Seen], count: int) -> bool:
+    """Whether half of a text came before, or of what is its author's own in it: a program asks again what the person
+    asked, with the steps that it took since. A long order around several earlier texts (`count`) retells them, too."""
+    text = message.content
+    own = "\n".join(text[start:end] for start, end in authorship.without((), text, message.reading.own))
+    if count >= _SEVERAL and len(own) > LONGEST_WITHOUT_TOOLS:
+        return True
+    return any(
+        2 * sum(len(sentence) for sentence, digest in seen_texts.sentences(part) if digest in sources) >= len(part)
+        for part in (text.strip(), own)
+        if part
+    )
 
 
 def _has_own_words(message: PostedMessage, others: Sequence[tuple[str, Seen]]) -> bool:
@@ -180,6 +198,27 @@ def is_beside(known: Sequence[Seen], lines: frozenset[bytes], has_tools: bool, t
     if not prompts or (alike and (has_tools or not all(alike))):
         return False
     return not alike or len(text) > LONGEST_WITHOUT_TOOLS
+
+
+def is_always_beside(seen: Sequence[Seen], lines: frozenset[bytes]) -> bool:
+    """Whether these very instructions always came with what the person said to another prompt in the same moment, and
+    no conversation went on with them: a guardrail, which may be asked before the conversation is."""
+    asked = [one for one in seen if one.author == Author.PERSON and one.lines is not None]
+    mine = [one for one in asked if one.lines == lines]
+    return bool(lines and mine) and all(any(_is_beside_of(one, other) for other in asked) for one in mine)
+
+
+def _is_beside_of(one: Seen, other: Seen) -> bool:
+    """Of two with the same words, the one that is kept nowhere; of one conversation the first, as the other goes on."""
+    if (
+        one.whole != other.whole
+        or other.session is None
+        or _are_alike(one.lines or frozenset(), other.lines or frozenset())
+    ):
+        return False
+    goes_on = one.session == other.session and one.seen_at < other.seen_at and other.has_tools >= one.has_tools
+    is_first = one.session is None or goes_on
+    return is_first and abs(one.seen_at - other.seen_at) < SAME_MOMENT
 
 
 def _are_alike(lines: frozenset[bytes], other: frozenset[bytes]) -> bool:

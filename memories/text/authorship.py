@@ -268,7 +268,10 @@ def _labelled(text: str, found: Sequence[Span], fences: Sequence[Span]) -> tuple
         or (len(kinds) > 1 and not kinds.isdisjoint({"material", "result"}))
     )
     starts_with = labels[0][2] if labels and not text[: labels[0][0]].strip() else ""
-    spans: list[Span] = []
+    asks = [start for start, _, kind in labels if kind == "asked"]
+    is_prompt = bool(asks) and labels[-1][2] == "answered" and not text[labels[-1][1] :].strip()
+    # A text that ends where the answer is to stand is a template: what it asks is its last slot.
+    spans: list[Span] = [(0, asks[-1])] if is_prompt and asks[-1] else []
     for (start, end, kind), following in zip(labels, [*labels[1:], None], strict=True):
         until = following[0] if following else len(text)
         if kind == "result":
