@@ -4,7 +4,7 @@ hub saw pass, frames, and the place of a message decide, after what its text alo
 Role is not authorship: summaries of a model, orders to agents, documents and results of tools come in role user.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -20,10 +20,14 @@ from memories.text.frames import slot_of
 LAST, NONE = "last", "none"
 # Nobody reads an answer and types the next message in less time.
 HASTE = timedelta(seconds=1)
+# A request beside the conversation comes within so short a time of the message that it repeats.
+SAME_MOMENT = timedelta(minutes=1)
 # So many letters beside what came back are words of one's own.
 _OWN_WORDS = 8
 # A longer text without the tools that its conversation always offers is an order to a model.
 LONGEST_WITHOUT_TOOLS = 300
+# So many texts of both sides are a conversation.
+_SEVERAL = 3
 _TRUST = (Author.PERSON, Author.MODEL, Author.OTHER, Author.APPLICATION)
 
 
@@ -95,14 +99,19 @@ def placed(messages: Sequence[PostedMessage], *, said: str, user_id: str) -> Jud
     return Judged(given, now)
 
 
-def judged(placed: Judged, seen: Sequence[Seen], frames: Sequence[str], *, arrived: datetime) -> Judged:
+def judged(
+    placed: Judged, seen: Sequence[Seen], frames: Sequence[str], *, arrived: datetime, instructions: str = ""
+) -> Judged:
     """The authors by what the hub saw pass before. `seen` are the person's texts of the last hours, the newest first;
-    `frames`: other texts that begin or end like the person's of now."""
+    `frames`: other texts that begin or end like the person's of now; `instructions`: the request's system prompt."""
     if not placed.messages or any(message.is_declared for message in placed.messages):
         return placed
     given, now = list(placed.messages), placed.now
     if now is not None:
-        found = _came_back(given[now], given[:now], seen, arrived=arrived)
+        if _is_hasty(given[: now + 1], instructions, seen, arrived=arrived):
+            found = _Found(Author.APPLICATION)
+        else:
+            found = _came_back(given[now], seen)
         if found.author == Author.PERSON:
             found = found._replace(cut=(*found.cut, *slot_of(given[now].content, frames)))
         given[now] = replace(given[now], author=found.author, cut=found.cut)
@@ -125,25 +134,35 @@ def _is_quoting(messages: Sequence[PostedMessage], at: int) -> bool:
     )
 
 
-def _came_back(
-    message: PostedMessage, before: Sequence[PostedMessage], seen: Sequence[Seen], *, arrived: datetime
-) -> _Found:
-    if _is_hasty(before, seen, arrived=arrived):
-        return _Found(Author.APPLICATION)
+def _came_back(message: PostedMessage, seen: Sequence[Seen]) -> _Found:
     sources = seen_texts.sources(seen)
     if not sources:
         return _Found()
     told = [(text, sources.get(digest)) for text, digest in seen_texts.sentences(message.content)]
     others = [(text, source) for text, source in told if source and source.author != Author.PERSON]
     persons = {source.id for _, source in told if source and source.author == Author.PERSON}
+    count = len({source.id for _, source in told if source})
     lowest = max((source.author for _, source in others), key=_TRUST.index, default=Author.PERSON)
-    retold = sum(len(text) for text, source in told if source)
-    if (len(persons) > 1 or (persons and others)) and 2 * retold >= len(message.content.strip()):
+    if (len(persons) > 1 or (persons and others)) and _is_retold(message, sources, count):
         # It retells a conversation.
         return _Found(lowest if others else Author.APPLICATION)
     if not others:
         return _Found()
     return _Found(Author.PERSON if _has_own_words(message, others) else lowest, tuple(text for text, _ in others))
+
+
+def _is_retold(message: PostedMessage, sources: Mapping[bytes, Seen], count: int) -> bool:
+    """Whether half of a text came before, or of what is its author's own in it: a program asks again what the person
+    asked, with the steps that it took since. A long order around several earlier texts (`count`) retells them, too."""
+    text = message.content
+    own = "\n".join(text[start:end] for start, end in authorship.without((), text, message.reading.own))
+    if count >= _SEVERAL and len(own) > LONGEST_WITHOUT_TOOLS:
+        return True
+    return any(
+        2 * sum(len(sentence) for sentence, digest in seen_texts.sentences(part) if digest in sources) >= len(part)
+        for part in (text.strip(), own)
+        if part
+    )
 
 
 def _has_own_words(message: PostedMessage, others: Sequence[tuple[str, Seen]]) -> bool:
@@ -155,13 +174,17 @@ def _has_own_words(message: PostedMessage, others: Sequence[tuple[str, Seen]]) -
     return sum(letter.isalnum() for part in own for letter in part) >= _OWN_WORDS
 
 
-def _is_hasty(before: Sequence[PostedMessage], seen: Sequence[Seen], *, arrived: datetime) -> bool:
-    """Whether the answer before it has only just ended. A tool that works for long between the two hides it."""
-    answer = next((one for one in reversed(before) if one.role == Role.ASSISTANT), None)
+def _is_hasty(messages: Sequence[PostedMessage], instructions: str, seen: Sequence[Seen], *, arrived: datetime) -> bool:
+    """Whether the answer that the request shows has only just ended: as its last answer, or told again in its
+    instructions or its last text. A tool that works for long between the two hides it."""
     last = next((one for one in seen if one.author == Author.MODEL), None)
-    if answer is None or last is None or not timedelta(0) <= arrived - last.seen_at < HASTE:
+    if last is None or not timedelta(0) <= arrived - last.seen_at < HASTE:
         return False
-    return seen_texts.whole_of(seen_texts.text_of(answer)) == last.whole
+    answer = next((one for one in reversed(messages) if one.role == Role.ASSISTANT), None)
+    if answer is not None and seen_texts.whole_of(seen_texts.text_of(answer)) == last.whole:
+        return True
+    told = {digest for text in (instructions, messages[-1].content) for _, digest in seen_texts.sentences(text)}
+    return not told.isdisjoint(last.sentences)
 
 
 def is_beside(known: Sequence[Seen], lines: frozenset[bytes], has_tools: bool, text: str) -> bool:
@@ -175,6 +198,27 @@ def is_beside(known: Sequence[Seen], lines: frozenset[bytes], has_tools: bool, t
     if not prompts or (alike and (has_tools or not all(alike))):
         return False
     return not alike or len(text) > LONGEST_WITHOUT_TOOLS
+
+
+def is_always_beside(seen: Sequence[Seen], lines: frozenset[bytes]) -> bool:
+    """Whether these very instructions always came with what the person said to another prompt in the same moment, and
+    no conversation went on with them: a guardrail, which may be asked before the conversation is."""
+    asked = [one for one in seen if one.author == Author.PERSON and one.lines is not None]
+    mine = [one for one in asked if one.lines == lines]
+    return bool(lines and mine) and all(any(_is_beside_of(one, other) for other in asked) for one in mine)
+
+
+def _is_beside_of(one: Seen, other: Seen) -> bool:
+    """Of two with the same words, the one that is kept nowhere; of one conversation the first, as the other goes on."""
+    if (
+        one.whole != other.whole
+        or other.session is None
+        or _are_alike(one.lines or frozenset(), other.lines or frozenset())
+    ):
+        return False
+    goes_on = one.session == other.session and one.seen_at < other.seen_at and other.has_tools >= one.has_tools
+    is_first = one.session is None or goes_on
+    return is_first and abs(one.seen_at - other.seen_at) < SAME_MOMENT
 
 
 def _are_alike(lines: frozenset[bytes], other: frozenset[bytes]) -> bool:

@@ -5,6 +5,7 @@ summary that a model made comes back in role user.
 """
 
 import json
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from memories.db import binary_rows
 from memories.models import Author, EndUser, SeenText, Tenant
 from memories.models.folding import fold
 from memories.models.ids import new_id
+from memories.text import labels
 from memories.text import sentences as splitting
 from memories.text.frames import SHORTEST
 
@@ -31,6 +33,8 @@ SHORTEST_SENTENCE = 8
 _MOST_SENTENCES = 400
 _LONGEST = 100_000
 _MOST_LINES = 100
+# Around a line of a transcript.
+_TAGS = re.compile(r"^<[^<>\n]{1,200}>|</[^<>\n]{1,60}>?$")
 _SEEN = """
     SELECT s.id, s.author, s.turn_id, s.hashes, s.instructions, s.has_tools, s.seen_at, c.agent_id, c.external_id
     FROM memories_seentext s LEFT JOIN memories_session c ON c.tenant_id = %(tenant)s AND c.id = s.session_id
@@ -73,6 +77,10 @@ class Seen(NamedTuple):
     @property
     def whole(self) -> bytes:
         return self.packed[:SIZE]
+
+    @property
+    def sentences(self) -> frozenset[bytes]:
+        return frozenset(_unpacked(self.packed))
 
     @property
     def lines(self) -> frozenset[bytes] | None:
@@ -120,7 +128,7 @@ def sentences(text: str) -> Iterator[tuple[str, bytes]]:
     for place, (start, end) in enumerate(splitting.spans(text)):
         if place == _MOST_SENTENCES:
             return
-        sentence = text[start:end].strip("-*•> \t")
+        sentence = labels.without_speaker(_TAGS.sub("", text[start:end].strip("-*•> \t")).strip())
         if len(sentence) >= SHORTEST_SENTENCE:
             yield sentence, _hash(sentence)
 

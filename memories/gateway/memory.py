@@ -5,7 +5,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -46,8 +46,6 @@ _SESSION_HEADERS = (
     "thread-id",
     "x-thread-id",
 )
-# A side request comes within so short a time of the message that it repeats, when it comes first.
-_SAME_MOMENT = timedelta(minutes=1)
 
 
 class GatewayRefused(Exception):
@@ -193,7 +191,8 @@ def _with_conversation(exchange: Exchange, asked: ChatRequest, *, said: str) -> 
     placed = authors.placed(asked.messages, said=said, user_id=exchange.user_id)
     seen = seen_texts.recent(tenant, user_id=exchange.user_id, key_id=key.pk, now=now)
     text = placed.messages[placed.now].content if placed.now is not None and not said else ""
-    judged = authors.judged(placed, seen, seen_texts.alike(tenant, text, key_id=key.pk, now=now), arrived=now)
+    frames = seen_texts.alike(tenant, text, key_id=key.pk, now=now)
+    judged = authors.judged(placed, seen, frames, arrived=now, instructions=asked.instructions)
     names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id}
     known = resent.session_of(tenant, **names, messages=judged.messages, now=now, follows=asked.follows)
     exchange = replace(exchange, judged=judged, session_id=exchange.session_id or known)
@@ -225,11 +224,12 @@ def _beside(exchange: Exchange, asked: ChatRequest, seen: Sequence[Seen], *, now
         return replace(exchange, is_aside=authors.is_beside(known, lines, asked.has_tools, exchange.judged.query))
     told = next((one for one in seen if one.author == Author.PERSON and one.whole == exchange.judged.whole), None)
     if told is None or told.session is None:
-        return exchange
+        return replace(exchange, is_aside=authors.is_always_beside(seen, lines))
     known = [one for one in seen if one.session == told.session]
     if not authors.is_beside(known, lines, asked.has_tools, exchange.judged.query):
         return exchange
-    is_first = sum(one.author == Author.PERSON for one in known) == 1 and now - told.seen_at < _SAME_MOMENT
+    is_first = sum(one.author == Author.PERSON for one in known) == 1 and asked.has_tools >= told.has_tools
+    is_first = is_first and now - told.seen_at < authors.SAME_MOMENT
     agent_id, session_id = told.session
     if is_first and agent_id == exchange.agent_id:
         # The request beside it came first: the conversation is what goes on.

@@ -163,6 +163,12 @@ def sections(text: str, _found: Sequence[Span], _fences: Sequence[Span]) -> Foun
     return spans, True
 
 
+def without_speaker(text: str) -> str:
+    """A line of a transcript without the label of who speaks."""
+    label = _SPEAKER.match(text)
+    return text[label.end() :].strip() if label else text
+
+
 def labelled(text: str, found: Sequence[Span], fences: Sequence[Span]) -> Found:
     """What stands behind labels of documents and results, and the labels of questions and answers themselves."""
     labels = _labels(text, [*found, *fences])
@@ -176,7 +182,10 @@ def labelled(text: str, found: Sequence[Span], fences: Sequence[Span]) -> Found:
     )
     begins = not text[: labels[0][0].start()].strip()
     is_bare = begins and not found and kinds <= {"material", "asked"}
-    spans: list[Span] = []
+    asks = [label.start() for label, kind in labels if kind == "asked"]
+    is_prompt = bool(asks) and labels[-1][1] == "answered" and not text[labels[-1][0].end() :].strip()
+    # A text that ends where the answer is to stand is a template: what it asks is its last slot.
+    spans: list[Span] = [(0, asks[-1])] if is_prompt and asks[-1] else []
     for (label, kind), following in zip(labels, [*labels[1:], None], strict=True):
         start, end = label.span()
         until = following[0].start() if following else len(text)

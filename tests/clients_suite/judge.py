@@ -88,6 +88,8 @@ def _recalled(hub: Hub, user_id: str, told: Counter[str], asked: list[Json]) -> 
     """Sentences of texts in role `user` that nobody typed, in what the hub told the model or would tell it."""
     texts = [text_of(one) for request in asked for one in items(request) if one.get("role") == "user"]
     harness = {piece for text in texts for piece in map(_plain, _SENTENCES.split(text)) if _is_foreign(piece, told)}
+    # The block's own first line has many a single word, too, and a transcript names who speaks.
+    harness = {piece for piece in harness if " " in piece and _is_foreign(piece.removeprefix("user "), told)}
     blocks = [block for request in asked for one in items(request)
               if one.get("role") in {"system", "developer"} for block in _BLOCK.findall(text_of(one))]  # fmt: skip
     for line in "\n".join(

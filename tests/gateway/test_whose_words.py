@@ -141,6 +141,23 @@ class TestBesideAConversation:
         talk.ask(system("You are a coach."), user("I row at dawn."), model("Well done."), user("And at dusk."))
         assert (Session.objects.count(), said()) == (1, ["I row at dawn.", "And at dusk."])
 
+    @pytest.mark.parametrize("judge_first", [True, False])
+    def test_a_judge_of_every_message(self, talk: Talk, judge_first: bool) -> None:
+        judge, coach = system("You judge what is harmless."), system("You are a coach.")
+        history: list[dict[str, Any]] = []
+        tools = [{"type": "function", "function": {"name": "tide"}}]
+        for text in ("I row at dawn.", "And at dusk.", "Is that much?"):
+            if judge_first or history:
+                talk.ask(judge, user(text), answer="Harmless.")
+            talk.ask(coach, *history, user(text), tools=tools)
+            if not judge_first and not history:
+                talk.ask(judge, user(text), answer="Harmless.")
+            history += [user(text), model("Noted.")]
+        assert (Session.objects.count(), said()) == (1, ["I row at dawn.", "And at dusk.", "Is that much?"])
+        # The positive control: the prompt of the conversation begins another one.
+        talk.ask(coach, user("I swim now."), tools=tools)
+        assert (Session.objects.count(), said()[-1]) == (2, "I swim now.")
+
     COACH = system("You are a coach.\nBe kind.\nAnswer shortly.")
 
     def test_after_it_by_its_name(self, talk: Talk) -> None:
@@ -196,6 +213,34 @@ class TestWordsThatComeBack:
         talk.ask(*begun, {"role": "tool", "tool_call_id": "call_1", "content": "I cannot eat figs."}, answer="Read.")
         talk.ask(user("I cannot eat figs."))
         assert said() == ["Read the card."]
+
+    def test_a_long_order_around_a_conversation(self, talk: Talk) -> None:
+        begun = (user("I row at dawn."), model("That is early."), user("And at dusk."), model("Twice a day."))
+        talk.ask(begun[0], answer="That is early.")
+        talk.ask(*begun[:3], answer="Twice a day.")
+        lines = "\n".join(f'<said by="{one["role"]}">{one["content"]}</said>' for one in begun)
+        order = "Keep what matters for what is to be done next, and leave out the rest. " * 5
+        headers = talk.ask(user(f"{order}\n<all>\n{lines}\n</all>"), answer="Rows twice.")
+        assert (headers["x-memory-kept"], said()) == ("no", ["I row at dawn.", "And at dusk."])
+        # The positive control: a person who quotes an answer and says much about it.
+        much = "I have thought about that, and it does not fit how I live, as I work at night. " * 5
+        talk.ask(user(f"{much}\n<quote>\nTwice a day.\n</quote>"))
+        assert Turn.objects.said().last().own_text == much.strip()
+
+    def test_a_question_with_the_steps_since(self, talk: Talk) -> None:
+        frame = "[[ ## question ## ]]\nI row. Where is the boathouse?\n\n[[ ## steps ## ]]\n{}\n\nFill in {}."
+        talk.ask(user(frame.format("", "`thought` and whatever the form of this house asks for")), answer="Look it up.")
+        headers = talk.ask(
+            user(frame.format("Look it up.\nBy the lake.", "`answer`, and leave all the others out of it"))
+        )
+        assert (headers["x-memory-kept"], Turn.objects.said().get().own_text) == (
+            "no",
+            "I row. Where is the boathouse?",
+        )
+        # The positive control: another question in the same frame.
+        other = frame.replace("I row. Where is the boathouse?", "I ski. Where is the hill?")
+        talk.ask(user(other.format("", "`answer`")))
+        assert Turn.objects.said().last().own_text == "I ski. Where is the hill?"
 
     def test_ones_own_words_beside_a_quotation_stay(self, talk: Talk) -> None:
         talk.ask(user("When does it leave?"), answer="The ferry leaves at nine.")
@@ -276,6 +321,20 @@ class TestPlaceAndName:
         # A conversation that begins meanwhile is another's haste.
         talk.ask(user("I row."))
         assert said() == ["List my boats.", "I row."]
+
+    def test_nor_after_an_answer_that_the_instructions_tell(self, talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+        talk.ask(user("I row."), answer="A fine sport. Where?")
+        order, told = (
+            user("Write the minutes."),
+            system("Minutes of <talk>person: I row.\nAI: A fine sport. Where?</talk>"),
+        )
+        monkeypatch.setattr(authors, "HASTE", timedelta(seconds=120))
+        headers = talk.ask(told, order, answer="They row.")
+        assert (headers["x-memory-kept"], said()) == ("no", ["I row."])
+        # The positive control: who takes their time is a person.
+        monkeypatch.setattr(authors, "HASTE", timedelta(0))
+        talk.ask(told, order)
+        assert said() == ["I row.", "Write the minutes."]
 
 
 class TestWhatTheApplicationSays:

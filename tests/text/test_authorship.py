@@ -35,6 +35,7 @@ def table(name: str) -> list[list[str]]:
         # Rules and labels.
         ("Notes:\n-----\nI row.\n-----\nI ski.", "Notes:\n\nI ski."),
         ("Documents:\nI row.\n\nQuestion: I ski. Where?\nAnswer:", "I ski. Where?"),
+        ("Use the following.\nI row.\n\nQuestion: I ski. Where?\nAnswer:", "I ski. Where?"),
         ("参考资料：\n我划船。\n\n问题：我滑雪。去哪里？\n回答：", "我滑雪。去哪里？"),
         ("Kontext:\nIch rudere.\nFrage: Ich laufe Ski. Wo?\nAntwort:", "Ich laufe Ski. Wo?"),
         ("[[ ## history ## ]]\nI row.\n\n[[ ## question ## ]]\nI ski.\n\nRespond with `[[ ## answer ## ]]`.", "I ski."),
