@@ -23,6 +23,8 @@ WORK_STATUSES = ["idle", "pending", "running", "parked", "off"]
 # What OpenAI's newer models call the system's role.
 DEVELOPER = "developer"
 MAY_BE_EMPTY = (Role.ASSISTANT, Role.TOOL)
+# As chat completions and as the Responses API name a part of text.
+TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 _NO_PART = ErrorDetail("A part is an object with a `type`; one of type `text` has a string `text`.", code="part")
 
 _PART = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}, "text": {"type": "string"}}}
@@ -30,7 +32,7 @@ _PART = {"type": "object", "required": ["type"], "properties": {"type": {"type":
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": _PART}]})
 class Content(serializers.Field[Any, Any, Any, Any]):
-    """A message's content: text, or a list of parts of which those of type `text` are read."""
+    """A message's content: text, or a list of parts of which those of text are read (TEXT_PARTS)."""
 
     default_error_messages = {
         "invalid": "Give a string, or a list of parts.",
@@ -74,7 +76,14 @@ class RoleField(OneOf):
 
 class MessageSerializer(Strict):
     # Callers can post a message as a chat completion returned it. These fields hold no memory of a person.
-    tolerated = frozenset({"refusal", "annotations", "audio", "function_call", "reasoning_content"})
+    tolerated = frozenset(
+        # OpenAI's and their compatible servers', then those of gateways, SDKs and frameworks.
+        "refusal annotations audio function_call parsed logprobs phase prefix weight id type status created_at model"
+        " reasoning reasoning_content reasoning_details thinking thinking_blocks signature provider_specific_fields"
+        " citations images extra_content executed_tools cache_control stop_reason stop_sequence usage token_count"
+        " additional_kwargs response_metadata usage_metadata tool_call_chunks invalid_tool_calls example parts"
+        " experimental_attachments artifact is_error".split()
+    )
 
     role = RoleField()
     content = Content(allow_null=True, help_text="May be empty or null for `assistant` and `tool`.")
@@ -227,19 +236,19 @@ def _message(given: dict[str, Any]) -> PostedMessage:
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
-        return " ".join(part["text"] for part in content if part["type"] == "text")
+        return " ".join(part["text"] for part in content if part["type"] in TEXT_PARTS)
     return content or ""
 
 
 def _is_empty(content: Any) -> bool:
-    has_media = isinstance(content, list) and any(part["type"] != "text" for part in content)
+    has_media = isinstance(content, list) and any(part["type"] not in TEXT_PARTS for part in content)
     return not has_media and not _text(content).strip()
 
 
 def _is_part(part: Any) -> bool:
     if not isinstance(part, dict) or not isinstance(part.get("type"), str):
         return False
-    return part["type"] != "text" or isinstance(part.get("text"), str)
+    return part["type"] not in TEXT_PARTS or isinstance(part.get("text"), str)
 
 
 def _refuse_large(messages: list[PostedMessage], pointer: str) -> None:
