@@ -327,7 +327,13 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
         return
     shown = {line.id for line in block.lines}
     for batch in recalled_turns.batches(
-        task.person, task.query, task.window, task.conversations, room=block.room, texts=texts, outdated=Outdated.of(task.person)
+        task.person,
+        task.query,
+        task.window,
+        task.conversations,
+        room=block.room,
+        texts=texts,
+        outdated=Outdated.of(task.person),
     ):
         served = [line for line in batch if line.id not in shown][:left]
         block.offer(served)

@@ -79,7 +79,8 @@ def batches(
 ) -> Iterator[list[MemoryLine]]:
     """Lines in their order, first about as many as fill so many tokens of `room`.
 
-    Turns in the window and of other conversations are left out, and of the others what is `outdated`. Turns that repeat one of `texts` (those of facts and
+    Turns in the window and of other conversations are left out, and of the others what is `outdated`.
+    Turns that repeat one of `texts` (those of facts and
     episodes) come last.
     """
     folded = sorted(map(fold, texts), key=len)

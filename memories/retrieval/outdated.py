@@ -15,9 +15,9 @@ from memories.models.folding import fold
 from memories.text import sentences
 from memories.text.claims import OldClaim
 
-# The newest decisions count: more than any person of the benchmarks has.
+# The newest decisions count.
 MOST = 200
-# By hand, because an agent waits for it before every reply. A fact that took another one in leaves it as true as it was.
+# By hand, because an agent waits for it before every reply. One that another fact took in is as true as before.
 _ENDED = """
     SELECT old, new, since, leaves_out, turns, quotes FROM (
         SELECT fact.id, fact.content AS old, '' AS new, fact.trashed_at AS since, true AS leaves_out

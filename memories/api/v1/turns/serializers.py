@@ -77,12 +77,16 @@ class RoleField(OneOf):
 class MessageSerializer(Strict):
     # Callers can post a message as a chat completion returned it. These fields hold no memory of a person.
     tolerated = frozenset(
-        # OpenAI's and their compatible servers', then those of gateways, SDKs and frameworks.
-        "refusal annotations audio function_call parsed logprobs phase prefix weight id type status created_at model"
-        " reasoning reasoning_content reasoning_details thinking thinking_blocks signature provider_specific_fields"
-        " citations images extra_content executed_tools cache_control stop_reason stop_sequence usage token_count"
-        " additional_kwargs response_metadata usage_metadata tool_call_chunks invalid_tool_calls example parts"
-        " experimental_attachments artifact is_error".split()
+        {
+            # Of OpenAI's and compatible servers.
+            *("refusal", "annotations", "audio", "function_call", "parsed", "logprobs", "phase", "prefix", "weight"),
+            *("id", "type", "status", "created_at", "model", "usage", "stop_reason", "stop_sequence", "token_count"),
+            *("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "signature"),
+            # Of gateways, SDKs and frameworks.
+            *("provider_specific_fields", "citations", "images", "extra_content", "executed_tools", "cache_control"),
+            *("additional_kwargs", "response_metadata", "usage_metadata", "tool_call_chunks", "invalid_tool_calls"),
+            *("example", "parts", "experimental_attachments", "artifact", "is_error", "audio_id"),
+        }
     )
 
     role = RoleField()
