@@ -64,6 +64,7 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.models.ids import new_id
+from memories.models.memories.served_kinds import SERVED
 from memories.text import value_texts
 
 NOW = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
@@ -399,12 +400,12 @@ def seen_text(person: EndUser, text: str = "I live in Leiden.", *, author: str =
 
 
 def logged_context(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> LoggedContext:
-    """What was served of these facts, episodes, turns and sections of the profile."""
-    kinds = {"Fact": "fact", "Episode": "episode", "Turn": "turn", "ProfileSection": "profile"}
-    others = [row.pk for row in rows if row.end_user_id != person.pk]
-    texts = [row.pk for row in rows if not isinstance(row, ProfileSection)] if over.get("memory") else []
+    """What was served of these memories."""
+    kinds = {kind.model: (name, kind) for name, kind in SERVED.items()}
+    others = [row.pk for row in rows if getattr(row, f"{kinds[type(row)][1].owner}_id") != person.pk]
+    texts = [row.pk for row in rows] if over.get("memory") else []
     given = {
-        "items": [{"kind": kinds[type(row).__name__], "id": str(row.pk), "score": 0.5} for row in rows],
+        "items": [{"kind": kinds[type(row)][0], "id": str(row.pk), "score": 0.5} for row in rows],
         "rests_on": texts or others,
         "asked": bool(over.get("query")),
         "token_count": 40,

@@ -9,24 +9,14 @@ import uuid
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db import transaction
 
 from memories.db.background_writer import BackgroundWriter
-from memories.models import (
-    ContextLog,
-    DiaryEntry,
-    EndUser,
-    Episode,
-    Fact,
-    GraphTriple,
-    GroupFact,
-    LoggedContext,
-    MemoryFile,
-    Session,
-    Turn,
-)  # fmt: skip
+from memories.models import ContextLog, EndUser, LoggedContext, Session
+from memories.models.memories import served_kinds
+from memories.models.memories.served_kinds import SERVED, PeopleBehind
 from memories.text.secrets.redaction import redact_text
 
 FLUSH_SECONDS = 2.0
@@ -34,15 +24,8 @@ FLUSH_SECONDS = 2.0
 MOST = 2_000
 # Contexts of one transaction.
 BATCH = 100
-_MODELS: Mapping[str, Any] = {
-    "fact": Fact,
-    "group_fact": GroupFact,
-    "episode": Episode,
-    "turn": Turn,
-    "file": MemoryFile,
-    "diary": DiaryEntry,
-    "triple": GraphTriple,
-}
+# (kind, id) of a memory.
+Key = tuple[str, uuid.UUID]
 
 logger = logging.getLogger(__name__)
 
@@ -148,22 +131,48 @@ class LogWriter(BackgroundWriter):
 def _write(batch: Sequence[NotedContext]) -> tuple[int, list[NotedContext]]:
     """Write these in one transaction; how many were written, and those whose people somebody has locked."""
     with transaction.atomic():
-        owners = dict(Fact.objects.filter(pk__in=_ids(batch, "fact")).values_list("pk", "end_user"))
-        concerned = {one.person.pk: {one.person.pk, *_owners_of(one, owners)} for one in batch}
+        behind = people_behind(key for one in batch for key in _keys(one))
+        concerned = {id(one): _people_of(one, behind) for one in batch}
         existing, locked = _lock_people(set().union(*concerned.values()))
-        busy = [one for one in batch if (concerned[one.person.pk] & existing) - locked.keys()]
+        busy = [one for one in batch if (concerned[id(one)] & existing) - locked.keys()]
         held = {id(one) for one in busy}
         free = [one for one in batch if id(one) not in held and _may_be_written(one, locked)]
-        # Whoever deletes a memory locks its person first: what is there now stays until these rows are written.
-        present = {kind: set(_present(kind, _ids(free, kind))) for kind in _MODELS}
+        # Whoever deletes a memory locks its person first: what is there now stays until these rows are written. So does
+        # whom it goes with, but for what several people say: one more may have said it.
+        present = people_behind((key for one in free for key in _keys(one)), lock_shared=True)
         sessions = _sessions(free)
-        rows = [_row(one, owners, locked, present, sessions) for one in free]
+        rows = [_row(one, locked, present, sessions) for one in free]
         LoggedContext.objects.bulk_create(rows)
     return len(rows), busy
 
 
-def _owners_of(served: NotedContext, owners: Mapping[uuid.UUID, uuid.UUID]) -> set[uuid.UUID]:
-    return {owners[pk] for pk in _ids([served], "fact") if pk in owners}
+def people_behind(keys: Iterable[Key], *, lock_shared: bool = False) -> dict[Key, PeopleBehind]:
+    """The people behind these memories, of those that are there; a query for each kind.
+
+    `lock_shared`: whoever deletes one of those that several people say waits for this transaction. Errors: KeyError for
+    a kind that is not declared.
+    """
+    wanted: dict[str, set[uuid.UUID]] = {}
+    for kind, pk in keys:
+        wanted.setdefault(kind, set()).add(pk)
+    if lock_shared:
+        for kind, ids in wanted.items():
+            if SERVED[kind].said_by:
+                rows = SERVED[kind].model._default_manager.select_for_update(no_key=True, of=("self",))
+                list(rows.filter(pk__in=ids).order_by("pk").values_list("pk"))
+    return {
+        (kind, pk): people
+        for kind, ids in wanted.items()
+        for pk, people in served_kinds.people_behind(kind, ids).items()
+    }
+
+
+def _keys(served: NotedContext) -> list[Key]:
+    return [(kind, uuid.UUID(pk)) for kind, pk, _score in served.items]
+
+
+def _people_of(served: NotedContext, behind: Mapping[Key, PeopleBehind]) -> set[uuid.UUID]:
+    return {served.person.pk}.union(*(behind[key].all for key in _keys(served) if key in behind))
 
 
 def _lock_people(ids: set[uuid.UUID]) -> tuple[set[uuid.UUID], dict[uuid.UUID, EndUser]]:
@@ -184,17 +193,6 @@ def _may_be_written(served: NotedContext, locked: Mapping[uuid.UUID, EndUser]) -
     return person is not None and person.restricted_at is None and person.generation == served.person.generation
 
 
-def _present(kind: str, ids: set[uuid.UUID]) -> Iterable[uuid.UUID]:
-    if not ids:
-        return ()
-    rows = _MODELS[kind].objects.filter(pk__in=ids)
-    if kind == "group_fact":
-        # Its people are not those of the context: an erasure of one of them waits for these rows, or was here before.
-        rows = rows.select_for_update(no_key=True, of=("self",)).order_by("pk")
-    found: Iterable[uuid.UUID] = list(rows.values_list("pk", flat=True))
-    return found
-
-
 def _sessions(batch: Sequence[NotedContext]) -> dict[tuple[uuid.UUID, str, str], uuid.UUID]:
     """(person, agent, external id) → id of the conversations that these contexts were for."""
     named = [one for one in batch if one.session]
@@ -211,19 +209,18 @@ def _sessions(batch: Sequence[NotedContext]) -> dict[tuple[uuid.UUID, str, str],
 
 def _row(
     served: NotedContext,
-    owners: Mapping[uuid.UUID, uuid.UUID],
     locked: Mapping[uuid.UUID, EndUser],
-    present: Mapping[str, set[uuid.UUID]],
+    present: Mapping[Key, PeopleBehind],
     sessions: Mapping[tuple[uuid.UUID, str, str], uuid.UUID],
 ) -> LoggedContext:
     person = served.person
-    others = {pk for pk in _ids([served], "fact") if owners.get(pk, person.pk) != person.pk}
-    # Their owners are being erased, or their data may not be used.
-    unnamed = {pk for pk in others if owners[pk] not in locked or locked[owners[pk]].restricted_at}
-    items = [one for one in served.items if uuid.UUID(one[1]) not in unnamed]
-    held = {kind: _ids([served], kind) for kind in _MODELS}
-    is_whole = all(held[kind] <= present[kind] for kind in _MODELS) and not unnamed
-    keeps_texts = person.tenant.context_log == ContextLog.TEXTS and is_whole
+    usable = {pk for pk, row in locked.items() if row.restricted_at is None}
+    keys = _keys(served)
+    # Their people are being erased, or their data may not be used.
+    unnamed = {key for key in keys if key in present and not present[key].may_be_named(usable)}
+    items = [item for item, key in zip(served.items, keys, strict=True) if key not in unnamed]
+    others = {key[1] for key in keys if key in present and _is_of_others(key, present[key], person)}
+    keeps_texts = person.tenant.context_log == ContextLog.TEXTS and not unnamed and present.keys() >= set(keys)
     return LoggedContext(
         tenant=person.tenant,
         end_user_id=person.pk,
@@ -235,7 +232,7 @@ def _row(
         memory=served.memory if keeps_texts else "",
         items=[{"kind": kind, "id": pk, "score": score} for kind, pk, score in items],
         left_out=served.left_out,
-        rests_on=sorted(set().union(*held.values()) if keeps_texts else others - unnamed),
+        rests_on=sorted({pk for _kind, pk in keys} if keeps_texts else others - {pk for _kind, pk in unnamed}),
         token_count=served.token_count,
         max_tokens=served.max_tokens,
         as_of=served.as_of,
@@ -245,5 +242,6 @@ def _row(
     )
 
 
-def _ids(batch: Iterable[NotedContext], kind: str) -> set[uuid.UUID]:
-    return {uuid.UUID(pk) for one in batch for found, pk, _score in one.items if found == kind}
+def _is_of_others(key: Key, people: PeopleBehind, person: EndUser) -> bool:
+    """Whether somebody else's erasure can take the memory; of what several people say that can change."""
+    return bool(SERVED[key[0]].said_by) or people.all != {person.pk}

@@ -165,11 +165,12 @@ class _History:
             return ("same" if text == memory.text else "corrected"), text
         if memory.kind == "turn":
             return ("redacted" if row.redacted_at and row.redacted_at > self.at else "same"), memory.text
-        if memory.kind in ("file", "diary", "triple", "group_fact"):
-            # An entry of a diary is never changed, nor is a fact of a group.
-            is_changed = memory.kind in ("file", "triple") and row.updated_at > self.at
-            return ("trashed" if row.trashed_at else "changed" if is_changed else "same"), memory.text
-        return self._outcome_of_episode(memory)
+        if memory.kind == "episode":
+            return self._outcome_of_episode(memory)
+        # An entry of a diary is never changed, nor is a fact of a group.
+        changed_at = getattr(row, "updated_at", None)
+        is_changed = changed_at is not None and changed_at > self.at
+        return ("trashed" if row.trashed_at else "changed" if is_changed else "same"), memory.text
 
     def _outcome_of_episode(self, memory: RecalledMemory) -> tuple[str, str]:
         text = self.summaries.get(memory.id, memory.text)

@@ -2,9 +2,9 @@
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 from django.db.models.functions import Left
@@ -13,33 +13,34 @@ from django.urls import reverse
 from memories.admin.site.page import address_of_section, url_of
 from memories.admin.site.template_tags import turn_page
 from memories.graph import reading
-from memories.models import (
-    DiaryEntry,
-    EndUser,
-    Episode,
-    Fact,
-    GraphTriple,
-    GroupFact,
-    MemoryFile,
-    ProfileSection,
-    Turn,
-)
+from memories.models import EndUser
+from memories.models.memories.served_kinds import SERVED
 
 CLIP = 400
-# Kind → the field with its text.
-_TEXTS = {
-    "fact": "content",
-    "episode": "summary",
-    "turn": "start",
-    "file": "path",
-    "diary": "start",
-    "triple": "sentence",
-    "group_fact": "content",
-    "profile": "summary",
-}
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
 _TURN = ("session_id", "number", "role", "flagged", "created_at", "redacted_at")
 _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
+_ENTRY = ("topic", "trashed_at")
+
+
+class _Shown(NamedTuple):
+    """The field with the text of a kind, and what is read of its rows."""
+
+    text: str
+    read: Callable[[QuerySet[Any]], QuerySet[Any]] = QuerySet.all
+
+
+# How a page shows each kind that a context can serve.
+_SHOWN: Mapping[str, _Shown] = {
+    "fact": _Shown("content", lambda rows: rows.only(*_FACT)),
+    "profile": _Shown("summary"),
+    "triple": _Shown("sentence", reading.with_names),
+    "group_fact": _Shown("content", lambda rows: rows.select_related("group").only("content", "trashed_at", "group")),
+    "file": _Shown("path", lambda rows: rows.only("path", "trashed_at", "updated_at")),
+    "diary": _Shown("start", lambda rows: rows.annotate(start=Left("content", CLIP)).only(*_ENTRY)),
+    "episode": _Shown("summary", lambda rows: rows.only(*_EPISODE)),
+    "turn": _Shown("start", lambda rows: rows.annotate(start=Left("content", CLIP)).only(*_TURN)),
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def memories_of(person: EndUser, items: Iterable[Mapping[str, Any]]) -> list[Rec
 
 
 def memory_of(person: EndUser, kind: str, row_id: uuid.UUID, row: Any, **more: Any) -> RecalledMemory:
-    text = str(getattr(row, _TEXTS[kind])) if row else ""
+    text = str(getattr(row, _SHOWN[kind].text)) if row else ""
     return RecalledMemory(kind, row_id, row, text, _address_of(person, kind, row) if row else "", **more)
 
 
@@ -100,17 +101,6 @@ def rows_of(person: EndUser, keys: Iterable[tuple[str, uuid.UUID]]) -> dict[tupl
 
 
 def _rows(person: EndUser, kind: str) -> QuerySet[Any]:
-    if kind == "fact":
-        return Fact.objects.filter(tenant=person.tenant_id).only(*_FACT)
-    if kind == "group_fact":
-        shared = GroupFact.objects.filter(tenant=person.tenant_id).select_related("group")
-        return shared.only("content", "trashed_at", "group")
-    own: dict[str, QuerySet[Any]] = {
-        "episode": Episode.objects.only(*_EPISODE),
-        "turn": Turn.objects.annotate(start=Left("content", CLIP)).only(*_TURN),
-        "file": MemoryFile.objects.only("path", "trashed_at", "updated_at"),
-        "diary": DiaryEntry.objects.annotate(start=Left("content", CLIP)).only("topic", "trashed_at"),
-        "triple": reading.with_names(GraphTriple.objects.all()),
-        "profile": ProfileSection.objects.all(),
-    }
-    return own[kind].filter(end_user=person)
+    served = SERVED[kind]
+    whose = {"tenant": person.tenant_id} if served.of_others else {served.owner: person}
+    return _SHOWN[kind].read(served.model._default_manager.filter(**whose))

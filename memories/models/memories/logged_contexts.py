@@ -35,7 +35,7 @@ class LoggedContext(models.Model):
         models.UUIDField(),
         default=list,
         editable=False,
-        help_text="Facts of other people; where texts are kept, all facts, episodes and turns.",
+        help_text="Memories that go with other people, too; where texts are kept, all memories.",
     )
     token_count = models.PositiveIntegerField(default=0, editable=False)
     max_tokens = models.PositiveIntegerField(default=0, editable=False)

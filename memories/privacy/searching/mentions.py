@@ -1,61 +1,57 @@
 """Rows of other people that mention a person: counted for the preview of a case, never deleted."""
 
 import re
-from collections.abc import Sequence
-from functools import reduce
-from operator import or_
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db import connection
 
-from memories.models import EndUser, Episode, Fact, FactRevision, ProfileRevision, ProfileSection, Turn, WorkingMemory
+from memories.models import EndUser
+from memories.privacy.searching import tables, text_columns
+from memories.privacy.searching.ownership import Ownership
+from memories.privacy.searching.tables import SearchedTable
+from memoryhub.database.placement import COLUMN
 
-# Model → the path to its owner, and the fields in which somebody may be named.
-_FIELDS = {
-    Turn: ("end_user", ("content", "parts", "name", "tool_calls", "metadata")),
-    Fact: (
-        "end_user",
-        ("content", "raw", "value", "structured", "triples", "document", "source_error", "allowed_users"),
-    ),
-    FactRevision: ("fact__end_user", ("after", "reason")),
-    Episode: ("end_user", ("summary", "key_topics", "actions_taken", "outcomes")),
-    ProfileSection: ("end_user", ("summary",)),
-    ProfileRevision: ("end_user", ("after", "reason")),
-    WorkingMemory: ("session__end_user", ("summary",)),
-    EndUser: ("pk", ("metadata",)),
-}
 # Shorter ids ("1", "bob") are words of any language.
 SHORTEST = 4
 
 
 def mentions_of(person: EndUser) -> dict[str, int]:
-    """Place (`memories.Turn.content`) → rows of the tenant's other people in which an id of this person is a word.
+    """Place (`memories.Turn.content`) → rows of the tenant, but for the person's, in which an id of theirs is a word.
 
-    Each table is read once.
+    Of every table of the catalogue whose rows are of people, or of several of them. Each is read once.
     """
-    people = EndUser.objects.behind(person)
-    names = [name for name in people.values_list("external_id", flat=True) if len(name) >= SHORTEST]
+    behind = EndUser.objects.behind(person).values_list("pk", "external_id")
+    names = [name for _pk, name in behind if len(name) >= SHORTEST]
+    ownership = Ownership()
     found: dict[str, int] = {}
-    for model, (owner, fields) in _FIELDS.items() if names else ():
-        tenant = "tenant" if owner == "pk" else f"{owner}__tenant"
-        others = model._default_manager.filter(**{tenant: person.tenant_id}).exclude(**{f"{owner}__in": people})
-        counts = _naming(others, fields, names)
-        found |= {f"{model._meta.label}.{field}": count for field, count in counts.items() if count}
+    for table in tables.tables()[0] if names else ():
+        theirs = ownership.conditions(table) or list(ownership.referring(table))
+        if theirs and text_columns.of_words(table) and any(column.name == COLUMN for column in table.columns):
+            given = {"tenant": person.tenant_id, "people": [pk for pk, _name in behind]}
+            found |= _naming(table, theirs, names, given)
     return found
 
 
-def _naming(rows: QuerySet[Any], fields: Sequence[str], names: Sequence[str]) -> dict[str, int]:
-    """Field → rows that have one of the names there as a word."""
-    texts = {f"text_of_{field}": Cast(field, TextField()) for field in fields}
-    counted = {field: Count("pk", filter=_any(f"text_of_{field}", names)) for field in fields}
-    counts: dict[str, int] = rows.annotate(**texts).aggregate(**{f"count_{name}": one for name, one in counted.items()})
-    return {name.removeprefix("count_"): count for name, count in counts.items()}
+def _naming(table: SearchedTable, theirs: list[str], names: list[str], given: dict[str, Any]) -> dict[str, int]:
+    """Place → rows that have one of the names there as a word, of the tenant and not of the person."""
+    columns = text_columns.of_words(table)
+    counted = ", ".join(f"count(*) FILTER (WHERE {_any(f'({column.sql})::text', names, given)})" for column in columns)
+    others = " AND ".join(f"({condition}) IS NOT TRUE" for condition in theirs)
+    statement = f"SELECT {counted} FROM {table.quoted} WHERE {COLUMN} = %(tenant)s AND {others}"  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(statement, given)
+        [counts] = cursor.fetchall()
+    return {table.place(column.name): count for column, count in zip(columns, counts, strict=True) if count}
 
 
-def _any(text: str, names: Sequence[str]) -> Q:
-    # LIKE comes first: most rows need no regular expression.
-    return reduce(or_, (Q(**{f"{text}__contains": name, f"{text}__regex": _word(name)}) for name in names))
+def _any(text: str, names: list[str], given: dict[str, Any]) -> str:
+    """SQL, whose parameters it puts among those that are given."""
+    conditions = []
+    for place, name in enumerate(names):
+        given |= {f"name_{place}": name, f"word_{place}": _word(name)}
+        # A plain search comes first: most rows need no regular expression.
+        conditions.append(f"(strpos({text}, %(name_{place})s) > 0 AND {text} ~ %(word_{place})s)")
+    return " OR ".join(conditions)
 
 
 def _word(name: str) -> str:

@@ -13,10 +13,11 @@ from memories.privacy.searching.tables import Row, SearchedTable
 from memoryhub.database.placement import COLUMN, Placement, placements
 
 PEOPLE = EndUser._meta.db_table
+_IDS = "%(people)s::uuid[]"
 # Of keys of two columns the one beside the tenant; on a cluster all between distributed tables are such.
 _KEYS = """
 SELECT c.relname, a.attname, f.relname, b.attname, format_type(b.atttypid, b.atttypmod),
-    bool_and(cardinality(k.conkey) = 2)
+    bool_and(cardinality(k.conkey) = 2), bool_or(a.attnotnull)
 FROM pg_constraint k CROSS JOIN unnest(k.conkey, k.confkey) AS pair (own, other)
 JOIN pg_class c ON c.oid = k.conrelid JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = pair.own
 JOIN pg_class f ON f.oid = k.confrelid JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = pair.other
@@ -26,7 +27,8 @@ GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4
 
 
 class ForeignKey(NamedTuple):
-    """`table.column` refers to `target.key`, a column of this SQL type; `paired`: only beside the tenant."""
+    """`table.column` refers to `target.key`, a column of this SQL type; `paired`: only beside the tenant; `always`:
+    never NULL."""
 
     table: str
     column: str
@@ -34,6 +36,7 @@ class ForeignKey(NamedTuple):
     key: str
     type: str
     paired: bool = False
+    always: bool = False
 
 
 Path = tuple[ForeignKey, ...]
@@ -102,19 +105,44 @@ class Ownership:
                 self._owners[path, value] = {found for (found,) in cursor.fetchall() if found}
         return self._owners[path, value]
 
-    def condition(self, table: SearchedTable) -> str | None:
-        """SQL for the rows of people, whose ids are its one parameter, an array; None for a table without any."""
-        if table.schema != "public" or not (table.name == PEOPLE or table.name in self.paths):
-            return None
+    def conditions(self, table: SearchedTable) -> list[str]:
+        """SQL for the rows of people, whose ids are the parameter `people`, an array; empty for a table without any.
+
+        A path that every row has decides. Where none is, each is a condition, and so are rows that lead to nobody, and
+        that only rows of these people refer to.
+        """
+        if table.schema != "public":
+            return []
         if table.name == PEOPLE:
-            return "id = ANY(%s)"
-        *between, last = min(self.paths[table.name], key=len)
-        condition = f"{_quoted(last.column)} = ANY(%s)"
-        for key in reversed(between):
-            tenant = f"{COLUMN}, " if key.paired else ""
-            within = f"SELECT {tenant}{_quoted(key.key)} FROM {_quoted(key.target)} WHERE {condition}"  # noqa: S608
-            condition = f"({tenant}{_quoted(key.column)}) IN ({within})"
-        return condition
+            return [f"id = ANY({_IDS})"]
+        paths = sorted(self.paths.get(table.name, ()), key=len)
+        certain = [path for path in paths if path[0].always]
+        if certain:
+            return [_at_end(certain[0])]
+        of_nobody = [f"{_quoted(path[0].column)} IS NULL" for path in paths if len(path) == 1]
+        joined = self.referring(table) if of_nobody else []
+        return [_at_end(path) for path in paths] + [" AND ".join([*of_nobody, one]) for one in joined]
+
+    def referring(self, table: SearchedTable) -> Iterator[str]:
+        """SQL for the rows that only rows of these people refer to, by each key; as `conditions`."""
+        for key in self.keys if table.schema == "public" else ():
+            for path in self.paths.get(key.table, ()) if key.target == table.name else ():
+                if len(path) == 1:
+                    theirs = f"{_quoted(path[0].column)} = ANY({_IDS})"
+                    joined = f"SELECT {_quoted(key.column)} FROM {_quoted(key.table)} WHERE {theirs}"  # noqa: S608
+                    here = f"{table.quoted}.{_quoted(key.key)}"
+                    others = f"SELECT FROM {_quoted(key.table)} j WHERE j.{_quoted(key.column)} = {here}"
+                    yield f"{here} IN ({joined}) AND NOT EXISTS ({others} AND NOT ({theirs}))"
+
+
+def _at_end(path: Path) -> str:
+    *between, last = path
+    condition = f"{_quoted(last.column)} = ANY({_IDS})"
+    for key in reversed(between):
+        tenant = f"{COLUMN}, " if key.paired else ""
+        within = f"SELECT {tenant}{_quoted(key.key)} FROM {_quoted(key.target)} WHERE {condition}"  # noqa: S608
+        condition = f"({tenant}{_quoted(key.column)}) IN ({within})"
+    return condition
 
 
 def _not_enforced() -> Iterator[ForeignKey]:

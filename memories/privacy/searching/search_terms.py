@@ -15,20 +15,8 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import MD5, Cast
 
 from memories import conf
-from memories.models import (
-    EndUser,
-    Episode,
-    Fact,
-    FactRevision,
-    PrivacyCase,
-    ProfileRevision,
-    ProfileSection,
-    Role,
-    Session,
-    Turn,
-    WorkingMemory,
-)
-from memories.privacy.searching import tables
+from memories.models import EndUser, Fact, PrivacyCase, Session, Turn
+from memories.privacy.searching import tables, text_columns
 from memories.privacy.searching.ownership import Ownership
 from memories.privacy.searching.tables import SearchedTable
 from memories.privacy.stores.store import models_used, names_of
@@ -36,15 +24,14 @@ from memories.privacy.stores.store import models_used, names_of
 IDS_OF_A_TABLE = 3000
 VECTORS_OF_A_TABLE = 200
 ROWS_READ = 1000
-TEXTS, WORDS = 500, 500
-# Windows of each kind of text that says much in few words; what is left of TEXTS is for turns.
-SHARE = 60
+WORDS = 500
+# Windows of each column: of texts, and of values that are not long.
+TEXTS, VALUES = 140, 60
 # Lengths of a window, in letters; a Chinese character says as much as two.
 SHORTEST, LONGEST = 16, 48
 _WIDE = 0x2E80
 # JSON and COPY write these differently from what was said.
 _BREAKS = re.compile(r'[\x00-\x1f\x7f-\x9f"\\]+')
-_REVISED = ("content", "raw", "value", "source_error")
 # An erasure keeps these rows on purpose, and they identify nobody.
 _KEPT = (PrivacyCase._meta.db_table,)
 
@@ -70,11 +57,13 @@ def collect(person: EndUser) -> bytes:
     """The terms of a person as ciphertext, for PrivacyCase.needles; only opened() can read it."""
     people = EndUser.objects.behind(person)
     mine = list(people.values_list("pk", flat=True))
+    names = tuple(people.values_list("external_id", flat=True))
+    texts, values = _texts(mine)
     terms = SearchTerms(
         ids=tuple(_ids(mine)),
-        names=tuple(people.values_list("external_id", flat=True)),
-        words=tuple(_words(people)),
-        texts=tuple(_texts(people)),
+        names=names,
+        words=tuple(dict.fromkeys([*_words(people), *(one for one in values if one not in names)])),
+        texts=tuple(texts),
         vectors=tuple(_vectors(mine)),
         cases=tuple(str(pk) for pk in PrivacyCase.objects.filter(end_user__in=mine).values_list("pk", flat=True)),
         models=tuple(models_used(person)),
@@ -106,36 +95,53 @@ def _cipher(tenant_id: uuid.UUID) -> Fernet:
 
 
 def _ids(people: list[uuid.UUID]) -> Iterator[str]:
-    for table, condition in _tables_of_people():
+    for table, conditions in _tables_of_people():
         if table.name not in _KEPT:
             for column in table.columns:
                 # On several nodes a primary key names the tenant, too.
                 if column.primary and column.type == "uuid" and column.name != "tenant_id":
-                    yield from _sample_column(table, column.sql, condition, people, IDS_OF_A_TABLE)
+                    yield from _sample_column(table, column.sql, conditions, people, IDS_OF_A_TABLE)
 
 
 def _vectors(people: list[uuid.UUID]) -> Iterator[str]:
-    for table, condition in _tables_of_people():
+    for table, conditions in _tables_of_people():
         for column in table.columns:
             if column.type in tables.VECTORS:
-                yield from _sample_column(table, column.sql, condition, people, VECTORS_OF_A_TABLE)
+                yield from _sample_column(table, column.sql, conditions, people, VECTORS_OF_A_TABLE)
 
 
-def _tables_of_people() -> Iterator[tuple[SearchedTable, str]]:
+def _tables_of_people() -> Iterator[tuple[SearchedTable, list[str]]]:
     ownership = Ownership()
     for table in tables.tables()[0]:
-        condition = ownership.condition(table)
-        if condition:
-            yield table, condition
+        conditions = ownership.conditions(table)
+        if conditions:
+            yield table, conditions
 
 
-def _sample_column(table: SearchedTable, value: str, condition: str, people: list[uuid.UUID], most: int) -> list[str]:
-    """At most so many values, at random but always the same."""
-    rows = f"{table.quoted} WHERE {condition} ORDER BY md5(({value})::text) LIMIT {most}"
-    statement = f"SELECT ({value})::text FROM {rows}"  # noqa: S608 (the catalogue's names)
+def _sample_column(
+    table: SearchedTable, value: str, conditions: list[str], people: list[uuid.UUID], most: int
+) -> Iterator[str]:
+    """At most so many values for each condition, at random but always the same."""
+    as_text = f"({value})::text"
+    for condition in conditions:
+        rows = _rows_of(table, [as_text], condition=condition, people=people, most=most, by=as_text)
+        yield from (found for (found,) in rows if found)
+
+
+def _rows_of(
+    table: SearchedTable, values: list[str], *, condition: str, people: list[uuid.UUID], most: int, by: str = ""
+) -> list[Any]:
+    """These values of at most so many rows, at random but always the same."""
+    keys = [f"({column.sql})::text" for column in table.columns if column.primary]
+    order = by or " || ".join(keys) or "ctid::text"
+    beside = text_columns.ROWS.get(table.label, ("TRUE", ""))[0]
+    statement = (
+        f"SELECT {', '.join(values)} FROM {table.quoted} WHERE ({condition}) AND ({beside}) "  # noqa: S608
+        f"ORDER BY md5({order}) LIMIT {most}"
+    )
     with connection.cursor() as cursor:
-        cursor.execute(statement, [people])
-        return [found for (found,) in cursor.fetchall() if found]
+        cursor.execute(statement, {"people": people})
+        return list(cursor.fetchall())
 
 
 def _words(people: QuerySet[EndUser]) -> Iterator[str]:
@@ -164,36 +170,27 @@ def _unshared(others: QuerySet[Any], words: list[str]) -> list[str]:
     return [word for word in words if word not in shared]
 
 
-def _texts(people: QuerySet[EndUser]) -> Iterator[str]:
-    """Windows of all kinds of texts; not of system turns, which say the application's words to everybody."""
-    by = {"end_user__in": people}
-    facts = Fact.objects.filter(**by).values_list("content", "raw", "value", "source_error")
-    revisions = FactRevision.objects.filter(fact__end_user__in=people).values_list("before", "after", "reason")
-    yield from sample([text for row in _sample_rows(facts) for text in row], SHARE)
-    yield from sample([text for row in _sample_rows(revisions) for text in _revised_texts(row)], SHARE)
-    for rows in (
-        Episode.objects.filter(**by).values_list("summary", flat=True),
-        ProfileSection.objects.filter(**by).values_list("summary", flat=True),
-        ProfileRevision.objects.filter(**by).values_list("after", flat=True),
-        WorkingMemory.objects.filter(session__end_user__in=people).values_list("summary", flat=True),
-    ):
-        yield from sample(_sample_rows(rows), SHARE)
-    turns = Turn.objects.filter(**by).exclude(role=Role.SYSTEM)
-    yield from sample(_sample_rows(turns.values_list("content", flat=True)), TEXTS - 6 * SHARE)
-    calls = _sample_rows(turns.filter(tool_calls__isnull=False).values_list("tool_calls", flat=True), SHARE)
-    yield from sample([leaf for call in calls for leaf in _leaves(call)], SHARE)
+def _texts(people: list[uuid.UUID]) -> tuple[list[str], list[str]]:
+    """Windows of what columns of texts say, and those of all other values; each once."""
+    found: dict[bool, dict[str, None]] = {True: {}, False: {}}
+    for table, conditions in _tables_of_people():
+        columns = text_columns.searched(table)
+        starts = [text_columns.start(column) for column in columns]
+        read: dict[str, list[str]] = {column.name: [] for column in columns}
+        for condition in conditions if columns else ():
+            for row in _rows_of(table, starts, condition=condition, people=people, most=ROWS_READ):
+                for column, value in zip(columns, row, strict=True):
+                    read[column.name] += text_columns.strings(value or "")
+        for column in columns:
+            is_prose = column.type == text_columns.PROSE
+            values = [one for one in read[column.name] if is_prose or text_columns.says_something(one)]
+            found[is_prose] |= dict.fromkeys(sample(values, TEXTS if is_prose else VALUES))
+    return list(found[True]), [one for one in found[False] if one not in found[True]]
 
 
 def _sample_rows(rows: QuerySet[Any, Any], most: int = ROWS_READ) -> list[Any]:
     """At most so many rows, at random but always the same."""
     return list(rows.order_by(MD5(Cast("pk", TextField())))[:most])
-
-
-def _revised_texts(row: tuple[dict[str, Any], dict[str, Any], str]) -> Iterator[str]:
-    before, after, reason = row
-    yield reason
-    for state in (before, after):
-        yield from (str(state[name]) for name in _REVISED if state.get(name))
 
 
 def _leaves(value: object) -> Iterator[str]:

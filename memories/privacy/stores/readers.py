@@ -1,7 +1,8 @@
 """What other people have that concerns a person.
 
 Of their facts that name the person as a reader the name goes, and the fact stays. Of their logged contexts that had a
-public fact of the person the fact goes, and so do the texts.
+memory that goes with the person, such as a public fact of theirs or a group's fact about them, it goes, and so do the
+texts.
 """
 
 import json
@@ -14,7 +15,9 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from memories.models import EndUser, Fact, IdempotencyRecord, LoggedContext
+from memories.models.memories.served_kinds import SERVED
 from memories.models.people.people import NOBODY
+from memories.privacy.stores.linked import STORES
 from memories.privacy.stores.store import STEP, CountsRows, external_ids_of, ids_behind
 
 _REST = "array(SELECT name FROM unnest({column}) name WHERE name <> ALL(%(names)s))"
@@ -91,16 +94,19 @@ def _rewrite_kept_answers(facts: list[uuid.UUID], names: set[str]) -> None:
 
 @dataclass(frozen=True)
 class ContextsOfOthers(CountsRows):
-    """What the log says of contexts of others; a log without the fact is true, too: something was left out."""
+    """What the log says of contexts of others; a log without the memory is true, too: something was left out."""
 
     model: str = "memories.LoggedContext.others"
     fields: tuple[str, ...] = ()
 
     def rows_of(self, person: EndUser) -> QuerySet[LoggedContext]:
-        people = ids_behind(person)
-        facts = list(Fact.objects.filter(end_user__in=people).values_list("pk", flat=True))
-        rows = LoggedContext.objects.exclude(rests_on=[]).filter(tenant=person.tenant_id, rests_on__overlap=facts)
-        return rows.exclude(end_user__in=people) if facts else rows.none()
+        return self._resting_on(_served(person), person)
+
+    def _resting_on(self, ids: set[uuid.UUID], person: EndUser) -> QuerySet[LoggedContext]:
+        if not ids:
+            return LoggedContext.objects.none()
+        rows = LoggedContext.objects.exclude(rests_on=[]).filter(tenant=person.tenant_id, rests_on__overlap=list(ids))
+        return rows.exclude(end_user__in=ids_behind(person))
 
     def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
         """Only that there are such contexts: they are somebody else's."""
@@ -108,15 +114,23 @@ class ContextsOfOthers(CountsRows):
             yield {"context": str(pk)}
 
     def erase(self, person: EndUser, limit: int = STEP) -> int:
-        mine = set(Fact.objects.filter(end_user__in=ids_behind(person)).values_list("pk", flat=True))
-        rows = list(self.rows_of(person).select_for_update(of=("self",)).order_by("pk")[:limit])
-        names = {str(pk) for pk in mine}
+        going = _served(person)
+        rows = list(self._resting_on(going, person).select_for_update(of=("self",)).order_by("pk")[:limit])
+        names = {str(pk) for pk in going}
         for row in rows:
             row.query = row.memory = row.revision = ""
             row.items = [item for item in row.items if item["id"] not in names]
-            row.rests_on = [pk for pk in row.rests_on if pk not in mine]
+            row.rests_on = [pk for pk in row.rests_on if pk not in going]
         LoggedContext.objects.bulk_update(rows, ["query", "memory", "revision", "items", "rests_on"])
         return len(rows)
+
+
+def _served(person: EndUser) -> set[uuid.UUID]:
+    """Ids of all memories that go with the person, of every kind that a context can serve, by the stores that take
+    them: a kind that is nobody else's today may be shared tomorrow."""
+    labels = {kind.model._meta.label for kind in SERVED.values()}
+    stores = [store for store in STORES if store.model in labels]
+    return {pk for store in stores for pk in store.rows_of(person).order_by().values_list("pk", flat=True)}
 
 
 READERS, CONTEXTS_OF_OTHERS = Readers(), ContextsOfOthers()

@@ -9,13 +9,14 @@ from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, Moment,
 from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextRequest
 from memories.llm.tokens import DEFAULT_TOKENIZER, TOKENIZERS
 from memories.models import Role
+from memories.models.memories.served_kinds import SERVED
 
 MAX_TOKENS = 8000
 DEFAULT_TOKENS = 2000
 MAX_FACTS = 500
 MAX_EPISODES = 100
 MAX_TURNS = 1000
-KINDS = ("fact", "profile", "triple", "group_fact", "file", "diary", "episode", "turn")
+KINDS = tuple(SERVED)
 MAX_QUERY = 20_000
 
 
