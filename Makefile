@@ -7,7 +7,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-clients client-typescript faults soak distributed alerts bench lint fix audit lock eval eval-extraction clean
+.PHONY: help up test test-clients client-typescript faults soak clients-suite distributed alerts bench lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,10 @@ faults: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), 
 # As root the disk of the hub can be full, and with a C compiler its clock can step. The logs of all clients are in .soak.
 soak: .venv/dev ## Use one hub in every way for HOURS (2) while it is broken, by SEED; judge it and write docs/soak.md.
 	@$(BIN)/python -m tests.soak --hours $(or $(HOURS),2) $(if $(SEED),--seed $(SEED)) $(if $(PACE),--pace $(PACE)) --write docs/soak.md
+
+# It installs pinned packages in .clients-suite, with pip and npm. HUB: another checkout, whose hub is tried.
+clients-suite: .venv/dev ## Let real clients talk through the gateway (ONLY="langchain pi"), and write the table of docs/gateway.md.
+	@$(BIN)/python -m tests.clients_suite $(ONLY) $(if $(HUB),--hub "$(HUB)") $(if $(ONLY),,--write docs/gateway.md)
 
 # Debian's packages flex, bison and libkrb5-dev, and the source of Citus 14 (AGPL; it is run, and no part of the hub).
 distributed: .venv/dev ## Put a hub on a Citus cluster, with CITUS=its source (BUILD=folder keeps it built, ONLY="job move").
@@ -109,7 +113,7 @@ eval-extraction: .venv/dev ## Measure the extraction with the configured model (
 		$(if $(TRIPLES),--triples) $(if $(PRICES),--prices $(PRICES)) --show --json .eval-extraction.json
 
 clean: ## Remove what make and the tools made; the data in .memoryhub stays.
-	rm -rf .venv .venv-clients clients/python/.mypy_cache clients/python/.pytest_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .soak staticfiles
+	rm -rf .venv .venv-clients clients/python/.mypy_cache clients/python/.pytest_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .soak .clients-suite staticfiles
 
 # A dangling link (the Python it was made with is gone) counts as missing: then it is made anew.
 .venv/bin/python:

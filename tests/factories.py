@@ -109,7 +109,7 @@ def end_user(owner: Tenant | None = None, **over: Any) -> EndUser:
 
 
 # What tests let a model say of a session that nobody wrote: the gate asks whether the person said it.
-SAID = "Hello, I live in Leiden. Not in Delft, Utrecht or Paris!"
+SAID = "Hello, I live in Leiden. At times in Delft, Utrecht or Paris!"
 
 
 def session(person: EndUser, turns: Sequence[tuple[str, str]] = (("user", SAID),), **over: Any) -> Session:

@@ -52,7 +52,7 @@ class Judged:
         if self.now is None:
             return ""
         message = self.messages[self.now]
-        own = None if message.is_declared else message.reading.own
+        own = message.reading.own
         places = [(at, at + len(cut)) for cut in message.cut if (at := message.content.find(cut)) >= 0]
         spans = authorship.without(places, message.content, own)
         return "\n\n".join(message.content[start:end] for start, end in spans)

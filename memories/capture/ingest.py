@@ -276,17 +276,20 @@ def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, i
 def _attribute(turn: Turn, message: PostedMessage) -> None:
     """Whose words the turn holds, and which parts of it."""
     turn.author = AUTHOR_OF_ROLE.get(turn.role, Author.APPLICATION)
-    if turn.role != Role.USER or message.is_declared:
-        turn.author = message.author or turn.author
+    if turn.role != Role.USER:
         return
     reading = message.reading if turn.content == message.content else read(turn.content)
+    if message.is_declared and reading.author != Author.PERSON:
+        # Whoever types a block alone means it.
+        reading = Reading(Author.PERSON)
     turn.author = reading.author if message.is_said else message.author
     if not turn.is_said:
         return
     own = reading.own
     if message.cut:
         own = without(_places(turn.content, message.cut), turn.content, own)
-    turn.own, turn.is_doubtful = (None if own is None else [list(span) for span in own]), reading.is_doubtful
+    turn.own = None if own is None else [list(span) for span in own]
+    turn.is_doubtful = reading.is_doubtful and not message.is_declared
 
 
 def _places(text: str, passages: Iterable[str]) -> Iterator[tuple[int, int]]:

@@ -164,7 +164,9 @@ def _extract(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
         circuit_breaker.close(attempt.claim.config.tenant_id)
         found = rules_mode.extract(batch.turns, batch.patterns)
         refused = Counter({UNREAD: found.unread})
-        _commit(attempt, run, batch, MemoryUpdate(new_facts=found.new_facts), held=found.held, refused=refused)
+        removed = rules_mode.ended(batch.turns, batch.shown_facts)
+        answer = MemoryUpdate(new_facts=found.new_facts, removed=removed)
+        _commit(attempt, run, batch, answer, held=found.held, refused=refused)
     else:
         _ask(attempt, run, batch)
 

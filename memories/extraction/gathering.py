@@ -71,7 +71,7 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
         tools_sent_at={number: sent_at for number, _, _, sent_at in tools},
         tool_texts=tuple(text for _, _, text, _ in tools[:_TOOLS_HEARD] if text),
         existing_texts=tuple(stated_texts),
-        shown_facts=tuple(ShownFact(fact.pk, bytes(fact.content_hash)) for fact in facts),
+        shown_facts=tuple(ShownFact(fact.pk, bytes(fact.content_hash), fact.content) for fact in facts),
         shown_profile={row.section: row.version for row in profile},
         # A model that reads a conversation of last year is told the day of that conversation.
         messages=_messages(

@@ -1,7 +1,7 @@
 """Extraction without a model (rules.md, 10). A request to remember something, a wish how to be answered and a plain
-statement of oneself become facts in the user's own words; another sentence that signals a preference, identity, goal or
-decision becomes a suggestion, and so does what gives the person rights or money. Pure; patterns: data/requests.toml,
-plain.py, own_claims.py.
+statement of oneself become facts in the user's own words, and what takes a known fact back ends it. Another sentence
+that signals a preference, identity, goal or decision becomes a suggestion, and so does what gives the person rights or
+money. Pure; patterns: data/requests.toml, plain.py, own_claims.py.
 """
 
 import re
@@ -13,9 +13,11 @@ from typing import Any
 
 from memories.extraction import own_claims, plain
 from memories.models.folding import fold
+from memories.reconcile.batches import ShownFact
 from memories.reconcile.review_items import SUGGESTED
-from memories.text import sentences, signals
+from memories.text import quantities, sentences, signals
 from memories.text.injection import detection
+from memories.text.reading import endings, moods
 from memories.text.signals import Patterns
 from memories.text.transcript import TranscriptTurn
 
@@ -38,6 +40,22 @@ _DATA = tomllib.loads((Path(__file__).parent / "data" / "requests.toml").read_te
 _APOSTROPHES = str.maketrans("’‘ʼ＇", "''''")
 _ITEM = re.compile(r"\s{0,8}(?:[-*•·]|\d{1,2}[.)、．]|[（(]\d{1,2}[)）])[ \t]{0,4}(?P<item>[^\n]{1,2000})")
 _MARK = "[redacted:"
+# What says of itself that it holds for longer has no end that anybody waits for.
+_LONGEST_LASTING = 3 * 366
+_DAYS = {
+    "day": 1,
+    "week": 7,
+    "fortnight": 14,
+    "month": 30,
+    "year": 365,
+    "天": 1,
+    "日": 1,
+    "周": 7,
+    "星期": 7,
+    "礼拜": 7,
+    "月": 30,
+    "年": 365,
+}
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -57,9 +75,9 @@ _REQUESTS = [_compiled(pattern) for pattern in _DATA["requests"]]
 _NOUNS = [_compiled(pattern) for pattern in _DATA["nouns"]]
 _POINTS_BACK, _POINTS_ON = _compiled(_DATA["points_back"]), _compiled(_DATA["points_on"])
 _NOT_FOLLOWED_BY = [_compiled(pattern) for pattern in _DATA["not_followed_by"]]
-_OTHER_TEXT = _compiled(rf"{_DATA['other_text']}[^\n]{{0,200}}[:：]\s*\Z")
 _PREDICATE = _compiled(f"{_DATA['predicate']}|{_DATA['chinese_predicate']}")
 _CLAUSE = _compiled(_DATA["clause"])
+_LASTING = [_compiled(pattern) for pattern in _DATA["lasting"]]
 _CATEGORIES = {name: _compiled(pattern) for name, pattern in _DATA["category"].items()}
 _DOTTED = re.compile(r"\b[a-z]\.[a-z]\.\Z", re.IGNORECASE)
 _POLITE_WISH = re.compile(
@@ -136,9 +154,28 @@ def extract(turns: Iterable[TranscriptTurn], patterns: Patterns | None = None) -
     return Extracted(items, wait, claims, unread=sum(map(_unread, (turn.text for turn in users))))
 
 
+def ended(turns: Iterable[TranscriptTurn], shown: Sequence[ShownFact]) -> list[dict[str, Any]]:
+    """Items of the form of memory_update's `removed`: the shown facts of which the person plainly says that they are
+    over, with the sentence that says so."""
+    said = [
+        (turn.number, sentence.text)
+        for turn in turns
+        if turn.is_user and _is_plain(turn.text)
+        for sentence in _sentences(turn.text)
+    ]
+    found = []
+    for place, fact in enumerate(shown, start=1):
+        for number, sentence in said:
+            if endings.is_retracted(fact.content, sentence):
+                found.append({"fact": place, "reason": sentence, "evidence": [number], "replaced_by": None})
+                break
+    return found
+
+
 def _candidate(
     turn: TranscriptTurn, statement: _QuotedText, patterns: Patterns | None, *, asked: bool
 ) -> dict[str, Any]:
+    days = _lasting(statement.content)
     return {
         "content": statement.content,
         "category": statement.category or _category(statement.content, patterns),
@@ -147,13 +184,24 @@ def _candidate(
         "key": statement.key or None,
         "value": statement.content if statement.key else None,
         "tags": [],
-        "durability": "durable",
+        "durability": "temporary" if days else "durable",
         "about": "user",
         "evidence": [turn.number],
         "quote": statement.quote,
         "source_error": None,
-        "expires_in_days": None,
+        "expires_in_days": days,
     }
+
+
+def _lasting(content: str) -> int | None:
+    """The days for which a statement says that it holds ("for two weeks only"); None if it sets itself no end."""
+    for pattern in _LASTING:
+        if found := pattern.search(content.translate(_APOSTROPHES)):
+            counts = [int(one) for one in quantities.of(found["count"]).numbers if one.isdigit()]
+            unit = next((days for name, days in _DAYS.items() if found["unit"].casefold().startswith(name)), 0)
+            days = max(counts, default=1) * unit
+            return days if 0 < days <= _LONGEST_LASTING else None
+    return None
 
 
 def _category(content: str, patterns: Patterns | None) -> str:
@@ -236,7 +284,7 @@ def _sentences(text: str) -> Iterator[_OwnSentence]:
     own = sentences.own_words(text).translate(_APOSTROPHES)
     for start, end in sentences.spans(own):
         yield _OwnSentence(text[start:end], own[start:end], end)
-        if _OTHER_TEXT.search(own[start:end]):
+        if moods.is_handed_over(own[start:end]):
             return
 
 

@@ -16,10 +16,11 @@ from memories.text.transcript import TranscriptTurn
 
 @dataclass(frozen=True)
 class ShownFact:
-    """An existing fact as the model was shown it; `content_hash` of its text then."""
+    """An existing fact as the model was shown it; `content_hash` of its text, `content`, then."""
 
     fact_id: uuid.UUID
     content_hash: bytes
+    content: str = ""
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,13 @@ from memories.llm.prompts.memory_update_text import MOST_TRIPLES, is_example
 from memories.models import Category, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.reconcile import stated_triples
+from memories.reconcile.review_items import NOT_AS_SAID
 from memories.reconcile.stated_triples import StatedTriple
 from memories.text import signals, support, uploads
 from memories.text.cleaning import clean
 from memories.text.injection import detection, flagged_turns
+from memories.text.reading import moods, slips
+from memories.text.reading.slips import Heard
 from memories.text.secrets.redaction import redact_message, redact_text
 from memories.text.signals import Patterns
 from memories.text.support import Embed, SourceTexts
@@ -68,18 +71,19 @@ class BatchEvidence:
         # Nobody vouches for the text of a file, whoever sends it, nor for what speaks to a model in a person's turn:
         # they may have pasted it.
         files = [text for turn in turns for text in uploads.blocks(turn.turn.content)]
+        others = [turn.text for turn in turns if turn.is_others]
         return SourceTexts(
             users=[(own, turn.at.date() if turn.at else None) for turn, own, _ in self._users],
             existing=self.existing,
-            assistants=[turn.text for turn in turns if not turn.is_user],
-            tools=[*self.tools, *files, *(orders for _, _, orders in self._users if orders)],
+            assistants=[turn.text for turn in turns if not (turn.is_certain or turn.is_others)],
+            tools=[*self.tools, *others, *files, *(orders for _, _, orders in self._users if orders)],
             embed=self.embed,
         )
 
     @cached_property
     def _users(self) -> list[tuple[TranscriptTurn, str, str]]:
         """Each turn of the person's, what it says to nobody else, and what speaks to a model."""
-        users = [turn for turn in self.fed.values() if turn.is_user]
+        users = [turn for turn in self.fed.values() if turn.is_certain]
         return [(turn, *flagged_turns.parted(support.heard(turn.text), is_own=True)) for turn in users]
 
     @property
@@ -88,9 +92,25 @@ class BatchEvidence:
         return any(orders for _, _, orders in self._users)
 
     @cached_property
+    def heard(self) -> Heard:
+        """How the person says it: their turns without what speaks to a model, and the questions that they answer."""
+        places = {turn.number: place for place, (turn, _, _) in enumerate(self._users)}
+        questions: dict[int, str] = {}
+        asked = ""
+        for number, turn in self.fed.items():
+            if number not in places:
+                asked = moods.last_question(turn.text)
+            elif asked and moods.is_short(turn.text):
+                questions[places[number]] = asked
+                asked = ""
+            else:
+                asked = ""
+        return Heard([own for _, own, _ in self._users], self.existing, questions)
+
+    @cached_property
     def decisive(self) -> frozenset[int]:
         """Numbers of the turns in which the person corrects or decides something."""
-        users = [turn for turn in self.fed.values() if turn.is_user]
+        users = [turn for turn in self.fed.values() if turn.is_certain]
         return frozenset(
             turn.number for turn in users if _DECISIVE.intersection(signals.find([turn.text], self.patterns))
         )
@@ -274,7 +294,10 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
         expires_in=timedelta(days=candidate.expires_in_days) if candidate.expires_in_days else None,
         structured=_structured(candidate, evidence),
         relations=tuple(candidate.relations[:MOST_RELATIONS]),
-        flags=detection.flags(content, value, quote if quoted else "", is_own=is_own),
+        flags=(
+            *detection.flags(content, value, quote if quoted else "", is_own=is_own),
+            *_slips(content, trust, evidence),
+        ),
         decisive=trust == Trust.USER and not evidence.decisive.isdisjoint(cited),
     )
     if trust == Trust.USER and not quoted:
@@ -290,6 +313,11 @@ def _supported(content: str, value: str, cited: Iterable[int], evidence: BatchEv
     if source_texts.is_mere_assent(users, content):
         return Trust.ASSISTANT
     return min(source_texts.trust_of(content), source_texts.trust_of(value), key=rank)
+
+
+def _slips(content: str, trust: Trust, evidence: BatchEvidence) -> tuple[str, ...]:
+    """Whether the person said it like this, if it is in their words."""
+    return (NOT_AS_SAID,) if trust == Trust.USER and slips.slip(content, evidence.heard) else ()
 
 
 def _source_error(candidate: CandidateFact, evidence: BatchEvidence) -> str:
@@ -348,7 +376,9 @@ def _trust_of_turn(number: int, evidence: BatchEvidence) -> Trust:
     if number in evidence.tool_numbers:
         return Trust.TOOL
     fed = evidence.fed.get(number)
-    return Trust.USER if fed and fed.is_user else Trust.ASSISTANT
+    if fed and fed.is_others:
+        return Trust.TOOL
+    return Trust.USER if fed and fed.is_certain else Trust.ASSISTANT
 
 
 def _turn_quoted(quote: str, cited: Iterable[int], evidence: BatchEvidence) -> int | None:

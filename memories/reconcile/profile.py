@@ -1,8 +1,9 @@
 """The profile: sections that a model's answer rewrites, unless an operator wrote them.
 
 Each rewrite is a revision; the turns of its run that support it are the evidence. Each sentence is tested as support.py
-does. A sentence that nobody with enough trust stated is left out, and the whole text waits for a person. A text that
-rests on older turns than the stored one, and arrives later, does not replace it.
+and slips.py do. A sentence that nobody with enough trust stated is left out, and the whole text waits for a person. So
+it does if an old sentence would go of which the person says nothing; the old sentence stays. A text without a word of
+the person's is none. One that rests on older turns than the stored one, and arrives later, does not replace it.
 """
 
 from collections import Counter
@@ -36,6 +37,7 @@ from memories.reconcile.review_items import REASON_OF_TRUST, ReviewQuestion
 from memories.text import sentences, uploads
 from memories.text.cleaning import clean_lines
 from memories.text.injection import detection
+from memories.text.reading import endings, slips
 from memories.text.secrets.redaction import redact_text
 from memories.text.support import has_word_of
 from memories.text.transcript import TranscriptTurn
@@ -56,7 +58,7 @@ class RewriteBasis:
 
     def supporting(self, text: str) -> list[TranscriptTurn]:
         """The person's turns that support it; of a text in other words than theirs, all of them."""
-        users = [turn for turn in self.evidence.fed.values() if turn.is_user]
+        users = [turn for turn in self.evidence.fed.values() if turn.is_certain]
         return [turn for turn in users if has_word_of(turn.text, text)] or users
 
     def last_stated(self, text: str) -> datetime:
@@ -70,11 +72,13 @@ class RewriteBasis:
 
 @dataclass(frozen=True)
 class _SectionText:
-    """A new text of a section: what may be written, its trust, and the lowest trust of what is left out."""
+    """A new text of a section: what may be written, its trust, and why the whole waits, with the lowest trust of what
+    is left out."""
 
     written: str
     trust: Trust
-    held: Trust | None
+    reason: ReviewItem.Reason | None
+    held: Trust = Trust.USER
 
 
 def rewrite(*, basis: RewriteBasis, answer: Mapping[str, Any], shown: Mapping[str, int]) -> Counter[str]:
@@ -112,9 +116,11 @@ def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBa
     if flags := detection.flags(summary, "", "", is_own=_is_own(summary, basis.evidence)):
         worst = detection.INSTRUCTIONS if detection.INSTRUCTIONS in flags else flags[0]
         return [_hold(row, summary, ReviewItem.Reason(worst), Trust.USER, basis)]
+    if _says_nothing(summary, basis):
+        return ["profile_says_nothing"]
     text = _supported(row, summary, basis)
     # Before the section changes: the proposal names the text that it would replace.
-    held = [_hold(row, summary, REASON_OF_TRUST[text.held], text.held, basis)] if text.held else []
+    held = [_hold(row, summary, text.reason, text.held, basis)] if text.reason else []
     if not text.written or fold(text.written) == fold(row.summary):
         return held
     _write(row, text, basis)
@@ -130,6 +136,14 @@ def _why_refused(row: ProfileSection, summary: str, *, is_stale: bool, basis: Re
     if (stored := _last_stated(row)) and basis.last_stated(summary) < stored:
         return "profile_older"
     return "profile_too_long" if len(summary) > LONGEST_SUMMARY else ""
+
+
+def _says_nothing(summary: str, basis: RewriteBasis) -> bool:
+    """Whether nobody has a word of it: "None", "No change.", 暂无 is what models write who have nothing to write."""
+    source_texts = basis.evidence.source_texts
+    if source_texts.has_own_word(summary):
+        return False
+    return all(source_texts.trust_of(sentence) == Trust.USER for sentence in _sentences(summary))
 
 
 def _last_stated(row: ProfileSection) -> datetime | None:
@@ -154,20 +168,50 @@ def _is_own(summary: str, evidence: BatchEvidence) -> bool:
 
 
 def _supported(row: ProfileSection, summary: str, basis: RewriteBasis) -> _SectionText:
-    """The sentences that somebody who is believed stated. Old ones stay if only a held sentence would replace them."""
-    new = [summary[start:end] for start, end in sentences.spans(summary)]
+    """The sentences that somebody who is believed stated, as they said it. Old ones stay if only a held sentence would
+    replace them, and if the person says nothing about them."""
+    new, old = _sentences(summary), _sentences(row.summary)
     trusts = {sentence: basis.evidence.source_texts.trust_of(sentence) for sentence in new}
-    taken = [sentence for sentence in new if basis.believes(trusts[sentence])]
-    held = [sentence for sentence in new if not basis.believes(trusts[sentence])]
-    if not held:
+    slipped = {sentence for sentence in new if _is_slip(sentence, old, basis.evidence)}
+    taken = [sentence for sentence in new if basis.believes(trusts[sentence]) and sentence not in slipped]
+    held = [sentence for sentence in new if sentence not in taken]
+    lost = [one for one in old if _is_lost(one, summary, taken, basis.evidence)]
+    reason = _reason_to_wait([trusts[one] for one in held if not basis.believes(trusts[one])], slipped, lost)
+    if reason is None:
         return _SectionText(summary, _lowest(trusts.values()), None)
-    old = [row.summary[start:end] for start, end in sentences.spans(row.summary)]
-    stays = [one for one in old if has_word_of(" ".join(held), one) and not has_word_of(" ".join(taken), one)]
+    replaced = [one for one in old if has_word_of(" ".join(held), one) and not has_word_of(" ".join(taken), one)]
+    stays = [one for one in old if one in lost or one in replaced]
     trust = _lowest([*(trusts[sentence] for sentence in taken), *([Trust(row.trust)] if stays else [])])
     text = " ".join([*taken, *(one for one in stays if one not in taken)]) if taken else ""
     # The old sentences may make it too long.
     written = text if len(text) <= LONGEST_SUMMARY else ""
-    return _SectionText(written, trust, _lowest(trusts[sentence] for sentence in held))
+    return _SectionText(written, trust, reason, _lowest(trusts[sentence] for sentence in held))
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences.spans(text)]
+
+
+def _is_slip(sentence: str, old: Iterable[str], evidence: BatchEvidence) -> bool:
+    """Whether the person said it otherwise; what stands there already is not asked again."""
+    if fold(sentence) in map(fold, old):
+        return False
+    return bool(slips.slip(sentence, evidence.heard, by_words=True))
+
+
+def _is_lost(sentence: str, summary: str, taken: Iterable[str], evidence: BatchEvidence) -> bool:
+    """Whether an old sentence would go although the person says nothing about it, nor anything in its place."""
+    if endings.is_kept(sentence, summary) or endings.is_spoken_of(sentence, evidence.heard):
+        return False
+    return not any(endings.is_in_place_of(sentence, one) for one in taken)
+
+
+def _reason_to_wait(doubted: list[Trust], slipped: set[str], lost: list[str]) -> ReviewItem.Reason | None:
+    if doubted:
+        return REASON_OF_TRUST[_lowest(doubted)]
+    if slipped:
+        return ReviewItem.Reason.NOT_AS_SAID
+    return ReviewItem.Reason.REMOVAL if lost else None
 
 
 def _lowest(trusts: Iterable[Trust]) -> Trust:

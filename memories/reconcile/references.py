@@ -8,12 +8,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from memories.llm.prompts.memory_update import MemoryUpdate, ReinforcedFact, RemovedFact
-from memories.models import Fact, ReviewItem, Trust
+from memories.models import Category, Fact, ReviewItem, Status, Trust
 from memories.reconcile import gate
 from memories.reconcile.batches import ShownFact, TurnBatch
 from memories.reconcile.changes import FactChanges
 from memories.reconcile.gate import Refused
 from memories.text.cleaning import clean
+from memories.text.reading import endings
 from memories.text.secrets.redaction import redact_text
 
 Reason = ReviewItem.Reason
@@ -22,7 +23,8 @@ LONGEST_REASON = 500
 
 @dataclass(frozen=True)
 class Reference:
-    """A fact that the answer names, as it was shown; `turns` are the cited ones, `replaced_by` a candidate's index."""
+    """A fact that the answer names, as it was shown; `turns` are the cited ones, `replaced_by` a candidate's index.
+    `is_over`: the person says themselves that it is over or other."""
 
     shown: ShownFact
     removes: bool
@@ -30,6 +32,7 @@ class Reference:
     trust: Trust
     turns: list[int]
     replaced_by: int | None
+    is_over: bool = False
 
 
 def judge(answer: MemoryUpdate, batch: TurnBatch) -> tuple[list[Reference], Counter[str]]:
@@ -42,6 +45,9 @@ def judge(answer: MemoryUpdate, batch: TurnBatch) -> tuple[list[Reference], Coun
 
 def apply(changes: FactChanges, references: Iterable[Reference]) -> None:
     """After the candidates were decided. A fact that changed since the model saw it is left alone."""
+    references = list(references)
+    # A model that runs wild takes everything away: of several that nothing replaces a person decides each.
+    ended = {one.shown.fact_id for one in references if one.removes and one.replaced_by is None}
     for reference in references:
         fact = changes.existing.fact(reference.shown.fact_id, reference.shown.content_hash)
         if fact is None and reference.removes and reference.shown.fact_id in changes.over:
@@ -50,7 +56,7 @@ def apply(changes: FactChanges, references: Iterable[Reference]) -> None:
         elif fact is None:
             changes.refuse("fact_changed")
         elif reference.removes:
-            _remove(changes, fact, reference)
+            _remove(changes, fact, reference, is_one_of_many=len(ended) > 1 and reference.replaced_by is None)
         else:
             _reinforce(changes, fact, reference)
 
@@ -69,13 +75,15 @@ def _judge(raw: Any, kind: type[ReinforcedFact] | type[RemovedFact], batch: Turn
     is_cited = bool(named.evidence) and batch.turn_ids.keys() >= set(named.evidence)
     if trust != Trust.USER and not (is_cited and isinstance(named, RemovedFact)):
         return Refused("weak_evidence")
+    shown, removes = batch.shown_facts[named.fact - 1], isinstance(named, RemovedFact)
     return Reference(
-        shown=batch.shown_facts[named.fact - 1],
-        removes=isinstance(named, RemovedFact),
+        shown=shown,
+        removes=removes,
         reason=redact_text(clean(named.reason))[0][:LONGEST_REASON],
         trust=trust,
         turns=batch.evidence.cited(named.evidence),
         replaced_by=named.replaced_by if isinstance(named, RemovedFact) else None,
+        is_over=removes and endings.is_over(shown.content, batch.evidence.heard, batch.evidence.embed),
     )
 
 
@@ -93,22 +101,44 @@ def _reinforce(changes: FactChanges, fact: Fact, reference: Reference) -> None:
         changes.count("named_reinforced")
 
 
-def _remove(changes: FactChanges, fact: Fact, reference: Reference) -> None:
-    """The person's word closes it. With less trust, or if it is an operator's word, a person is asked."""
+def _remove(changes: FactChanges, fact: Fact, reference: Reference, *, is_one_of_many: bool) -> None:
+    """The person's word closes it. With less trust, or if it is an operator's word, somebody is asked. So they are if
+    the person did not say that it is over and nothing takes its place, for a constraint, and for several at once."""
     place = reference.replaced_by
     successor = None if place is None else changes.placed.get(place)
     is_enough = reference.trust == Trust.USER and gate.rank(reference.trust) >= gate.rank(fact.trust)
     if place is not None and successor in {None, fact}:
         changes.refuse("replacement_not_stored")
+    elif _is_restated(changes, fact, successor):
+        changes.refuse("restated")
     elif changes.writer.times_of(reference.turns)[-1] < fact.last_confirmed_at:
         changes.refuse("said_since")
     elif successor and not changes.existing.may_replace(fact):
         # The agent is told its own instead, if both say something of one key. The other agents are told what they were.
         changes.count("beside")
-    elif fact.protected or not is_enough or not changes.existing.may_replace(fact):
+    elif fact.protected or not (is_enough and changes.existing.may_replace(fact)):
         changes.ask(Reason.OPERATORS_WORD if fact.protected else Reason.REMOVAL, known=fact)
+        changes.count("removal_conflicts")
+    elif is_one_of_many or fact.category == Category.CONSTRAINT or not _is_over(fact, reference, successor):
+        changes.ask(Reason.REMOVAL, known=fact)
         changes.count("removal_conflicts")
     else:
         changes.writer.remove(fact, by=successor, reason=reference.reason, turns=reference.turns)
         changes.over.add(fact.pk)
         changes.count("named_removed")
+
+
+def _is_restated(changes: FactChanges, fact: Fact, successor: Fact | None) -> bool:
+    """Whether the same answer states or reinforces it, in its words or in others."""
+    if fact.pk in changes.touched:
+        return True
+    stated = (one for one in changes.placed.values() if one is not successor and one.status == Status.ACTIVE)
+    return any(endings.is_restated(fact.content, one.content) for one in stated)
+
+
+def _is_over(fact: Fact, reference: Reference, successor: Fact | None) -> bool:
+    """Whether the person says so, or something about the same takes its place."""
+    if reference.is_over or successor is None:
+        return reference.is_over
+    is_same_kind = successor.category == fact.category
+    return is_same_kind or endings.replaces(fact.content, successor.content)

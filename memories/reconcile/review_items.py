@@ -25,6 +25,8 @@ from memories.text.injection import detection
 Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
 # The flag of a fact that the rules mode suggests: nobody asked to remember it.
 SUGGESTED = "suggested_by_rules"
+# The flag of a fact that is in the person's words, and not what they said with them.
+NOT_AS_SAID = "not_as_said"
 # The flags of a fact that a reflection proposes: whatever its trust, an operator decides.
 HABIT, CHANGE_OF_MIND = "reflected_habit", "reflected_change_of_mind"
 RECURRING_PROBLEM = "reflected_recurring_problem"
@@ -32,6 +34,7 @@ KIND_OF: dict[str, ReviewItem.Kind] = {
     Reason.ASSISTANT_TRUST: Kind.QUARANTINED,
     Reason.TOOL_TRUST: Kind.QUARANTINED,
     Reason.SUGGESTED: Kind.QUARANTINED,
+    Reason.NOT_AS_SAID: Kind.QUARANTINED,
     Reason.LESS_SURE: Kind.CONFLICT,
     Reason.OUTRANKED: Kind.CONFLICT,
     Reason.OPERATORS_WORD: Kind.CONFLICT,
@@ -54,6 +57,7 @@ KIND_OF: dict[str, ReviewItem.Kind] = {
 REASON_OF_FLAG: dict[str, ReviewItem.Reason] = {
     detection.INSTRUCTIONS: Reason.INSTRUCTIONS,
     detection.POSSIBLE_SECRET: Reason.POSSIBLE_SECRET,
+    NOT_AS_SAID: Reason.NOT_AS_SAID,
     SUGGESTED: Reason.SUGGESTED,
     HABIT: Reason.HABIT,
     CHANGE_OF_MIND: Reason.CHANGE_OF_MIND,

@@ -103,6 +103,10 @@ class SourceTexts:
         """Whether the text has a mail, an address or another code that neither the person nor a stated fact has."""
         return bool(self._by_codes(words.of(text)))
 
+    def has_own_word(self, text: str) -> bool:
+        """Whether the text has a word beyond plain ones, or a code, that the person or a stated fact has."""
+        return self._has_own_word(words.of(text))
+
     def is_mere_assent(self, texts: Iterable[str], text: str) -> bool:
         """Whether one of these texts of the person only says yes, and no word of `text` is the person's own."""
         return any(map(is_assent, texts)) and not self._has_own_word(words.of(text))

@@ -43,6 +43,16 @@ class TranscriptTurn:
         return self.turn.is_said
 
     @property
+    def is_certain(self) -> bool:
+        """Whether the person said it, as far as anybody can tell."""
+        return self.is_user and not self.is_doubtful
+
+    @property
+    def is_others(self) -> bool:
+        """Whether another speaker said it."""
+        return self.turn.voice == Author.OTHER
+
+    @property
     def is_doubtful(self) -> bool:
         """Whether a program may have made the text around the person's words."""
         return self.turn.is_doubtful

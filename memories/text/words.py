@@ -162,6 +162,16 @@ def _east(text: str) -> Iterator[StatementWord]:
     yield from (StatementWord(run[:2]) for run in _HANGUL.findall(folded))
 
 
+def number_words(text: str) -> list[str]:
+    """The words of a text that mean a number, a month or a day."""
+    return [word for word in map(fold, _WORD.findall(text)) if quantities.is_number_word(word)]
+
+
+def without_plain(text: str) -> str:
+    """A Chinese or Japanese text without its plain words of several characters."""
+    return _PLAIN_EAST.sub(lambda found: " " if len(found[0]) > 1 else found[0], fold(text))
+
+
 class SpokenWords:
     """All that one side says, prepared for look-ups."""
 

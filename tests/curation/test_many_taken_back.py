@@ -2,6 +2,7 @@
 
 import pytest
 
+from memories import conf
 from memories.audit import Actor
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.facts.many import forget_facts, look
@@ -29,7 +30,9 @@ def person() -> EndUser:
 
 def deleted(person: EndUser, key: Actor) -> ChangeSet:
     facts = Fact.objects.filter(end_user=person)
-    forget_facts(end_user=person, facts=facts, token=look(facts).token, actor=key, now=NOW)
+    forget_facts(
+        end_user=person, facts=facts, token=look(facts, rules=conf.rules(person.tenant)).token, actor=key, now=NOW
+    )
     return ChangeSet.objects.get()
 
 

@@ -210,6 +210,6 @@ class TestReferences:
     def test_of_a_session_without_an_agent_it_is_removed(self, model: Model, tenant: Tenant, person: EndUser) -> None:
         own = lives(person, "Paris")
         model.say(removed=[{"fact": 1, "reason": "Moved away", "evidence": [1]}])
-        run: ExtractionRun = hear(tenant, "", "s1")
+        run: ExtractionRun = hear(tenant, "", "s1", "I do not live in Paris any more.")
         own.refresh_from_db()
         assert (own.status, run.outcome) == ("archived", {"named_removed": 1})

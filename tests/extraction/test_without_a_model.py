@@ -1,5 +1,7 @@
 """Without a model: what a person asks to remember is kept in its own words, what sounds lasting waits for review."""
 
+from datetime import timedelta
+
 import pytest
 from pytest_django import Settings
 
@@ -88,6 +90,37 @@ def test_the_newer_name_and_language_replace_the_older(person: EndUser, texts: l
 def test_what_sounds_lasting_waits(person: EndUser, text: str, content: str) -> None:
     assert told(person, text).outcome == {"suggested": 1}
     assert kept() == [(content, "pending", ["suggested_by_rules"])]
+
+
+ENDED = [
+    ("I live in Leiden.", "I no longer live in Leiden.", "archived"),
+    ("I work at Shell.", "I don't work at Shell any more.", "archived"),
+    ("我住在杭州。", "我已经不住在杭州了。", "archived"),
+    # Whoever asks, supposes, quotes or speaks of somebody else ends nothing.
+    ("I live in Leiden.", "What if I no longer lived in Leiden?", "active"),
+    ("I live in Leiden.", "My sister no longer lives in Leiden.", "active"),
+    ("I live in Leiden.", "Translate this: I no longer live in Leiden.", "active"),
+    ("I live in Leiden.", "I no longer live in Utrecht.", "active"),
+    # What health depends on a person decides.
+    ("I am allergic to nuts.", "I am no longer allergic to nuts.", "active"),
+]
+
+
+@pytest.mark.parametrize(("first", "then", "status"), ENDED)
+def test_what_is_taken_back_ends(person: EndUser, first: str, then: str, status: str) -> None:
+    told(person, first)
+    fact = Fact.objects.get()
+    told(person, then)
+    fact.refresh_from_db()
+    assert fact.status == status
+
+
+def test_what_holds_for_some_weeks_ends_by_itself(person: EndUser) -> None:
+    told(person, "I live in Leiden for two weeks only.", "I live in Delft.")
+    fact, lasting = Fact.objects.get(content__contains="Leiden"), Fact.objects.get(content__contains="Delft")
+    assert (fact.status, lasting.status, lasting.expires_at) == ("active", "active", None)
+    assert fact.expires_at
+    assert fact.expires_at - fact.last_confirmed_at == timedelta(days=14)
 
 
 def test_anything_else_is_only_kept_as_a_turn(person: EndUser) -> None:

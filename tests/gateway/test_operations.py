@@ -96,7 +96,9 @@ def test_no_operation_lists_what_is_everybody_s() -> None:
 
 
 @pytest.mark.parametrize(
-    "operation", [one for one in OPERATIONS if one.most_bytes < operations.CONVERSATION or one.converses], ids=str
+    "operation",
+    [one for one in OPERATIONS if one.most_bytes < operations.CONVERSATION or one.converses],
+    ids=lambda one: f"{one.method} {one.path}",
 )
 def test_bodies(sender: Wire, noted: Noting, operation: Operation) -> None:
     said, most = body_of(operation), operation.most_bytes

@@ -19,11 +19,13 @@ from tests.model import Model
 
 LATER = NOW + timedelta(days=10)
 SAID = (
-    ("user", "I live in Leiden and drink tea; not in Paris, Utrecht or Delft"),
+    ("user", "I live in Leiden and drink tea; at times in Paris, Utrecht or Delft"),
     ("assistant", "Noted"),
     ("tool", "42"),
     ("user", "我住在杭州"),
 )
+# What ends "Drinks coffee" and nothing else.
+OVER = (("user", "I don't drink coffee any more, in Leiden I drink tea"), *SAID[1:])
 CITY = {"category": "identity", "key": "home_city"}
 
 
@@ -45,8 +47,8 @@ class Extractor:
     def __init__(self, model: Model, person: EndUser) -> None:
         self.model, self.person = model, person
 
-    def __call__(self, *new_facts: Any, now: datetime = NOW, **rest: Any) -> ExtractionRun:
-        return attempt(self.model, self.person, SAID, *new_facts, now=now, **rest)
+    def __call__(self, *new_facts: Any, said: Any = SAID, now: datetime = NOW, **rest: Any) -> ExtractionRun:
+        return attempt(self.model, self.person, said, *new_facts, now=now, **rest)
 
 
 def reconcile_near(

@@ -137,7 +137,7 @@ class TestProfile:
         assert ReviewItem.objects.count() == 1
 
     def test_what_a_held_sentence_would_replace_stays(self, model: Model, person: EndUser) -> None:
-        factories.profile_section(person, summary="Works for Tinkwell as a nurse. Drinks tea.")
+        factories.profile_section(person, summary="Works for Tinkwell as a nurse. Rents a bakery.")
         text = "Works for Tinkwell as a nurse and leads a team of 40 people. Runs a bakery."
         attempt(model, person, self.SAID, profile=sections(work_context=text))
         assert ProfileSection.objects.get().summary == "Runs a bakery. Works for Tinkwell as a nurse."

@@ -186,7 +186,7 @@ class TestOperatorsWord:
         assert said() == ""
 
     def test_what_was_given_back_is_a_jobs_again(self, extract: Extract, person: EndUser) -> None:
-        write(person, "Retired.")
+        write(person, "Baker of cakes.")
         operator = Actor.operator(factories.operator())
         release_profile_section(end_user=person, section=SECTION, actor=operator, now=LATER)
         assert extract("Bakes bread.").outcome == {"profile_sections": 1}

@@ -213,7 +213,7 @@ def test_section_stays(extract: Extractor, person: EndUser, profile: Any) -> Non
     ],
 )
 def test_summary_is_cleaned(extract: Extractor, said: str, kept: str) -> None:
-    extract(profile=section(said))
+    extract(said=[("user", said)], profile=section(said))
     assert ProfileSection.objects.get().summary == kept
 
 

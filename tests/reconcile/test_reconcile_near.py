@@ -156,7 +156,7 @@ def test_not_judged_asks_about_the_nearest_two(person: EndUser, known: Fact) -> 
 def test_once_one_of_the_two_is_gone_nobody_is_asked(person: EndUser, known: Fact) -> None:
     reconcile_near(person, TEA, near={0: [near(known, NOT_JUDGED)]})
     assert len(items(person)) == 1
-    hot = candidate("Never drinks tea", confidence=1.0, quote="drink tea")
+    hot = candidate("Drinks hot tea", confidence=1.0, quote="drink tea")
     reconcile_near(person, hot, near={0: [near(known, CONTRADICTS)]})
     assert (items(person), ReviewItem.objects.get().state) == ([], "settled")
 

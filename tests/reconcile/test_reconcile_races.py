@@ -149,7 +149,7 @@ def test_the_person_is_restricted_or_erased_meanwhile(
     assert ended(*worker).status == status
     is_untouched = [state(row) for row in rows] == before
     assert (is_untouched, Fact.objects.count() == 2, ReviewItem.objects.exists()) == (
-        (True, True, False) if status == "discarded" else (False, False, True)
+        (True, True, False) if status == "discarded" else (True, False, True)
     )
 
 

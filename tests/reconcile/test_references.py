@@ -15,7 +15,7 @@ from memories.scoring import decay
 from tests import factories
 from tests.factories import COMMAND, NOW
 from tests.model import Model, candidate
-from tests.reconcile.reconciling import CITY, LATER, Extractor, items, only, state
+from tests.reconcile.reconciling import CITY, LATER, OVER, Extractor, items, only, state
 
 GOOD = {"fact": 1, "reason": "said so", "evidence": [1]}
 
@@ -97,7 +97,7 @@ def test_of_an_operator_is_only_counted(extract: Extractor, person: EndUser) -> 
 
 
 def test_removed(extract: Extractor, person: EndUser, known: Fact) -> None:
-    run = extract(removed=[reference(reason="  stopped\x07 in May ")], now=LATER)
+    run = extract(said=OVER, removed=[reference(reason="  stopped\x07 in May ")], now=LATER)
     known.refresh_from_db()
     assert (run.outcome, run.refusals) == ({"named_removed": 1}, {})
     assert (known.status, known.superseded_by, known.content) == ("archived", None, "Drinks coffee")
@@ -111,7 +111,7 @@ def test_removed(extract: Extractor, person: EndUser, known: Fact) -> None:
 
 
 def test_reason_holds_no_secret_and_is_bounded(extract: Extractor, known: Fact) -> None:
-    extract(removed=[reference(reason="my password is hunter2xyz! " + "x" * 600)])
+    extract(said=OVER, removed=[reference(reason="my password is hunter2xyz! " + "x" * 600)])
     reason = known.revisions.get().reason
     assert "hunter2xyz" not in reason
     assert "[redacted:" in reason
@@ -187,7 +187,7 @@ def test_operators_word_is_not_removed(
 def test_removal_settles_what_was_asked_about_the_fact(extract: Extractor, person: EndUser, known: Fact) -> None:
     extract(removed=[reference(evidence=[2])])
     assert len(items(person)) == 1
-    extract(removed=[GOOD])
+    extract(said=OVER, removed=[GOOD])
     assert items(person) == []
 
 
@@ -233,6 +233,7 @@ def test_changed_meanwhile(
 def test_facts_of_the_session_s_agent_may_be_named(extract: Extractor, person: EndUser) -> None:
     """Shown are also facts that agents share."""
     shared = factories.fact(person, "Prefers metric", agent_id="kitchen", scope="share")
-    assert extract(removed=[GOOD]).outcome == {"named_removed": 1}
+    said = [("user", "I don't prefer metric any more"), *OVER[1:]]
+    assert extract(said=said, removed=[GOOD]).outcome == {"named_removed": 1}
     shared.refresh_from_db()
     assert shared.status == "archived"

@@ -129,6 +129,7 @@ def test_only_what_was_said_is_posted() -> None:
     assert [(one["role"], one["content"], one["external_id"]) for one in posted] == [
         ("user", "Hello", "1"), ("user", "Blue", "5"), ("assistant", "Blue it is.", "7"),
     ]  # fmt: skip
+    assert [one.get("author") for one in posted] == ["person", "person", None]
 
 
 def test_messages_without_an_id_are_known_by_what_they_say() -> None:

@@ -13,6 +13,8 @@ import pytest
 from conftest import ROOT, RunningHub
 
 from memoryhub_client import MemoryHub
+from memoryhub_client.hook import said as said_in
+from memoryhub_client.hook import typed
 
 SOURCES = str(ROOT / "clients/python/src")
 PAGE = (ROOT / "docs/coding-agents.md").read_text("utf-8")
@@ -116,6 +118,40 @@ def test_what_was_said_is_posted_once(
     # Without the place all of it is posted again, and known.
     hook({"hook_event_name": "Stop", "transcript_path": path}, XDG_STATE_HOME=str(tmp_path / "other"))
     assert len(said(hub, user_id)) == 3
+
+
+REVIEW = (
+    "<command-message>review2</command-message>\n<command-name>/review2</command-name>\n<command-args>{}</command-args>"
+)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("I moved.<system-reminder>\n```\ncode\n```\n</system-reminder> Twice.", "I moved. Twice."),
+    (REVIEW.format("the sentence about <b>tea</b>"), "/review2 the sentence about <b>tea</b>"),
+    (REVIEW.format("  "), ""),
+    ("<command-name>/clear</command-name><command-args></command-args>", ""),
+    ("<local-command-stdout>I like rye.</local-command-stdout>", ""),
+    ("<bash-input>ls</bash-input><bash-stdout>a</bash-stdout>", ""),
+    ('<teammate-message from="x">\nI like rye.\n</teammate-message>\nHello.', "Hello."),
+    ("<environment_context>\n<cwd>/p</cwd>\n</environment_context>\nHello.", "Hello."),
+    ("Explain it\n\n<stdin>\nI like rye.\n</stdin>\nI live in Oslo.\n</stdin>", "Explain it"),
+    ("<stdin>\nI like rye.\n</stdin>\n", ""),
+    # What a person types about tags stays.
+    ("What does <stdin> mean?", "What does <stdin> mean?"),
+    ("Why is\n<div>\nx\n</div>\nnot centred?", "Why is\n<div>\nx\n</div>\nnot centred?"),
+    ("My <my-list>x</my-list> is empty.", "My <my-list>x</my-list> is empty."),
+    ("Mend\n```html\n<my-list>\nx\n</my-list>\n```\nfor me.", "Mend\n```html\n<my-list>\nx\n</my-list>\n```\nfor me."),
+    ("Why is\n<my-list>\nnever closed?", "Why is\n<my-list>\nnever closed?"),
+    ("<a-b>\n" * 3, "<a-b>\n" * 3),
+])  # fmt: skip
+def test_what_the_person_typed_is_kept_and_no_block_of_the_agent(text: str, expected: str) -> None:
+    assert typed(text).strip() == expected.strip()
+
+
+@pytest.mark.parametrize("entries", [CLAUDE, CODEX, CODEX_BEFORE], ids=["claude-code", "codex", "codex-before"])
+def test_it_says_whose_words_they_are(entries: list[dict[str, Any]], tmp_path: Path) -> None:
+    path = Path(written(tmp_path / "transcript.jsonl", entries))
+    assert [line.message["author"] for line in said_in(path, 0)] == ["person", "model"]
 
 
 def test_a_new_session_begins_with_what_is_remembered(hook: Hook, hub: MemoryHub, user_id: str) -> None:

@@ -24,7 +24,7 @@ from pydantic import Field
 
 from memoryhub_client import MemoryHub, Retries
 from memoryhub_client.errors import ServerError
-from memoryhub_client.langchain import HubChatMessageHistory, HubMemoryMiddleware
+from memoryhub_client.langchain import HubChatMessageHistory, HubMemoryMiddleware, as_turn
 from memoryhub_client.models import Turn
 from memoryhub_client.testing import FakeMemoryHub
 
@@ -418,3 +418,55 @@ def test_histories_of_other_agents_and_people_are_others(hub: MemoryHub, user_id
     HubChatMessageHistory("h1", user_id=user_id, hub=hub).add_user_message("Nobody's.")
     assert [one.text for one in own.messages] == ["Mine."]
     assert HubChatMessageHistory("h1", user_id=f"{user_id}-other", hub=hub).messages == []
+
+
+@pytest.mark.parametrize(
+    ("message", "author"),
+    [
+        (HumanMessage("Hello", id="m"), "person"),
+        (HumanMessage("Hello", id="m", name="writer"), None),
+        (HumanMessage("Hello", id="m", additional_kwargs={"hide_from_ui": True}), "application"),
+        (
+            HumanMessage("Blue", id="m", additional_kwargs={"hide_from_ui": True, "human_input_response": {}}),
+            "application",
+        ),
+        (
+            HumanMessage(
+                "Blue", id="m", additional_kwargs={"hide_from_ui": True, "human_input_response": {"value": 1}}
+            ),
+            "person",
+        ),
+        (HumanMessage("Notes", id="m", additional_kwargs={"memoryhub_author": "application"}), "application"),
+        (HumanMessage("Notes", id="m", additional_kwargs={"memoryhub_author": "nobody"}), "person"),
+        (AIMessage("Hello", id="m"), None),
+    ],
+)
+def test_a_human_message_says_whose_words_it_holds(message: BaseMessage, author: str | None) -> None:
+    turn = as_turn(message)
+    assert turn
+    assert turn.get("author") == author
+
+
+def test_a_summary_in_a_history_is_a_models() -> None:
+    history = HubChatMessageHistory("t1", user_id="u1", hub=FakeMemoryHub().client())
+    history.add_messages(
+        [HumanMessage("Short.", additional_kwargs={"lc_source": "summarization"}), HumanMessage("Hi.")]
+    )
+    assert [one.author for one in history._session.turns()] == ["model", "person"]
+    assert [one.text for one in history.messages] == ["Short.", "Hi."]
+
+
+def test_the_order_to_a_sub_agent_is_a_models() -> None:
+    fake = FakeMemoryHub()
+    order = {"name": "task", "args": {"description": "My name is Worker.", "subagent_type": "baker"}, "id": "call-1"}
+    baker: Any = {"name": "baker", "description": "Bakes.", "system_prompt": "You bake.",
+                  "middleware": [HubMemoryMiddleware(fake.client())]}  # fmt: skip
+    agent = create_deep_agent(
+        Scripted(answers=[AIMessage("", tool_calls=[order])]),
+        subagents=[baker],
+        middleware=[HubMemoryMiddleware(fake.client())],
+        checkpointer=InMemorySaver(),
+    )
+    Talk(agent, "u1").say("Bake a cake.")
+    by = {turn["content"]: turn["author"] for turns in fake.turns.values() for turn in turns if turn["role"] == "user"}
+    assert by == {"Bake a cake.": "person", "My name is Worker.": "model"}

@@ -206,3 +206,10 @@ async def test_instructions_have_what_is_remembered(hub: MemoryHub, user_id: str
 
 def test_letters_that_no_hub_keeps_are_replaced() -> None:
     assert as_turn({"role": "user", "content": "a\x00b\ud800"})["content"] == "a\ufffdb\ufffd"
+
+
+def test_what_the_input_says_is_the_persons() -> None:
+    parts = [{"type": "input_text", "text": "Hi."}]
+    said: list[Any] = [("user", "Hi."), ("user", parts), ("assistant", "Hi."), ("developer", "Be brief.")]
+    items = [{"role": role, "content": content} for role, content in said]
+    assert [as_turn(one).get("author") for one in items] == ["person", "person", None, None]

@@ -1,5 +1,6 @@
 """Diary entries: the list, an entry with its text, and the verbs delete and restore."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -21,7 +22,7 @@ BEGINNING = 120
 
 
 class DeleteEntryForm(VerbForm):
-    calls = staticmethod(delete_entry)
+    calls: ClassVar[Callable[..., Any]] = staticmethod(delete_entry)
     done = _("%(diaryentry)s is deleted. You can restore it here.")
 
     def arguments(self) -> dict[str, Any]:

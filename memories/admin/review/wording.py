@@ -17,6 +17,10 @@ WHY: dict[str, str | Promise] = {
     Reason.SUGGESTED: gettext_lazy(
         "Simple rules found this in the user's messages; no model read it. It is not served yet."
     ),
+    Reason.NOT_AS_SAID: gettext_lazy(
+        "It is made of the user's words, but the user may only have asked, supposed, denied or quoted it, or said it "
+        "of somebody else. It is not served until an operator approves it."
+    ),
     Reason.LESS_SURE: gettext_lazy(
         "It differs from an existing fact and is less certain. The existing fact is still served."
     ),
@@ -26,7 +30,10 @@ WHY: dict[str, str | Promise] = {
     ),
     Reason.REFUSED_BEFORE: gettext_lazy("It was rejected or forgotten before, and has been stated again."),
     Reason.NEAR_REFUSED: gettext_lazy("It is similar to a fact that an operator rejected."),
-    Reason.REMOVAL: gettext_lazy("A less trusted source says that this is no longer true. It is still served."),
+    Reason.REMOVAL: gettext_lazy(
+        "A model takes this as no longer true, but the user did not plainly say so, somebody less trusted did, or it "
+        "is a constraint. It is still served."
+    ),
     Reason.PROPOSED: gettext_lazy("An agent proposes other words for this. The existing fact is still served."),
     Reason.FORGET_ASKED: gettext_lazy("An agent asks to forget this. It is still served."),
     Reason.OTHER_PERSON: gettext_lazy(
@@ -66,6 +73,10 @@ SECTION_WHY = gettext_lazy(
 SECTION_UNSUPPORTED = gettext_lazy(
     "Part of this text comes from the assistant or a tool, not from the user. The rest was written."
 )
+SECTION_SLIPPED = gettext_lazy("The user may not have said a part of this text like this. The rest was written.")
+SECTION_LOSES = gettext_lazy(
+    "This text leaves out something that the user said nothing about. The section has the new sentences beside it."
+)
 KEPT_CLOSED = gettext_lazy(
     "Something else was said later, and stays. This is kept as what held until then, and not served."
 )
@@ -94,6 +105,8 @@ def why(item: ReviewItem) -> str:
         Reason.OPERATORS_WORD: SECTION_WHY,
         Reason.ASSISTANT_TRUST: SECTION_UNSUPPORTED,
         Reason.TOOL_TRUST: SECTION_UNSUPPORTED,
+        Reason.NOT_AS_SAID: SECTION_SLIPPED,
+        Reason.REMOVAL: SECTION_LOSES,
     }
     text = of_section.get(Reason(item.reason)) if item.proposed_section_id else None
     return str(text or WHY[item.reason])

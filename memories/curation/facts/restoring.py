@@ -39,7 +39,8 @@ def restore_fact(
     expected_version: int | None = None,
     voice: WriteTrust = AS_USER,
 ) -> Fact:
-    """Bring a fact back from the trash as it was, or to the text of an earlier version; its refusal is lifted.
+    """Bring a fact back from the trash or from the archive of a removal as it was, or to the text of an earlier
+    version; its refusal is lifted.
 
     It fades anew from now on, and an expiry date that has passed is dropped. A key cannot approve: a fact that waits
     for review, or was rejected, stays so. It cannot restore what an operator refused, nor a fact whose key another fact
@@ -63,12 +64,12 @@ def restore_fact(
 
 
 def _bring_back(fact: Fact, changes: Changes, *, version: int | None, voice: WriteTrust) -> None:
-    if version is None and fact.status != Status.TRASHED:
+    if version is None and fact.status != Status.TRASHED and not _was_removed(fact):
         message = _("The fact is %(status)s, not in the trash. Give the version to go back to.")
         raise Conflict(message % {"status": fact.get_status_display().lower()})
     texts_before = guarding.texts_of(fact)
     _lift_refusals(fact, changes)
-    status = _status_before_trash(fact)
+    status = Status.ACTIVE if _was_removed(fact) else _status_before_trash(fact)
     if version is not None:
         _take_texts_of(fact, version, actor=changes.actor)
         _lift_refusals(fact, changes)
@@ -79,6 +80,14 @@ def _bring_back(fact: Fact, changes: Changes, *, version: int | None, voice: Wri
         fact.valid_to, fact.superseded_by = None, None
     if not changes.actor.is_operator:
         guarding.check_fact(fact, texts_before, voice)
+
+
+def _was_removed(fact: Fact) -> bool:
+    """Whether extraction archived it because a conversation said that it is over."""
+    if fact.status != Status.ARCHIVED:
+        return False
+    last = FactRevision.objects.filter(fact=fact).order_by("-version").first()
+    return last is not None and last.verb == "remove"
 
 
 def _lift_refusals(fact: Fact, changes: Changes) -> None:

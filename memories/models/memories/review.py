@@ -39,13 +39,15 @@ class ReviewItem(models.Model):
         ASSISTANT_TRUST = "assistant_trust", _("Only the assistant stated it")
         TOOL_TRUST = "tool_trust", _("Only a tool stated it")
         SUGGESTED = "suggested", _("Found by simple rules")
+        # In the user's words, and asked, supposed, denied, quoted or said of somebody else.
+        NOT_AS_SAID = "not_as_said", _("The user may not have said it like this")
         # Conflict.
         LESS_SURE = "less_sure", _("Less certain than the existing fact")
         OUTRANKED = "outranked", _("Contradicts a more trusted source")
         OPERATORS_WORD = "operators_word", _("Contradicts what an operator confirmed")
         REFUSED_BEFORE = "refused_before", _("Repeated after it was rejected")
         NEAR_REFUSED = "near_refused", _("Similar to a rejected fact")
-        REMOVAL = "removal", _("A less trusted source says it is no longer true")
+        REMOVAL = "removal", _("May be no longer true")
         PROPOSED = "proposed", _("An agent proposes other words")
         FORGET_ASKED = "forget_asked", _("An agent asks to forget it")
         OTHER_PERSON = "other_person", _("Differs between the merged end users")

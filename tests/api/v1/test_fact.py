@@ -7,14 +7,17 @@ import uuid
 from typing import Any
 
 import pytest
+from django.db.models import F
 
+from memories import audit
 from memories.audit import Actor, kept_request_id
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.facts.keeping import lock_fact, pin_fact
-from memories.models import AuditEvent, Fact, FactRefusal, FactRevision
+from memories.models import ActorKind, AuditEvent, Fact, FactRefusal, FactRevision
 from tests import factories
 from tests.api.conftest import Hub
+from tests.factories import NOW
 
 
 @pytest.fixture
@@ -138,6 +141,18 @@ def test_deleted_it_is_in_the_trash_and_comes_back(hub: Hub, fact: Fact) -> None
     assert hub.client.call("DELETE", path, query={"hard": "true"}).status_code == 204
     assert hub.client.get(path).status_code == 404
     assert not FactRevision.objects.exists()
+
+
+def test_archived_because_it_was_called_over_it_comes_back(hub: Hub, fact: Fact) -> None:
+    path = f"/facts/{fact.pk}"
+    for verb, status in (("archive", 409), ("remove", 200)):
+        Fact.objects.update(status="archived", version=F("version") + 1, valid_to=fact.valid_from)
+        fact.refresh_from_db()
+        was = {"status": "active"}
+        audit.revise(fact=fact, verb=verb, actor=Actor(kind=ActorKind.RUN), before=was, reason="", now=NOW)
+        assert hub.client.post(f"{path}/restore").status_code == status
+    fact.refresh_from_db()
+    assert (fact.status, fact.valid_to) == ("active", None)
 
 
 def test_its_versions_are_listed_and_one_is_brought_back(hub: Hub) -> None:

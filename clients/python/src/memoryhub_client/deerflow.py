@@ -470,8 +470,9 @@ def to_post(messages: Sequence[Any], keeps_hidden: Callable[[Any], bool]) -> Ite
     without_id: Counter[str] = Counter()
     for message in messages:
         role = ROLES.get(str(_of(message, "type") or _of(message, "role") or ""))
-        added = _of(message, "additional_kwargs") or {}
-        hidden = isinstance(added, Mapping) and added.get("hide_from_ui") and not keeps_hidden(added)
+        given = _of(message, "additional_kwargs")
+        added: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        hidden = added.get("hide_from_ui") and not keeps_hidden(added)
         text = _text(_of(message, "content"))
         if role is None or hidden or not text.strip() or (role == "assistant" and _of(message, "tool_calls")):
             continue
@@ -482,6 +483,9 @@ def to_post(messages: Sequence[Any], keeps_hidden: Callable[[Any], bool]) -> Ite
             name = f"content:{digest(found)[:32]}"
             without_id[name] += 1
             name = f"{name}:{without_id[name]}"
+        # What is hidden, and kept by another rule than ours, is whose the hub says.
+        if role == "user" and (not added.get("hide_from_ui") or is_clarification(added)):
+            found["author"] = "person"
         yield {**found, "external_id": name if len(name) <= 200 else f"long:{hashed(name)}"}
 
 

@@ -25,13 +25,21 @@ logger = logging.getLogger(__name__)
 POSTS = frozenset({"Stop", "PreCompact", "SessionEnd"})
 MAX_TOKENS = 2000
 LONGEST_TEXT = 500_000
-# What Claude Code writes into the user's messages, who did not say it.
-HIDDEN = re.compile(
-    r"<(system-reminder|command-[a-z]+|local-command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification|"
-    r"user-prompt-submit-hook)>.*?</\1>",
-    re.DOTALL,
+# What opens a block that both write into the user's messages, who did not say it: at the start of a line a tag with a
+# hyphen or an underscore, as no element of HTML has; some also elsewhere. A fence opens code that the user pasted.
+OPENS = re.compile(
+    r"^(?P<fence>```+|~~~+)"
+    r"|^[ \t]*<(?P<line>(?:[a-z0-9]+[-_])+[a-z0-9]+|INSTRUCTIONS)(?:\s[^<>]*)?>"
+    r"|<(?P<known>system-reminder|local-command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification|user-prompt-submit-hook)>",
+    re.MULTILINE,
 )
+# What was piped to `codex exec`, behind what was typed. Nothing that it holds can end it.
+PIPED = re.compile(r"^<stdin>\n.*</stdin>\s*\Z", re.DOTALL | re.MULTILINE)
+# A slash command as Claude Code writes it.
+COMMAND = re.compile(r"<command-name>\s*(?P<name>/?\S+?)\s*</command-name>")
+TYPED = re.compile(r"<command-args>(?P<args>.*)</command-args>", re.DOTALL)
 # Events of Codex that are somebody's words.
+AUTHORS = {"user": "person", "assistant": "model"}
 OF_CODEX = {"user_message": "user", "UserMessage": "user", "agent_message": "assistant", "AgentMessage": "assistant"}
 INTERRUPTED = "[Request interrupted by user"
 NOBODY = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
@@ -149,7 +157,7 @@ def _message(line: bytes, place: int) -> NewMessage | None:
     text = str(sendable(text)).strip()[:LONGEST_TEXT]
     if not role or not text or not own_id:
         return None
-    message = {"role": role, "content": text, "external_id": own_id[:LONGEST_ID]}
+    message = {"role": role, "author": AUTHORS[role], "content": text, "external_id": own_id[:LONGEST_ID]}
     if isinstance(entry.get("timestamp"), str):
         message["timestamp"] = entry["timestamp"]
     return cast("NewMessage", message)
@@ -162,9 +170,37 @@ def _of_claude_code(entry: dict[str, Any]) -> tuple[str, str, str]:
         return "", "", ""
     text = text_of(message.get("content"), kinds=("text",))
     if role == "user":
-        text = HIDDEN.sub("", text)
+        text = typed(text)
         text = "" if text.strip().startswith(INTERRUPTED) else text
     return role, text, str(entry.get("uuid") or "")
+
+
+def typed(text: str) -> str:
+    """What the user typed of a message: a slash command with what stood behind it; no blocks of the agent's own and no
+    piped data."""
+    command, args = COMMAND.search(text), TYPED.search(text)
+    if command and text.lstrip().startswith("<command-"):
+        said = args["args"].strip() if args else ""
+        return f"/{command['name'].removeprefix('/')} {said}" if said else ""
+    return "".join(_outside_blocks(PIPED.sub("", text)))
+
+
+def _outside_blocks(text: str) -> Iterator[str]:
+    """The pieces between the blocks, in one pass: of a tag that is never closed the end is looked for once."""
+    never_closed: set[str] = set()
+    kept = at = 0
+    while found := OPENS.search(text, at):
+        at = found.end()
+        close = f"\n{found['fence']}" if found["fence"] else f"</{found['line'] or found['known']}>"
+        end = -1 if close in never_closed else text.find(close, at)
+        if end < 0:
+            never_closed.add(close)
+            continue
+        at = end + len(close)
+        if not found["fence"]:
+            yield text[kept : found.start()]
+            kept = at
+    yield text[kept:]
 
 
 def _of_codex(entry: dict[str, Any], place: int) -> tuple[str, str, str]:
@@ -176,4 +212,5 @@ def _of_codex(entry: dict[str, Any], place: int) -> tuple[str, str, str]:
         return "", "", ""
     content = said["message"] if isinstance(said.get("message"), str) else said.get("content")
     text = text_of(content if isinstance(content, str | list) else None, kinds=("text", "Text"))
-    return OF_CODEX.get(str(said.get("type")), ""), text, f"{entry.get('timestamp') or ''}-{place}"
+    role = OF_CODEX.get(str(said.get("type")), "")
+    return role, typed(text) if role == "user" else text, f"{entry.get('timestamp') or ''}-{place}"

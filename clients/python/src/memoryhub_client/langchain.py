@@ -9,7 +9,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any, NamedTuple, TypedDict, cast
+from typing import Annotated, Any, NamedTuple, TypedDict, cast, get_args
 
 from typing_extensions import NotRequired
 
@@ -23,7 +23,7 @@ from memoryhub_client._conversation import (
 )
 from memoryhub_client._memory import LONGEST_ID, PAUSE_SECONDS, Memory, field_of
 from memoryhub_client.client import MemoryHub
-from memoryhub_client.models import NewMessage, Turn
+from memoryhub_client.models import Author, NewMessage, Turn
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -145,7 +145,8 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
 
     def _post(self, names: Names, messages: Sequence[AnyMessage]) -> int:
         """Post them. Returns how many of them are done."""
-        new = [(index, one) for index, message in enumerate(messages) if (one := as_turn(message))]
+        in_tool = _is_in_tool()
+        new = [(index, one) for index, message in enumerate(messages) if (one := as_turn(message, in_tool=in_tool))]
         done = self._memory.post(names._asdict(), [one for _, one in new])
         return new[done][0] if done < len(new) else len(messages)
 
@@ -190,8 +191,9 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
         return str(found) if found else None
 
 
-def as_turn(message: BaseMessage) -> NewMessage | None:
-    """The message for the hub; None for one that nobody said, such as a system prompt or a summary."""
+def as_turn(message: BaseMessage, *, in_tool: bool = False) -> NewMessage | None:
+    """The message for the hub; None for one that nobody said, such as a system prompt or a summary. `in_tool`: of an
+    agent that another one calls as a tool."""
     role = _role(message)
     own = message.additional_kwargs
     if role is None or HIDDEN & own.keys():
@@ -202,6 +204,8 @@ def as_turn(message: BaseMessage) -> NewMessage | None:
         turn["tool_calls"] = [_call(one) for one in message.tool_calls]
     if isinstance(message, ToolMessage):
         turn["tool_call_id"] = message.tool_call_id[:LONGEST_ID]
+    if author := _author(message, in_tool=in_tool):
+        turn["author"] = author
     if message.name:
         turn["name"] = message.name[:LONGEST_ID]
     if own.get("hide_from_ui") is True:
@@ -210,6 +214,21 @@ def as_turn(message: BaseMessage) -> NewMessage | None:
     if (role == "user" and not says) or (role == "assistant" and not says and not turn.get("tool_calls")):
         return None
     return cast("NewMessage", sendable(turn))
+
+
+def _author(message: BaseMessage, *, in_tool: bool = False) -> Author | None:
+    """Whose words a human message holds; None where the hub can tell better."""
+    own = message.additional_kwargs
+    if message.type != "human":
+        return None
+    if own.get(AUTHOR) in AUTHORS:
+        return cast("Author", own[AUTHOR])
+    if in_tool or "lc_source" in own:
+        return "model"
+    if HIDDEN & own.keys() or own.get("hide_from_ui") is True:
+        return "person" if own.get("human_input_response") else "application"
+    # Another agent or another person: the hub knows by which name the person speaks.
+    return None if message.name else "person"
 
 
 def _role(message: BaseMessage) -> Any:
@@ -233,6 +252,9 @@ def _shortened(content: Any) -> Any:
 
 # What summarisers and deepagents' tools mark their own messages with: they come as the user's, who said nothing.
 HIDDEN = frozenset({"lc_source", "read_file_media_result"})
+# In additional_kwargs: by it the application says whose words a human message holds.
+AUTHOR = "memoryhub_author"
+AUTHORS = frozenset(get_args(Author))
 # Parts that are said by `text`, calls that are in tool_calls, and what models think.
 TEXTS = frozenset({
     "text", "input_text", "output_text", "tool_use", "tool_call", "function_call", "thinking", "redacted_thinking",
@@ -302,6 +324,13 @@ def _configurable() -> dict[str, Any]:
         return {}
 
 
+def _is_in_tool() -> bool:
+    """Whether this run is a tool's of another agent, as deepagents' sub-agents are: their first message is an order
+    that a model wrote."""
+    above = str(_configurable().get("checkpoint_ns") or "").split("|")[:-1]
+    return any(one.startswith("tools:") for one in above)
+
+
 class HubChatMessageHistory(BaseChatMessageHistory):
     """A conversation as a list of LangChain's messages, kept in the hub.
 
@@ -350,6 +379,8 @@ def _packed(message: BaseMessage) -> NewMessage:
         text = str(sendable(text_of(message.content)))
         # A system prompt, say, or a message that says nothing: only those of a tool may.
         turn = {"role": "system" if text else "tool", "content": text}
+    elif author := _author(message):
+        turn["author"] = author
     if message.id is None:
         turn.pop("external_id", None)
     return packed(turn, item, named=NAMED)

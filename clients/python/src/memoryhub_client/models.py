@@ -12,6 +12,7 @@ from typing_extensions import Required
 
 T = TypeVar("T")
 
+Author = Literal["person", "application", "model", "other"]
 ActorKind = Literal["run", "operator", "key", "command", "decay", "dream", "link"]
 ExportState = Literal["making", "ready", "taken", "expired"]
 CaseType = Literal["erasure", "access", "portability", "rectification", "restriction"]
@@ -46,6 +47,7 @@ HeldReason = Literal[
     "assistant_trust",
     "tool_trust",
     "suggested",
+    "not_as_said",
     "less_sure",
     "outranked",
     "operators_word",
@@ -931,6 +933,7 @@ class Turn:
     id: str
     number: int
     role: Role
+    author: Author
     content: str | list[dict[str, Any]]
     name: str | None
     tool_calls: list[dict[str, Any]] | None
@@ -992,6 +995,7 @@ class NewMessage(TypedDict, total=False):
     tool_calls: list[dict[str, Any]] | None
     tool_call_id: str | None
     name: str | None
+    author: Author | None
     metadata: dict[str, Any] | None
 
 

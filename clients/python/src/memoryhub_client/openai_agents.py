@@ -132,7 +132,7 @@ def as_turn(item: Item) -> NewMessage:
     item = sendable(json.loads(json.dumps(item)))
     role, content = item.get("role"), item.get("content")
     if role in PLAIN and isinstance(content, str) and content.strip() and set(item) == {"role", "content"}:
-        return packed({"role": role, "content": content}, None, named=NAMED)
+        return packed(_by(role, content), None, named=NAMED)
     return packed(_message(item), item, named=NAMED)
 
 
@@ -140,7 +140,7 @@ def _message(item: Item) -> NewMessage:
     kind, call_id = str(item.get("type") or "message"), str(item.get("call_id") or "")[:LONGEST_ID]
     if item.get("role"):
         text = text_of(item.get("content"))
-        return {"role": item["role"], "content": text if text.strip() else NOTHING}
+        return _by(item["role"], text if text.strip() else NOTHING)
     if kind.endswith("_output") and call_id:
         return {"role": "tool", "content": text_of(item.get("output")), "tool_call_id": call_id}
     if kind.endswith("_call") and call_id:
@@ -151,6 +151,12 @@ def _message(item: Item) -> NewMessage:
         return {"role": "assistant", "content": None, "tool_calls": calls}
     # What models and hosted tools do besides: neither extraction nor a context's messages look at it.
     return {"role": "tool", "content": ""}
+
+
+def _by(role: Any, content: str | list[dict[str, Any]]) -> NewMessage:
+    """What the input of a run says in role user is the person's: orders and summaries of the SDK have other roles."""
+    said: NewMessage = {"role": role, "content": content}
+    return {**said, "author": "person"} if role == "user" else said
 
 
 def as_item(turn: Turn) -> Item | None:

@@ -257,7 +257,8 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         shown = given.get("session_id") if "working_memory" in given.get("include", ()) else None
         for session in reversed(list(self._of(given, self.sessions))):
             for turn in reversed(self.turns[session["id"]]):
-                if _text(turn) and turn["role"] in {"user", "assistant"} and session["session_id"] != shown:
+                is_said = turn["role"] == "assistant" or (turn["role"] == "user" and turn["author"] == "person")
+                if _text(turn) and is_said and session["session_id"] != shown:
                     yield session, turn
 
     def _of(self, given: Row, rows: dict[str, Row]) -> Iterator[Row]:
@@ -408,11 +409,16 @@ def _fact() -> Row:
 FACT = frozenset(_fact()) - {"evidence", "relations"}
 
 
+# Of messages that do not say whose words they hold.
+AUTHORS = {"user": "person", "assistant": "model"}
+
+
 def _turn(number: int, message: Row) -> Row:
     given = {name: message.get(name) for name in ("name", "tool_calls", "external_id")}
     said = message.get("timestamp")
     return {
         "id": _id(), "number": number, "role": {"developer": "system"}.get(message["role"], message["role"]),
+        "author": message.get("author") or AUTHORS.get(message["role"], "application"),
         "content": message["content"] or "", **given, "token_count": _tokens(_text(message)), "timestamp": said,
         "created_at": said or _now(), "redacted_at": None, "left_at": None, "metadata": message.get("metadata") or {},
     }  # fmt: skip

@@ -25,7 +25,7 @@ WHERE items @> '[{"kind": "group_fact"}]'
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0033_fact_updated'),
+        ('memories', '0036_not_as_said'),
     ]
 
     operations = [

@@ -1,0 +1,248 @@
+"""How the parts of a statement are put together: from where to where, what is preferred to what, how much of which
+unit, at which time of the day, and what belongs to whom; pure.
+
+Only what both sides say is compared. data/arrangements.toml has the words.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memories.scoring.terms import fold
+from memories.text import quantities, words
+from memories.text.reading import moods
+from memories.text.reading.moods import Clause
+from memories.text.words import SpokenWords
+
+SWAPPED = "swapped"
+_FOLDER = Path(__file__).parent / "data"
+_DATA = tomllib.loads((_FOLDER / "arrangements.toml").read_text(encoding="utf-8"))
+_MOODS = tomllib.loads((_FOLDER / "moods.toml").read_text(encoding="utf-8"))
+_EAST = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
+_NUMBER = r"(?P<n>\d+(?:[.,:]\d+)?)"
+_MOST_CLAUSES = 200
+_SHORT = 3
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A word that denies something by itself, and what it speaks of."""
+
+    word: re.Pattern[str]
+    about: re.Pattern[str]
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    """Words as wholes, where they are written apart."""
+    parts = [rf"\b(?:{one})\b" if not _EAST.search(one) else one for one in text.split("|")]
+    return re.compile("|".join(parts))
+
+
+STANDING = tuple(Standing(_compiled(one["word"]), _compiled(one["about"])) for one in _MOODS["stands_for"])
+_OPPOSITES = tuple(
+    tuple(re.compile(side) for side in line.split(" :: "))
+    for line in _MOODS["opposites"]["pairs"].split("\n")
+    if line.strip()
+)
+_COUNT = r"(\d[\d.,]*|[〇零一二三四五六七八九十百千万两]+|[a-zà-ÿа-я]+(?:-[a-zà-ÿ]+)?)"
+_UNITS = {
+    kind: {unit: re.compile(pattern.replace("{n}", _COUNT)) for unit, pattern in table.items()}
+    for kind, table in _DATA["units"].items()
+}
+_ORDERS = tuple(re.compile(line) for line in _DATA["orders"]["patterns"].split("\n") if line.strip())
+_PREFERRED = tuple(re.compile(line) for line in _DATA["orders"]["preferred"].split("\n") if line.strip())
+_HALVES = {half: re.compile(pattern) for half, pattern in _DATA["day"].items()}
+_LISTED = re.compile(_DATA["lists"]["splits"])
+_EAST_LISTED = re.compile(_DATA["lists"]["east"])
+_LIVES = re.compile(_DATA["orders"]["lives"])
+_LITTLE = frozenset(_DATA["lists"]["little"])
+_FUNCTION = re.compile(_DATA["lists"]["function"])
+
+
+def swapped(parts: Sequence[Clause], clauses: Sequence[Clause]) -> str:
+    """SWAPPED if the statement puts together otherwise what the person said; empty if not."""
+    told, said = [one.text for one in parts], [one.text for one in clauses[:_MOST_CLAUSES]]
+    whole_told, whole_said = fold_all(told), fold_all(said)
+    if _other_unit(whole_told, whole_said) or _other_half(whole_told, whole_said):
+        return SWAPPED
+    is_where = not any(one.denied or one.over or one.against for one in parts)
+    if _turned(whole_told, whole_said, is_where=is_where) or _exchanged(told, said):
+        return SWAPPED
+    return ""
+
+
+def fold_all(texts: Iterable[str]) -> str:
+    return " ; ".join(quantities.normalised(text).lower() for text in texts)
+
+
+def has_opposite(one: str, other: str) -> bool:
+    """Whether `one` has the first word of a pair of opposites, `other` the second, and neither has both.
+
+    Only one of the two sides counts it, so that a pair is counted once.
+    """
+    count = 0
+    for left, right in _OPPOSITES:
+        first, second = (bool(left.search(one)), bool(right.search(one)))
+        third, fourth = (bool(left.search(other)), bool(right.search(other)))
+        if first and not second and fourth and not third:
+            count += 1
+    return count % 2 == 1
+
+
+def _counted(text: str) -> dict[str, dict[str, set[str]]]:
+    """The units of each number, by kind of unit."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for kind, table in _UNITS.items():
+        for unit, pattern in table.items():
+            for match in pattern.finditer(text):
+                number = next(one for one in match.groups() if one)
+                for value in quantities.of(number).numbers:
+                    found.setdefault(kind, {}).setdefault(value, set()).add(unit)
+    return found
+
+
+def _other_unit(told: str, said: str) -> bool:
+    ours, theirs = _counted(told), _counted(said)
+    return any(
+        value in theirs.get(kind, {}) and units.isdisjoint(theirs[kind][value])
+        for kind, values in ours.items()
+        for value, units in values.items()
+    )
+
+
+def _halves(text: str) -> dict[str, set[str]]:
+    """In which half of the day an hour is said to be."""
+    found: dict[str, set[str]] = {}
+    for half, pattern in _HALVES.items():
+        for match in pattern.finditer(text):
+            number = next(one for one in match.groups() if one)
+            for value in quantities.of(number.replace(".", ":")).numbers:
+                if value.isdigit() and int(value) <= 24:
+                    hour = int(value)
+                    found.setdefault(str(hour - 12 if hour > 12 else hour), set()).add(half)
+    for match in re.finditer(r"(?<!\d)(1[3-9]|2[0-3])[:.h时時]\d{0,2}", text):
+        found.setdefault(str(int(match[1]) - 12), set()).add("pm")
+    return found
+
+
+def _other_half(told: str, said: str) -> bool:
+    ours, theirs = _halves(told), _halves(said)
+    return any(hour in theirs and halves.isdisjoint(theirs[hour]) for hour, halves in ours.items())
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str, str]]:
+    """(kind, first, second): from first to second, first rather than second."""
+    for kind, patterns in (("order", _ORDERS), ("preferred", _PREFERRED)):
+        for pattern in patterns:
+            for match in pattern.finditer(text):
+                yield kind, match["a"].strip(), match["b"].strip()
+
+
+def _turned(told: str, said: str, *, is_where: bool) -> bool:
+    """Whether the two parts of a pair are turned round, or what was left is told as the place where somebody is."""
+    theirs = list(_pairs(said))
+    for kind, first, second in _pairs(told):
+        for other, begin, end in theirs:
+            if kind == other and _alike(first, end) and _alike(second, begin) and not _alike(first, begin):
+                return True
+    for kind, begin, end in theirs:
+        if is_where and kind == "order" and (lives := _LIVES.search(told)):
+            place = next(one for one in lives.groups() if one)
+            if _alike(place, begin) and not _alike(place, end):
+                return True
+    return False
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether they have a telling word in common."""
+    if _EAST.search(one):
+        shorter, longer = sorted((one, other), key=len)
+        return bool(shorter) and (shorter in longer or shorter[:2] in longer)
+    voice = SpokenWords([other])
+    pieces = [piece for piece in words.of(one).pieces if not piece.is_plain or len(piece.text) > 3]
+    if not pieces and not words.of(one).quantities.numbers:
+        return bool(one) and fold(one) in fold(other)
+    numbers = words.of(one).quantities.numbers
+    if numbers:
+        return bool(numbers & quantities.of(other).numbers)
+    return any(voice.says(piece) for piece in pieces)
+
+
+# What can change places: weekdays, numbers, names, relations.
+_DAYS = re.compile(_DATA["anchors"]["days"])
+
+
+def _anchors(text: str) -> dict[str, set[str]]:
+    """The things of each kind that a clause names."""
+    found: dict[str, set[str]] = {}
+    found["day"] = {_day(match[0]) for match in _DAYS.finditer(quantities.normalised(text).lower())}
+    statement = words.of(text)
+    found["number"] = {number for number in statement.quantities.numbers if number != "1"}
+    found["name"] = {piece.text for piece in statement.pieces if piece.is_name}
+    found["name"] |= {
+        one.lower() for one in re.findall(r"(?:^|(?<=[\s、,]))[A-Z][\w-]{1,20}(?=\s(?:is|ist|es|est|e)\s)", text)
+    }
+    found["name"] = {one for one in found["name"] if not _DAYS.fullmatch(one)}
+    found["kin"] = set(moods.kin_in(text))
+    pieces = [piece.text for piece in statement.pieces if not piece.is_plain or len(piece.text) > _SHORT]
+    found["other"] = {one for one in pieces if one not in found["kin"] and not _DAYS.fullmatch(one)}
+    return found
+
+
+def _day(word: str) -> str:
+    table: dict[str, str] = _DATA["anchors"]["same"]
+    for name, pattern in table.items():
+        if re.fullmatch(pattern, word):
+            return name
+    return word
+
+
+def _exchanged(told: Sequence[str], said: Sequence[str]) -> bool:
+    """Whether two things have changed places: of what was said of one the statement says what was said of the other."""
+    theirs = [_anchors(part) for text in said for part in items(text)]
+    for text in (part for one in told for part in items(one)):
+        ours = _anchors(text)
+        for kind in ("day", "number", "name", "kin"):
+            for beside in ("day", "number", "name", "kin", "other"):
+                if beside == kind or {kind, beside} == {"name", "other"}:
+                    continue
+                if any(_is_exchanged(kind, one, beside, other, theirs) for one in ours[kind] for other in ours[beside]):
+                    return True
+    return False
+
+
+def _is_exchanged(kind: str, one: str, beside: str, other: str, clauses: Sequence[dict[str, set[str]]]) -> bool:
+    """`one` is said beside another thing, `other` beside another one, and the two never together."""
+    with_one = [clause for clause in clauses if one in clause[kind]]
+    with_other = [clause for clause in clauses if other in clause[beside]]
+    if not with_one or not with_other or any(one in clause[kind] for clause in with_other):
+        return False
+    return all(clause[beside] - {other} for clause in with_one) and all(clause[kind] - {one} for clause in with_other)
+
+
+def items(statement: str) -> Iterator[str]:
+    """The parts of a list, or of what is told with "and"."""
+    text = quantities.normalised(statement)
+    splits = _EAST_LISTED if _EAST.search(text) else _LISTED
+    yield from (one for one in (part.strip(" .。,，()（）") for part in splits.split(text)) if one)
+
+
+def is_east(text: str) -> bool:
+    return _EAST.search(text) is not None
+
+
+def characters(text: str) -> set[str]:
+    """The Chinese and Japanese characters of a text that tell something."""
+    return set(re.findall(r"[\u3400-\u9fff]", words.without_plain(text))) - _LITTLE
+
+
+def unsaid(item: str, said: str) -> str:
+    """The longest run of characters of a part of a list of which none was said; empty if it is too short."""
+    rest = words.without_plain(_FUNCTION.sub("", item))
+    runs = re.findall(
+        r"[\u30a1-\u30ff\u3400-\u9fff]+", "".join(" " if fold(one) in said or one in _LITTLE else one for one in rest)
+    )
+    head = max(runs, key=len, default="")
+    return head if len(head) > 1 else ""

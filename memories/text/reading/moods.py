@@ -1,0 +1,423 @@
+"""How the clauses of a text are meant: what is denied, asked, supposed, wished or quoted, and of whom it is said; pure.
+
+Of what a person says (`spoken`) the quotations and the texts that are only handed over are told apart. A statement
+about the person (`told`) is read in the same way, so that the two can be compared (slips.py). data/moods.toml has the
+words, in eight languages.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+
+from memories.text import quantities, sentences, words
+from memories.text.words import SpokenWords
+
+QUOTED, QUESTION, SUPPOSED, DOUBTFUL, WISHED, WILL = "quoted", "question", "supposed", "doubtful", "wished", "will"
+# What a clause without a subject of its own takes over from the clause before it.
+_CARRIED = frozenset([QUESTION, SUPPOSED, DOUBTFUL, WISHED, WILL])
+_OF_DENIAL = frozenset(["against", "over"])
+_DATA = tomllib.loads((Path(__file__).parent / "data" / "moods.toml").read_text(encoding="utf-8"))
+_LANGUAGES = tuple(name for name, table in _DATA.items() if isinstance(table, dict) and "marks" in table)
+_WRITTEN_ALIKE = tuple(name for name in _LANGUAGES if _DATA[name]["marks"])
+_KANA, _HAN, _CYRILLIC = re.compile(r"[\u3041-\u30ff]"), re.compile(r"[\u3400-\u9fff]"), re.compile(r"[\u0400-\u04ff]")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+# Letters and marks of one language alone.
+_LETTERS = {
+    "es": re.compile(r"[ñ¿¡]"),
+    "pt": re.compile(r"[ãõ]"),
+    "de": re.compile(r"[äöüß]"),
+    "fr": re.compile(r"[œèùîë]"),
+}
+_NOW = re.compile(
+    r"\b(?:currently|now|at the moment|momentan|derzeit|jetzt|ahora|actualmente|actuellement|maintenant|agora|сейчас)\b"
+    r"|现在|目前|现(?=住|居)"
+    r"|今は|現在"
+)
+# A quotation of so few words or characters names something: a title, a nickname.
+_TITLE_WORDS, _TITLE_CHARACTERS = 3, 8
+# A clause of so few words that supposes something supposes all that follows: "Imagine: …".
+_OPENING_WORDS, _OPENING_CHARACTERS = 3, 4
+# Of a longer turn its beginning and its end are read.
+_READ = 10_000
+# Their "not" is a part of the word: "non-smoker", 不耐受.
+_SELF_DENYING = re.compile("|".join(f"(?:{one['word']})" for one in _DATA["stands_for"]))
+# "Is my sister allergic?" states nothing, "What do I cook for my sister?" states that there is one.
+_ABOUT_MINE = re.compile(r"\W*(?:is|are|was|does|do|did|has|have|ist|sind|hat|est-ce que)\s(?:my|mein\w*|mon|ma|mes)\b")
+# A text that is handed over and yet tells of the person, and what a doctor says of them.
+_OF_ONESELF = re.compile(
+    r"cover letter|\bcv\b|résumé|\bresume\b|\bbio\b|biogra[pf]|\bprofile?\b|perfil|self[- ]intro|lebenslauf"
+    r"|bewerbung|vorstellung"
+    r"|présentation|presentación|自我介绍|简历|自己紹介|履歴書|wedding speech|(?:verbesser|korrigier)\w* bitte\s*:"
+    r"|\b(?:doctor|arzt|ärztin|médic[oa]|médecin|врач\w*)\b|医生|医者"
+)
+_RELATIVE = re.compile(r"\W*(?:who|whose|qui|quien|которая|который)\b")
+_LONGEST_ANSWER = 60
+_APOSTROPHES = str.maketrans("’‘ʼ", "'''")
+# No word is as long; a pattern would look at the rest of it from each of its letters.
+_LONG = re.compile(r"([a-zà-ÿа-я0-9]{40})[a-zà-ÿа-я0-9]+", re.IGNORECASE)
+_SAID = re.compile(r"\b(?:i|je|ich|yo)\b|\b(?:i'm|i've|my|j'ai|soy|tengo|mein|mi)\b|我|私|僕")
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a sentence, as written, in lower case, and so without phrases that deny nothing (`bare`); how it is
+    meant (`moods`); the words that make somebody else its subject (empty: the person is)."""
+
+    text: str
+    folded: str
+    bare: str
+    languages: tuple[str, ...]
+    moods: frozenset[str] = frozenset()
+    others: str = ""
+    denied: bool = False
+    against: bool = False
+    over: bool = False
+    # It is only parted from what is said: "without sugar", "instead of tea".
+    apart: bool = False
+    # The number of its sentence in the text.
+    sentence: int = 0
+
+    @property
+    def is_past(self) -> bool:
+        return self.says("past")
+
+    @cached_property
+    def words(self) -> SpokenWords:
+        return SpokenWords([self.text])
+
+    def says(self, kind: str) -> bool:
+        """Whether a pattern of this kind is found in it."""
+        text = self.bare if kind in _OF_DENIAL else self.folded
+        return any(_pattern(name, kind).search(text) for name in self.languages)
+
+
+@lru_cache(maxsize=2_048)
+def spoken(text: str) -> tuple[Clause, ...]:
+    """The clauses of a person's turn."""
+    text = _straight(text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}")
+    own, quoted = _parted(text)
+    found = [*_clauses(own)]
+    last = found[-1].sentence + 1 if found else 0
+    foreign = [replace(one, moods=one.moods | {QUOTED}, sentence=last) for part in quoted for one in _clauses(part)]
+    return (*found, *foreign)
+
+
+@lru_cache(maxsize=4_096)
+def told(statement: str) -> tuple[Clause, ...]:
+    """The clauses of a statement about a person, or of a person's own that is kept."""
+    return tuple(_clauses(_straight(statement)))
+
+
+def answered(question: str, answer: str) -> Clause:
+    """What a person says by answering a question in few words: "Are you vegetarian?" "Yes, since 2010"."""
+    asked = _straight(question).rstrip("? ")
+    languages = _languages(asked)
+    denies = re.match(
+        r"\W*(?:no|nope|nein|non|não|нет|いいえ|いや|不是?|没有?|沒)\b|\W*(?:不|没|いいえ|いや)", answer.lower()
+    )
+    whole = f"{asked} {answer}"
+    clause = Clause(whole, whole.lower(), whole.lower(), languages)
+    return replace(clause, denied=_denies(asked.lower(), languages) != bool(denies), against=_is(clause, "against"))
+
+
+def last_question(text: str) -> str:
+    """The question that a turn ends with; empty if it ends otherwise."""
+    spans = list(sentences.spans(text[-_READ:]))
+    last = text[-_READ:][slice(*spans[-1])] if spans else ""
+    return last if sentences.is_question(last) else ""
+
+
+def is_short(text: str) -> bool:
+    """Whether a turn may be no more than the answer to a question."""
+    return len(text) <= _LONGEST_ANSWER
+
+
+def kin_in(text: str) -> list[str]:
+    """The people and animals that a text names by what they are to somebody."""
+    folded = _straight(text).lower()
+    languages = _languages(folded)
+    is_east = _HAN.search(folded) or _KANA.search(folded)
+    before, after = ("", "") if is_east else (r"(?<!\w)", r"(?!\w)")
+    return [found[0] for name in languages for found in re.finditer(before + _filled(name, "kin") + after, folded)]
+
+
+def is_trade(word: str) -> bool:
+    """Whether it may be somebody's work."""
+    return word.startswith(tuple(_DATA["trades"]["words"].split("|")))
+
+
+def is_animal(word: str) -> bool:
+    return word.startswith(tuple(_DATA["animals"]["words"].split("|")))
+
+
+def mentions(text: str, kind: str) -> re.Match[str] | None:
+    """The first match of a pattern of this kind, in any language."""
+    folded = _straight(text).lower()
+    found = (_pattern(name, kind).search(folded) for name in _languages(folded))
+    return next((match for match in found if match), None)
+
+
+def is_handed_over(heading: str) -> bool:
+    """Whether a sentence that ends with a colon introduces a text that is not about the person."""
+    folded = _straight(heading).lower()
+    return any(_handing(name).search(folded) for name in _languages(folded))
+
+
+def _straight(text: str) -> str:
+    return _LONG.sub(r"\1", quantities.normalised(text).translate(_APOSTROPHES))
+
+
+def _languages(text: str) -> tuple[str, ...]:
+    """The language that a text shows, or all that it may be in."""
+    if _KANA.search(text):
+        return ("ja",)
+    if _HAN.search(text):
+        return ("zh",)
+    if _CYRILLIC.search(text):
+        return ("ru",)
+    found = _WORD.findall(text.lower())
+    counts = {name: sum(word in _marks(name) for word in found) for name in _WRITTEN_ALIKE}
+    for name, letters in _LETTERS.items():
+        counts[name] += 2 * bool(letters.search(text.lower()))
+    most = max(counts.values())
+    return tuple(name for name, count in counts.items() if count == most)
+
+
+@cache
+def _marks(name: str) -> frozenset[str]:
+    return frozenset(_DATA[name]["marks"].split())
+
+
+@cache
+def _pattern(name: str, kind: str) -> re.Pattern[str]:
+    text = _filled(name, kind)
+    # A list of whole words; Chinese and Japanese have no edges of words.
+    return re.compile(rf"(?<!\w)(?:{text})(?!\w)" if kind == "verb" and _DATA[name]["marks"] else text)
+
+
+def _filled(name: str, kind: str) -> str:
+    table = _DATA[name]
+    text = "|".join(line for line in table[kind].split("\n") if line)
+    return re.sub(r"\{([a-z]+)\}", lambda found: _filled(name, found[1]), text)
+
+
+@cache
+def _handing(name: str) -> re.Pattern[str]:
+    """What introduces another text, up to the colon."""
+    return re.compile(
+        rf"(?:{_filled(name, 'other_text')})[^\n:]{{0,200}}:\s*|(?:{_filled(name, 'speech')})[^\n:]{{0,20}}:\s*"
+    )
+
+
+def _parted(text: str) -> tuple[str, list[str]]:
+    """The person's own words, and the quotations and texts that they only hand over."""
+    blanked, quoted = sentences.own_words(text), []
+    own = list(blanked)
+    for run in re.finditer(rf"{sentences.BLANK}+", blanked):
+        part = text[slice(*run.span())]
+        if _is_title(part):
+            own[slice(*run.span())] = part
+        else:
+            quoted.append(part.strip("\"'“”„‘’«»「」『』`> \n"))
+    kept = "".join(own).replace(sentences.BLANK, " ")
+    headings = [found for name in _languages(kept) if (found := _handing(name).search(kept.lower()))]
+    starts = [found.end() for found in headings if not _OF_ONESELF.search(kept.lower()[: found.end()][-200:])]
+    if starts and kept[min(starts) :].strip():
+        quoted.append(kept[min(starts) :])
+        kept = kept[: min(starts)]
+    return kept, quoted
+
+
+def _is_title(quotation: str) -> bool:
+    inner = quotation.strip("\"'“”„‘’«»「」『』` ")
+    if _HAN.search(inner) or _KANA.search(inner):
+        return len(inner) <= _TITLE_CHARACTERS and not _SAID.search(inner)
+    return len(inner.split()) <= _TITLE_WORDS and not _SAID.search(inner.lower())
+
+
+def _clauses(text: str) -> Iterator[Clause]:
+    for number, (start, end) in enumerate(sentences.spans(text)):
+        yield from (replace(clause, sentence=number) for clause in _of_sentence(text[start:end]))
+
+
+def _of_sentence(sentence: str) -> list[Clause]:
+    languages = _languages(sentence.lower())
+    lowered = sentence.lower()
+    bare = lowered
+    for name in languages:
+        bare = _pattern(name, "neutral").sub(lambda found: " " * len(found[0]), bare)
+    asked = _asked(lowered, languages)
+    found: list[Clause] = []
+    supposing = False
+    for start, end, apart in _pieces(bare, languages):
+        clause = Clause(sentence[start:end].strip(), lowered[start:end].strip(), bare[start:end], languages)
+        if not clause.folded:
+            continue
+        clause = _read(clause, found[-1] if found else None, apart=apart)
+        if supposing:
+            clause = replace(clause, moods=clause.moods | {SUPPOSED})
+        supposing = supposing or (SUPPOSED in clause.moods and _is_opening(clause))
+        found.append(clause)
+    return _with_sentence(found, asked)
+
+
+def _is_opening(clause: Clause) -> bool:
+    words = clause.folded.split()
+    if _HAN.search(clause.folded):
+        return len(clause.folded) <= _OPENING_CHARACTERS
+    return len(words) <= _OPENING_WORDS
+
+
+def _pieces(folded: str, languages: tuple[str, ...]) -> Iterator[tuple[int, int, bool]]:
+    """(start, end, whether it is parted as denied) of the clauses."""
+    cuts = {_cut(found) for name in languages for found in _pattern(name, "splits").finditer(folded)}
+    apart = {found.start() for name in languages for found in _pattern(name, "apart").finditer(folded)}
+    places = sorted({0, *cuts, *apart})
+    # "Coffee, I can't stand it": what is only named goes with what is said of it.
+    if len(places) > 1 and places[1] not in apart and _is_topic(folded[: places[1]], languages):
+        del places[1]
+    for start, end in zip(places, [*places[1:], len(folded)], strict=True):
+        yield start, end, start in apart
+
+
+def _is_topic(folded: str, languages: tuple[str, ...]) -> bool:
+    if any(_pattern(name, kind).search(folded) for name in languages for kind in ("me", "supposed", "others")):
+        return False
+    if _HAN.search(folded):
+        return len(folded) <= _OPENING_CHARACTERS
+    has_verb = any(_pattern(name, "verb").search(f" {folded} ") for name in languages)
+    return not has_verb and 0 < len(folded.split()) <= _OPENING_WORDS
+
+
+def _cut(found: re.Match[str]) -> int:
+    """Where the next clause begins: at the group that says so, or where the match does."""
+    return next((found.start(name) for name in found.re.groupindex if found[name] is not None), found.start())
+
+
+def _read(clause: Clause, before: Clause | None, *, apart: bool) -> Clause:
+    moods = {kind for kind in (DOUBTFUL, WISHED, WILL) if _is(clause, kind)}
+    if WISHED in moods and _is(clause, "of_you"):
+        moods.discard(WISHED)
+    if _is(clause, "supposed") and not _is(clause, "harmless"):
+        moods.add(SUPPOSED)
+    read = replace(
+        clause,
+        moods=frozenset(moods),
+        others=_others(clause),
+        apart=apart,
+        denied=apart or _denies(clause.bare, clause.languages),
+        against=_is(clause, "against"),
+        over=_is(clause, "over"),
+    )
+    return _carried(read, before) if before else read
+
+
+def _carried(clause: Clause, before: Clause) -> Clause:
+    """What it takes over from the clause before it: a list goes on with a denial, a further verb with the subject."""
+    has_subject = bool(clause.others) or _is(clause, "me")
+    is_list = not _is(clause, "verb") and not _is(clause, "fresh") and not has_subject
+    if is_list:
+        denied, against, over = (
+            clause.denied or (before.denied and not before.apart),
+            clause.against or before.against,
+            clause.over or before.over,
+        )
+        clause = replace(clause, denied=denied, against=against, over=over)
+    if has_subject:
+        return clause
+    moods = before.moods & _CARRIED if not _NOW.search(clause.folded) else frozenset()
+    return replace(clause, others=before.others, moods=clause.moods | moods)
+
+
+def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
+    """What the sentence as a whole makes of its clauses: a question, a condition."""
+    if asked == QUESTION:
+        asks = True
+        for place, one in enumerate(found):
+            # What has no subject of its own goes on with the clause before it; the last one asks.
+            asks = not _states(one) if not place or one.others or _is(one, "me") else asks or place == len(found) - 1
+            if asks or (place == len(found) - 1 and not one.apart):
+                found[place] = replace(one, moods=one.moods | {QUESTION})
+        found = [
+            replace(one, moods=one.moods - {QUESTION}) if _presumes(one) or _goes_on(one, place) else one
+            for place, one in enumerate(found)
+        ]
+    if any(SUPPOSED in one.moods for one in found):
+        found = [
+            replace(one, moods=one.moods | {SUPPOSED}) if one.moods & {WILL, QUESTION} and not _presumes(one) else one
+            for one in found
+        ]
+    return found
+
+
+def _asked(sentence: str, languages: tuple[str, ...]) -> str:
+    """QUESTION if it asks whether or what; empty if it states, or asks for agreement or for a deed."""
+    if any(_pattern(name, "hands_over").search(sentence) for name in languages) and not _OF_ONESELF.search(sentence):
+        return QUESTION
+    # People leave the mark out.
+    if not re.search(r"[?？]\W*\Z", sentence) and not any(
+        _pattern(name, "unmarked").search(sentence) for name in languages
+    ):
+        return ""
+    if any(_pattern(name, "request").search(sentence) for name in languages):
+        return ""
+    for name in languages:
+        if (tag := _pattern(name, "tag").search(sentence)) and not _pattern(name, "asking").match(
+            sentence[: tag.start()]
+        ):
+            return ""
+    return QUESTION
+
+
+def _states(clause: Clause) -> bool:
+    """Whether a clause of a question states something: it has a subject and does not begin as a question."""
+    return _is(clause, "me") and not any(_pattern(name, "asking").search(clause.folded) for name in clause.languages)
+
+
+def _presumes(clause: Clause) -> bool:
+    if _ABOUT_MINE.match(clause.folded):
+        return False
+    return _is(clause, "presumes") or (_is(clause, "which") and _is(clause, "mine"))
+
+
+def _goes_on(clause: Clause, place: int) -> bool:
+    """Whether a clause of a question tells more of somebody: "for my sister, who is …"."""
+    return place > 0 and _RELATIVE.match(clause.folded) is not None
+
+
+def _others(clause: Clause) -> str:
+    """The words that make somebody else the subject."""
+    for name in clause.languages:
+        found = _pattern(name, "others").match(clause.folded)
+        if found is None:
+            found = re.compile(rf"\W*(?:[^\W\d_]\w+)\s(?={_filled(name, 'names')}\b)").match(clause.folded)
+            if found is None or not _is_name(clause, found):
+                continue
+        rest = clause.folded[found.end() :]
+        if _pattern(name, "me").search(rest) and name != "es":
+            return ""
+        return "" if _pattern(name, "at_me").search(rest) else clause.text[: found.end()].strip()
+    return ""
+
+
+def _is_name(clause: Clause, found: re.Match[str]) -> bool:
+    word = clause.text[: found.end()].strip(" \"'-–—•*")
+    return word[:1].isupper() and not _are_plain(word)
+
+
+def _are_plain(word: str) -> bool:
+    """Whether it is a word that any text has, and so no name."""
+    pieces = words.of(f"x {word.lower()}").pieces
+    return not pieces or all(piece.is_plain or piece.is_common for piece in pieces)
+
+
+def _denies(folded: str, languages: tuple[str, ...]) -> bool:
+    folded = _SELF_DENYING.sub(" ", folded)
+    return any(_pattern(name, "denies").search(folded) for name in languages)
+
+
+def _is(clause: Clause, kind: str) -> bool:
+    return clause.says(kind)

@@ -1,0 +1,321 @@
+"""Whether a statement about a person is what the person said, or a slip of the model that read it; pure.
+
+support.py asks whose words a statement is made of. This asks what was said with them: a statement whose words the
+person only asked, supposed, wished, quoted, denied, said of somebody else or put together otherwise is not what they
+said. The sentences that support it are those that have most of its words. What the statement says itself ("wants to
+move", "has a sister who") is no slip.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from memories.text import quantities, sentences, words
+from memories.text.reading import arrangements, moods
+from memories.text.reading.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
+from memories.text.words import SpokenWords, Statement, StatementWord
+
+# What is wrong; all wait for review alike.
+OTHER_PERSON, DENIED, SWAPPED, ADDED = "other_person", "denied", "swapped", "added"
+
+# What a shared word weighs: names and distinctive words most, the words that any text has hardly anything.
+_DISTINCTIVE, _COMMON, _PLAIN, _PAIR = 3.0, 2.0, 0.6, 2.0
+_SHORT = 3
+_FEW = 4
+# Clauses with so much of the best one's share support a statement, too.
+_NEARLY = 0.85
+# A statement of which less is found is in other words or another language.
+_FOUND = 1.5
+_CONDITION = re.compile(
+    r"\b(?:if|when|whenever|in case|unless|wenn|bei|falls|si|cuando|quand|lorsque|en cas"
+    r"|если|когда|se|quando)\b"
+    r"|时|的话|如果|もし|とき|時|場合|たら|れば"
+)
+_DATED = re.compile(r"\d|\b(?:on|until|by)\b|年|月|日")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the person says in a batch, and what they or an operator stated before; `questions` are those of an
+    assistant that a turn answers, by the turn's place."""
+
+    turns: Sequence[str]
+    known: Sequence[str] = ()
+    questions: dict[int, str] = field(default_factory=dict)
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        found = [clause for turn in self.turns for clause in moods.spoken(turn)]
+        answers = [moods.answered(asked, self.turns[place]) for place, asked in self.questions.items()]
+        return (*found, *answers)
+
+    @cached_property
+    def words(self) -> SpokenWords:
+        return SpokenWords([*self.turns, *self.questions.values(), *self.known])
+
+
+def slip(statement: str, heard: Heard, *, by_words: bool = False) -> str:
+    """What is wrong with the statement; empty if it is what the person said.
+
+    `by_words`: only if they said its words. Otherwise a statement in other words, or in another language, is judged by
+    all that they said.
+    """
+    parts = moods.told(statement)
+    if not parts or not heard.clauses:
+        return ""
+    for part in parts:
+        if found := _slip_of(part, parts, heard, by_words=by_words):
+            return found
+    return arrangements.swapped(parts, heard.clauses) or _added(statement, heard)
+
+
+def _slip_of(part: Clause, parts: Sequence[Clause], heard: Heard, *, by_words: bool) -> str:
+    supporting = supporting_clauses(part, heard.clauses)
+    if not supporting and len(parts) == 1 and not by_words:
+        # In other words, or in another language: what all of it is, is what counts.
+        supporting = [clause for clause in heard.clauses if QUOTED not in clause.moods] or list(heard.clauses)
+        if len(supporting) > 1:
+            return _shared_fault([_slip_in_mood(part, parts, clause) for clause in supporting])
+    found = [(clause, _slip_between(part, parts, clause)) for clause in supporting]
+    return _shared_fault([one for _, one in found]) or _parted(part, found)
+
+
+def _parted(part: Clause, found: Sequence[tuple[Clause, str]]) -> str:
+    """DENIED if a telling word is only said of what is left out: "with sugar" of "without sugar"."""
+    for piece in words.of(part.text).pieces:
+        saying = [(clause, one) for clause, one in found if not piece.is_plain and says(clause.words, piece)]
+        if saying and all(clause.apart and one for clause, one in saying):
+            return DENIED
+    return ""
+
+
+def _shared_fault(found: Sequence[str]) -> str:
+    """The first of the faults if there are only faults."""
+    return found[0] if found and all(found) else ""
+
+
+def supporting_clauses(part: Clause, clauses: Iterable[Clause]) -> list[Clause]:
+    """The clauses that have most of the part's words; none if they have too little."""
+    clauses = list(clauses)
+    voice = SpokenWords([clause.text for clause in clauses])
+    shares = [(share(part, clause, voice), clause) for clause in clauses]
+    best = max((found for found, _ in shares), default=0.0)
+    if best < _FOUND:
+        return []
+    found = [clause for much, clause in shares if much >= _NEARLY * best]
+    return [*found, *_completing(part, found, [clause for much, clause in shares if 0 < much < _NEARLY * best])]
+
+
+def _completing(part: Clause, found: Sequence[Clause], others: Iterable[Clause]) -> list[Clause]:
+    """Those with a telling word of the part that the best ones lack."""
+    telling = [piece for piece in words.of(part.text).pieces if piece.is_distinctive]
+    missing = [piece for piece in telling if not any(says(clause.words, piece) for clause in found)]
+    return [clause for clause in others if any(says(clause.words, piece) for piece in missing)]
+
+
+def share(part: Clause, clause: Clause, voice: SpokenWords | None = None) -> float:
+    """How much of the part the clause says; `voice` says all that is compared."""
+    statement = words.of(part.text)
+    telling = [piece for piece in statement.pieces if not piece.is_plain]
+    pieces = [(piece, _weight(piece, alone=not telling)) for piece in statement.pieces]
+    if voice is not None:
+        pieces = [(piece, weight) for piece, weight in pieces if weight and says(voice, piece)]
+    found = sum(weight for piece, weight in pieces if weight and says(clause.words, piece))
+    found += sum(_DISTINCTIVE for code in statement.codes if clause.words.has_code(code))
+    numbers = statement.quantities.numbers & quantities.of(clause.text).numbers
+    return max(found + _COMMON * len(numbers), _share_of_characters(part, clause))
+
+
+def _share_of_characters(part: Clause, clause: Clause) -> float:
+    """Of a few Chinese or Japanese characters without a pair in common: whether half of them are said."""
+    telling = arrangements.characters(part.text)
+    said = sum(one in clause.text for one in telling)
+    return _FOUND if 0 < len(telling) <= _FEW and 2 * said >= len(telling) else 0.0
+
+
+def says(voice: SpokenWords, piece: StatementWord) -> bool:
+    """Whether a side has the word, its idea, or another spelling of a name."""
+    if voice.says(piece) or (piece.is_name and voice.resembles(piece.text)):
+        return True
+    return not piece.is_plain and not words.concepts_of(piece.text).isdisjoint(voice.concepts)
+
+
+def _weight(piece: StatementWord, *, alone: bool) -> float:
+    if piece.is_east:
+        return _PAIR if piece.is_pair else 1.0
+    if piece.is_distinctive:
+        return _DISTINCTIVE
+    if piece.is_common:
+        return _COMMON
+    if len(piece.text) <= _SHORT:
+        return 0.0
+    return _COMMON if alone else _PLAIN
+
+
+def _slip_between(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
+    return _slip_in_mood(part, parts, said) or (DENIED if are_opposed(part, said) else "")
+
+
+def _slip_in_mood(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
+    """What makes the clause no statement of this about the person."""
+    told = frozenset(mood for one in parts for mood in one.moods)
+    is_conditional = SUPPOSED in told or any(_CONDITION.search(one.folded) for one in parts)
+    # What the statement says itself is no fault of it.
+    is_told = {
+        QUOTED: False,
+        QUESTION: _wonders(parts),
+        SUPPOSED: is_conditional,
+        DOUBTFUL: bool(told & {DOUBTFUL, WISHED, SUPPOSED}) or _wonders(parts),
+        WISHED: bool(told & {DOUBTFUL, WISHED, WILL, SUPPOSED}) or _tells_wish(parts),
+        WILL: bool(told & {DOUBTFUL, WISHED, WILL}) or _tells_future(part, parts, said),
+    }
+    if said.others and not is_told_of_others(parts, said):
+        return OTHER_PERSON
+    # What somebody else wants is no wish of the person's.
+    asked = said.moods - {WISHED, WILL} if said.others else said.moods
+    return next((mood for mood, excused in is_told.items() if mood in asked and not excused), "")
+
+
+def _wonders(parts: Sequence[Clause]) -> bool:
+    return any(one.says("wonders") for one in parts)
+
+
+def _tells_wish(parts: Sequence[Clause]) -> bool:
+    return any(one.says("preferred") or one.says("future") or one.says("wonders") for one in parts)
+
+
+def _tells_future(part: Clause, parts: Sequence[Clause], said: Clause) -> bool:
+    """A date, or the same verb."""
+    if any(one.says("future") or one.says("wished") for one in parts):
+        return True
+    if any(_DATED.search(one.folded) for one in parts):
+        return True
+    first = re.match(r"\W*([^\W\d_]+)", part.folded)
+    if not first:
+        return True
+    if part.languages in (("zh",), ("ja",)):
+        missing = re.findall(r"[\u3400-\u9fff]", part.folded)
+        return all(one in said.folded for one in missing)
+    return said.words.says(StatementWord(first[1], words.stems(first[1])))
+
+
+def is_told_of_others(parts: Sequence[Clause], said: Clause) -> bool:
+    """Whether the statement names them, or is told of somebody else itself."""
+    others = said.others
+    rest = said.folded[len(others) :]
+    if any(one.others or any(word not in rest for word in moods.kin_in(one.text)) for one in parts):
+        return True
+    named = [piece for piece in words.of(others).pieces if not piece.is_plain]
+    return any(one.words.says(piece) for one in parts for piece in named)
+
+
+def are_opposed(part: Clause, said: Clause) -> bool:
+    """Whether one of the two denies what the other says."""
+    if part.apart != said.apart and (part.says("ended") or said.says("ended")):
+        # "Switched from tea to coffee" tells "coffee instead of tea".
+        return False
+    return _denies(part, said) != _denies(said, part)
+
+
+def _denies(clause: Clause, other: Clause) -> bool:
+    """Whether the clause denies, beside what the other one says."""
+    by_meaning = clause.against or _stands_for(clause, other)
+    if clause.over and not other.over:
+        # What tells of the past says the same without the word.
+        by_meaning = by_meaning or not other.is_past
+    return (clause.denied != by_meaning) != arrangements.has_opposite(clause.folded, other.folded)
+
+
+def _stands_for(clause: Clause, other: Clause) -> bool:
+    return any(
+        one.word.search(clause.folded)
+        and not one.about.search(clause.folded)
+        and not one.word.search(other.folded)
+        and one.about.search(other.folded)
+        for one in arrangements.STANDING
+    )
+
+
+def _added(statement: str, heard: Heard) -> str:
+    """A detail beside what was said: somebody whom nobody named, or one thing more than the person lists."""
+    if _names_new_kin(statement, heard):
+        return ADDED
+    items = list(arrangements.items(statement))
+    if len(items) < 2:
+        return ""
+    supported = {item: _is_supported(item, heard) for item in items}
+    if False not in supported.values() or True not in supported.values():
+        return ""
+    return "" if _has_more(items, supported, heard) else ADDED
+
+
+def _has_more(items: Sequence[str], supported: Mapping[str, bool | None], heard: Heard) -> bool:
+    """Whether the person lists something that none of the items repeats: one may say it in other words."""
+    voices = [SpokenWords([item]) for item in items if supported[item]]
+    for turn in heard.turns:
+        for start, end in sentences.spans(turn):
+            listed = [_telling(words.of(one).pieces) for one in arrangements.items(turn[start:end])]
+            told = [any(says(voice, piece) for voice in voices for piece in pieces) for pieces in listed]
+            if any(told) and any(pieces and not one for one, pieces in zip(told, listed, strict=True)):
+                return True
+    return False
+
+
+def _telling(pieces: Iterable[StatementWord]) -> list[StatementWord]:
+    return [piece for piece in pieces if not piece.is_plain]
+
+
+def _names_new_kin(statement: str, heard: Heard) -> bool:
+    found = [word for word in moods.kin_in(statement) if not moods.is_trade(word)]
+    if not found or any(moods.kin_in(one) for one in [*heard.turns, *heard.known, *heard.questions.values()]):
+        return False
+    pieces = [piece for word in found for piece in words.of(word).pieces]
+    return bool(pieces) and not any(says(heard.words, piece) for piece in pieces)
+
+
+def _is_supported(item: str, heard: Heard) -> bool | None:
+    """Whether the person has said a part of a list; None if it says nothing of its own."""
+    statement = words.of(item)
+    if any(heard.words.has_code(code) for code in statement.codes):
+        return True
+    return _is_supported_east(item, statement, heard) if arrangements.is_east(item) else _is_spelled(item, heard)
+
+
+def _is_supported_east(item: str, statement: Statement, heard: Heard) -> bool | None:
+    rest = arrangements.unsaid(item, heard.words.text)
+    if rest and not _are_people(item):
+        return bool(words.concepts_of(rest) & heard.words.concepts)
+    return True if any(says(heard.words, piece) for piece in statement.pieces) else None
+
+
+def _is_spelled(item: str, heard: Heard) -> bool | None:
+    statement = words.of(item)
+    full = [piece for piece in statement.pieces if len(piece.text) > _SHORT]
+    dated = [word for word in words.number_words(item) if len(word) > _SHORT and word in heard.words.words]
+    telling = _telling(statement.pieces)
+    if dated or any(says(heard.words, piece) or _begins_alike(piece, heard) for piece in telling):
+        return True
+    if statement.codes or statement.quantities.numbers or _are_people(item):
+        return None
+    if any(heard.words.says(piece) for piece in full[1:]):
+        # Its verb may be another one.
+        return True
+    if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item):
+        return False
+    if any(heard.words.says(piece) for piece in full):
+        return True
+    # "… and hates cities": plain words, and a verb that says something of its own.
+    return False if len(full) > 1 and any(one.against or one.says("verb") for one in moods.told(item)) else None
+
+
+def _are_people(item: str) -> bool:
+    """Whether it names people of the person's, whom one calls by many words."""
+    found = moods.kin_in(item)
+    return bool(found) and not any(map(moods.is_animal, found))
+
+
+def _begins_alike(piece: StatementWord, heard: Heard) -> bool:
+    """Short verbs change their ends: "male" and "malt"."""
+    size = max(_SHORT, len(piece.text) - 2)
+    return any(word[:size] == piece.text[:size] and abs(len(word) - len(piece.text)) <= 2 for word in heard.words.words)

@@ -1,0 +1,60 @@
+"""The tables of what models make of what people say (tests/tables/slips*.txt), and what the hub makes of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from memories.conf import Rules
+from memories.models import Role, Status, Turn
+from memories.reconcile import gate
+from memories.reconcile.gate import Accepted, BatchEvidence
+from memories.text.reading import endings
+from memories.text.transcript import TranscriptTurn
+from tests.model import candidate
+
+TABLES = Path(__file__).parents[1] / "tables"
+RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
+REMOVAL, PROFILE = "removal", "profile"
+
+
+class Slip(NamedTuple):
+    """What somebody says, and what a model answers; `is_slip` where they did not say that."""
+
+    kind: str
+    language: str
+    is_slip: bool
+    said: str
+    answer: str
+
+
+def table(name: str) -> Iterator[Slip]:
+    for line in (TABLES / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            head, said, answer = (cell.strip() for cell in line.split(" | "))
+            kind, language, verdict = head.split()
+            yield Slip(kind, language, verdict == "slip", said, answer)
+
+
+def turns(said: str) -> list[TranscriptTurn]:
+    spoken = [(part.removeprefix("A: "), part.startswith("A: ")) for part in said.split(" // ")]
+    return [
+        TranscriptTurn(
+            turn=Turn(number=n, role=Role.ASSISTANT if is_assistants else Role.USER, content=text), text=text
+        )
+        for n, (text, is_assistants) in enumerate(spoken, start=1)
+    ]
+
+
+def evidence(said: str) -> BatchEvidence:
+    return BatchEvidence(fed={turn.number: turn for turn in turns(said)}, tool_numbers=frozenset())
+
+
+def is_believed(case: Slip) -> bool:
+    """Whether the hub takes the model's word: the fact is active, or the known one goes."""
+    heard = evidence(case.said)
+    if case.kind == REMOVAL:
+        return endings.is_over(case.answer, heard.heard)
+    cited = [number for number, turn in heard.fed.items() if turn.is_user]
+    judged = gate.judge(candidate(case.answer, evidence=cited), index=0, evidence=heard, rules=RULES)
+    assert isinstance(judged, Accepted), judged
+    return judged.status == Status.ACTIVE

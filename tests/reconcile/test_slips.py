@@ -1,0 +1,89 @@
+"""Model answers that slip wait for review, and right ones do not: the tables, and what is at the edges of each kind."""
+
+import pytest
+
+from memories.models import Status
+from memories.reconcile import gate
+from memories.reconcile.gate import Accepted
+from tests.model import candidate
+from tests.reconcile.slipping import PROFILE, RULES, Slip, evidence, is_believed, table
+
+# Of the slips so many may be believed, of the right answers so many may wait. Of the fresh ones: as last measured.
+MOST = 0.03
+MOST_FRESH = {True: 0.03, False: 0.19}
+LANGUAGES = {"en", "zh", "de", "es", "fr", "ja"}
+
+
+def wrong(name: str, *, is_slip: bool) -> tuple[list[Slip], int]:
+    cases = [case for case in table(name) if case.is_slip == is_slip and case.kind != PROFILE]
+    return [case for case in cases if is_believed(case) == is_slip], len(cases)
+
+
+@pytest.mark.parametrize("is_slip", [True, False], ids=["slips", "right"])
+def test_slips_wait_and_right_answers_do_not(is_slip: bool) -> None:
+    found, number = wrong("slips", is_slip=is_slip)
+    assert len(found) <= MOST * number, found
+
+
+@pytest.mark.parametrize("is_slip", [True, False], ids=["slips", "right"])
+def test_so_it_is_of_a_set_that_nobody_tuned_on(is_slip: bool) -> None:
+    found, number = wrong("slips_fresh", is_slip=is_slip)
+    assert len(found) <= MOST_FRESH[is_slip] * number, found
+
+
+def test_the_table_has_each_kind_in_each_language() -> None:
+    cases = [case for case in table("slips") if case.kind != PROFILE]
+    kinds = {case.kind for case in cases}
+    assert {(case.kind, case.language, case.is_slip) for case in cases} == {
+        (kind, language, is_slip) for kind in kinds for language in LANGUAGES for is_slip in (True, False)
+    }
+    assert len(cases) >= 300
+
+
+def judged(said: str, content: str, **over: object) -> Accepted:
+    found = gate.judge(candidate(content, **over), index=0, evidence=evidence(said), rules=RULES)
+    assert isinstance(found, Accepted)
+    return found
+
+
+def test_a_slip_is_kept_as_the_persons_word_and_waits() -> None:
+    fact = judged("I am not allergic to nuts.", "Allergic to nuts", quote="I am not allergic to nuts.")
+    assert (fact.status, fact.trust, fact.flags) == (Status.PENDING, "user", ("not_as_said",))
+
+
+SYMMETRIC = [
+    "Has a sister called Anna",
+    "If I ask for code, use tabs",
+    "I want to learn Rust",
+    "My sister is allergic to nuts",
+    "I might move to Bergen",
+    "对花生不过敏",
+]
+
+
+@pytest.mark.parametrize("text", SYMMETRIC)
+def test_what_the_sentence_says_itself_the_fact_may_say(text: str) -> None:
+    assert judged(text, text).flags == ()
+
+
+ANSWERED = [
+    ("A: Are you vegetarian? // Yes, since 2010.", "Vegetarian since 2010"),
+    ("A: Do you eat meat? // No, I gave it up in 2010.", "Has not eaten meat since 2010"),
+    ("A: What are you allergic to? // Peanuts.", "Allergic to peanuts"),
+]
+
+
+@pytest.mark.parametrize(("said", "content"), ANSWERED)
+def test_an_answer_to_a_question_is_no_slip(said: str, content: str) -> None:
+    assert judged(said, content, evidence=[2]).flags == ()
+
+
+def test_a_later_statement_supports_what_was_only_asked_before() -> None:
+    said = "Am I allergic to nuts? // A: I cannot know. // I saw the doctor, I am allergic to nuts."
+    assert judged(said, "Allergic to nuts", evidence=[1]).flags == ()
+    assert judged("Am I allergic to nuts? // A: I cannot know. // I see.", "Allergic to nuts").flags == ("not_as_said",)
+
+
+@pytest.mark.parametrize("text", ["x" * 20_000, "not " * 5_000, "a, " * 6_000, "我不" * 5_000, "「" * 5_000])
+def test_a_text_that_is_built_against_the_patterns_is_read(text: str) -> None:
+    assert judged(f"{text} I like tea.", "Likes tea").content == "Likes tea"
