@@ -5,7 +5,7 @@ Nothing is stored: a decision that is undone, or a fact that is stated again, is
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import cached_property
 from uuid import UUID
 
@@ -14,9 +14,12 @@ from memories.models import EndUser, Turn
 from memories.models.folding import fold
 from memories.text import sentences
 from memories.text.claims import OldClaim
+from memories.text.reading.repetitions import states
 
 # The newest decisions count.
 MOST = 200
+# So many turns are looked at for what one fact said: each is read word by word.
+MOST_READ = 2_000
 # By hand, because an agent waits for it before every reply. One that another fact took in is as true as before.
 _ENDED = """
     SELECT old, new, since, leaves_out, turns, quotes FROM (
@@ -49,7 +52,7 @@ _ENDED = """
         FROM (SELECT turn_id, quote FROM memories_factevidence
             WHERE tenant_id = %(tenant)s AND fact_id = ended.id AND turn_id IS NOT NULL ORDER BY id LIMIT 50) cited
     ) evidence
-    WHERE since IS NOT NULL ORDER BY since DESC, old LIMIT %(most)s
+    WHERE since IS NOT NULL AND (%(fact)s::uuid IS NULL OR id = %(fact)s) ORDER BY since DESC, old LIMIT %(most)s
 """
 
 
@@ -77,28 +80,47 @@ class _Ended:
 
     def is_said_by(self, sentence: str, quote: str) -> bool:
         said = fold(sentence)
-        if not (self.claim.is_in(sentence) or (quote and (quote in said or said in quote))):
+        if not self.claim.is_in(sentence):
+            # The sentence that it was taken from may say it in other words.
+            return bool(quote) and quote in said and self.successor is None
+        is_quoted = bool(quote) and (quote in said or said in quote)
+        if not (is_quoted or states(sentence, self.old)):
             return False
         # "I moved from Leiden to Utrecht" tells of both.
         return self.successor is None or not self.successor.is_in(sentence)
 
 
+def turns_still_saying(person: EndUser, fact_id: UUID) -> list[Turn]:
+    """The person's turns, of the newest MOST_READ, that say what the fact said before it was corrected or forgotten."""
+    outdated = Outdated.of(person, fact_id)
+    if outdated.is_empty:
+        return []
+    turns = Turn.objects.filter(tenant=person.tenant_id, end_user=person).exclude(content="").defer("terms")
+    return [turn for turn in turns.order_by("-created_at", "-id")[:MOST_READ] if outdated.since(turn)]
+
+
 class Outdated:
     """What of a person's turns does not hold any more."""
 
-    def __init__(self, ended: Sequence[_Ended]) -> None:
-        self._ended = ended
+    def __init__(self, ended: Sequence[_Ended], zone: tzinfo) -> None:
+        self._ended, self._zone = ended, zone
 
     @classmethod
-    def of(cls, person: EndUser) -> "Outdated":
-        """One statement."""
-        rows = binary_rows.fetched(_ENDED, {"tenant": person.tenant_id, "person": person.pk, "most": MOST})
+    def of(cls, person: EndUser, fact_id: UUID | None = None) -> "Outdated":
+        """Of all facts, or of one. One statement."""
+        given = {"tenant": person.tenant_id, "person": person.pk, "most": MOST, "fact": fact_id}
+        rows = binary_rows.fetched(_ENDED, given)
         return cls(
             [
                 _Ended(old, new, since, leaves_out, dict(zip(turns, map(fold, quotes), strict=True)))
                 for old, new, since, leaves_out, turns, quotes in rows
-            ]
+            ],
+            person.clock,
         )
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._ended
 
     def since(self, turn: Turn) -> datetime | None:
         """Since when something that the turn says does not hold any more; None when all of it does."""
@@ -115,7 +137,7 @@ class Outdated:
         for start, end, ended in self._found(turn):
             pieces.append(text[done:start].rstrip(" ") if ended.leaves_out else text[done:end])
             if not ended.leaves_out:
-                pieces.append(f" (no longer true since {ended.since.date().isoformat()})")
+                pieces.append(f" (no longer true since {ended.since.astimezone(self._zone).date().isoformat()})")
             done = end
         return ("".join(pieces) + text[done:]).strip() if done else text
 

@@ -98,7 +98,7 @@ def add_fact(
             _attribute(fact, voice, grounds, actor=actor)
             stated_at = [turn.sent_at for turn in rests.turns]
             fact.begin(now=now, rules=conf.rules(end_user.tenant), stated_at=stated_at, valid_from=grounds.valid_from)
-            _sweep_same_text(end_user, draft, changes)
+            changes.sweep(end_user, [text_digest(draft.content)], agent_id=draft.agent_id)
             if twin := _same_text(end_user, draft):
                 raise DuplicateFact(fact_id=twin)
             met = meet(end_user, fact, actor=actor, now=now, waits=guarding.why_waits(fact, voice))
@@ -249,14 +249,6 @@ def _active(end_user: EndUser, ids: Collection[uuid.UUID], *, but: Iterable[Fact
     facts = Fact.objects.of(end_user.tenant, end_user).filter(pk__in=ids, status=Status.ACTIVE)
     found = facts.exclude(pk__in=[fact.pk for fact in but]).in_bulk()
     return [found[fact_id] for fact_id in ids if fact_id in found]
-
-
-def _sweep_same_text(end_user: EndUser, draft: FactDraft, changes: Changes) -> None:
-    """Do the decay pass's work at once for a fact with this very text whose end has passed: it is served nowhere."""
-    over = Fact.objects.of(end_user.tenant, end_user).expired(now=changes.now).select_for_update(of=("self",))
-    same = list(over.filter(agent_id=draft.agent_id, content_hash=text_digest(draft.content)))
-    if same:
-        changes.trash(same, "expire")
 
 
 def _same_text(end_user: EndUser, draft: FactDraft) -> uuid.UUID | None:
