@@ -25,6 +25,7 @@ from memories.models import SENT_AT, EndUser, Role, Section, Tenant, Turn
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
+from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
 from memories.telemetry import traces
@@ -314,6 +315,9 @@ def _unextracted(task: _Task) -> list[MemoryLine]:
         .filter(task.conversations.turns(person.pk), role__in=[Role.USER, Role.ASSISTANT])
     )
     newest = turns.order_by(SENT_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
+    outdated = Outdated.of(person)
+    for turn in newest:
+        outdated.apply(turn)
     return [turn_line(turn, zone=person.clock) for turn in newest if text_of(turn) and not is_flagged(turn)]
 
 
@@ -325,7 +329,13 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
         return
     shown = {line.id for line in block.lines}
     for batch in recalled_turns.batches(
-        task.person, task.query, task.window, task.conversations, room=block.room, texts=texts
+        task.person,
+        task.query,
+        task.window,
+        task.conversations,
+        room=block.room,
+        texts=texts,
+        outdated=Outdated.of(task.person),
     ):
         served = [line for line in batch if line.id not in shown][:left]
         block.offer(served)

@@ -21,6 +21,7 @@ from memories.models.hand_written import condition, parameter
 from memories.models.memories.visibility import Conversations
 from memories.retrieval import reranking, turn_search
 from memories.retrieval.hits import TURN, SearchFilters
+from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.turn_index import VOICES, TurnIndex, open_index
 from memories.retrieval.turn_search import SHOWN, TurnRanking
@@ -65,6 +66,7 @@ class _Bounds(NamedTuple):
     window: OpenWindow
     conversations: Conversations
     room: int
+    outdated: Outdated
 
 
 def batches(
@@ -75,15 +77,17 @@ def batches(
     *,
     room: int,
     texts: Sequence[str],
+    outdated: Outdated,
 ) -> Iterator[list[MemoryLine]]:
     """Lines in their order, first about as many as fill so many tokens of `room`.
 
-    Turns in the window and of other conversations are left out. Turns that repeat one of `texts` (those of facts and
+    Turns in the window and of other conversations are left out, and of the others what is `outdated`.
+    Turns that repeat one of `texts` (those of facts and
     episodes) come last.
     """
     folded = sorted(map(fold, texts), key=len)
     repeating: list[MemoryLine] = []
-    bounds = _Bounds(window, conversations, room)
+    bounds = _Bounds(window, conversations, room, outdated)
     for recalled in _answering(person, query, bounds) if query else [_latest(person, bounds)]:
         fresh: list[MemoryLine] = []
         for turn, line in recalled:
@@ -100,7 +104,7 @@ def may_be_recalled(turn: Turn) -> bool:
 
 def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
     """What was said last."""
-    window, conversations, room = bounds
+    window, conversations, room, outdated = bounds
     parameters = {
         "tenant": person.tenant_id,
         "person": person.pk,
@@ -114,6 +118,8 @@ def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
     }
     statement = _latest_statement(conversations.by_default, as_of=conversations.as_of is not None)
     turns = [hand_written.read(Turn, SHOWN, row) for row in binary_rows.fetched(statement, parameters)]
+    for turn in turns:
+        outdated.apply(turn)
     return [(turn, turn_line(turn, zone=person.clock)) for turn in turns]
 
 
@@ -127,7 +133,7 @@ def _latest_statement(by_default: str, *, as_of: bool) -> str:
 
 def _answering(person: EndUser, query: PreparedQuery, bounds: _Bounds) -> Iterator[_Recalled]:
     """The best hits, best first."""
-    window, conversations, room = bounds
+    window, conversations, room, outdated = bounds
     index = open_index(person, query.space)
     ranked = turn_search.rank(person, index, query, SearchFilters(), conversations)
     recallable = _recallable(index, window) & ranked.allowed
@@ -142,6 +148,7 @@ def _answering(person: EndUser, query: PreparedQuery, bounds: _Bounds) -> Iterat
         batch: _Recalled = []
         for at in places[start:end]:
             if turn := stored.get(at):
+                outdated.apply(turn)
                 parts = ranked.parts(at) | reranked.get(at, {})
                 cut_for = None if at in whole else words
                 line = turn_line(turn, score=ranked.score(at), score_parts=parts, words=cut_for, zone=zone)

@@ -208,6 +208,14 @@ class Changes:
         )
         self.facts.update(ids)
 
+    def sweep(self, end_user: EndUser, digests: Collection[bytes], *, agent_id: str) -> None:
+        """Do the decay pass's work at once for facts with these very texts whose end has passed: they are served
+        nowhere, and stand in the way of their restatement."""
+        over = Fact.objects.of(end_user.tenant, end_user).expired(now=self.now).select_for_update(of=("self",))
+        same = list(over.filter(agent_id=agent_id, content_hash__in=list(digests)))
+        if same:
+            self.trash(same, "expire")
+
     def refuse_all(self, end_user: EndUser, facts: Sequence[Fact]) -> None:
         """Refuse what each of these facts of the person says, as refusals_against() has it; they are in the trash."""
         keys = {fact.key for fact in facts if fact.key}

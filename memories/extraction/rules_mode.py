@@ -14,9 +14,8 @@ from typing import Any
 from memories.extraction import own_claims, plain
 from memories.models.folding import fold
 from memories.reconcile.batches import ShownFact
-from memories.reconcile.review_items import SUGGESTED
+from memories.reconcile.review_items import CLAIMS_RIGHTS, SUGGESTED
 from memories.text import quantities, sentences, signals
-from memories.text.injection import detection
 from memories.text.reading import endings, moods
 from memories.text.signals import Patterns
 from memories.text.transcript import TranscriptTurn
@@ -110,7 +109,7 @@ class Extracted:
     @property
     def held(self) -> dict[int, str]:
         """Why items wait for review, by place."""
-        return {**dict.fromkeys(self.suggested, SUGGESTED), **dict.fromkeys(self.claims, detection.INSTRUCTIONS)}
+        return {**dict.fromkeys(self.suggested, SUGGESTED), **dict.fromkeys(self.claims, CLAIMS_RIGHTS)}
 
 
 @dataclass(frozen=True)

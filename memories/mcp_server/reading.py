@@ -64,6 +64,7 @@ def search_memory(call: AgentCall) -> ToolResult:
         kinds=(FACT, EPISODE, TURN),
         limit=given["limit"],
         filters=SearchFilters(agent_id=asker.agent_id or None),
+        for_agent=True,
     )
     found = search.search(tenant=asker.tenant, search=asked, now=call.now)
     # As in a context: what speaks to a model, and what nobody vouches for, is not told to one.

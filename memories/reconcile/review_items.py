@@ -27,6 +27,8 @@ Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
 SUGGESTED = "suggested_by_rules"
 # The flag of a fact that is in the person's words, and not what they said with them.
 NOT_AS_SAID = "not_as_said"
+# The flag of a fact that gives the person money or rights by their own word.
+CLAIMS_RIGHTS = "claims_rights"
 # The flags of a fact that a reflection proposes: whatever its trust, an operator decides.
 HABIT, CHANGE_OF_MIND = "reflected_habit", "reflected_change_of_mind"
 RECURRING_PROBLEM = "reflected_recurring_problem"
@@ -47,6 +49,7 @@ KIND_OF: dict[str, ReviewItem.Kind] = {
     Reason.IMPORTED: Kind.CONFLICT,
     Reason.NOT_JUDGED: Kind.DUPLICATE,
     Reason.INSTRUCTIONS: Kind.FLAGGED,
+    Reason.CLAIMS_RIGHTS: Kind.FLAGGED,
     Reason.POSSIBLE_SECRET: Kind.HELD,
     Reason.POOR_QUALITY: Kind.EPISODE,
     Reason.HABIT: Kind.PATTERN,
@@ -57,6 +60,7 @@ KIND_OF: dict[str, ReviewItem.Kind] = {
 REASON_OF_FLAG: dict[str, ReviewItem.Reason] = {
     detection.INSTRUCTIONS: Reason.INSTRUCTIONS,
     detection.POSSIBLE_SECRET: Reason.POSSIBLE_SECRET,
+    CLAIMS_RIGHTS: Reason.CLAIMS_RIGHTS,
     NOT_AS_SAID: Reason.NOT_AS_SAID,
     SUGGESTED: Reason.SUGGESTED,
     HABIT: Reason.HABIT,

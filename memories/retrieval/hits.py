@@ -74,5 +74,7 @@ class Finding:
     evidence: list[Evidence] = field(default_factory=list)
     # A turn of an assistant or tool that speaks to a model: nothing to obey, and no context recalls it.
     flagged: bool = False
+    # Of a turn that says what was corrected, superseded or forgotten since.
+    outdated_since: datetime | None = None
     # Of a fact that a group of the person's shares.
     group: FoundGroup | None = None

@@ -37,6 +37,7 @@ from memories.retrieval.hits import (
     Finding,
     SearchFilters,
 )
+from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
 from memories.telemetry import traces
@@ -73,6 +74,8 @@ class SearchRequest:
     roles: tuple[str, ...] = ()
     explain: bool = False
     as_of: datetime | None = None
+    # Turns tell, as in a context, only what of them still holds.
+    for_agent: bool = False
 
 
 # The best of each kind, and how many were ranked.
@@ -103,7 +106,7 @@ class SearchResult:
 def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool = True) -> SearchResult:
     """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
 
-    It reads only, in about eight statements whatever is stored, nine of a member of groups; recalls are written later.
+    It reads only, in about nine statements whatever is stored, ten of a member of groups; recalls are written later.
     Without vectors it finds memories by their words. `noted=False`: an operator looks, so what it finds does not fade
     later. Errors: RequestTooCostly.
     """
@@ -207,11 +210,12 @@ def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest) -> _Hit
         return {TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}
     index = turn_index.open_index(person, query.space)
     ranked = turn_search.rank(person, index, query, search.filters, _conversations(person, search))
+    outdated = Outdated.of(person)
     hits = {}
     if TURN in search.kinds:
-        hits[TURN] = turn_search.turns(ranked, limit=search.limit)
+        hits[TURN] = turn_search.turns(ranked, outdated, told=search.for_agent, limit=search.limit)
     if SESSION in search.kinds:
-        hits[SESSION] = turn_search.sessions(ranked, limit=search.limit)
+        hits[SESSION] = turn_search.sessions(ranked, outdated, limit=search.limit)
     return hits, {TURN: len(index), SESSION: len(index.sessions)}
 
 

@@ -10,6 +10,7 @@ from memories.db import binary_rows
 from memories.models import Author, EndUser, Role, Turn, hand_written
 from memories.models.memories.visibility import Conversations
 from memories.retrieval.hits import SESSION, TURN, Finding, SearchFilters
+from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.turn_index import VOICES, IndexedSession, TurnIndex
 from memories.scoring import ranking
@@ -99,18 +100,25 @@ def _voices(authors: Sequence[str]) -> list[int]:
     return [place for place, voice in enumerate(VOICES) if _AUTHOR_OF.get(voice, voice) in authors]
 
 
-def turns(ranked: TurnRanking, *, limit: int) -> list[Finding]:
-    """The best turns as they are stored, best first."""
+def turns(ranked: TurnRanking, outdated: Outdated, *, limit: int, told: bool = False) -> list[Finding]:
+    """The best turns, best first, marked where they are `outdated`; as they are stored, or `told` as in a context."""
     places = ranked.best(limit)
     stored = read(ranked, places)
-    return [_hit(ranked, place, stored[place]) for place in places if place in stored]
+    hits = {place: _hit(ranked, place, stored[place], outdated) for place in places if place in stored}
+    if told:
+        hits = {place: replace(hit, text=outdated.told(stored[place])) for place, hit in hits.items()}
+    return list(hits.values())
 
 
-def sessions(ranked: TurnRanking, *, limit: int) -> list[Finding]:
+def sessions(ranked: TurnRanking, outdated: Outdated, *, limit: int) -> list[Finding]:
     """The best sessions, best first, each with the text and the parts of its best turn, and what its others add."""
     best = ranked.best_sessions(limit)
     stored = read(ranked, list(best))
-    return [_session_hit(ranked, place, stored[place], others) for place, others in best.items() if place in stored]
+    return [
+        _session_hit(ranked, place, stored[place], outdated, others)
+        for place, others in best.items()
+        if place in stored
+    ]
 
 
 def read(ranked: TurnRanking, places: Sequence[int]) -> dict[int, Turn]:
@@ -122,7 +130,7 @@ def read(ranked: TurnRanking, places: Sequence[int]) -> dict[int, Turn]:
     return {place: stored[ids[place]] for place in places if ids[place] in stored}
 
 
-def _hit(ranked: TurnRanking, place: int, turn: Turn) -> Finding:
+def _hit(ranked: TurnRanking, place: int, turn: Turn, outdated: Outdated) -> Finding:
     session = ranked.session(place)
     return Finding(
         kind=TURN,
@@ -137,11 +145,12 @@ def _hit(ranked: TurnRanking, place: int, turn: Turn) -> Finding:
         turn_numbers=[turn.number],
         role=turn.role,
         flagged=is_flagged(turn),
+        outdated_since=outdated.since(turn),
     )
 
 
-def _session_hit(ranked: TurnRanking, place: int, turn: Turn, others: float) -> Finding:
-    hit = _hit(ranked, place, turn)
+def _session_hit(ranked: TurnRanking, place: int, turn: Turn, outdated: Outdated, others: float) -> Finding:
+    hit = _hit(ranked, place, turn, outdated)
     return replace(
         hit,
         kind=SESSION,

@@ -4,9 +4,8 @@ What counts is what the correction took away: of "Lives in Leiden" and "Lives in
 its forms. Chinese is compared by pairs of characters, and by single ones where only one changed.
 """
 
-import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from memories.models.folding import fold
@@ -77,10 +76,12 @@ class OldClaim:
 
     @cached_property
     def _replacements(self) -> list[tuple[str, str]]:
-        """What changed, as a whole and part by part: the old words and the new ones."""
+        """What changed, as a whole, and the whole texts: the old words and the new ones.
+
+        A part of what changed is never put in by itself: "Data manager at a start-up" is nobody's word.
+        """
         before, after = _PIECES.findall(self.old), _PIECES.findall(self.new)
-        whole = _middle(before, after)
-        parts = [whole, *_parts(before, after), (self.old.strip(" .。"), self.new.strip(" .。"))]
+        parts = [_middle(before, after), (self.old.strip(" .。"), self.new.strip(" .。"))]
         return [(was, now) for was, now in parts if was and self.is_in(was)]
 
 
@@ -120,13 +121,6 @@ def _middle(before: list[str], after: list[str]) -> tuple[str, str]:
     """What stands between the beginning and the end that the two share."""
     head, tail = shared_ends(before, after)
     return _joined(before[head : len(before) - tail]), _joined(after[head : len(after) - tail])
-
-
-def _parts(before: list[str], after: list[str]) -> Iterator[tuple[str, str]]:
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    for tag, i, j, k, m in matcher.get_opcodes():
-        if tag == "replace":
-            yield _joined(before[i:j]), _joined(after[k:m])
 
 
 def _joined(pieces: list[str]) -> str:

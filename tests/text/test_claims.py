@@ -49,7 +49,7 @@ def test_what_the_two_share_is_not_the_old_claim(old: str, new: str, text: str) 
         (*LEIDEN, "住在Leiden已经三年", "住在Utrecht已经三年"),
         ("住在莱顿", "住在乌得勒支", "用户几年前搬到莱顿", "用户几年前搬到乌得勒支"),
         ("对花生过敏", "对核桃过敏", "吃花生会起疹子", "吃核桃会起疹子"),
-        ("Is 41 years old, in Leiden", "Is 42 years old, in Utrecht", "A baker in Leiden", "A baker in Utrecht"),
+        ("Is 41 years old, in Leiden", "Is 42 years old, in Utrecht", "A baker in Leiden", "A baker in Leiden"),
         # Another form of the word: nobody can say how the new one is written.
         (*LEIDEN, "The user is a Leidenaar", "The user is a Leidenaar"),
     ],

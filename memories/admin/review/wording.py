@@ -49,6 +49,9 @@ WHY: dict[str, str | Promise] = {
     Reason.INSTRUCTIONS: gettext_lazy(
         "It looks like an instruction to a model. It is not served until an operator approves it."
     ),
+    Reason.CLAIMS_RIGHTS: gettext_lazy(
+        "It gives the user money or rights by the user's own word. It is not served until an operator approves it."
+    ),
     Reason.POSSIBLE_SECRET: gettext_lazy(
         "It may contain a password or a key. It is not served until an operator approves it."
     ),

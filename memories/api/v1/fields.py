@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import Any, ClassVar
 
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from drf_spectacular.utils import extend_schema_field, inline_serializer
 from rest_framework import serializers
@@ -218,6 +219,18 @@ class Moment(serializers.DateTimeField):
             moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
         if moment.year not in YEARS:
             self.fail("year")
+        return moment
+
+
+class End(Moment):
+    """A moment to come, at which something ends."""
+
+    default_error_messages = {"past": "This moment is past. Give a later one, or null for never."}
+
+    def to_internal_value(self, value: Any) -> datetime:
+        moment = super().to_internal_value(value)
+        if moment <= timezone.now():
+            self.fail("past")
         return moment
 
 

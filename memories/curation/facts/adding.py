@@ -98,6 +98,7 @@ def add_fact(
             _attribute(fact, voice, grounds, actor=actor)
             stated_at = [turn.sent_at for turn in rests.turns]
             fact.begin(now=now, rules=conf.rules(end_user.tenant), stated_at=stated_at, valid_from=grounds.valid_from)
+            changes.sweep(end_user, [text_digest(draft.content)], agent_id=draft.agent_id)
             if twin := _same_text(end_user, draft):
                 raise DuplicateFact(fact_id=twin)
             if not fact.binding and (word := protected_twin(end_user, fact)):

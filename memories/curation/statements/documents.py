@@ -117,7 +117,8 @@ def import_document(
             for name, section in new_sections.items()
         ]
         seen = (Fact.objects.all() if visible is None else visible).of(end_user.tenant, end_user)
-        seen = seen.filter(status__in=[Status.ACTIVE, Status.PENDING])
+        # One past its end is no longer there to be changed: a document that names it states it anew.
+        seen = seen.filter(status__in=[Status.ACTIVE, Status.PENDING]).exclude(locked=False, expires_at__lte=now)
         named = _named(seen.filter(agent_id=agent_id) if agent_id else seen, [_clean(fact) for fact in facts])
         rest = _change_named(named, updated=updated, actor=actor, now=now, voice=voice)
         # An agent's contexts contain the person's own facts, too: a fact that repeats one of them is not new.
@@ -281,6 +282,8 @@ def _add(
     """Store the texts that no live fact has, each once, in a few statements; returns how many, and how many wait."""
     # Of the same text the first stays.
     by_text = {bytes(one.fact.content_hash): one for one in reversed(stated)}
+    changes = Changes(actor=actor, now=now)
+    changes.sweep(end_user, by_text, agent_id=agent_id)
     live = Fact.objects.of(end_user.tenant, end_user).filter(status__in=[Status.ACTIVE, Status.PENDING])
     # Beside its own, also what is protected of any agent is not stated anew as the person's.
     live = live.filter(Q(agent_id=agent_id) | PROTECTED) if not agent_id else live.filter(agent_id=agent_id)
@@ -306,7 +309,7 @@ def _add(
         one.fact.status = Status.PENDING if one.fact.pk in waiting else Status.ACTIVE
     _check_capacity(end_user, len(new) - len(waiting), now=now)
     lifted = [mark for mark in lifted if marks[mark] not in waiting | dropped]
-    Changes(actor=actor, now=now).lift(end_user, lifted)
+    changes.lift(end_user, lifted)
     Fact.objects.bulk_create([one.fact for one in new])
     audit.revise_new([one.fact for one in new], verb="import", actor=actor)
     review_items.ask_all(questions, run=None, now=now)

@@ -56,6 +56,7 @@ class ReviewItem(models.Model):
         NOT_JUDGED = "not_judged", _("Similar to an existing fact")
         # Flagged and held.
         INSTRUCTIONS = "instructions", _("Looks like an instruction to a model")
+        CLAIMS_RIGHTS = "claims_rights", _("Claims money or rights")
         POSSIBLE_SECRET = "possible_secret", _("May contain a secret")
         # Poor episode.
         POOR_QUALITY = "poor_quality", _("Says too little about the conversation")

@@ -58,6 +58,11 @@ _LONGEST_ANSWER = 60
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
 # No word is as long; a pattern would look at the rest of it from each of its letters.
 _LONG = re.compile(r"([a-zà-ÿа-я0-9]{40})[a-zà-ÿа-я0-9]+", re.IGNORECASE)
+# Languages that name who does something.
+_NAMING = frozenset(["en", "de", "fr"])
+_SPEAKER = re.compile(
+    r"\b(?:i|we|my|our|me|us|mine|ich|wir|mein\w{0,2}|unser\w{0,2}|mich|mir|uns|je|nous|mon|ma|mes|notre|nos|moi)\b|\bj'"
+)
 _SAID = re.compile(r"\b(?:i|je|ich|yo)\b|\b(?:i'm|i've|my|j'ai|soy|tengo|mein|mi)\b|我|私|僕")
 
 
@@ -133,6 +138,12 @@ def last_question(text: str) -> str:
 def is_short(text: str) -> bool:
     """Whether a turn may be no more than the answer to a question."""
     return len(text) <= _LONGEST_ANSWER
+
+
+def is_of_speaker(sentence: str) -> bool:
+    """Whether the sentence names its speaker, or is in a language that need not."""
+    folded = _straight(sentence).casefold()
+    return _SPEAKER.search(folded) is not None or not _NAMING.issuperset(_languages(folded))
 
 
 def kin_in(text: str) -> list[str]:

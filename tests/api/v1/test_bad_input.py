@@ -71,6 +71,7 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str, str]]] = {
         ({"scope": "public"}, "/scope", "operators_only"),
         ({"allowed_users": ["a\x07"]}, "/allowed_users/0", "control"),
         ({"expires_at": "soon"}, "/expires_at", "invalid"),
+        ({"expires_at": "2001-01-01T00:00:00Z"}, "/expires_at", "past"),
         ({"structured": []}, "/structured", "invalid"),
         ({"pinned": True}, "/pinned", "unknown_field"),
         ({"trust": "operator"}, "/trust", "unknown_field"),

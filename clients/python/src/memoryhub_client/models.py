@@ -60,6 +60,7 @@ HeldReason = Literal[
     "imported",
     "not_judged",
     "instructions",
+    "claims_rights",
     "possible_secret",
     "poor_quality",
     "habit",
@@ -201,6 +202,7 @@ class Episode:
     decay_score: float
     forget_at: datetime | None
     embedding_model: str | None
+    still_said_by: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -363,6 +365,7 @@ class Result:
     tags: list[str]
     evidence: list[FoundEvidence]
     flagged: bool
+    outdated_since: datetime | None
     group: FoundGroup | None
     created_at: datetime
 

@@ -9,10 +9,10 @@ from memories.api.v1.fields import (
     AgentId,
     ChangesSerializer,
     CleanText,
+    End,
     ExactText,
     Flag,
     Identifier,
-    Moment,
     OneOf,
     OrNull,
     PageQuery,
@@ -47,7 +47,7 @@ class EpisodeChangesSerializer(ChangesSerializer):
     outcomes = Lines()
     importance = Share(required=False)
     pinned = Flag(required=False)
-    expires_at = Moment(required=False, allow_null=True)
+    expires_at = End(required=False, allow_null=True)
 
 
 class EpisodeSerializer(serializers.Serializer[Episode]):

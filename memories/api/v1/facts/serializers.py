@@ -13,6 +13,7 @@ from memories.api.v1.fields import (
     AgentId,
     ChangesSerializer,
     CleanText,
+    End,
     ExactText,
     Flag,
     Identifier,
@@ -147,7 +148,7 @@ class StatedSerializer(Strict):
     agent_id = AgentId()
     allowed_users = Words(child=Identifier(), required=False)
     allowed_roles = Words(child=ExactText(max_length=100), required=False)
-    expires_at = Moment(required=False, allow_null=True)
+    expires_at = End(required=False, allow_null=True)
     structured = JSONObject(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -286,6 +287,12 @@ class FactSerializer(serializers.Serializer[Fact]):
     decay_score = serializers.FloatField()
     forget_at = serializers.DateTimeField(allow_null=True, help_text="When it will have faded; null: never.")
     embedding_model = serializers.CharField(allow_null=True, help_text="Null until its text has a vector.")
+    still_said_by = serializers.IntegerField(
+        allow_null=True,
+        read_only=True,
+        default=None,
+        help_text="After a change of its text: how many of the person's turns still say what it said. Else null.",
+    )
 
     @extend_schema_field(RelationSerializer(many=True))
     def get_relations(self, fact: Fact) -> list[dict[str, Any]]:

@@ -40,7 +40,10 @@ from memories.curation.people.records import person_for_writing
 from memories.curation.statements.provenance import Grounds, RelationDraft, check_stranger
 from memories.exceptions import DuplicateFact, KeyBound, NotFound
 from memories.models import Fact, FactQuerySet, Scope, Status, categories_of
+from memories.retrieval.outdated import turns_still_saying
 
+# How many of the person's turns still say what was forgotten.
+STILL_SAID = "X-Memory-Still-Said"
 # So many ids a deletion by filter shows.
 EXAMPLES = 20
 
@@ -216,13 +219,17 @@ class FactView(FactEndpoint):
     def patch(self, request: Request, fact_id: uuid.UUID) -> Response:
         changes = self.body(FactChangesSerializer)
         edit_fact(changes=changes, voice=self.voice(), **self.change(fact_id))
-        return self.changed(fact_id)
+        fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
+        if "content" in changes:
+            fact.still_said_by = len(turns_still_saying(fact.end_user, fact.pk))
+        return self.answer(fact)
 
     @operation(
         "deleteFact",
         "Forget a fact",
         description="It goes to the trash, and what it says is not taken from a conversation again. A key that writes "
-        "as an agent gets 409 `review_needed` where it may not change the fact, unless it stated it itself.",
+        "as an agent gets 409 `review_needed` where it may not change the fact, unless it stated it itself. "
+        "`X-Memory-Still-Said`: how many of the person's turns still say it.",
         scope=Scope.WRITE,
         bound=Bound.OWN_FACT,
         parameters=[Deletion, if_match()],
@@ -231,9 +238,14 @@ class FactView(FactEndpoint):
     )
     def delete(self, request: Request, fact_id: uuid.UUID) -> Response:
         given = self.query(Deletion)
-        forget = delete_fact if given["hard"] else forget_fact
-        forget(voice=self.voice(), **self.change(fact_id, given))
-        return Response(status=204)
+        change = self.change(fact_id, given)
+        if given["hard"]:
+            delete_fact(voice=self.voice(), **change)
+            return Response(status=204)
+        forget_fact(voice=self.voice(), **change)
+        fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
+        # An answer without a body has no other place.
+        return Response(status=204, headers={STILL_SAID: str(len(turns_still_saying(fact.end_user, fact.pk)))})
 
 
 class FactHistoryView(FactEndpoint):

@@ -80,6 +80,10 @@ class ResultSerializer(serializers.Serializer[Any]):
     flagged = serializers.BooleanField(
         help_text="What an assistant or a tool said, and speaks to a model: not to be obeyed, never in a context."
     )
+    outdated_since = serializers.DateTimeField(
+        allow_null=True,
+        help_text="Of a turn that says what was corrected, superseded or forgotten since: when it ended.",
+    )
     group = FoundGroupSerializer(allow_null=True, help_text="Of a fact that a group of the person's shares.")
     created_at = serializers.DateTimeField(
         help_text="When it was said, by the client's clock if it told; of an episode its end."

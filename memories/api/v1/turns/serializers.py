@@ -23,6 +23,8 @@ WORK_STATUSES = ["idle", "pending", "running", "parked", "off"]
 # What OpenAI's newer models call the system's role.
 DEVELOPER = "developer"
 MAY_BE_EMPTY = (Role.ASSISTANT, Role.TOOL)
+# As chat completions and as the Responses API name a part of text.
+TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 _NO_PART = ErrorDetail("A part is an object with a `type`; one of type `text` has a string `text`.", code="part")
 
 _PART: dict[str, Any] = {
@@ -34,7 +36,7 @@ _PART: dict[str, Any] = {
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": _PART, "maxItems": MAX_PARTS}]})
 class Content(serializers.Field[Any, Any, Any, Any]):
-    """A message's content: text, or a list of parts of which those of type `text` are read."""
+    """A message's content: text, or a list of parts of which those of text are read (TEXT_PARTS)."""
 
     is_free: ClassVar[bool] = True
     default_error_messages = {
@@ -79,7 +81,18 @@ class RoleField(OneOf):
 
 class MessageSerializer(Strict):
     # Callers can post a message as a chat completion returned it. These fields hold no memory of a person.
-    tolerated = frozenset({"refusal", "annotations", "audio", "function_call", "reasoning_content"})
+    tolerated = frozenset(
+        {
+            # Of OpenAI's and compatible servers.
+            *("refusal", "annotations", "audio", "function_call", "parsed", "logprobs", "phase", "prefix", "weight"),
+            *("id", "type", "status", "created_at", "model", "usage", "stop_reason", "stop_sequence", "token_count"),
+            *("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "signature"),
+            # Of gateways, SDKs and frameworks.
+            *("provider_specific_fields", "citations", "images", "extra_content", "executed_tools", "cache_control"),
+            *("additional_kwargs", "response_metadata", "usage_metadata", "tool_call_chunks", "invalid_tool_calls"),
+            *("example", "parts", "experimental_attachments", "artifact", "is_error", "audio_id"),
+        }
+    )
 
     role = RoleField()
     content = Content(allow_null=True, help_text="May be empty or null for `assistant` and `tool`.")
@@ -242,19 +255,19 @@ def _message(given: dict[str, Any]) -> PostedMessage:
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
-        return "\n\n".join(part["text"] for part in content if part["type"] == "text")
+        return "\n\n".join(part["text"] for part in content if part["type"] in TEXT_PARTS)
     return content or ""
 
 
 def _is_empty(content: Any) -> bool:
-    has_media = isinstance(content, list) and any(part["type"] != "text" for part in content)
+    has_media = isinstance(content, list) and any(part["type"] not in TEXT_PARTS for part in content)
     return not has_media and not _text(content).strip()
 
 
 def _is_part(part: Any) -> bool:
     if not isinstance(part, dict) or not isinstance(part.get("type"), str):
         return False
-    return part["type"] != "text" or isinstance(part.get("text"), str)
+    return part["type"] not in TEXT_PARTS or isinstance(part.get("text"), str)
 
 
 def _refuse_large(messages: list[PostedMessage], pointer: str) -> None:

@@ -395,7 +395,8 @@ def _typed(fact: Row) -> Row:
 def _fact() -> Row:
     now = _now()
     empty = ("agent_id", "raw", "structured", "external_id", "key", "value", "source_error", "extraction_id",
-             "last_recalled_at", "valid_to", "superseded_by", "expires_at", "forget_at", "embedding_model")  # fmt: skip
+             "last_recalled_at", "valid_to", "superseded_by", "expires_at", "forget_at", "embedding_model",
+             "still_said_by")  # fmt: skip
     lists = ("tags", "allowed_users", "allowed_roles", "relations", "evidence")
     times = ("created_at", "updated_at", "first_observed_at", "last_confirmed_at", "valid_from")
     return {
@@ -431,8 +432,9 @@ def _is_same(turn: Row, message: Row) -> bool:
 def _result(kind: str, own_id: str, text: str, of: Row) -> Row:
     given = {name: of.get(name) for name in ("external_id", "session_id", "agent_id", "role", "category", "confidence")}
     lists: Row = {"turn_numbers": of.get("turn_numbers", []), "tags": of.get("tags", []), "evidence": []}
-    rest = {"score": 0.0, "score_parts": {}, "flagged": False, "group": None, "created_at": of["created_at"]}
-    return {"kind": kind, "id": own_id, "text": text, **given, **lists, **rest}
+    none: Row = {"group": None, "outdated_since": None}
+    rest = {"score": 0.0, "score_parts": {}, "flagged": False, "created_at": of["created_at"]}
+    return {"kind": kind, "id": own_id, "text": text, **given, **lists, **rest, **none}
 
 
 def _matches(row: Row, asked: RecordedCall, *names: str) -> bool:
