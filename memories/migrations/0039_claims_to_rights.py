@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0037_served_kinds'),
+        ('memories', '0038_corrected_authors'),
     ]
 
     operations = [
