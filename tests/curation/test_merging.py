@@ -624,11 +624,12 @@ def test_files_move_under_names_of_their_own_and_go_back(ours: EndUser, theirs: 
     assert MemoryFile.objects.get(end_user=ours).content == "ours"
     assert invariants.check() == []
 
-    @pytest.mark.parametrize(("protection", "asked"), [({"pinned": True}, 1), ({"binding": True}, 1), ({}, 0)])
-    def test_what_is_protected_of_an_agents_is_asked_about(
-        self, ours: EndUser, theirs: EndUser, protection: dict[str, bool], asked: int
-    ) -> None:
-        known(ours, "Lives in Leiden", key="home_city", agent_id="a1", **protection)
-        known(theirs, "Lives in Delft", key="home_city")
-        known(theirs, "Lives in Bonn", key="home_city", agent_id="a2")
-        assert preview_person_merge(survivor=ours, merged=theirs).same_keys == asked
+
+@pytest.mark.parametrize(("protection", "asked"), [({"pinned": True}, 1), ({"binding": True}, 1), ({}, 0)])
+def test_what_is_protected_of_an_agents_is_asked_about(
+    ours: EndUser, theirs: EndUser, protection: dict[str, bool], asked: int
+) -> None:
+    known(ours, "Lives in Leiden", key="home_city", agent_id="a1", **protection)
+    known(theirs, "Lives in Delft", key="home_city")
+    known(theirs, "Lives in Bonn", key="home_city", agent_id="a2")
+    assert preview_person_merge(survivor=ours, merged=theirs).same_keys == asked

@@ -1,6 +1,7 @@
 """A fact whose end has passed does not stand in the way of its restatement before a decay pass has swept it."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -33,7 +34,7 @@ def test_a_document_states_it_again(named_by: str) -> None:
     person, now = factories.end_user(), timezone.now()
     given = {"category": "context", "external_id": "f1", "expires_at": now + timedelta(hours=1)}
     known = factories.fact(person, "On call this week", **given)
-    names = {"id": {"id": known.pk}, "external_id": {"external_id": "f1"}}.get(named_by, {})
+    names: dict[str, Any] = {"id": {"id": known.pk}, "external_id": {"external_id": "f1"}}.get(named_by, {})
     stated = [DocumentFact("On call this week", "context", 0.9, **names)]
     # While it holds the document changes it, or leaves it.
     import_document(end_user=person, sections={}, facts=stated, actor=KEY, now=now)

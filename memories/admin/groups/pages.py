@@ -4,6 +4,7 @@ Adding and removing a member take each other back, and so do deleting and restor
 """
 
 from datetime import datetime
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django import forms
@@ -121,7 +122,7 @@ class RemoveMemberForm(VerbForm):
 class DeleteFactForm(VerbForm):
     fact = forms.UUIDField(widget=forms.HiddenInput)
     done = _("The fact is deleted. You can restore it here.")
-    calls = staticmethod(delete_group_fact)
+    calls: ClassVar[Callable[..., Any]] = staticmethod(delete_group_fact)
 
     def arguments(self) -> dict[str, Any]:
         fact = GroupFact.objects.filter(group=self.record, pk=self.cleaned_data["fact"]).first()
@@ -137,7 +138,7 @@ class RestoreFactForm(DeleteFactForm):
 
 class DeleteGroupForm(VerbForm):
     done = _("The group is deleted. You can restore it here.")
-    calls = staticmethod(delete_group)
+    calls: ClassVar[Callable[..., Any]] = staticmethod(delete_group)
 
     def arguments(self) -> dict[str, Any]:
         return {"group_id": self.record.pk}
