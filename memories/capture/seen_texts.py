@@ -129,7 +129,8 @@ def sentences(text: str) -> Iterator[tuple[str, bytes]]:
         if place == _MOST_SENTENCES:
             return
         sentence = authorship.without_speaker(_TAGS.sub("", text[start:end].strip("-*•> \t")).strip())
-        if len(sentence) >= SHORTEST_SENTENCE:
+        # A label comes with each text of its program.
+        if len(sentence) >= SHORTEST_SENTENCE and not authorship.introduces(sentence):
             yield sentence, _hash(sentence)
 
 

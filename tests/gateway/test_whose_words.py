@@ -214,6 +214,18 @@ class TestWordsThatComeBack:
         talk.ask(user("I cannot eat figs."))
         assert said() == ["Read the card."]
 
+    def test_labels_that_come_again_are_nobodys(self, talk: Talk) -> None:
+        texts = [
+            "New task:\nI row.",
+            "Observation:\nDone it.\nNew task:\nI ski.",
+            "Observation:\nSeen it.\nNew task:\nI sail.",
+        ]
+        history: list[dict[str, Any]] = []
+        for text, answer in zip(texts, ("Done it.", "Seen it.", "Good."), strict=True):
+            talk.ask(*history, user(text), answer=answer)
+            history += [user(text), model(answer)]
+        assert [turn.own_text.splitlines()[-1] for turn in Turn.objects.said()] == ["I row.", "I ski.", "I sail."]
+
     def test_a_long_order_around_a_conversation(self, talk: Talk) -> None:
         begun = (user("I row at dawn."), model("That is early."), user("And at dusk."), model("Twice a day."))
         talk.ask(begun[0], answer="That is early.")
