@@ -20,7 +20,7 @@ from memories.db import binary_rows
 from memories.models import Author, EndUser, SeenText, Tenant
 from memories.models.folding import fold
 from memories.models.ids import new_id
-from memories.text import labels
+from memories.text import authorship, labels
 from memories.text import sentences as splitting
 from memories.text.frames import SHORTEST
 
@@ -129,7 +129,8 @@ def sentences(text: str) -> Iterator[tuple[str, bytes]]:
         if place == _MOST_SENTENCES:
             return
         sentence = labels.without_speaker(_TAGS.sub("", text[start:end].strip("-*•> \t")).strip())
-        if len(sentence) >= SHORTEST_SENTENCE:
+        # A label comes with each text of its program.
+        if len(sentence) >= SHORTEST_SENTENCE and not authorship.introduces(sentence):
             yield sentence, _hash(sentence)
 
 

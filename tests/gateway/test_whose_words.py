@@ -214,6 +214,22 @@ class TestWordsThatComeBack:
         talk.ask(user("I cannot eat figs."))
         assert said() == ["Read the card."]
 
+    def test_labels_that_come_again_are_nobodys(self, talk: Talk) -> None:
+        texts = [
+            "New task:\nI row.",
+            "Observation:\nDone it.\nNew task:\nI ski in winter.",
+            "Observation:\nSeen it.\nNew task:\nI sail in summer.",
+        ]
+        history: list[dict[str, Any]] = []
+        for text, answer in zip(texts, ("Done it.", "Seen it.", "Good."), strict=True):
+            talk.ask(*history, user(text), answer=answer)
+            history += [user(text), model(answer)]
+        assert [turn.own_text.splitlines()[-1] for turn in Turn.objects.said().order_by("number")] == [
+            "I row.",
+            "I ski in winter.",
+            "I sail in summer.",
+        ]
+
     def test_a_long_order_around_a_conversation(self, talk: Talk) -> None:
         begun = (user("I row at dawn."), model("That is early."), user("And at dusk."), model("Twice a day."))
         talk.ask(begun[0], answer="That is early.")
@@ -225,7 +241,7 @@ class TestWordsThatComeBack:
         # The positive control: a person who quotes an answer and says much about it.
         much = "I have thought about that, and it does not fit how I live, as I work at night. " * 5
         talk.ask(user(f"{much}\n<quote>\nTwice a day.\n</quote>"))
-        assert Turn.objects.said().last().own_text == much.strip()
+        assert Turn.objects.said().order_by("-session__created_at")[0].own_text == much.strip()
 
     def test_a_question_with_the_steps_since(self, talk: Talk) -> None:
         frame = "[[ ## question ## ]]\nI row. Where is the boathouse?\n\n[[ ## steps ## ]]\n{}\n\nFill in {}."
@@ -240,7 +256,7 @@ class TestWordsThatComeBack:
         # The positive control: another question in the same frame.
         other = frame.replace("I row. Where is the boathouse?", "I ski. Where is the hill?")
         talk.ask(user(other.format("", "`answer`")))
-        assert Turn.objects.said().last().own_text == "I ski. Where is the hill?"
+        assert Turn.objects.said().order_by("-session__created_at")[0].own_text == "I ski. Where is the hill?"
 
     def test_ones_own_words_beside_a_quotation_stay(self, talk: Talk) -> None:
         talk.ask(user("When does it leave?"), answer="The ferry leaves at nine.")

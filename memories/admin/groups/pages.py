@@ -3,8 +3,8 @@
 Adding and removing a member take each other back, and so do deleting and restoring a fact, or the group.
 """
 
-from datetime import datetime
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms

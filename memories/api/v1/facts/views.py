@@ -221,7 +221,8 @@ class FactView(FactEndpoint):
         edit_fact(changes=changes, voice=self.voice(), **self.change(fact_id))
         fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
         if "content" in changes:
-            fact.still_said_by = len(turns_still_saying(fact.end_user, fact.pk))
+            # Only this answer counts them.
+            vars(fact)["still_said_by"] = len(turns_still_saying(fact.end_user, fact.pk))
         return self.answer(fact)
 
     @operation(
