@@ -34,8 +34,8 @@ def test_a_document_states_it_again(named_by: str) -> None:
     person, now = factories.end_user(), timezone.now()
     given = {"category": "context", "external_id": "f1", "expires_at": now + timedelta(hours=1)}
     known = factories.fact(person, "On call this week", **given)
-    names: dict[str, Any] = {"id": {"id": known.pk}, "external_id": {"external_id": "f1"}}.get(named_by, {})
-    stated = [DocumentFact("On call this week", "context", 0.9, **names)]
+    names: dict[str, dict[str, Any]] = {"id": {"id": known.pk}, "external_id": {"external_id": "f1"}, "text": {}}
+    stated = [DocumentFact("On call this week", "context", 0.9, **names[named_by])]
     # While it holds the document changes it, or leaves it.
     import_document(end_user=person, sections={}, facts=stated, actor=KEY, now=now)
     assert Fact.objects.get().pk == known.pk
