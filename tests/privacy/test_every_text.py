@@ -3,6 +3,7 @@ the person in it is counted. A column that came later is one of them without a w
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import LazySettings
@@ -60,14 +61,14 @@ def plant(table: SearchedTable, column: Column, said: str, people: list[object])
     """Write it into one row of these people; how many rows."""
     any_of = " OR ".join(f"({condition})" for condition in Ownership().conditions(table))
     beside = text_columns.ROWS.get(table.label, ("TRUE", ""))[0]
-    given = {"people": people, "said": said}
+    given: dict[str, Any] = {"people": people, "said": said}
     with connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE {table.quoted} SET {column.sql} = {_HELD.get(column.type, '%(said)s')} WHERE ctid = "
             f"(SELECT ctid FROM {table.quoted} WHERE ({any_of}) AND {beside} LIMIT 1)",
             given,
         )
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def people_of(person: EndUser) -> list[object]:

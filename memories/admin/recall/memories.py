@@ -27,7 +27,7 @@ class _Shown(NamedTuple):
     """The field with the text of a kind, and what is read of its rows."""
 
     text: str
-    read: Callable[[QuerySet[Any]], QuerySet[Any]] = QuerySet.all
+    read: Callable[[Any], Any] = QuerySet.all
 
 
 # How a page shows each kind that a context can serve.
