@@ -103,4 +103,5 @@ def rows_of(person: EndUser, keys: Iterable[tuple[str, uuid.UUID]]) -> dict[tupl
 def _rows(person: EndUser, kind: str) -> QuerySet[Any]:
     served = SERVED[kind]
     whose = {"tenant": person.tenant_id} if served.of_others else {served.owner: person}
-    return _SHOWN[kind].read(served.model._default_manager.filter(**whose))
+    rows: QuerySet[Any] = _SHOWN[kind].read(served.model._default_manager.filter(**whose))
+    return rows
