@@ -18,7 +18,7 @@ from memories.models.memories.served_kinds import SERVED
 
 CLIP = 400
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
-_TURN = ("session_id", "number", "role", "author", "own", "is_doubtful", "flagged", "created_at", "redacted_at")
+_TURN = ("session_id", "number", "role", "flagged", "created_at", "redacted_at")
 _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
 _ENTRY = ("topic", "trashed_at")
 
@@ -27,7 +27,7 @@ class _Shown(NamedTuple):
     """The field with the text of a kind, and what is read of its rows."""
 
     text: str
-    read: Callable[[Any], QuerySet[Any]] = QuerySet.all
+    read: Callable[[Any], Any] = QuerySet.all
 
 
 # How a page shows each kind that a context can serve.
@@ -103,4 +103,5 @@ def rows_of(person: EndUser, keys: Iterable[tuple[str, uuid.UUID]]) -> dict[tupl
 def _rows(person: EndUser, kind: str) -> QuerySet[Any]:
     served = SERVED[kind]
     whose = {"tenant": person.tenant_id} if served.of_others else {served.owner: person}
-    return _SHOWN[kind].read(served.model._default_manager.filter(**whose))
+    rows: QuerySet[Any] = _SHOWN[kind].read(served.model._default_manager.filter(**whose))
+    return rows

@@ -34,6 +34,8 @@ _WIDE = 0x2E80
 _BREAKS = re.compile(r'[\x00-\x1f\x7f-\x9f"\\]+')
 # An erasure keeps these rows on purpose, and they identify nobody.
 _KEPT = (PrivacyCase._meta.db_table,)
+# A table, and the conditions for the rows of people in it.
+_OfPeople = tuple[SearchedTable, list[str]]
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,14 @@ def collect(person: EndUser) -> bytes:
     people = EndUser.objects.behind(person)
     mine = list(people.values_list("pk", flat=True))
     names = tuple(people.values_list("external_id", flat=True))
-    texts, values = _texts(mine)
+    of_people = list(_tables_of_people())
+    texts, values = _texts(of_people, mine)
     terms = SearchTerms(
-        ids=tuple(_ids(mine)),
+        ids=tuple(_ids(of_people, mine)),
         names=names,
         words=tuple(dict.fromkeys([*_words(people), *(one for one in values if one not in names)])),
         texts=tuple(texts),
-        vectors=tuple(_vectors(mine)),
+        vectors=tuple(_vectors(of_people, mine)),
         cases=tuple(str(pk) for pk in PrivacyCase.objects.filter(end_user__in=mine).values_list("pk", flat=True)),
         models=tuple(models_used(person)),
         called=tuple(sorted(names_of(person))),
@@ -94,8 +97,8 @@ def _cipher(tenant_id: uuid.UUID) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(conf.digest("needles", tenant_id.bytes)))
 
 
-def _ids(people: list[uuid.UUID]) -> Iterator[str]:
-    for table, conditions in _tables_of_people():
+def _ids(of_people: Sequence[_OfPeople], people: list[uuid.UUID]) -> Iterator[str]:
+    for table, conditions in of_people:
         if table.name not in _KEPT:
             for column in table.columns:
                 # On several nodes a primary key names the tenant, too.
@@ -103,14 +106,14 @@ def _ids(people: list[uuid.UUID]) -> Iterator[str]:
                     yield from _sample_column(table, column.sql, conditions, people, IDS_OF_A_TABLE)
 
 
-def _vectors(people: list[uuid.UUID]) -> Iterator[str]:
-    for table, conditions in _tables_of_people():
+def _vectors(of_people: Sequence[_OfPeople], people: list[uuid.UUID]) -> Iterator[str]:
+    for table, conditions in of_people:
         for column in table.columns:
             if column.type in tables.VECTORS:
                 yield from _sample_column(table, column.sql, conditions, people, VECTORS_OF_A_TABLE)
 
 
-def _tables_of_people() -> Iterator[tuple[SearchedTable, list[str]]]:
+def _tables_of_people() -> Iterator[_OfPeople]:
     ownership = Ownership()
     for table in tables.tables()[0]:
         conditions = ownership.conditions(table)
@@ -169,10 +172,10 @@ def _unshared(others: QuerySet[Any], words: list[str]) -> list[str]:
     return [word for word in words if word not in shared]
 
 
-def _texts(people: list[uuid.UUID]) -> tuple[list[str], list[str]]:
+def _texts(of_people: Sequence[_OfPeople], people: list[uuid.UUID]) -> tuple[list[str], list[str]]:
     """Windows of what columns of texts say, and those of all other values; each once."""
     found: dict[bool, dict[str, None]] = {True: {}, False: {}}
-    for table, conditions in _tables_of_people():
+    for table, conditions in of_people:
         columns = text_columns.searched(table)
         starts = [text_columns.start(column) for column in columns]
         read: dict[str, list[str]] = {column.name: [] for column in columns}
