@@ -18,7 +18,7 @@ from memories.models.memories.served_kinds import SERVED
 
 CLIP = 400
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
-_TURN = ("session_id", "number", "role", "flagged", "created_at", "redacted_at")
+_TURN = ("session_id", "number", "role", "author", "own", "is_doubtful", "flagged", "created_at", "redacted_at")
 _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
 _ENTRY = ("topic", "trashed_at")
 
