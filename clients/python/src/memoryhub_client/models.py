@@ -1029,6 +1029,7 @@ class Filters(TypedDict, total=False):
     until: str | datetime
     agent_id: str | None
     session_id: str
+    authors: list[Author]
 
 
 class StatedRelation(TypedDict):
