@@ -202,7 +202,6 @@ class Episode:
     decay_score: float
     forget_at: datetime | None
     embedding_model: str | None
-    still_said_by: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,6 +326,7 @@ class Fact:
     decay_score: float
     forget_at: datetime | None
     embedding_model: str | None
+    still_said_by: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
