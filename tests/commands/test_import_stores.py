@@ -339,9 +339,9 @@ class TestMemPalace:
 
     def test_drawers_of_hidden_files_are_left_out(self, tenant: Tenant, tmp_path: Path) -> None:
         """Below the folder that the sources of a wing share: that one was named."""
-        sources = ["/home/ann/.work/a.md", "/home/ann/.work/b/c.md", "/home/ann/.work/.env", "/home/ann/.work/.x/d.md"]
+        sources = ["~/.work/a.md", "~/.work/b/c.md", "~/.work/.env", "~/.work/.x/d.md"]
         filed = [drawer(f"d{place}", "cafebabe", source_file=name) for place, name in enumerate(sources)]
-        alone = drawer("e1", "Likes tea", wing="other", source_file="/home/ann/.notes/e.md")
+        alone = drawer("e1", "Likes tea", wing="other", source_file="~/.notes/e.md")
         windows = drawer("e2", "cafebabe", wing="windows", source_file="C:\\\\ann\\\\.env")
         palace(tmp_path, *filed, alone, windows, drawer("e3", "By hand", source_file=""))
         said = imported("mempalace", tmp_path, user="u1")

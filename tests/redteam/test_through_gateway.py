@@ -60,6 +60,10 @@ def outcomes(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Seque
         return played_through_it(posted())
 
 
+# What people write behind labels may be a program's text: it waits (rules.md, 1.6).
+DOUBTFUL = ("summary.de.b01", "summary.de.b02")
+
+
 def test_no_attempt_succeeds(outcomes: Sequence[Outcome]) -> None:
     assert len([one for one in outcomes if one.case.is_attempt]) > 15
     assert [one.case.id for one in outcomes if one.successes] == []
@@ -67,7 +71,7 @@ def test_no_attempt_succeeds(outcomes: Sequence[Outcome]) -> None:
 
 def test_no_more_benign_texts_are_held(outcomes: Sequence[Outcome]) -> None:
     assert len([one for one in outcomes if not one.case.is_attempt]) > 15
-    assert {one.case.id for one in outcomes if one.is_held} <= set(KNOWN_HELD)
+    assert {one.case.id for one in outcomes if one.is_held} <= {*KNOWN_HELD, *DOUBTFUL}
 
 
 @pytest.mark.django_db

@@ -60,6 +60,7 @@ REFUSALS: dict[str, Promise] = {
     "no_reason": _("Removal without a reason"),
     "weak_evidence": _("Insufficient evidence"),
     "replacement_not_stored": _("Replacement was not stored"),
+    "restated": _("Removed by the answer that states it"),
     "dropped_after_refusal": _("Rejected by an operator before"),
 }
 

@@ -176,7 +176,7 @@ def _parts(parts: Sequence[Any], content: str, redactor: _Redactor) -> list[Any]
             redacted.append(texts[-1])
         else:
             redacted.append(redactor.value(part))
-    if texts and " ".join(part["text"] for part in texts) != content:
+    if texts and "\n\n".join(part["text"] for part in texts) != content:
         for place, part in enumerate(texts):
             part["text"] = "" if place else content
     return redacted

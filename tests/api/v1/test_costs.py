@@ -35,8 +35,8 @@ def test_a_list(hub: Hub) -> None:
 def test_a_context(hub: Hub) -> None:
     factories.fact(factories.end_user(hub.tenant, external_id="u1"))
     hub.client.post("/context", {"user_id": "u1"})
-    # Key, person with profile, facts, turns.
-    assert len(statements(lambda: hub.client.post("/context", {"user_id": "u1"}))) == 4
+    # Key, person with profile, facts, turns, what of them does not hold any more.
+    assert len(statements(lambda: hub.client.post("/context", {"user_id": "u1"}))) == 5
 
 
 def test_a_privacy_case_whose_zip_file_is_not_read_to_tell_its_size(hub: Hub) -> None:

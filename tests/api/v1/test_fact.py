@@ -53,7 +53,17 @@ def test_changes_the_named_fields_and_nothing_else(hub: Hub, fact: Fact) -> None
     after = answer.json()
     changed = {name for name in after if after[name] != before[name]}
     assert changed >= {"content", "tags", "agent_id", "pinned", "version", "updated_at"}
-    assert changed <= {"content", "tags", "agent_id", "pinned", "version", "updated_at", "forget_at", "decay_score"}
+    assert changed <= {
+        "content",
+        "tags",
+        "agent_id",
+        "pinned",
+        "version",
+        "updated_at",
+        "forget_at",
+        "decay_score",
+        "still_said_by",
+    }
     assert (after["content"], after["tags"], after["agent_id"]) == ("住在代尔夫特", ["家"], "home")
     assert answer.headers["ETag"] == '"2"'
     patch(hub, fact, {"key": "city", "value": "Leiden", "agent_id": "a", "expires_at": "2099-01-01T00:00:00Z"})

@@ -18,7 +18,7 @@ DOCUMENTED = {
     "importance", "tags", "source", "source_error", "trust", "extractor", "status", "pinned", "locked", "mentions",
     "version", "scope", "allowed_users", "allowed_roles", "relations", "evidence", "extraction_id", "created_at",
     "updated_at", "first_observed_at", "last_confirmed_at", "last_recalled_at", "valid_from", "valid_to",
-    "superseded_by", "expires_at", "decay_score", "forget_at", "embedding_model", "external_id",
+    "superseded_by", "expires_at", "decay_score", "forget_at", "embedding_model", "external_id", "still_said_by",
 }  # fmt: skip
 
 

@@ -167,7 +167,7 @@ class TestAnAgentChanging:
     def test_nothing_that_the_user_said(self, hub: Hub, agent: Hub) -> None:
         trust_assistants(hub)
         fact = state(hub).json()
-        for change in ({"content": IBAN}, {"confidence": 0.1}, {"expires_at": "2026-01-01T00:00:00Z"}):
+        for change in ({"content": IBAN}, {"confidence": 0.1}, {"expires_at": "2099-01-01T00:00:00Z"}):
             answer = agent.client.call("PATCH", f"/facts/{fact['id']}", change)
             assert (answer.status_code, answer.json()["code"]) == (409, "review_needed"), change
         assert hub.client.get(f"/facts/{fact['id']}").json() == fact

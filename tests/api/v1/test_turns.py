@@ -82,7 +82,7 @@ def test_list_content_keeps_its_parts(client: HubClient) -> None:
     ]
     answer = client.post("/turns", message(content=parts))
     turn = Turn.objects.get()
-    assert (turn.content, turn.parts) == ("Look: a cat", parts)
+    assert (turn.content, turn.parts) == ("Look:\n\na cat", parts)
     listed = client.get(f"/sessions/{answer.json()['session']['id']}/turns").json()["results"]
     assert listed[0]["content"] == parts
 
