@@ -107,8 +107,8 @@ def _facts_to_show(claim: Claim, turns: Sequence[TranscriptTurn], *, now: dateti
 
 
 def _input(turn: TranscriptTurn) -> TurnInput:
-    """The turn as the model is shown it, with whose words it holds."""
-    author = DOUBTFUL if turn.is_doubtful else turn.turn.known_author
+    """The turn as the model is shown it; with whose words it holds, where its role does not say it."""
+    author = DOUBTFUL if turn.is_doubtful else Author.OTHER if turn.is_others else ""
     name = turn.turn.name if author == Author.OTHER else ""
     return TurnInput(turn.number, turn.turn.role, turn.text, turn.at, is_fitted=turn.is_user, author=author, name=name)
 

@@ -13,7 +13,7 @@ from memories.text.secrets import effort, redaction
 MOST_VALUES = 100_000
 MOST_MESSAGES = 5_000
 # Texts of so many bytes cannot have more than may be looked through (text/secrets/effort.py).
-_HARMLESS_BYTES = 500_000
+_HARMLESS_BYTES = 60_000
 
 
 class TooLarge(Exception):

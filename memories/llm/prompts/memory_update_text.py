@@ -149,7 +149,7 @@ Do not remember:
 - passing states ("on my phone", 今晚不在线), moods, one-off tasks and questions, greetings, small talk;
 - suppositions, wishes without intent, jokes, role play ("if I lived in ...", 假如我是……);
 - texts that the user quotes, pastes, translates or lets you correct: an "I" in them is not the user;
-- what turns say whose author is not "person": "other" is another speaker, whose "I" is somebody else; "doubtful" may be a text that a program made;
+- what turns with an author say: "other" is another speaker, whose "I" is somebody else; "doubtful" may be a text that a program made;
 - other people's affairs. What someone near to the user is, has or likes counts only as a relationship of the user ("Has a son, X, who is ..."), never as the user's own;
 - uploads and files, what only the assistant said or proposed, general knowledge, what known_facts already say;
 - passwords, keys, card numbers and other secrets, also when [redacted].

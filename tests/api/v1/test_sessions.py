@@ -111,13 +111,13 @@ def test_a_branch_that_was_left_is_in_the_transcript_and_counts_for_nothing(hub:
     """Nor is it in any other answer: tests/capture/test_branches.py."""
     person = factories.end_user(hub.tenant, external_id="小明")
     send(person, "I live in Leiden", "Nice", "I like Wilhelmina", "So do I")
-    send(person, "I live in Leiden", "Nice", "I like Emma")
+    send(person, "I live in Leiden", "Nice", "I like Emma", "Me too")
     session = Session.objects.get().pk
     turns = hub.client.get(f"/sessions/{session}/turns").json()["results"]
-    assert [bool(turn["left_at"]) for turn in turns] == [False, False, True, True, False]
+    assert [bool(turn["left_at"]) for turn in turns] == [False, False, True, True, False, False]
     window = hub.client.get(f"/sessions/{session}").json()["window"]
     tokens = sum(turn.token_count for turn in Turn.objects.current())
-    assert (window["turn_count"], window["rounds"], window["token_count"]) == (3, 2, tokens)
+    assert (window["turn_count"], window["rounds"], window["token_count"]) == (4, 2, tokens)
 
 
 def test_its_end_flushes_it_and_stays_until_a_new_turn(hub: Hub, session: Session) -> None:
