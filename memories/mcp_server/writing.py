@@ -125,7 +125,7 @@ def remember_conversation(call: AgentCall) -> ToolResult:
 
 
 def _told(tenant: Tenant, before: Sequence[PostedMessage], message: PostedMessage) -> PostedMessage:
-    """The agent tells the conversation itself: its answers show where that goes on, as those that the gateway passes."""
+    """The agent tells the conversation itself: its answers show where it goes on, as those that the gateway passes."""
     if message.role != Role.ASSISTANT:
         return message
     return replace(message, answer_key=resent.answer_key(tenant, before, message))

@@ -137,7 +137,9 @@ def unique_keys(alias: str) -> dict[str, str]:
     with connections[alias].cursor() as cursor:
         cursor.execute(
             "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index "
-            "WHERE indisunique AND indrelid::regclass::text LIKE 'memories\\_%%'",
+            # A table that came later has keys of its own.
+            "WHERE indisunique AND indrelid::regclass::text LIKE 'memories\\_%%' "
+            "AND indrelid::regclass::text <> 'memories_seentext'",
             [],
         )
         return dict(cursor.fetchall())
