@@ -21,4 +21,6 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
 }
 LOGGING = hub.LOGGING
+# The server counts how long requests wait.
+HOME = hub.HOME / "floor"
 MEMORYHUB_LOG_FORMAT = hub.MEMORYHUB_LOG_FORMAT
