@@ -165,6 +165,7 @@ def _asked(person: EndUser) -> None:
     factories.store_item(person, {"text": "Bakes rye bread on Sundays."})
     factories.triple(person, "Aunt Wilhelmina", "lives_in", "Zoetermeer")
     factories.logged_context(person, [person.facts.first()], query="Who bakes?", memory="<memory>Bakes</memory>")
+    factories.seen_text(person)
     case = factories.privacy_case(person, type="access", reference=f"about {person.external_id}", outcome="A text")
     factories.privacy_export(case)
     factories.api_key(person.tenant, binding=Binding(person.external_id))
