@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from memories.capture import seen_texts
 from memories.capture.ingest import PostedMessage, speaker
-from memories.capture.seen_texts import Seen
+from memories.capture.seen_texts import Seen, Source
 from memories.models import Author, Role
 from memories.text import authorship
 from memories.text.frames import slot_of
@@ -65,7 +65,7 @@ class Judged:
 NOTHING_SAID = Judged(())
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """What was found of a text that came back: whose it is, and the passages that are not the person's."""
 
     author: str = Author.PERSON
@@ -109,9 +109,9 @@ def judged(
     given, now = list(placed.messages), placed.now
     if now is not None:
         if _is_hasty(given[: now + 1], instructions, seen, arrived=arrived):
-            found = _Found(Author.APPLICATION)
+            found = Found(Author.APPLICATION)
         else:
-            found = _came_back(given[now], seen)
+            found = came_back(given[now], seen_texts.sources(seen))
         if found.author == Author.PERSON:
             found = found._replace(cut=(*found.cut, *slot_of(given[now].content, frames)))
         given[now] = replace(given[now], author=found.author, cut=found.cut)
@@ -125,6 +125,23 @@ def judged(
     return Judged(given, now)
 
 
+def came_back(message: PostedMessage, sources: Mapping[bytes, Source]) -> Found:
+    """Whose words a text holds of which sentences came before. `sources`: where each was first, by its hash."""
+    if not sources:
+        return Found()
+    told = [(text, sources.get(digest)) for text, digest in seen_texts.sentences(message.content)]
+    others = [(text, source) for text, source in told if source and source.author != Author.PERSON]
+    persons = {source.id for _, source in told if source and source.author == Author.PERSON}
+    count = len({source.id for _, source in told if source})
+    lowest = max((source.author for _, source in others), key=_TRUST.index, default=Author.PERSON)
+    if (len(persons) > 1 or (persons and others)) and _is_retold(message, sources, count):
+        # It retells a conversation.
+        return Found(lowest if others else Author.APPLICATION)
+    if not others:
+        return Found()
+    return Found(Author.PERSON if _has_own_words(message, others) else lowest, tuple(text for text, _ in others))
+
+
 def _is_quoting(messages: Sequence[PostedMessage], at: int) -> bool:
     """Whether it is one of two messages in a row of which the first ends in a colon: it announces the second, which is
     quoted."""
@@ -134,24 +151,7 @@ def _is_quoting(messages: Sequence[PostedMessage], at: int) -> bool:
     )
 
 
-def _came_back(message: PostedMessage, seen: Sequence[Seen]) -> _Found:
-    sources = seen_texts.sources(seen)
-    if not sources:
-        return _Found()
-    told = [(text, sources.get(digest)) for text, digest in seen_texts.sentences(message.content)]
-    others = [(text, source) for text, source in told if source and source.author != Author.PERSON]
-    persons = {source.id for _, source in told if source and source.author == Author.PERSON}
-    count = len({source.id for _, source in told if source})
-    lowest = max((source.author for _, source in others), key=_TRUST.index, default=Author.PERSON)
-    if (len(persons) > 1 or (persons and others)) and _is_retold(message, sources, count):
-        # It retells a conversation.
-        return _Found(lowest if others else Author.APPLICATION)
-    if not others:
-        return _Found()
-    return _Found(Author.PERSON if _has_own_words(message, others) else lowest, tuple(text for text, _ in others))
-
-
-def _is_retold(message: PostedMessage, sources: Mapping[bytes, Seen], count: int) -> bool:
+def _is_retold(message: PostedMessage, sources: Mapping[bytes, Source], count: int) -> bool:
     """Whether half of a text came before, or of what is its author's own in it: a program asks again what the person
     asked, with the steps that it took since. A long order around several earlier texts (`count`) retells them, too."""
     text = message.content
@@ -165,7 +165,7 @@ def _is_retold(message: PostedMessage, sources: Mapping[bytes, Seen], count: int
     )
 
 
-def _has_own_words(message: PostedMessage, others: Sequence[tuple[str, Seen]]) -> bool:
+def _has_own_words(message: PostedMessage, others: Sequence[tuple[str, Source]]) -> bool:
     """Whether the text says more than what came back, and a heading for it."""
     text = message.content
     places = [(at, at + len(one)) for one, _ in others if (at := text.find(one)) >= 0]

@@ -268,13 +268,13 @@ def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, i
         token_count=tokens.count(clean.content),
         key_id=key_id,
     )
-    _attribute(turn, message)
+    attribute(turn, message)
     turn.terms = terms.pack(turn.own_text) if turn.is_searchable else None
     return turn, clean.count
 
 
-def _attribute(turn: Turn, message: PostedMessage) -> None:
-    """Whose words the turn holds, and which parts of it."""
+def attribute(turn: Turn, message: PostedMessage) -> None:
+    """Note whose words the turn holds, and which parts of it, as the message that it was posted as tells."""
     turn.author = AUTHOR_OF_ROLE.get(turn.role, Author.APPLICATION)
     if turn.role != Role.USER:
         return

@@ -6,17 +6,16 @@ or a tool come back later in role user. It never touches a turn that has an auth
 
 import uuid
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from django.db import transaction
 
-from memories.capture import seen_texts
-from memories.capture.ingest import speaker
+from memories.capture import authors, seen_texts
+from memories.capture.ingest import PostedMessage, attribute, speaker
 from memories.db import tenancy
 from memories.models import Author, FactEvidence, Role, Session, SessionQueue, Tenant, Turn, TurnVector
 from memories.scoring import terms
-from memories.text import authorship
 
 _FIELDS = ["author", "own", "is_doubtful", "terms"]
 
@@ -76,34 +75,25 @@ def _read(session: Session) -> Iterator[Turn]:
     turns = list(Turn.objects.filter(session=session).order_by("number"))
     names = [turn.name for turn in turns if turn.role == Role.USER]
     own_name = speaker(names, user_id=session.end_user.external_id)
-    passed: dict[bytes, str] = {}
+    passed: dict[bytes, seen_texts.Source] = {}
     for turn in turns:
-        if turn.role != Role.USER:
-            author = Author.MODEL if turn.role == Role.ASSISTANT else Author.APPLICATION
-            passed = {digest: author for _, digest in seen_texts.sentences(turn.content)} | passed
-            continue
-        if turn.author == "":
+        if turn.role == Role.USER and turn.author == "":
             _attribute(turn, own_name, passed)
             yield turn
-        if turn.is_said:
-            passed = {digest: Author.PERSON for _, digest in seen_texts.sentences(turn.content)} | passed
+        if turn.role != Role.USER or turn.is_said:
+            source = seen_texts.Source(turn.pk, turn.known_author)
+            for _, digest in seen_texts.sentences(turn.content):
+                passed.setdefault(digest, source)
 
 
-def _attribute(turn: Turn, own_name: str, passed: dict[bytes, str]) -> None:
+def _attribute(turn: Turn, own_name: str, passed: Mapping[bytes, seen_texts.Source]) -> None:
+    message = PostedMessage(turn.role, turn.content)
     if turn.name not in ("", own_name):
-        turn.author = Author.OTHER
-        return
-    reading = authorship.read(turn.content)
-    turn.author, own = reading.author, reading.own
-    came_back = [(text, passed[digest]) for text, digest in seen_texts.sentences(turn.content) if digest in passed]
-    others = [(text, author) for text, author in came_back if author != Author.PERSON]
-    if turn.is_said and others:
-        places = [(at, at + len(text)) for text, _ in others if (at := turn.content.find(text)) >= 0]
-        own = authorship.without(places, turn.content, own)
-        if not any(character.isalnum() for start, end in own for character in turn.content[start:end]):
-            turn.author, own = others[0][1], None
-    if turn.is_said:
-        turn.own, turn.is_doubtful = (None if own is None else [list(span) for span in own]), reading.is_doubtful
+        message = replace(message, author=Author.OTHER)
+    else:
+        author, cut = authors.came_back(message, passed)
+        message = replace(message, author=author, cut=cut)
+    attribute(turn, message)
 
 
 def _write(session: Session, turns: list[Turn]) -> None:

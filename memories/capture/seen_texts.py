@@ -87,6 +87,13 @@ class Seen(NamedTuple):
         return None if self.instructions is None else frozenset(_unpacked(self.instructions))
 
 
+class Source(NamedTuple):
+    """An earlier text, by id, and whose words it held."""
+
+    id: uuid.UUID
+    author: str
+
+
 class Noted(NamedTuple):
     """A text to note: whose it is; of a person's text its turn, where it is kept, and how it was asked."""
 
@@ -113,12 +120,12 @@ def alike(tenant: Tenant, text: str, *, key_id: uuid.UUID, now: datetime) -> lis
     return [content for (content,) in rows]
 
 
-def sources(seen: Iterable[Seen]) -> Mapping[bytes, Seen]:
+def sources(seen: Iterable[Seen]) -> Mapping[bytes, Source]:
     """Of each sentence, and of each whole text, where it was seen first."""
-    found: dict[bytes, Seen] = {}
+    found: dict[bytes, Source] = {}
     for one in seen:
         # The newest first: an older one takes its place.
-        found.update(dict.fromkeys(_unpacked(one.packed), one))
+        found.update(dict.fromkeys(_unpacked(one.packed), Source(one.id, one.author)))
     return found
 
 

@@ -70,7 +70,7 @@ class TestWhatIsStored:
         parts = [{"type": "text", "text": "Look"}, {"type": "image", "url": "x"}, {"type": "text", "text": "here 1.0"}]
         message = PostedMessage(
             role="assistant",
-            content="Look here 1.0",
+            content="Look\n\nhere 1.0",
             parts=parts,
             external_id="m1",
             timestamp=datetime(1970, 1, 1, tzinfo=UTC),
