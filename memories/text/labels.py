@@ -196,7 +196,7 @@ def labelled(text: str, found: Sequence[Span], fences: Sequence[Span]) -> Found:
         elif kind == "material" and not is_framed and (paragraph := _first_paragraph(text, label, until)):
             spans.append((start, paragraph))
         elif kind == "answered" and is_framed:
-            spans.append((start, until))
+            spans.append((start, until if following else _last_of_oneself(text, end)))
         elif kind == "asked" and (is_framed or (begins and labels[0][1] == "asked")):
             spans.append((start, end))
     is_question = len(labels) == 1 and labels[0][1] == "asked" and _is_plain_question(labels[0][0])
@@ -268,6 +268,12 @@ def _last_paragraph(text: str, start: int) -> int:
     """Where the last paragraph behind `start` begins, if there are two."""
     at = text.rstrip().rfind("\n\n", start)
     return at if at >= 0 and text[start:at].strip() else len(text)
+
+
+def _last_of_oneself(text: str, start: int) -> int:
+    """Where a last paragraph in which somebody speaks of themselves begins: what stands above it was answered."""
+    at = _last_paragraph(text, start)
+    return at if SELF.search(text, at) else len(text)
 
 
 def _behind_last(text: str, start: int) -> int:
