@@ -82,10 +82,11 @@ def placed(messages: Sequence[PostedMessage], *, said: str, user_id: str) -> Jud
     given = list(messages)
     users = [at for at, message in enumerate(given) if message.role == Role.USER]
     if said:
+        typed = _last_typed(given, users) if said == LAST else []
         for at in users:
-            is_now = said == LAST and at == users[-1]
-            given[at] = replace(given[at], author=Author.PERSON if is_now else Author.APPLICATION, is_declared=True)
-        return Judged(given, users[-1] if users and said == LAST else None)
+            author = Author.PERSON if at in typed else Author.APPLICATION
+            given[at] = replace(given[at], author=author, is_declared=True)
+        return Judged(given, max(typed, default=None))
     own = speaker((given[at].name for at in users), user_id=user_id)
     now = None
     for at in reversed(users):
@@ -97,6 +98,16 @@ def placed(messages: Sequence[PostedMessage], *, said: str, user_id: str) -> Jud
         else:
             now = at
     return Judged(given, now)
+
+
+def _last_typed(messages: Sequence[PostedMessage], users: Sequence[int]) -> list[int]:
+    """The place of the last user's message; of one that was divided, the places of what was typed in it."""
+    parts: list[int] = []
+    for at in reversed(users):
+        if not messages[at].is_part or (parts and parts[-1] != at + 1):
+            break
+        parts.append(at)
+    return [at for at in parts if not messages[at].is_material] or users[-1:]
 
 
 def judged(

@@ -52,6 +52,8 @@ class PostedMessage:
     author: str = ""
     is_declared: bool = False
     cut: Sequence[str] = ()
+    # Of a message that the gateway divided, since a program's texts stand in it beside what was typed.
+    is_part: bool = False
     # Of an answer that the gateway passed on.
     answer_key: bytes | None = None
 

@@ -17,6 +17,7 @@ from memories.gateway.dialects import (
     error_type,
     message,
     name_of,
+    noted_parts,
     slim,
     system_text,
     text_of,
@@ -118,10 +119,9 @@ def _messages(given: Mapping[str, Any]) -> Iterator[PostedMessage]:
     calls = [_call(one) for one in blocks if isinstance(one, dict) and one.get("type") == "tool_use"]
     if blocks:
         content = [one for one in blocks if not (isinstance(one, dict) and one.get("type") in _HIDDEN_BLOCKS)]
-    for part in by_author(content) if role == Role.USER else [content]:
-        if part or calls:
-            text, parts = text_of(part)
-            yield message(role, text, parts=parts, tool_calls=calls or None)
+    divided = by_author(content) if role == Role.USER else [content]
+    given_parts = [text_of(part) for part in divided if part or calls]
+    yield from noted_parts(message(role, text, parts=parts, tool_calls=calls or None) for text, parts in given_parts)
 
 
 _HIDDEN_BLOCKS = ("tool_result", "tool_use", "thinking", "redacted_thinking")

@@ -13,6 +13,7 @@ from memories.gateway.dialects import (
     by_author,
     message,
     name_of,
+    noted_parts,
     slim,
     system_text,
     text_of,
@@ -82,7 +83,8 @@ def _is_system(given: Any) -> bool:
 
 def _messages(given: Any) -> Iterator[PostedMessage]:
     if isinstance(given, dict) and given.get("role") == Role.USER:
-        yield from (_message({**given, "content": content}) for content in by_author(given.get("content")))
+        contents = by_author(given.get("content"))
+        yield from noted_parts(_message({**given, "content": content}) for content in contents)
     else:
         yield _message(given)
 

@@ -3,8 +3,8 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memories.capture.ingest import LONGEST_NAME, PostedMessage
@@ -191,6 +191,12 @@ def by_author(content: Any) -> list[Any]:
         else:
             groups.append((is_material, [part]))
     return [parts for _, parts in groups]
+
+
+def noted_parts(messages: Iterable[PostedMessage]) -> list[PostedMessage]:
+    """What one message was divided into, with a note that it came as one."""
+    parts = list(messages)
+    return [replace(part, is_part=True) for part in parts] if len(parts) > 1 else parts
 
 
 def system_text(messages: Any) -> str:

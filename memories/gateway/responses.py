@@ -14,6 +14,7 @@ from memories.gateway.dialects import (
     canonical,
     message,
     name_of,
+    noted_parts,
     slim,
     system_text,
     text_of,
@@ -35,7 +36,7 @@ class Responses(Dialect):
             raise UnreadableRequest
         instructions = document.get("instructions")
         return ChatRequest(
-            messages=[one for item in items for one in map(_message, _parted(item)) if one is not None],
+            messages=[one for item in items for one in _messages(item)],
             streams=document.get("stream") is True,
             store=document.get("store") is not False,
             user=name_of(document, "user", "safety_identifier"),
@@ -84,10 +85,10 @@ def _conversation(document: Mapping[str, Any]) -> str:
     return name_of(given, "id") if isinstance(given, dict) else name_of(document, "conversation")
 
 
-def _parted(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    if item.get("role") != Role.USER:
-        return [item]
-    return [{**item, "content": content} for content in by_author(item.get("content"))]
+def _messages(item: Mapping[str, Any]) -> list[PostedMessage]:
+    contents = by_author(item.get("content")) if item.get("role") == Role.USER else [item.get("content")]
+    found = (_message({**item, "content": content}) for content in contents)
+    return noted_parts(one for one in found if one is not None)
 
 
 def _message(item: Mapping[str, Any]) -> PostedMessage | None:

@@ -361,6 +361,12 @@ class TestWhatTheApplicationSays:
         assert said() == ["<note>\nI row.\n</note>"]
         assert Turn.objects.said().get().own is None
 
+    @pytest.mark.parametrize("places", [(0, 1), (1, 0)])
+    def test_of_its_parts_what_was_typed(self, talk: Talk, places: tuple[int, int]) -> None:
+        texts = ["I row.", "<system-reminder>\nI ski.\n</system-reminder>"]
+        talk.ask(user([{"type": "text", "text": texts[at]} for at in places]), headers={"said": "last"})
+        assert said() == ["I row."]
+
     def test_none_is(self, talk: Talk) -> None:
         assert talk.ask(user("I row."), headers={"said": "none"})["x-memory-kept"] == "no"
         assert said() == []
