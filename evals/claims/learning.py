@@ -53,6 +53,7 @@ def _labelled() -> Iterator[LabelledText]:
         for line in lines(HERE / f"{name}.txt"):
             language, _, text = line.partition("\t")
             yield LabelledText(text, "claims", language, speaks)
+    # Not of harmless_fields.txt: a field of data is no sentence, and addresses nobody.
     for name in ("harmless", "signals", "no_signals", "requests", "no_requests"):
         yield from (LabelledText(line.split("\t")[-1], "others", "", False) for line in lines(TABLES / f"{name}.txt"))
     yield from (

@@ -62,6 +62,7 @@ def _listed(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(fold(word) for text in texts for word in text.split())
 
 
+_EVERYDAY = {name: _listed([text]) for name, text in _DATA["words"].items()}
 _PLAIN, _COMMON = _listed(_DATA["words"].values()), _listed(_DATA["common"].values())
 _GERMAN = _listed([_DATA["words"]["german"]]) - _listed(
     words for name, words in _DATA["words"].items() if name != "german"
@@ -160,6 +161,11 @@ def _east(text: str) -> Iterator[StatementWord]:
                 yield StatementWord(part)
     yield from (StatementWord(run) for run in _KATAKANA.findall(folded))
     yield from (StatementWord(run[:2]) for run in _HANGUL.findall(folded))
+
+
+def everyday(language: str) -> frozenset[str]:
+    """The plain words of a language ("english"), folded; none if there is no list of them."""
+    return _EVERYDAY.get(language, frozenset())
 
 
 def number_words(text: str) -> list[str]:

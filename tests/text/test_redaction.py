@@ -12,7 +12,7 @@ from tests.tables import rows, texts
 from tests.text.timing import takes_linear_time
 
 SECRETS = rows("secrets")
-HARMLESS = texts("harmless")
+HARMLESS = [*texts("harmless"), *texts("harmless_fields")]
 MARK = re.compile(r"\[redacted:([a-z_]+)\]")
 
 _RANDOM = random.Random(7)

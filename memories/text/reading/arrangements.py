@@ -58,6 +58,7 @@ _LISTED = re.compile(_DATA["lists"]["splits"])
 _EAST_LISTED = re.compile(_DATA["lists"]["east"])
 _LIVES = re.compile(_DATA["orders"]["lives"])
 _LITTLE = frozenset(_DATA["lists"]["little"])
+_HELPING = frozenset(_DATA["lists"]["helping"].split())
 _FUNCTION = re.compile(_DATA["lists"]["function"])
 
 
@@ -236,6 +237,11 @@ def is_east(text: str) -> bool:
 def characters(text: str) -> set[str]:
     """The Chinese and Japanese characters of a text that tell something."""
     return set(re.findall(r"[\u3400-\u9fff]", words.without_plain(text))) - _LITTLE
+
+
+def is_helping(word: str) -> bool:
+    """Whether it only helps a verb: an article, a pronoun, "has", "is", "can"."""
+    return word in _HELPING
 
 
 def unsaid(item: str, said: str) -> str:

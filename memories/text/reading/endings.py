@@ -25,16 +25,17 @@ _SHORT = 3
 
 def is_over(known: str, heard: Heard, embed: Embed | None = None) -> bool:
     """Whether the person says that the known statement does not hold any more, or holds otherwise."""
-    parts = moods.told(known)
+    parts = moods.told(known, heard.languages)
     return any(_ends(parts, clause, embed) for clause in heard.clauses)
 
 
 def is_retracted(known: str, sentence: str) -> bool:
     """Whether a sentence of the person's plainly takes all of the statement back: "I no longer live in Leiden"."""
     heard = Heard([sentence])
-    part = next(iter(moods.told(known)), None)
-    if part is None or len(moods.told(known)) > 1:
+    parts = moods.told(known, heard.languages)
+    if len(parts) != 1:
         return False
+    part = parts[0]
     telling = [piece for piece in words.of(known).pieces if not piece.is_plain]
     for clause in heard.clauses:
         if clause.others or clause.moods & (_NOT_STATED | _NOT_OVER) or not slips.are_opposed(part, clause):

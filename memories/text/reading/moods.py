@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
+from memories.scoring.terms import fold
 from memories.text import quantities, sentences, words
 from memories.text.words import SpokenWords
 
@@ -22,6 +23,7 @@ _OF_DENIAL = frozenset(["against", "over"])
 _DATA = tomllib.loads((Path(__file__).parent / "data" / "moods.toml").read_text(encoding="utf-8"))
 _LANGUAGES = tuple(name for name, table in _DATA.items() if isinstance(table, dict) and "marks" in table)
 _WRITTEN_ALIKE = tuple(name for name in _LANGUAGES if _DATA[name]["marks"])
+_ENGLISH_NAMES = {"en": "english", "de": "german", "es": "spanish", "fr": "french", "pt": "portuguese"}
 _KANA, _HAN, _CYRILLIC = re.compile(r"[\u3041-\u30ff]"), re.compile(r"[\u3400-\u9fff]"), re.compile(r"[\u0400-\u04ff]")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 # Letters and marks of one language alone.
@@ -53,6 +55,12 @@ _OF_ONESELF = re.compile(
     r"|présentation|presentación|自我介绍|简历|自己紹介|履歴書|wedding speech|(?:verbesser|korrigier)\w* bitte\s*:"
     r"|\b(?:doctor|arzt|ärztin|médic[oa]|médecin|врач\w*)\b|医生|医者"
 )
+_THAN_ME = re.compile(
+    r"\b(?:than|like|as \w+ as) (?:me|i am|i|us)\b|\b(?:als|wie) (?:ich|wir|mich)\b|\bque (?:yo|nosotr[oa]s|moi|nous|eu)\b"
+    r"|比(?:我们|咱们|我|咱)|[跟和像](?:我|咱)一样|(?:私|僕|俺|自分)(?:より|と同じ)"
+)
+# "Did I tell you that I have a cat": it is asked with the clause before it.
+_SUBORDINATE = re.compile(r"\W*(?:that|whether|if|dass|ob|que|qu'|si|como|ли|что)\b")
 _RELATIVE = re.compile(r"\W*(?:who|whose|qui|quien|которая|который)\b")
 _LONGEST_ANSWER = 60
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
@@ -93,6 +101,17 @@ class Clause:
     def words(self) -> SpokenWords:
         return SpokenWords([self.text])
 
+    def without(self, kind: str) -> str:
+        """The text in lower case without what matches patterns of this kind."""
+        text = self.bare
+        for name in self.languages:
+            text = _pattern(name, kind).sub(" ", text)
+        return text
+
+    def own_things(self) -> list[re.Match[str]]:
+        """What it calls the person's own: "my hearing aids"."""
+        return [found for name in self.languages for found in _owned(name).finditer(self.folded)]
+
     def says(self, kind: str) -> bool:
         """Whether a pattern of this kind is found in it."""
         text = self.bare if kind in _OF_DENIAL else self.folded
@@ -104,16 +123,20 @@ def spoken(text: str) -> tuple[Clause, ...]:
     """The clauses of a person's turn."""
     text = _straight(text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}")
     own, quoted = _parted(text)
-    found = [*_clauses(own)]
+    among = _languages(text)
+    found = [*_clauses(own, among)]
     last = found[-1].sentence + 1 if found else 0
-    foreign = [replace(one, moods=one.moods | {QUOTED}, sentence=last) for part in quoted for one in _clauses(part)]
+    foreign = [replace(one, moods=one.moods | {QUOTED}, sentence=last) for part in quoted for one in _clauses(part, among)]
     return (*found, *foreign)
 
 
 @lru_cache(maxsize=4_096)
-def told(statement: str) -> tuple[Clause, ...]:
-    """The clauses of a statement about a person, or of a person's own that is kept."""
-    return tuple(_clauses(_straight(statement)))
+def told(statement: str, among: tuple[str, ...] = ()) -> tuple[Clause, ...]:
+    """The clauses of a statement about a person, or of a person's own that is kept.
+
+    `among`: the languages of what was said. A short statement may show none of its own.
+    """
+    return tuple(_clauses(_straight(statement), among))
 
 
 def answered(question: str, answer: str) -> Clause:
@@ -181,25 +204,26 @@ def _straight(text: str) -> str:
     return _LONG.sub(r"\1", quantities.normalised(text).translate(_APOSTROPHES))
 
 
-def _languages(text: str) -> tuple[str, ...]:
-    """The language that a text shows, or all that it may be in."""
+def _languages(text: str, among: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The language that a text shows, or all that it may be in, `among` others if it can be one of them."""
     if _KANA.search(text):
         return ("ja",)
     if _HAN.search(text):
         return ("zh",)
     if _CYRILLIC.search(text):
         return ("ru",)
-    found = _WORD.findall(text.lower())
+    found = [fold(word) for word in _WORD.findall(text.lower())]
     counts = {name: sum(word in _marks(name) for word in found) for name in _WRITTEN_ALIKE}
     for name, letters in _LETTERS.items():
         counts[name] += 2 * bool(letters.search(text.lower()))
     most = max(counts.values())
-    return tuple(name for name, count in counts.items() if count == most)
+    likeliest = tuple(name for name, count in counts.items() if count == most)
+    return tuple(name for name in likeliest if name in among) or likeliest
 
 
 @cache
 def _marks(name: str) -> frozenset[str]:
-    return frozenset(_DATA[name]["marks"].split())
+    return frozenset(map(fold, _DATA[name]["marks"].split())) | words.everyday(_ENGLISH_NAMES[name])
 
 
 @cache
@@ -213,6 +237,13 @@ def _filled(name: str, kind: str) -> str:
     table = _DATA[name]
     text = "|".join(line for line in table[kind].split("\n") if line)
     return re.sub(r"\{([a-z]+)\}", lambda found: _filled(name, found[1]), text)
+
+
+@cache
+def _owned(name: str) -> re.Pattern[str]:
+    """Something of the person's, with up to two words before it."""
+    thing = r"\s(?:[\w-]+\s){0,2}?[\w-]{3,}(?:\s[\w-]{3,})?" if _DATA[name]["marks"] else r"的?[^，。、はがをもでに]{1,8}"
+    return re.compile(rf"(?:{_filled(name, 'mine')}){thing}")
 
 
 @cache
@@ -249,13 +280,13 @@ def _is_title(quotation: str) -> bool:
     return len(inner.split()) <= _TITLE_WORDS and not _SAID.search(inner.lower())
 
 
-def _clauses(text: str) -> Iterator[Clause]:
+def _clauses(text: str, among: tuple[str, ...]) -> Iterator[Clause]:
     for number, (start, end) in enumerate(sentences.spans(text)):
-        yield from (replace(clause, sentence=number) for clause in _of_sentence(text[start:end]))
+        yield from (replace(clause, sentence=number) for clause in _of_sentence(text[start:end], among))
 
 
-def _of_sentence(sentence: str) -> list[Clause]:
-    languages = _languages(sentence.lower())
+def _of_sentence(sentence: str, among: tuple[str, ...]) -> list[Clause]:
+    languages = _languages(sentence.lower(), among)
     lowered = sentence.lower()
     bare = lowered
     for name in languages:
@@ -319,7 +350,7 @@ def _read(clause: Clause, before: Clause | None, *, apart: bool) -> Clause:
         moods=frozenset(moods),
         others=_others(clause),
         apart=apart,
-        denied=apart or _denies(clause.bare, clause.languages),
+        denied=apart or _denies(_once(clause), clause.languages),
         against=_is(clause, "against"),
         over=_is(clause, "over"),
     )
@@ -346,11 +377,16 @@ def _carried(clause: Clause, before: Clause) -> Clause:
 def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
     """What the sentence as a whole makes of its clauses: a question, a condition."""
     if asked == QUESTION:
-        asks = True
+        asks, last = True, len(found) - 1
+        asking = [place for place, one in enumerate(found) if _begins_question(one) or _hands_over(one)]
         for place, one in enumerate(found):
-            # What has no subject of its own goes on with the clause before it; the last one asks.
-            asks = not _states(one) if not place or one.others or _is(one, "me") else asks or place == len(found) - 1
-            if asks or (place == len(found) - 1 and not one.apart):
+            # What has no subject of its own goes on with the clause before it; the last one asks, if none begins so.
+            if not place or one.others or _is(one, "me") or _begins_with_own(one):
+                asks = not _states(one, is_last=place == last)
+            else:
+                asks = asks or place == last
+            asks = asks and not (place < min(asking, default=0) and "¿" in found[min(asking)].text)
+            if asks or (place == last and not one.apart and not asking):
                 found[place] = replace(one, moods=one.moods | {QUESTION})
         found = [
             replace(one, moods=one.moods - {QUESTION}) if _presumes(one) or _goes_on(one, place) else one
@@ -383,9 +419,27 @@ def _asked(sentence: str, languages: tuple[str, ...]) -> str:
     return QUESTION
 
 
-def _states(clause: Clause) -> bool:
+def _states(clause: Clause, *, is_last: bool) -> bool:
     """Whether a clause of a question states something: it has a subject and does not begin as a question."""
-    return _is(clause, "me") and not any(_pattern(name, "asking").search(clause.folded) for name in clause.languages)
+    if _SUBORDINATE.match(clause.folded) or any(
+        _pattern(name, "asking").search(clause.folded) for name in clause.languages
+    ):
+        return False
+    # "My knee hurts, should I …", "My sister is a nurse, is that …": the question comes after it.
+    return _is(clause, "me") or (not is_last and bool(clause.others or _begins_with_own(clause)))
+
+
+def _hands_over(clause: Clause) -> bool:
+    return _is(clause, "hands_over")
+
+
+def _begins_question(clause: Clause) -> bool:
+    return any(_pattern(name, "asking").match(clause.folded) for name in clause.languages)
+
+
+def _begins_with_own(clause: Clause) -> bool:
+    """Whether it begins with what is the person's: "my knee"."""
+    return any(re.match(rf"\W*(?:{_filled(name, 'mine')})", clause.folded) for name in clause.languages)
 
 
 def _presumes(clause: Clause) -> bool:
@@ -407,7 +461,8 @@ def _others(clause: Clause) -> str:
             found = re.compile(rf"\W*(?:[^\W\d_]\w+)\s(?={_filled(name, 'names')}\b)").match(clause.folded)
             if found is None or not _is_name(clause, found):
                 continue
-        rest = clause.folded[found.end() :]
+        # "My brother is taller than me" is said of the brother.
+        rest = _THAN_ME.sub(" ", clause.folded[found.end() :])
         if _pattern(name, "me").search(rest) and name != "es":
             return ""
         return "" if _pattern(name, "at_me").search(rest) else clause.text[: found.end()].strip()
@@ -428,6 +483,16 @@ def _are_plain(word: str) -> bool:
 def _denies(folded: str, languages: tuple[str, ...]) -> bool:
     folded = _SELF_DENYING.sub(" ", folded)
     return any(_pattern(name, "denies").search(folded) for name in languages)
+
+
+def _once(clause: Clause) -> str:
+    """Its text without the "not" of words that deny by their meaning: "can't stand"."""
+    text = clause.bare
+    for name in clause.languages:
+        text = _pattern(name, "against").sub(
+            lambda found: " " * len(found[0]) if _denies(found[0], clause.languages) else found[0], text
+        )
+    return text
 
 
 def _is(clause: Clause, kind: str) -> bool:

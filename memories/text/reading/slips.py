@@ -6,11 +6,13 @@ said. The sentences that support it are those that have most of its words. What 
 move", "has a sister who") is no slip.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from memories.scoring.terms import fold
 from memories.text import quantities, sentences, words
 from memories.text.reading import arrangements, moods
 from memories.text.reading.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
@@ -54,6 +56,11 @@ class Heard:
     def words(self) -> SpokenWords:
         return SpokenWords([*self.turns, *self.questions.values(), *self.known])
 
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Those of its clauses."""
+        return tuple(dict.fromkeys(name for clause in self.clauses for name in clause.languages))
+
 
 def slip(statement: str, heard: Heard, *, by_words: bool = False) -> str:
     """What is wrong with the statement; empty if it is what the person said.
@@ -61,13 +68,13 @@ def slip(statement: str, heard: Heard, *, by_words: bool = False) -> str:
     `by_words`: only if they said its words. Otherwise a statement in other words, or in another language, is judged by
     all that they said.
     """
-    parts = moods.told(statement)
-    if not parts or not heard.clauses:
+    if not heard.clauses:
         return ""
+    parts = moods.told(statement, heard.languages)
     for part in parts:
         if found := _slip_of(part, parts, heard, by_words=by_words):
             return found
-    return arrangements.swapped(parts, heard.clauses) or _added(statement, heard)
+    return arrangements.swapped(parts, heard.clauses) or _added(statement, heard) if parts else ""
 
 
 def _slip_of(part: Clause, parts: Sequence[Clause], heard: Heard, *, by_words: bool) -> str:
@@ -77,7 +84,7 @@ def _slip_of(part: Clause, parts: Sequence[Clause], heard: Heard, *, by_words: b
         supporting = [clause for clause in heard.clauses if QUOTED not in clause.moods] or list(heard.clauses)
         if len(supporting) > 1:
             return _shared_fault([_slip_in_mood(part, parts, clause) for clause in supporting])
-    found = [(clause, _slip_between(part, parts, clause)) for clause in supporting]
+    found = [(clause, _slip_between(part, parts, clause, heard)) for clause in supporting]
     return _shared_fault([one for _, one in found]) or _parted(part, found)
 
 
@@ -153,8 +160,8 @@ def _weight(piece: StatementWord, *, alone: bool) -> float:
     return _COMMON if alone else _PLAIN
 
 
-def _slip_between(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
-    return _slip_in_mood(part, parts, said) or (DENIED if are_opposed(part, said) else "")
+def _slip_between(part: Clause, parts: Sequence[Clause], said: Clause, heard: Heard) -> str:
+    return _slip_in_mood(part, parts, said) or (DENIED if are_opposed(part, said, heard.clauses) else "")
 
 
 def _slip_in_mood(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
@@ -210,12 +217,23 @@ def is_told_of_others(parts: Sequence[Clause], said: Clause) -> bool:
     return any(one.words.says(piece) for one in parts for piece in named)
 
 
-def are_opposed(part: Clause, said: Clause) -> bool:
-    """Whether one of the two denies what the other says."""
+def are_opposed(part: Clause, said: Clause, beside: Iterable[Clause] = ()) -> bool:
+    """Whether one of the two denies what the other says; `beside` are the other clauses that the person said.
+
+    People deny in a thousand ways, and a reader knows some: where the statement alone has a "not", it counts only if
+    what was said is plainly the contrary.
+    """
     if part.apart != said.apart and (part.says("ended") or said.says("ended")):
         # "Switched from tea to coffee" tells "coffee instead of tea".
         return False
-    return _denies(part, said) != _denies(said, part)
+    ours, theirs = _denies(part, said), _denies(said, part)
+    if ours == theirs:
+        return False
+    if arrangements.has_opposite(part.folded, said.folded) or arrangements.has_opposite(said.folded, part.folded):
+        return True
+    if ours:
+        return _is_contrary(part, said) and not any(_denies_alike(part, one, said) for one in beside)
+    return not _is_other_matter(part, said)
 
 
 def _denies(clause: Clause, other: Clause) -> bool:
@@ -225,6 +243,84 @@ def _denies(clause: Clause, other: Clause) -> bool:
         # What tells of the past says the same without the word.
         by_meaning = by_meaning or not other.is_past
     return (clause.denied != by_meaning) != arrangements.has_opposite(clause.folded, other.folded)
+
+
+def _is_contrary(part: Clause, said: Clause) -> bool:
+    """Whether what was said plainly affirms what the part denies: in its verb, or as something that one likes."""
+    if said.says("likes") or (said.over and not part.over):
+        return True
+    if part.over or said.says("ended") or part.says("ended"):
+        return True
+    if any(part.says(kind) and said.says(kind) for kind in ("consumes", "owns")):
+        return True
+    if part.against or _stands_for(part, said):
+        return said.says("consumes") or said.says("owns")
+    return _has_predicate(part, said)
+
+
+def _has_predicate(part: Clause, said: Clause) -> bool:
+    """Whether the clause has the part's verb; where that is "is" or "has", all of its telling words."""
+    bare = part.without("denies")
+    if arrangements.is_east(bare):
+        telling = arrangements.characters(bare)
+        return bool(telling) and all(one in said.folded for one in telling)
+    verbs = [word for word in re.findall(r"[^\W\d_]{2,}", bare.replace("'", " "))]
+    rest = list(itertools.dropwhile(arrangements.is_helping, verbs))
+    if not rest:
+        return False
+    if len(rest) == len(verbs):
+        return _says_loosely(said, rest[0])
+    return all(_says_loosely(said, word) for word in rest if len(word) > _SHORT and not arrangements.is_helping(word))
+
+
+def _says_loosely(clause: Clause, word: str) -> bool:
+    """Whether it has the word, however it ends."""
+    piece = StatementWord(fold(word), words.stems(fold(word)))
+    said = clause.words.words
+    return clause.words.says(piece) or _begins_like_one(piece, said) or _changes_vowel(piece.text, said)
+
+
+def _changes_vowel(word: str, said: Iterable[str]) -> bool:
+    """Whether one has its consonants: "spricht" and "spreche"."""
+    letters = _consonants(word)
+    return len(letters) >= _SHORT and any(
+        letters.startswith(own) or own.startswith(letters) for one in said if len(own := _consonants(one)) >= _SHORT
+    )
+
+
+def _consonants(word: str) -> str:
+    return word[:1] + re.sub("[aeiouy]", "", word[1:])
+
+
+def _denies_alike(part: Clause, one: Clause, said: Clause) -> bool:
+    """Whether another clause of the sentence denies it: "milk makes me ill, so I drink none"."""
+    return (
+        one.sentence == said.sentence
+        and one is not said
+        and not one.moods
+        and _denies(one, part)
+        and (_has_predicate(part, one) or not one.words.concepts.isdisjoint(part.words.concepts))
+    )
+
+
+def _is_other_matter(part: Clause, said: Clause) -> bool:
+    """Whether a "not" in what was said may leave the part as it is: it tells trouble, or the "not" is about something
+    else of what is the person's."""
+    if part.says("trouble") or any(one.word.search(part.folded) for one in arrangements.STANDING):
+        return not said.says("trouble") and not any(
+            one.word.search(part.folded) and one.word.search(said.folded) for one in arrangements.STANDING
+        )
+    if said.against or said.over or said.says("ended") or not said.denied:
+        return False
+    return _only_names(part, said)
+
+
+def _only_names(part: Clause, said: Clause) -> bool:
+    """Whether the clause has the part's telling words only as what is the person's: "my hearing aids can't cope"."""
+    telling = [piece for piece in words.of(part.text).pieces if not piece.is_plain and says(said.words, piece)]
+    owned = " ".join(found[0] for found in said.own_things())
+    voice = SpokenWords([owned])
+    return bool(owned) and bool(telling) and all(says(voice, piece) for piece in telling)
 
 
 def _stands_for(clause: Clause, other: Clause) -> bool:
@@ -317,5 +413,9 @@ def _are_people(item: str) -> bool:
 
 def _begins_alike(piece: StatementWord, heard: Heard) -> bool:
     """Short verbs change their ends: "male" and "malt"."""
+    return _begins_like_one(piece, heard.words.words)
+
+
+def _begins_like_one(piece: StatementWord, said: Iterable[str]) -> bool:
     size = max(_SHORT, len(piece.text) - 2)
-    return any(word[:size] == piece.text[:size] and abs(len(word) - len(piece.text)) <= 2 for word in heard.words.words)
+    return any(word[:size] == piece.text[:size] and abs(len(word) - len(piece.text)) <= 2 for word in said)
