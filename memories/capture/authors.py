@@ -28,6 +28,8 @@ _OWN_WORDS = 8
 LONGEST_WITHOUT_TOOLS = 300
 # So many texts of both sides are a conversation.
 _SEVERAL = 3
+# A summary stands before one of so many.
+_FIRST_ANSWERS = 3
 _TRUST = (Author.PERSON, Author.MODEL, Author.OTHER, Author.APPLICATION)
 
 
@@ -196,6 +198,24 @@ def _is_hasty(messages: Sequence[PostedMessage], instructions: str, seen: Sequen
         return True
     told = {digest for text in (instructions, messages[-1].content) for _, digest in seen_texts.sentences(text)}
     return not told.isdisjoint(last.sentences)
+
+
+def session_behind_summary(messages: Sequence[PostedMessage], seen: Sequence[Seen], *, agent_id: str) -> str:
+    """The session of which a request has but the last answers, behind a summary that a model made of the others; "" for
+    none. Both passed through the hub: an example, or a greeting, comes behind no such text."""
+    sources = seen_texts.sources(seen)
+    sessions = {one.whole: one.session for one in reversed(seen) if one.author == Author.MODEL and one.session}
+    answers = [at for at, message in enumerate(messages) if at and message.role == Role.ASSISTANT]
+    for at in answers[:_FIRST_ANSWERS]:
+        agent, session_id = sessions.get(seen_texts.whole_of(seen_texts.text_of(messages[at])), ("", ""))
+        if session_id and agent == agent_id and _holds_models_words(messages[at - 1], sources):
+            return session_id
+    return ""
+
+
+def _holds_models_words(message: PostedMessage, sources: Mapping[bytes, Source]) -> bool:
+    found = (sources.get(digest) for _, digest in seen_texts.sentences(message.content))
+    return message.role == Role.USER and any(source.author == Author.MODEL for source in found if source)
 
 
 def is_beside(known: Sequence[Seen], lines: frozenset[bytes], has_tools: bool, text: str) -> bool:

@@ -174,21 +174,22 @@ class Gateway:
         async def finish() -> None:
             begun.set()
             if keeping is not None and collector is not None:
-                await self._keep_answer(exchange, await keeping, collector)
+                kept, last = await keeping or (exchange, 0)
+                await self._keep_answer(kept, last, collector)
 
         added = _memory_headers(request)
         await _stream(response, receive, answering, collector=collector, added=added, begun=begun, finish=finish)
 
-    async def _keep_asked(self, exchange: Exchange, begun: asyncio.Event) -> int | None:
+    async def _keep_asked(self, exchange: Exchange, begun: asyncio.Event) -> tuple[Exchange, int] | None:
         """Beside the answer: it does not wait, and what the person said is kept if nothing comes of it. A thread at
         work would hold up its first part."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(begun.wait(), KEEP_SECONDS)
         return await self._keep(partial(memory.keep, exchange))
 
-    async def _keep_answer(self, exchange: Exchange, last: int | None, collector: Collector) -> None:
+    async def _keep_answer(self, exchange: Exchange, last: int, collector: Collector) -> None:
         if answer := collector.answer().messages():
-            await self._keep(partial(memory.keep_answer, exchange, answer, after=last or 0))
+            await self._keep(partial(memory.keep_answer, exchange, answer, after=last))
 
     async def _keep(self, store: Callable[[], T]) -> T | None:
         """Whatever happens, the client's answer goes on."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db import connection, transaction
 from django.utils import timezone
 from rest_framework.exceptions import ValidationError
 
@@ -22,6 +23,7 @@ from memories.capture import authors, ingest, resent, seen_texts
 from memories.capture.authors import NOTHING_SAID, Judged
 from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
 from memories.capture.seen_texts import Noted, Seen
+from memories.conf import pepper
 from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.db import tenancy
@@ -75,6 +77,8 @@ class Exchange:
     judged: Judged = NOTHING_SAID
     # Whether it is a request beside conversations, as for a title: it is kept nowhere.
     is_aside: bool = False
+    # Whether it may begin a conversation: nobody named its session, and it goes on with none.
+    is_new: bool = False
 
     @property
     def may_keep(self) -> bool:
@@ -195,6 +199,7 @@ def _with_conversation(exchange: Exchange, asked: ChatRequest, *, said: str) -> 
     judged = authors.judged(placed, seen, frames, arrived=now, instructions=asked.instructions)
     names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id}
     known = resent.session_of(tenant, **names, messages=judged.messages, now=now, follows=asked.follows)
+    known = known or authors.session_behind_summary(judged.messages, seen, agent_id=exchange.agent_id)
     exchange = replace(exchange, judged=judged, session_id=exchange.session_id or known)
     if judged.now is None:
         # Without a word of the person's it goes on with a conversation, or it is none.
@@ -203,7 +208,9 @@ def _with_conversation(exchange: Exchange, asked: ChatRequest, *, said: str) -> 
         exchange = replace(exchange, is_aside=not goes_on)
     elif not said and judged.asks_now:
         exchange = _beside(exchange, asked, seen, now=now)
-    return replace(exchange, session_id=exchange.session_id or f"chat-{uuid.uuid4()}")
+    if exchange.session_id:
+        return exchange
+    return replace(exchange, session_id=f"chat-{uuid.uuid4()}", is_new=not said and judged.asks_now)
 
 
 def _beside(exchange: Exchange, asked: ChatRequest, seen: Sequence[Seen], *, now: datetime) -> Exchange:
@@ -266,9 +273,40 @@ def _last_text(asked: ChatRequest) -> str:
     return next(texts, "")
 
 
-def keep(exchange: Exchange) -> int:
+def keep(exchange: Exchange) -> tuple[Exchange, int]:
     """Store what the session lacks of the request, and note what passed; of somebody who may not be stored, nothing.
-    Returns the number of the turn that is its last message, 0 for none."""
+
+    Returns the exchange as it was kept, and the number of the turn that is its last message, 0 for none. A framework
+    asks an agent and a judge of what was said at the same time: whichever is kept first, the other is beside it.
+    """
+    if not exchange.is_new or exchange.is_aside:
+        return exchange, _keep(exchange)
+    with transaction.atomic():
+        _wait_for_the_same(exchange)
+        exchange = _seen_again(exchange)
+        return exchange, _keep(exchange)
+
+
+def _wait_for_the_same(exchange: Exchange) -> None:
+    """Of requests with the same words one is kept at a time; until the end of the transaction."""
+    names = exchange.caller.tenant.pk.bytes, exchange.user_id.encode(), exchange.judged.whole
+    number = int.from_bytes(pepper.digest("same words", *names)[:8], signed=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+
+
+def _seen_again(exchange: Exchange) -> Exchange:
+    """The exchange, if it is beside a conversation that began since it came."""
+    tenant, key, now = exchange.caller.tenant, exchange.caller.key, timezone.now()
+    if exchange.asked is None:
+        return exchange
+    with tenancy.of_tenant(tenant.pk):
+        seen = seen_texts.recent(tenant, user_id=exchange.user_id, key_id=key.pk, now=now)
+    found = _beside(replace(exchange, session_id=""), exchange.asked, seen, now=now)
+    return replace(found, session_id=found.session_id or exchange.session_id)
+
+
+def _keep(exchange: Exchange) -> int:
     asked, messages = exchange.asked, exchange.judged.messages
     if asked is None or not messages:
         return 0

@@ -2,7 +2,9 @@
 hides no conversation."""
 
 import json
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from django.utils import timezone
 
 from memories.capture import authors, seen_texts
-from memories.gateway import gateway
+from memories.gateway import gateway, memory
 from memories.models import Author, EndUser, SeenText, Session, Tenant, Turn
 from tests import factories
 from tests.gateway.conftest import Client
@@ -158,6 +160,45 @@ class TestBesideAConversation:
         talk.ask(coach, user("I swim now."), tools=tools)
         assert (Session.objects.count(), said()[-1]) == (2, "I swim now.")
 
+    @pytest.mark.parametrize("judge_first", [True, False])
+    def test_a_judge_that_is_asked_meanwhile(
+        self, client: Client, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, judge_first: bool
+    ) -> None:
+        """Both requests have come before either is kept; then one is kept after the other."""
+        judge, coach = system("You judge what is harmless."), system("You are a coach.")
+        tools = [{"type": "function", "function": {"name": "tide"}}]
+        both, first = threading.Barrier(2), threading.Event()
+        keep = memory.keep
+
+        def in_order(exchange: memory.Exchange) -> Any:
+            is_judge = exchange.asked is not None and not exchange.asked.has_tools
+            if is_judge != judge_first:
+                assert first.wait(60)
+            kept = keep(exchange)
+            if is_judge == judge_first:
+                first.set()
+            return kept
+
+        def answers(handler: Any) -> None:
+            both.wait(60)
+            reply = {"id": "c1", "choices": [{"index": 0, "finish_reason": "stop", "message": model("Noted.")}]}
+            sends(json.dumps(reply).encode())(handler)
+
+        monkeypatch.setattr(memory, "keep", in_order)
+        history: list[dict[str, Any]] = []
+        for text in ("I row at dawn.", "And at dusk.", "Is that much?"):
+            endpoint.responds(answers, answers)
+            first.clear()
+            requests = [
+                {"model": "m", "messages": [judge, user(text)]},
+                {"model": "m", "messages": [coach, *history, user(text)], "tools": tools},
+            ]
+            with ThreadPoolExecutor(2) as pool:
+                answered = list(pool.map(lambda document: client.post(document, user="u1"), requests))
+            assert [one.status_code for one in answered] == [200, 200]
+            history += [user(text), model("Noted.")]
+        assert (Session.objects.count(), said()) == (1, ["I row at dawn.", "And at dusk.", "Is that much?"])
+
     COACH = system("You are a coach.\nBe kind.\nAnswer shortly.")
 
     def test_after_it_by_its_name(self, talk: Talk) -> None:
@@ -190,6 +231,29 @@ class TestBesideAConversation:
         assert said() == ["I row at dawn."]
         talk.ask(other, *begun, model("Porridge."), user("With figs?"))
         assert said() == ["I row at dawn.", "What shall I eat before I row?", "With figs?"]
+
+
+class TestBehindASummary:
+    """A framework replaces all but the last answer by a summary that a model made."""
+
+    SUMMARY = "The person rows at dawn and sleeps badly."
+
+    def begin(self, talk: Talk) -> None:
+        tide = calls("tide", place="Ghent")
+        begun = (user("I row at dawn."), tide, {"role": "tool", "tool_call_id": "call_1", "content": "Ghent: low"})
+        talk.ask(user("I row at dawn."), answer=tide)
+        talk.ask(*begun, answer="The tide is low.")
+
+    def test_it_goes_on(self, talk: Talk) -> None:
+        self.begin(talk)
+        talk.ask(user("Sum up:\nUser: I row at dawn.\nAssistant: The tide is low."), answer=self.SUMMARY)
+        talk.ask(user(f"So far:\n\n{self.SUMMARY}"), model("The tide is low."), user("And at dusk."))
+        assert (Session.objects.count(), said()) == (1, ["I row at dawn.", "And at dusk."])
+
+    def test_behind_a_text_that_never_passed_it_is_another(self, talk: Talk) -> None:
+        self.begin(talk)
+        talk.ask(user("Say how it is."), model("The tide is low."), user("And at dusk."))
+        assert Session.objects.count() == 2
 
 
 class TestWordsThatComeBack:
