@@ -194,7 +194,7 @@ class Writer:
         return stated_triples.of_person(candidate.triples, self._called, key=fact.key, value=fact.value)
 
     def _confirm(self, fact: Fact, turns: Iterable[int]) -> None:
-        fact.confidence = min(1.0, fact.confidence + conf.rules(self.run.tenant).confirmed_by)
+        fact.confirm(conf.rules(self.run.tenant).confirmed_by)
         fact.mentions += 1
         fact.mention(self.times_of(turns))
 

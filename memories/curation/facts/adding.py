@@ -217,7 +217,7 @@ def _confirm(existing: Fact, fact: Fact, met: Met, rests: Rests, changes: Change
         return
     rules = conf.rules(existing.tenant)
     with changes.changing(existing, "reinforce"):
-        existing.confidence = min(1.0, existing.confidence + rules.confirmed_by)
+        existing.confirm(rules.confirmed_by)
         existing.stated_confidence = max(existing.stated_confidence, fact.stated_confidence)
         existing.mentions += 1
         existing.mention([fact.first_observed_at, fact.last_confirmed_at])

@@ -340,6 +340,10 @@ class Fact(models.Model):
         self.valid_from = min(valid_from or self.first_observed_at, now)
         self.refresh_decay(now=now, rules=rules)
 
+    def confirm(self, by: float) -> None:
+        """Raise its confidence, without the digits that sums of fractions leave."""
+        self.confidence = round(min(1.0, self.confidence + by), 6)
+
     def mention(self, stated_at: Iterable[datetime]) -> None:
         """Date it by further statements of the same, which can be older than those that it has."""
         moments = [self.first_observed_at, self.last_confirmed_at, *stated_at]

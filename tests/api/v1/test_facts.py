@@ -332,3 +332,85 @@ def test_what_stands_beside_the_text_is_found_by_its_words(hub: Hub) -> None:
     hub.client.call("PATCH", f"/facts/{fact['id']}", {"raw": None, "structured": None})
     found = hub.client.post("/search", {"user_id": "u1", "query": "幽默 Zephyr", "kinds": ["fact"]}).json()["results"]
     assert [row["score_parts"]["lexical"] for row in found] == [0, 0]
+
+
+RECORD = {
+    "memory_id": "user_id_xxx_mem_002",
+    "tenant_id": "app",
+    "user_id": "user_id_xxx",
+    "agent_id": "worker_agent",
+    "type": "preference",
+    "scope": "private",
+    "content": {"raw": "Bitte kurz.", "summary": "Prefers short answers", "structured": {"tone": ["short"]}},
+    "embedding": {"model": "e5-large", "vector": [0.123, 0.456]},
+    "metadata": {"importance": 0.9, "confidence": 0.9, "tags": ["tone"], "source": "explicit_user_input", "version": 1},
+    "time": {
+        "created_at": "2026-04-20T10:00:00Z", "updated_at": "2026-04-25T08:00:00Z",
+        "last_accessed": "2026-04-25T08:00:00Z", "decay_score": 0.95,
+    },
+    "relations": [{"type": "related_to", "target_memory_id": "user_id_xxx_mem_001"}],
+    "access_control": {"visibility": "private", "allowed_users": ["user_id_xxx"], "allowed_roles": ["admin"]},
+}  # fmt: skip
+NAMES_HERE = {
+    "/memory_id": "external_id", "/type": "category", "/content/raw": "raw", "/content/summary": "content",
+    "/content/structured": "structured", "/embedding/model": "embedding_model", "/metadata/importance": "importance",
+    "/metadata/confidence": "confidence", "/metadata/tags": "tags", "/metadata/source": "source",
+    "/metadata/version": "version", "/time/created_at": "valid_from", "/time/updated_at": "updated_at",
+    "/time/last_accessed": "last_recalled_at", "/time/decay_score": "decay_score",
+    "/relations/0/target_memory_id": "target_id", "/access_control/visibility": "scope",
+    "/access_control/allowed_users": "allowed_users", "/access_control/allowed_roles": "allowed_roles",
+}  # fmt: skip
+
+
+class TestNamesOfOtherSystems:
+    def test_a_record_is_answered_with_the_names_here(self, hub: Hub) -> None:
+        answer = hub.client.post("/facts", RECORD)
+        assert answer.status_code == 400
+        faults = {one["pointer"]: one["detail"] for one in answer.json()["errors"]}
+        assert {place for place, name in NAMES_HERE.items() if f"`{name}`" not in faults.get(place, "")} == set()
+        # The others say why there is none, or are what this needs besides.
+        assert faults.keys() - NAMES_HERE.keys() == {
+            "/tenant_id", "/embedding/vector", "/category", "/relations/0/target_id",
+        }  # fmt: skip
+        assert not EndUser.objects.exists()
+
+    def test_with_these_names_it_is_stored_and_read_back(self, hub: Hub) -> None:
+        content, more, access = (RECORD[name] for name in ("content", "metadata", "access_control"))
+        known = hub.client.post("/facts", stated(user_id="user_id_xxx", agent_id="worker_agent")).json()
+        given = {
+            **{name: RECORD[name] for name in ("user_id", "agent_id", "scope")},
+            "external_id": RECORD["memory_id"], "category": "preference",
+            "content": content["summary"], "raw": content["raw"], "structured": content["structured"],
+            **{name: more[name] for name in ("importance", "confidence", "tags", "source")},
+            "valid_from": "2026-04-20T10:00:00Z", "allowed_users": access["allowed_users"],
+            "allowed_roles": access["allowed_roles"],
+            "relations": [{"type": "related_to", "target_id": known["id"]}],
+        }  # fmt: skip
+        fact = hub.client.post("/facts", given)
+        assert fact.status_code == 201
+        assert {name: fact.json()[name] for name in given} == given
+
+    def test_flat_ones_too_and_in_a_change(self, hub: Hub) -> None:
+        fact = hub.client.post("/facts", stated()).json()
+        changed = hub.client.call("PATCH", f"/facts/{fact['id']}", {"visibility": "share", "nonsense": 1})
+        told = {one["pointer"]: (one["code"], one["detail"]) for one in changed.json()["errors"]}
+        assert told == {
+            "/visibility": ("unknown_field", "There is no such field. Here it is `scope`."),
+            "/nonsense": ("unknown_field", "There is no such field."),
+        }
+
+
+def test_sums_of_fractions_are_shown_rounded(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    odd = 0.8 + 0.05
+    assert odd != 0.85
+    fact = factories.fact(person, "Likes tea", confidence=odd, importance=odd)
+    told = hub.client.get(f"/facts/{fact.pk}").json()
+    [found] = hub.client.post("/search", {"user_id": "u1", "query": "tea", "kinds": ["fact"]}).json()["results"]
+    [documented] = hub.client.get("/memory", user_id="u1").json()["facts"]
+    assert {told["confidence"], told["importance"], found["confidence"], documented["confidence"]} == {0.85}
+    # And so is what a second statement makes of it.
+    keyed = {"category": "identity", "key": "home", "value": "Leiden", "confidence": 0.8}
+    hub.client.post("/facts", stated(content="Lives in Leiden", **keyed))
+    again = hub.client.post("/facts", stated(content="Leiden is home", **keyed)).json()
+    assert again["confidence"] == Fact.objects.get(pk=again["id"]).confidence == 0.85

@@ -275,10 +275,11 @@ class ExtractionStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Relation:
-    """How a fact stands to another one."""
+    """How a fact stands to another one; `incoming`: the other one states it."""
 
     type: RelationType
     target_id: str
+    incoming: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
+from memories.api.v1.facts.names import told_here
 from memories.api.v1.fields import (
     AgentId,
     ChangesSerializer,
@@ -24,6 +25,7 @@ from memories.api.v1.fields import (
     OurId,
     PageQuery,
     Roles,
+    Rounded,
     Share,
     StatedByField,
     Strict,
@@ -169,6 +171,18 @@ class StatedRelationSerializer(Strict):
             raise serializers.ValidationError({"type": [ErrorDetail(detail, code="not_stated")]})
         return super().to_internal_value(data)
 
+    def unknown(self, name: str, value: Any) -> Any:
+        return told_here(name, value) or super().unknown(name, value)
+
+
+class Content(CleanText):
+    """The text of a fact. Elsewhere `content` is an object that holds it."""
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if isinstance(data, Mapping) and (told := told_here("content", data)):
+            raise serializers.ValidationError(told)
+        return super().run_validation(data)
+
 
 class OwnId(Identifier):
     """An id of the caller's own for a fact. Who has an id like ours from an answer means a fact of ours by it."""
@@ -221,6 +235,9 @@ class StatedSerializer(Strict):
     relations = serializers.ListField(child=StatedRelationSerializer(), required=False, max_length=MOST_CITED)
     valid_from = Moment(required=False, allow_null=True, help_text="Since when it holds; not in the future.")
 
+    def unknown(self, name: str, value: Any) -> Any:
+        return told_here(name, value) or super().unknown(name, value)
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         moment = attrs.get("valid_from")
         if moment and moment > timezone.now() + CLOCKS_DIFFER:
@@ -233,7 +250,7 @@ class StatedSerializer(Strict):
 
 class NewFactSerializer(StatedSerializer):
     user_id = Identifier()
-    content = CleanText(max_length=2000)
+    content = Content(max_length=2000)
     category = OneOf(Category.values)
 
 
@@ -241,7 +258,7 @@ class FactChangesSerializer(StatedSerializer, ChangesSerializer):
     # What is left out stays as it is.
     agent_of_key = False
 
-    content = CleanText(max_length=2000, required=False)
+    content = Content(max_length=2000, required=False)
     category = OneOf(Category.values, required=False)
     pinned = Flag(required=False)
     locked = Flag(required=False)
@@ -286,8 +303,8 @@ class FactSerializer(serializers.Serializer[Fact]):
     external_id = OrNull(help_text="Your own id, or the one in the memory document that it came with.")
     key = OrNull()
     value = OrNull()
-    confidence = serializers.FloatField()
-    importance = serializers.FloatField()
+    confidence = Rounded()
+    importance = Rounded()
     tags = serializers.ListField(child=serializers.CharField())
     source = serializers.ChoiceField(Source.values)  # type: ignore[assignment]
     source_error = OrNull(help_text="Of a correction: what was wrong.")
@@ -313,7 +330,7 @@ class FactSerializer(serializers.Serializer[Fact]):
     valid_to = serializers.DateTimeField(allow_null=True)
     superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
     expires_at = serializers.DateTimeField(allow_null=True)
-    decay_score = serializers.FloatField()
+    decay_score = Rounded()
     forget_at = serializers.DateTimeField(allow_null=True, help_text="When it will have faded; null: never.")
     embedding_model = serializers.CharField(allow_null=True, help_text="Null until its text has a vector.")
     still_said_by = serializers.IntegerField(
