@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from django.db.models import Prefetch
+
 from memories.api.authentication import Caller
-from memories.models import EndUser, Fact, FactQuerySet, Scope
+from memories.models import EndUser, Fact, FactQuerySet, FactRelation, Scope
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,12 @@ class FactVisibility:
         if self.agent_only or self.sees_all:
             return self.filter(facts, person)
         return facts.open_to(person, roles=self.roles)
+
+    def relations(self, person: EndUser) -> Prefetch[str]:
+        """What the person's visible facts state of a fact, beside that fact."""
+        seen = self.filter(Fact.objects.filter(tenant=person.tenant_id, end_user=person), person)
+        rows = FactRelation.objects.filter(fact__in=seen.order_by().values("pk"))
+        return Prefetch("told_by", queryset=rows, to_attr="relations_to_it")
 
     def includes(self, fact: Fact) -> bool:
         return self.filter(Fact.objects.filter(pk=fact.pk), fact.end_user).exists()

@@ -103,7 +103,7 @@ def _delete_facts(session: Session, *, now: datetime) -> int:
     """Delete the facts that rest on this session alone, and its quotes in all others; returns how many facts."""
     here = _resting_on(session)
     quoted = _cited().filter(session=session, quote=OuterRef("raw"))
-    here.exclude(raw="").filter(Exists(quoted)).update(raw="")
+    here.filter(Exists(quoted)).unquote()
     # The lock shows us a fact that an operator has made binding meanwhile.
     found = list(_alone(here, session).select_for_update(of=("self",)).values_list("pk", flat=True))
     review_items.part(found)

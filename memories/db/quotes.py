@@ -4,16 +4,15 @@ import uuid
 from collections.abc import Sequence
 
 from django.db import connection
+from django.db.models import Exists, OuterRef
 
-# Empties the raw text of facts and of their revisions where it is what was quoted.
+from memories.models import Fact, FactEvidence
+
+# Empties the raw text of revisions where it is what was quoted.
 _FORGET = """
     WITH gone AS (
         SELECT DISTINCT fact_id, quote FROM memories_factevidence
         WHERE tenant_id = %(tenant)s AND turn_id = ANY(%(turns)s) AND quote <> ''
-    ),
-    facts AS (
-        UPDATE memories_fact f SET raw = '' FROM gone
-        WHERE f.tenant_id = %(tenant)s AND f.id = gone.fact_id AND f.raw = gone.quote
     ),
     revisions AS (
         UPDATE memories_factrevision r SET
@@ -29,5 +28,8 @@ _FORGET = """
 
 def forget(tenant_id: uuid.UUID, turns: Sequence[uuid.UUID]) -> None:
     """Empty what these turns are quoted with. Their evidence stays, without the turn."""
+    cited = FactEvidence.objects.filter(tenant=tenant_id, turn__in=turns).exclude(quote="")
+    quoted = Exists(cited.filter(fact=OuterRef("pk"), quote=OuterRef("raw")))
+    Fact.objects.filter(quoted, tenant=tenant_id, pk__in=cited.values("fact")).unquote()
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, {"tenant": tenant_id, "turns": list(turns)})

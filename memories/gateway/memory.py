@@ -17,6 +17,7 @@ from memories.api import bound
 from memories.api.authentication import IS_MANAGEMENT_KEY, Caller, find_key, is_management_key
 from memories.api.named import id_in, key_in
 from memories.api.throttles import count
+from memories.api.v1.context.serializers import MAX_TOKENS
 from memories.api.v1.fields import AgentId, Identifier
 from memories.audit import Actor
 from memories.capture import authors, ingest, resent, seen_texts
@@ -25,7 +26,7 @@ from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receip
 from memories.capture.seen_texts import Noted, Seen
 from memories.conf import pepper
 from memories.context import context
-from memories.context.context import DEFAULT_INCLUDE, ContextRequest
+from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, ContextRequest
 from memories.db import tenancy
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
 from memories.gateway import limits
@@ -34,7 +35,8 @@ from memories.gateway.documents import UnreadableDocument
 from memories.models import ActorKind, Author, Role, Scope, Session
 from memories.queue import own_models
 
-MAX_TOKENS = 2_000
+# Of the memory that is added, where the request does not say.
+DEFAULT_TOKENS = 2_000
 ON, READ_ONLY, OFF = "on", "read-only", "off"
 _MODES = ("", ON, READ_ONLY, OFF)
 _SAID = ("", authors.LAST, authors.NONE)
@@ -59,6 +61,14 @@ class GatewayRefused(Exception):
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What of the memory a request wants: kinds as in POST /context, and the most tokens."""
+
+    include: frozenset[str] = DEFAULT_INCLUDE
+    max_tokens: int = DEFAULT_TOKENS
+
+
+@dataclass(frozen=True)
 class Exchange:
     """A request to the gateway: who calls, whose memory it is about ("" for nobody's), and where it goes on to.
 
@@ -74,6 +84,7 @@ class Exchange:
     agent_id: str = ""
     session_id: str = ""
     mode: str = ""
+    wanted: Wanted = Wanted()
     judged: Judged = NOTHING_SAID
     # Whether it is a request beside conversations, as for a title: it is kept nowhere.
     is_aside: bool = False
@@ -153,9 +164,23 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
         raise GatewayRefused(400, "invalid_header", "X-Memory is on, read-only, off, or left out.")
     if said not in _SAID:
         raise GatewayRefused(400, "invalid_header", "X-Memory-Said is last, none, or left out.")
+    wanted = _wanted(headers)
     user_id, agent_id, session_id = _names(caller, headers, asked)
-    exchange = Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode)
+    exchange = Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode, wanted)
     return _with_conversation(exchange, asked, said=said) if asked and user_id else exchange
+
+
+def _wanted(headers: Mapping[str, str]) -> Wanted:
+    """Errors: GatewayRefused."""
+    include, tokens = headers.get("x-memory-include", ""), headers.get("x-memory-max-tokens", "").strip()
+    kinds = frozenset(kind for part in include.split(",") if (kind := part.strip().lower()))
+    if not kinds <= set(INCLUDABLE):
+        detail = f"X-Memory-Include is some of these, with commas between: {', '.join(INCLUDABLE)}."
+        raise GatewayRefused(400, "invalid_header", detail)
+    if tokens and not (tokens.isascii() and tokens.isdigit() and len(tokens) < 5 and int(tokens) <= MAX_TOKENS):
+        detail = f"X-Memory-Max-Tokens is a number from 0 to {MAX_TOKENS}, or left out."
+        raise GatewayRefused(400, "invalid_header", detail)
+    return Wanted(kinds or DEFAULT_INCLUDE, int(tokens) if tokens else DEFAULT_TOKENS)
 
 
 def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None) -> tuple[str, str, str]:
@@ -251,13 +276,13 @@ def recall(exchange: Exchange, dialect: Dialect) -> Given:
         return Given(reason="off" if exchange.mode == OFF else "unreadable" if asked is None else "no_user")
     key = exchange.caller.key
     # Turns that the request shows itself are not told again.
-    include = DEFAULT_INCLUDE | {"working_memory"}
+    include = exchange.wanted.include | {"working_memory"}
     request = ContextRequest(
         exchange.user_id,
         exchange.agent_id,
         exchange.session_id,
         query=shortened_query(exchange.judged.query or _last_text(asked)),
-        max_tokens=MAX_TOKENS,
+        max_tokens=exchange.wanted.max_tokens,
         include=include,
     )
     built = context.build(tenant=key.tenant, request=request, now=timezone.now(), key_id=key.pk)

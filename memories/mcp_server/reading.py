@@ -164,7 +164,7 @@ def _of_fact(fact: Fact, zone: tzinfo) -> dict[str, Any]:
         "id": str(fact.pk),
         "text": one_line(fact.content),
         "category": fact.category,
-        "confidence": fact.confidence,
+        "confidence": round(fact.confidence, 6),
         "role": None,
         "group": None,
         "date": day_of(fact.last_confirmed_at, zone),

@@ -194,7 +194,7 @@ class Writer:
         return stated_triples.of_person(candidate.triples, self._called, key=fact.key, value=fact.value)
 
     def _confirm(self, fact: Fact, turns: Iterable[int]) -> None:
-        fact.confidence = min(1.0, fact.confidence + conf.rules(self.run.tenant).confirmed_by)
+        fact.confirm(conf.rules(self.run.tenant).confirmed_by)
         fact.mentions += 1
         fact.mention(self.times_of(turns))
 
@@ -210,6 +210,8 @@ class Writer:
         fact.confidence = fact.stated_confidence = candidate.confidence
         fact.raw, fact.flags = candidate.quote, list(candidate.flags)
         fact.structured, fact.triples = candidate.structured, None
+        # It is found by its quote, too.
+        fact.say(fact.content)
         fact.extraction = self.run
 
     def _split(self, fact: Fact, *, by: Fact) -> Fact:
@@ -225,7 +227,6 @@ class Writer:
         return earlier
 
     def _take_text(self, fact: Fact, candidate: Accepted) -> None:
-        fact.say(candidate.content)
         if candidate.key:
             kept = fact.value if (fact.category, fact.key) == (candidate.category, candidate.key) else ""
             fact.category, fact.key, fact.value = candidate.category, candidate.key, candidate.value or kept
@@ -235,6 +236,7 @@ class Writer:
         fact.trust, fact.source, fact.raw = candidate.trust, candidate.source, candidate.quote
         fact.source_error = candidate.source_error or fact.source_error
         fact.structured = {**(fact.structured or {}), **(candidate.structured or {})} or None
+        fact.say(candidate.content)
         fact.triples = self._triples(candidate, fact)
         # The text is this run's now: whoever asks what rests on its conversation finds the fact.
         run = self.run

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from memories.conf import Rules
-from memories.llm.prompts.fields import Part
+from memories.llm.prompts.fields import Part, Plain
 from memories.llm.prompts.memory_update import CandidateFact
 from memories.llm.prompts.memory_update_text import MOST_TRIPLES, is_example
 from memories.models import Category, Source, Status, Trust
@@ -330,13 +330,15 @@ def _structured(candidate: CandidateFact, evidence: BatchEvidence) -> dict[str, 
     """The parts that can be stored, in the person's words alone."""
     parts: dict[str, Part] = {}
     for given, value in candidate.structured[: 10 * MOST_PARTS]:
-        name, part = clean(given), clean(value)[:LONGEST_PART] if isinstance(value, str) else value
-        if len(parts) < MOST_PARTS and name not in parts and _may_keep(name, part, evidence):
-            parts[name] = part
+        name, listed = clean(given), value if isinstance(value, list) else [value]
+        values = [clean(one)[:LONGEST_PART] if isinstance(one, str) else one for one in listed[:MOST_PARTS]]
+        kept = [one for one in values if _may_keep(name, one, evidence)]
+        if kept and len(parts) < MOST_PARTS and name not in parts:
+            parts[name] = kept if isinstance(value, list) else kept[0]
     return parts or None
 
 
-def _may_keep(name: str, part: Part, evidence: BatchEvidence) -> bool:
+def _may_keep(name: str, part: Plain, evidence: BatchEvidence) -> bool:
     if not 0 < len(name) <= LONGEST_PART_NAME or part == "" or name in _OF_THE_HUB:
         return False
     words, source_texts = name.replace("_", " "), evidence.source_texts

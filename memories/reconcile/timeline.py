@@ -76,7 +76,7 @@ def split(fact: Fact, *, by: Fact, confirmed_by: float, now: datetime) -> tuple[
     earlier.mentions = max(1, len({(row.session_id, row.created_at) for row in older}))
     fact.mentions = max(1, fact.mentions - earlier.mentions)
     for part in (earlier, fact):
-        part.confidence = min(part.confidence, part.stated_confidence + confirmed_by * (part.mentions - 1))
+        part.confidence = min(part.confidence, round(part.stated_confidence + confirmed_by * (part.mentions - 1), 6))
     return earlier, [row.pk for row in older]
 
 

@@ -102,7 +102,7 @@ def _hit(fact: Fact, evidence: list[Evidence], ranking: MemoryRanking, place: in
         agent_id=fact.agent_id or None,
         turn_numbers=[one.turn_number for one in evidence] if session else [],
         category=fact.category,
-        confidence=fact.confidence,
+        confidence=round(fact.confidence, 6),
         tags=fact.tags,
         evidence=evidence,
     )

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 FACT, EPISODE, TURN, SESSION, TRIPLE, DIARY = "fact", "episode", "turn", "session", "triple", "diary"
-KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE, DIARY)
+FILE = "file"
+KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE, DIARY, FILE)
 # Found with the person's own facts, and told apart from them: it has no operations of a fact, and no category.
 GROUP_FACT = "group_fact"
 FOUND_KINDS = (*KINDS, GROUP_FACT)
@@ -78,3 +79,6 @@ class Finding:
     outdated_since: datetime | None = None
     # Of a fact that a group of the person's shares.
     group: FoundGroup | None = None
+    # Of a passage of a memory file: where it stands, from the first line to the last.
+    path: str | None = None
+    lines: list[int] = field(default_factory=list)

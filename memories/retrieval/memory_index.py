@@ -92,7 +92,8 @@ def units(
 
     `beside`: ids among them that may be other people's. The caller read `stamp` before; it changes with each vector.
     """
-    texts = [(memory.id, memory.content_hash) for memory in memories]
+    # The terms beside the hash: a fact's quote can change without its text.
+    texts = [(memory.id, memory.content_hash, memory.terms) for memory in memories]
     return _cache.get_or_make(
         (kind, person.pk, space.pk if space else None),
         (stamp, texts),

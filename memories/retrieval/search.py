@@ -1,11 +1,12 @@
-"""Search over one person's facts, episodes, turns and whole sessions, by meaning and by words (docs/retrieval.md), over
-triples by what the query names, and over what the person's groups know by words."""
+"""Search over one person's facts, episodes, turns, whole sessions and memory files, by meaning and by words
+(docs/retrieval.md), over triples by what the query names, and over what the person's groups know by words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain, zip_longest
 from time import perf_counter
+from typing import Any
 
 from memories import budgets, conf
 from memories.llm.reranking import Candidate
@@ -15,6 +16,7 @@ from memories.retrieval import (
     diary_search,
     episode_search,
     fact_search,
+    file_search,
     group_search,
     recalls,
     reranking,
@@ -29,6 +31,7 @@ from memories.retrieval.hits import (
     DIARY,
     EPISODE,
     FACT,
+    FILE,
     GROUP_FACT,
     KINDS,
     SESSION,
@@ -47,6 +50,7 @@ __all__ = [
     "DIARY",
     "EPISODE",
     "FACT",
+    "FILE",
     "GROUP_FACT",
     "KINDS",
     "SESSION",
@@ -137,7 +141,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
 def _memories(
     found: Audience, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
 ) -> _HitsByKind:
-    """The best facts, episodes, triples and diary entries, as far as they are asked for."""
+    """The best facts, episodes, triples, diary entries and passages of files, as far as they are asked for."""
     hits: dict[str, list[Finding]] = {}
     searched: dict[str, int] = {}
     if FACT in search.kinds:
@@ -154,7 +158,9 @@ def _memories(
     if TRIPLE in search.kinds:
         hits[TRIPLE], searched[TRIPLE] = _triples(person, search, now=now)
     if DIARY in search.kinds:
-        hits[DIARY], searched[DIARY] = _diary(person, query, search, now=now)
+        hits[DIARY], searched[DIARY] = _of_agent(diary_search, person, query, search, now=now)
+    if FILE in search.kinds:
+        hits[FILE], searched[FILE] = _of_agent(file_search, person, query, search, now=now)
     return hits, searched
 
 
@@ -184,11 +190,14 @@ def _triples(person: EndUser, search: SearchRequest, *, now: datetime) -> tuple[
     return triple_search.hits(triple_search.read(rows, search.limit)), rows.count() if search.explain else 0
 
 
-def _diary(person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime) -> tuple[list[Finding], int]:
-    """The diary of the agent that asks, of today: without an agent that of requests that name none."""
+def _of_agent(
+    kept: Any, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
+) -> tuple[list[Finding], int]:
+    """The diary or the files of the agent that asks, of today: without an agent those of requests that name none."""
     if search.as_of or search.filters.only_facts_fit or search.filters.session_id is not None:
         return [], 0
-    return diary_search.hits(person, query, search.filters, limit=search.limit, now=now)
+    found: tuple[list[Finding], int] = kept.hits(person, query, search.filters, limit=search.limit, now=now)
+    return found
 
 
 def _episodes(

@@ -8,11 +8,11 @@ import struct
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import Stemmer
@@ -31,6 +31,10 @@ _HEADER = struct.Struct("<BBI")
 _MOST = np.iinfo(np.uint16).max
 # Nobody searches for a word of this length; base64 and the like are one term each.
 LONGEST_WORD = 64
+# Characters of what stands beside a text.
+LONGEST_BESIDE = 4_000
+# Names and texts of structured data.
+MOST_PARTS = 200
 
 _DATA = Path(__file__).parent / "data"
 _HAN = r"\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -96,15 +100,23 @@ def count(text: str) -> TermCounts:
     return TermCounts(np.array(ids, np.uint32), np.array(counts, np.uint16), length)
 
 
-def pack(text: str) -> bytes:
-    """The terms of a text as they are stored.
+def pack(text: str, *, beside: str = "") -> bytes:
+    """The terms of a text as they are stored. A word that only the text `beside` it has counts once, and not in length.
 
     Six bytes of version and length, then six for each term: id and count, little-endian, ids ascending.
     """
     ids, counts, length = _counted(text)
+    if further := set(map(_hash, tokens(beside[:LONGEST_BESIDE]))).difference(ids):
+        counted = dict(zip(ids, counts, strict=True)) | dict.fromkeys(further, 1)
+        ids, counts = sorted(counted), [counted[one] for one in sorted(counted)]
     # Arrays of a few terms take longer to make than to fill: every post packs some.
     records = chain.from_iterable(zip(ids, counts, strict=True))
     return _HEADER.pack(VERSION, 0, length) + struct.pack(f"<{'IH' * len(ids)}", *records)
+
+
+def quoted(quote: str, structured: Any) -> str:
+    """What a fact says beside its text: its quote, and the names and texts of its structured data, at any depth."""
+    return "\n".join([quote, *islice(_texts_in(structured), MOST_PARTS)])
 
 
 def unpack(packed: bytes) -> TermCounts:
@@ -144,6 +156,18 @@ def tokens(text: str) -> Iterator[str]:
             yield from _pairs(found)
         else:
             yield from _of_word(found)
+
+
+def _texts_in(structured: Any) -> Iterator[str]:
+    if isinstance(structured, str):
+        yield structured
+    elif isinstance(structured, Mapping):
+        for name, part in structured.items():
+            yield name
+            yield from _texts_in(part)
+    elif isinstance(structured, list):
+        for part in structured:
+            yield from _texts_in(part)
 
 
 def _counted(text: str) -> tuple[list[int], list[int], int]:

@@ -55,7 +55,7 @@ def test_everything_that_is_stated_is_kept(person: EndUser) -> None:
         "tags": ["food", "健康"],
         "scope": "share",
         "agent_id": "support",
-        "allowed_users": ["u1"],
+        "allowed_users": [person.external_id],
         "allowed_roles": ["admin"],
         "expires_at": NOW + timedelta(days=3),
         "structured": {"since": [2019, None, {"深": True}]},

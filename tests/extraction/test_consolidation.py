@@ -73,7 +73,7 @@ class TestAlone:
         run.refresh_from_db()
         assert (run.tenant, run.end_user, run.session) == (person.tenant, person, session)
         assert (run.first_number, run.last_number, run.fed_turns, run.attempt) == (1, 4, 2, 1)
-        assert (run.extractor, run.prompt_version, run.guidance_version) == ("llm:test", "memory_update-4", 1)
+        assert (run.extractor, run.prompt_version, run.guidance_version) == ("llm:test", "memory_update-5", 1)
         assert (run.calls, run.prompt_tokens, run.completion_tokens, run.cost) == (1, 70, 7, None)
         assert (run.outcome, run.refusals, run.failure) == ({"stored": 1}, {"low_confidence": 1}, "")
         assert run.started_at == NOW

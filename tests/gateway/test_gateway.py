@@ -9,7 +9,7 @@ from django.db import OperationalError, connection
 
 from memories.exceptions import HubBusy
 from memories.gateway import gateway, limits, memory
-from memories.models import Session, Tenant, Turn
+from memories.models import EndUser, Session, Tenant, Turn
 from memories.web.admission import Admission
 from tests import factories
 from tests.commands.hub import wait_until
@@ -81,6 +81,33 @@ def test_the_application_s_own_prompt_stays_first_and_is_not_kept(
     assert system["content"].startswith("Be brief.\n\n")
     assert "Lives in Leiden" in system["content"]
     assert [role for role, _ in stored()] == ["user", "assistant"]
+
+
+def test_a_request_says_what_of_the_memory_it_wants(client: Client, endpoint: Endpoint, known: None) -> None:
+    person = EndUser.objects.get(external_id="u1")
+    factories.memory_file(person, "/memories/AGENTS.md", "Likes rye bread.\n")
+
+    def told(**headers: str) -> str:
+        client.post(asks(LIVES), user="u1", **headers)
+        return "\n".join(one["content"] for one in endpoint.requests[-1]["messages"][:-1])
+
+    assert ("Leiden" in told(), "rye bread" in told()) == (True, False)
+    assert ("Leiden" in told(include="Files"), "rye bread" in told(include="files")) == (False, True)
+    both = told(include="facts, files")
+    assert "Leiden" in both
+    assert "rye bread" in both
+    assert told(**{"max-tokens": "0"}) == ""
+    assert "Leiden" in told(**{"max-tokens": "8000"})
+    assert not any(name.lower().startswith("x-memory") for headers in endpoint.headers for name in headers)
+
+
+@pytest.mark.parametrize(
+    "headers", [{"include": "files,everything"}, {"max-tokens": "8001"}, {"max-tokens": "-1"}, {"max-tokens": "many"}]
+)
+def test_a_wish_that_cannot_be_is_refused(client: Client, endpoint: Endpoint, headers: dict[str, str]) -> None:
+    answer = client.post(asks(LIVES), user="u1", **headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_header")
+    assert endpoint.requests == []
 
 
 def test_without_a_person_the_request_goes_on_as_it_is(client: Client, endpoint: Endpoint) -> None:

@@ -83,4 +83,4 @@ def test_the_rules_are_told() -> None:
 
 def test_the_instructions_stay_compact() -> None:
     assert tokens.count(INSTRUCTIONS) <= 2_000
-    assert memory_update.VERSION == "memory_update-4"
+    assert memory_update.VERSION == "memory_update-5"

@@ -27,6 +27,8 @@ from memories.text.cleaning import clean_lines
 MAX_JSON_BYTES = 64 * 1024
 ID_LENGTH = 255
 YEARS = range(1970, 2100)
+# Of fractions in answers, as search rounds its scores.
+DIGITS = 6
 _UNKNOWN = ErrorDetail("There is no such field.", code="unknown_field")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -60,11 +62,15 @@ class Strict(serializers.Serializer[Any]):
             except SkipField:
                 pass
         unknown = (name for name in data if name not in self.fields and name not in self.tolerated)
-        faults |= {name: [_UNKNOWN] for name in islice(unknown, shapes.MOST_FAULTS)}
+        faults |= {name: self.unknown(name, data[name]) for name in islice(unknown, shapes.MOST_FAULTS)}
         if faults:
             shapes.note_faults(len(faults))
             raise ValidationError(faults)
         return given
+
+    def unknown(self, name: str, value: Any) -> Any:
+        """What to say of a field that there is not."""
+        return [_UNKNOWN]
 
     @cached_property
     def _inputs(self) -> list[tuple[Any, Any, bool]]:
@@ -298,6 +304,13 @@ class Roles(ExactText):
         if len(roles) > 100 or any(len(role) > 100 for role in roles):
             self.fail("roles")
         return roles
+
+
+class Rounded(serializers.FloatField):
+    """For answers: a number without the digits that sums of fractions leave."""
+
+    def to_representation(self, value: Any) -> float:
+        return round(super().to_representation(value), DIGITS)
 
 
 class OrNull(serializers.CharField):

@@ -15,6 +15,7 @@ from memories.curation.change_sets import Changes
 from memories.curation.facts import older
 from memories.curation.facts.changing import lock_person
 from memories.curation.facts.contradictions import Met, meet, protected_twin
+from memories.curation.facts.readers import check_readers
 from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
 from memories.curation.statements import guarding, provenance
@@ -51,6 +52,7 @@ class FactDraft:
     allowed_roles: Sequence[str] = ()
     expires_at: datetime | None = None
     structured: dict[str, Any] | None = None
+    external_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,8 @@ def add_fact(
     it is related to, or confirms, are among the `visible` ones; None: all of the person's. What `corrects` an active
     fact waits for an operator, whoever states it.
 
-    Errors: InvalidInput (what it rests on), Conflict and NotFound (what it corrects), DuplicateFact with the id of the
-    existing fact, RefusedBefore, PersonMerged, PersonRestricted.
+    Errors: InvalidInput (what it rests on, its readers), Conflict and NotFound (what it corrects), DuplicateFact with
+    the id of the existing fact (its text, or its external id), RefusedBefore, PersonMerged, PersonRestricted.
     """
     draft = replace(draft, **without_secrets(vars(draft)))
     fact = _unsaved(end_user, draft, grounds, actor=actor)
@@ -93,6 +95,7 @@ def add_fact(
     try:
         with transaction.atomic():
             _lock(end_user, grounds)
+            check_readers(fact)
             rests = provenance.found(end_user, grounds, raw=fact.raw, visible=visible)
             voice = voice.lowered(rests.trusts)
             _attribute(fact, voice, grounds, actor=actor)
@@ -101,6 +104,7 @@ def add_fact(
             changes.sweep(end_user, [text_digest(draft.content)], agent_id=draft.agent_id)
             if twin := _same_text(end_user, draft):
                 raise DuplicateFact(fact_id=twin)
+            check_own_id(fact)
             if not fact.binding and (word := protected_twin(end_user, fact)):
                 raise DuplicateFact(fact_id=word.pk)
             waits = guarding.why_waits(fact, voice)
@@ -135,6 +139,17 @@ def folded_key(key: str) -> str:
     return folded
 
 
+def check_own_id(fact: Fact) -> None:
+    """The caller holds the person's row. Errors: DuplicateFact when another live fact of its agent has its external
+    id."""
+    if not fact.external_id:
+        return
+    live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=[Status.ACTIVE, Status.PENDING])
+    same = live.filter(agent_id=fact.agent_id, external_id=fact.external_id).exclude(pk=fact.pk)
+    if taken := same.order_by("pk").values_list("pk", flat=True).first():
+        raise DuplicateFact(_("The person already has a fact with this external_id."), fact_id=taken)
+
+
 def _unsaved(end_user: EndUser, draft: FactDraft, grounds: Grounds, *, actor: Actor) -> Fact:
     stated = asdict(draft) | {name: list(getattr(draft, name)) for name in ("tags", "allowed_users", "allowed_roles")}
     del stated["content"]
@@ -145,8 +160,8 @@ def _unsaved(end_user: EndUser, draft: FactDraft, grounds: Grounds, *, actor: Ac
         stated_confidence=draft.confidence,
         binding=actor.is_operator,
     )
-    fact.say(draft.content)
     fact.raw = redact_text(grounds.raw)[0]
+    fact.say(draft.content)
     return fact
 
 
@@ -202,7 +217,7 @@ def _confirm(existing: Fact, fact: Fact, met: Met, rests: Rests, changes: Change
         return
     rules = conf.rules(existing.tenant)
     with changes.changing(existing, "reinforce"):
-        existing.confidence = min(1.0, existing.confidence + rules.confirmed_by)
+        existing.confirm(rules.confirmed_by)
         existing.stated_confidence = max(existing.stated_confidence, fact.stated_confidence)
         existing.mentions += 1
         existing.mention([fact.first_observed_at, fact.last_confirmed_at])
@@ -210,6 +225,8 @@ def _confirm(existing: Fact, fact: Fact, met: Met, rests: Rests, changes: Change
         if existing.expires_at:
             existing.expires_at = max(existing.expires_at, fact.expires_at) if fact.expires_at else None
         existing.trust = max(existing.trust, fact.trust, key=rank)
+        # Else whoever stated it could not find it again.
+        existing.external_id = existing.external_id or fact.external_id
     rests.store(existing, now=changes.now, quote=fact.raw)
     for loser in met.beaten:
         changes.supersede(loser, by=existing)

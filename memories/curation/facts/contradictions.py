@@ -84,14 +84,17 @@ def protected_twin(end_user: EndUser, stated: Fact) -> Fact | None:
     return same.order_by("pk").first()
 
 
-def check_words(fact: Fact, before: Fact, *, now: datetime) -> None:
+def check_words(fact: Fact, before: Fact, *, now: datetime, related: Iterable[tuple[str, Fact]] = ()) -> None:
     """Check what a key has made of a fact, before it is saved: what is active cannot wait beside what it contradicts.
 
-    Errors: ReviewNeeded where a protected fact gives its new key or value another one, DuplicateFact where one has its
-    new text.
+    `related` are the facts that it is said to relate to, by type of relation. Errors: ReviewNeeded where a protected
+    fact gives its new key or value another one, or is said to be contradicted; DuplicateFact where one has its new
+    text.
     """
     if fact.status != Status.ACTIVE:
         return
+    if any(_contradicted_words(related)):
+        raise ReviewNeeded
     is_reworded = bytes(fact.content_hash) != bytes(before.content_hash)
     if is_reworded and (twin := protected_twin(fact.end_user, fact)):
         raise DuplicateFact(fact_id=twin.pk)

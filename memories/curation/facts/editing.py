@@ -5,14 +5,19 @@ from copy import copy
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
 from memories.audit import Actor
+from memories.curation.change_sets import Changes
 from memories.curation.facts import contradictions
-from memories.curation.facts.adding import folded_key
-from memories.curation.facts.changing import changing_fact, deciding_fact, must_be_live, state_as_operator
-from memories.curation.statements import guarding
+from memories.curation.facts.adding import check_own_id, folded_key
+from memories.curation.facts.changing import deciding_fact, lock_facts, must_be_live, state_as_operator
+from memories.curation.facts.readers import check_readers
+from memories.curation.statements import guarding, provenance
+from memories.curation.statements.provenance import Grounds, RelationDraft
 from memories.curation.statements.scrubbing import without_secrets
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.models import Fact, Status, Tenant
+from memories.models import Fact, FactQuerySet, Status, Tenant
 from memories.models.folding import fold
 from memories.models.memories.refusals import mark_of_text
 from memories.text.secrets.redaction import redact_text
@@ -28,33 +33,71 @@ def edit_fact(
     expected_version: int | None = None,
     reason: str = "",
     voice: WriteTrust = AS_USER,
+    visible: FactQuerySet | None = None,
 ) -> Fact:
     """Set the named fields of a live fact; a key may change one that a key locked only when it lifts the lock.
 
+    `evidence` (ids of turns) is added to what it rests on; `relations` (RelationDrafts) become those that it states,
+    to facts among the `visible` ones (None: all of the person's). `valid_from` None: since it was first stated.
+
     Errors: NotFound, PersonRestricted, OperatorWord, FactLocked, PreconditionFailed, Conflict, DuplicateFact,
-    ReviewNeeded when the `voice` may not change it, when the new text speaks to a model and no operator wrote it, or
-    when the new value contradicts a protected fact.
+    InvalidInput (readers, what it rests on), ReviewNeeded when the `voice` may not change it, when the new text speaks
+    to a model and no operator wrote it, or when it contradicts a protected fact.
     """
     stated = without_secrets(changes)
-    unlocks = stated.get("locked") is False
-    with changing_fact(
-        fact_id, tenant, "edit", actor=actor, now=now, expected_version=expected_version, reason=reason, unlocks=unlocks
-    ) as fact:
-        must_be_live(fact)
-        texts_before, before = guarding.texts_of(fact), copy(fact)
-        for name, value in stated.items():
-            setattr(fact, name, value)
-        # Keys are compared as they are stored.
-        fact.key = folded_key(fact.key)
-        if (fact.content, fact.key, fact.value) != (before.content, before.key, before.value):
-            # Nobody has read the triples beside the new text.
-            fact.triples = None
-        fact.say(fact.content)
-        fact.stated_confidence = stated.get("confidence", fact.stated_confidence)
-        if not actor.is_operator:
-            guarding.check_fact(fact, texts_before, voice)
-            contradictions.check_words(fact, before, now=now)
+    evidence: list[uuid.UUID] = stated.pop("evidence", [])
+    relations: list[RelationDraft] | None = stated.pop("relations", None)
+    grounds = Grounds(evidence=evidence, relations=relations or ())
+    named = {"expected_version": expected_version, "reason": reason, "unlocks": stated.get("locked") is False}
+    with transaction.atomic():
+        _lock_sessions(fact_id, grounds)
+        with deciding_fact(fact_id, tenant, "edit", actor=actor, now=now, **named) as (fact, changed):
+            must_be_live(fact)
+            rests = provenance.rest_on(fact, grounds, quote=stated.get("raw", ""), visible=visible)
+            before = copy(fact)
+            with changed.changing(fact, "edit"):
+                _set(fact, stated, before, voice=voice)
+                if not actor.is_operator:
+                    guarding.check_fact(fact, guarding.texts_of(before), voice.lowered(rests.trusts))
+                    contradictions.check_words(fact, before, now=now, related=rests.related)
+                if "allowed_users" in stated:
+                    check_readers(fact)
+            if "valid_from" in stated:
+                _follow(fact, before, changed)
+            rests.restate(fact, now=now, relates=relations is not None)
     return fact
+
+
+def _lock_sessions(fact_id: uuid.UUID, grounds: Grounds) -> None:
+    """Before the person, as everybody locks them."""
+    if grounds.evidence and (fact := Fact.objects.select_related("end_user").filter(pk=fact_id).first()):
+        provenance.lock_sessions(fact.end_user, grounds.evidence)
+
+
+def _set(fact: Fact, stated: dict[str, Any], before: Fact, *, voice: WriteTrust) -> None:
+    """Give the fact these fields, and what follows from them. Errors: DuplicateFact (its external id)."""
+    for name, value in stated.items():
+        setattr(fact, name, value)
+    # Keys are compared as they are stored.
+    fact.key = folded_key(fact.key)
+    if (fact.content, fact.key, fact.value) != (before.content, before.key, before.value):
+        # Nobody has read the triples beside the new text.
+        fact.triples = None
+    fact.say(fact.content)
+    fact.stated_confidence = stated.get("confidence", fact.stated_confidence)
+    if "source" in stated:
+        fact.source = voice.source(stated["source"])
+    fact.valid_from = fact.valid_from or fact.first_observed_at
+    if {"external_id", "agent_id"} & stated.keys():
+        check_own_id(fact)
+
+
+def _follow(fact: Fact, before: Fact, changes: Changes) -> None:
+    """What the fact replaced ends where the fact begins now, as it did before."""
+    replaced = fact.older.filter(status=Status.SUPERSEDED, valid_to=before.valid_from)
+    for older in lock_facts(list(replaced.values_list("pk", flat=True))):
+        with changes.changing(older, "edit"):
+            older.valid_to = max(older.valid_from, fact.valid_from)
 
 
 def correct_fact(

@@ -5,7 +5,7 @@ An id of somebody else's row, or of one that the key may not see, is answered li
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.db import connection
@@ -90,6 +90,35 @@ class Rests:
         ]
         FactEvidence.objects.bulk_create(evidence, ignore_conflicts=True)
         FactRelation.objects.bulk_create(relations, ignore_conflicts=True)
+
+    def restate(self, fact: Fact, *, now: datetime, relates: bool) -> None:
+        """The same for a fact that exists; a turn that contains its new quote gets it. `relates`: it states these
+        relations, and no others any more."""
+        if relates:
+            kept = {(kind, target.pk) for kind, target in self.related}
+            stated = FactRelation.objects.filter(fact=fact)
+            gone = [row.pk for row in stated if (row.type, row.target_id) not in kept]
+            FactRelation.objects.filter(pk__in=gone).delete()
+        self.store(fact, now=now, quote=fact.raw)
+        if self.quoted:
+            FactEvidence.objects.filter(fact=fact, turn=self.quoted).update(quote=fact.raw)
+
+
+def rest_on(fact: Fact, grounds: Grounds, *, quote: str, visible: FactQuerySet | None) -> Rests:
+    """What a fact that exists rests on once these grounds are added; the caller as for found(), whose errors it has.
+
+    `quote`: a new one, which one of its turns has to contain, those that it rests on already included; empty for none.
+    """
+    itself = [place for place, relation in enumerate(grounds.relations) if relation.target_id == fact.pk]
+    if itself:
+        detail = _("This is the fact itself. Name another one.")
+        raise InvalidInput(faults=[Fault(f"/relations/{place}/target_id", "itself", detail) for place in itself])
+    named = found(fact.end_user, grounds, raw="", visible=visible)
+    if not quote:
+        return named
+    cited = FactEvidence.objects.filter(fact=fact, turn__isnull=False).select_related("turn__session")
+    turns = {turn.pk: turn for turn in (*named.turns, *(row.turn for row in cited if row.turn))}
+    return replace(named, quoted=_quoted(list(turns.values()), quote))
 
 
 def lock_sessions(end_user: EndUser, evidence: Sequence[uuid.UUID]) -> None:

@@ -6,7 +6,7 @@ from memories.models.memories.episodes import LONGEST_SUMMARY
 from memories.text.secrets.redaction import redact_message, redact_text
 
 # Lengths of the columns: a mark can be longer than the secret that it replaces.
-_TEXTS = {"content": None, "source_error": None, "key": 100, "value": 500}
+_TEXTS = {"content": None, "source_error": None, "raw": None, "key": 100, "value": 500}
 _LISTS_OF_EPISODE = ("key_topics", "actions_taken", "outcomes")
 _LONGEST_TAG = 100
 _LONGEST_NAME = 255

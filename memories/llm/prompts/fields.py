@@ -13,7 +13,9 @@ _MOST_DAYS = 36_500
 # JSON's numbers are floats for many readers; beyond it they lose digits.
 _LARGEST_NUMBER = 2**53
 
-Part = str | bool | int | float
+Plain = str | bool | int | float
+# What a part says; several of a kind are a list.
+Part = Plain | list[Plain]
 
 
 def text_or_none(value: Any) -> str | None:
@@ -34,13 +36,17 @@ def _integers(value: Any) -> list[int]:
 
 
 def _parts(value: Any) -> list[tuple[str, Part]]:
-    """Names with plain values: as the schema has them, or as the object that models write without a schema."""
+    """Names with plain values or lists of them: as the schema has them, or as the object that models write without."""
     if isinstance(value, dict):
         found = list(value.items())
     else:
         items = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
         found = [(item.get("name"), item.get("value")) for item in items]
-    return [(name, plain) for name, plain in found if isinstance(name, str) and _is_plain(plain)]
+    return [(name, part) for name, part in found if isinstance(name, str) and _is_part(part)]
+
+
+def _is_part(value: Any) -> bool:
+    return all(map(_is_plain, value)) if isinstance(value, list) else _is_plain(value)
 
 
 def _is_plain(value: Any) -> bool:

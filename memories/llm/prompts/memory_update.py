@@ -14,9 +14,9 @@ from memories.llm.prompts.memory_update_text import CATEGORIES, INSTRUCTIONS, TR
 from memories.llm.prompts.schemas import FLAG, INTEGER, NUMBER, TEXT, Schema, list_of, object_of, one_of, or_null
 
 NAME = "memory_update"
-VERSION = "memory_update-4"
+VERSION = "memory_update-5"
 # With the part about triples, which is a setting of the tenant's: it costs tokens.
-VERSION_WITH_TRIPLES = "memory_update-4t1"
+VERSION_WITH_TRIPLES = "memory_update-5t1"
 
 PROFILE_SECTIONS = (
     "work_context",
@@ -141,6 +141,7 @@ class MemoryUpdate(BaseModel):
     removed: fields.RawItems = []
 
 
+_PLAIN: Schema = {"type": ["string", "number", "boolean"]}
 _REASONED = {"fact": INTEGER, "reason": TEXT, "evidence": list_of(INTEGER)}
 _FACT = {
     "content": TEXT,
@@ -156,7 +157,7 @@ _FACT = {
     "quote": or_null(TEXT),
     "source_error": or_null(TEXT),
     "expires_in_days": or_null(INTEGER),
-    "structured": list_of(object_of(name=TEXT, value={"type": ["string", "number", "boolean"]})),
+    "structured": list_of(object_of(name=TEXT, value={"anyOf": [_PLAIN, list_of(_PLAIN)]})),
     "relations": list_of(
         object_of(
             type=one_of("related_to", "contradicts", "derived_from"), fact=or_null(INTEGER), new_fact=or_null(INTEGER)

@@ -164,7 +164,7 @@ Each fact:
 - durability: "temporary" with expires_in_days, counted from Today, for what ends by itself (a trip, a deadline, an injury); else "durable".
 - about: "user"; "task" for the matter at hand alone, "assistant" for the assistant itself (neither of the two is kept).
 - evidence: numbers of the user turns that say it. quote: a few words copied exactly from one of them, or null.
-- structured: the parts of a fact that tools will need apart, like those of an address, a booking or a size: [{{"name": "street", "value": "..."}}], names in English, values as the user said them; else [].
+- structured: the parts of a fact that tools will need apart, like those of an address, a booking or a size: [{{"name": "street", "value": "..."}}], names in English, values as the user said them, a list for several of a kind; else [].
 - relations: to a known fact by its number n ({{"type": "related_to", "fact": 3, "new_fact": null}}) or to another new fact by its index (new_fact). Types: related_to; contradicts, where both stand; derived_from. Only what the turns show; else [].
 - source_error: what was wrong, when the user corrects something, also when the assistant had to try again after its own mistake; confidence is then at least 0.95. Category correction is for how the assistant works; a corrected attribute of the user keeps its own category and key.
 

@@ -46,7 +46,7 @@ class FactRelation(OfParent):
 
     id = models.BigAutoField(primary_key=True)
     fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="relations", db_index=False)
-    target = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="+")
+    target = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="told_by")
     type = models.CharField(max_length=12, choices=RelationType.choices)
     created_at = models.DateTimeField()
 

@@ -9,6 +9,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Cast
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
@@ -25,6 +26,8 @@ from memories.scoring.decay import Remembered, decay_score, forget_at
 if TYPE_CHECKING:
     from memories.models.memories.evidence import FactEvidence, FactRelation
 
+# Rows of one statement.
+STEP = 500
 UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
 
@@ -122,6 +125,22 @@ class FactQuerySet(models.QuerySet["Fact"]):
         """Facts whose present text no embedder has looked at."""
         return self.filter(UNEMBEDDED)
 
+    def saying(self, text: str) -> Self:
+        """Facts whose content, quote or structured data contains the text, in any case."""
+        parts = self.annotate(parts_as_text=Cast("structured", models.TextField()))
+        return parts.filter(Q(content__icontains=text) | Q(raw__icontains=text) | Q(parts_as_text__icontains=text))
+
+    def unquote(self) -> None:
+        """Empty their quotes, and what they are found by with these; in a transaction, after the person's lock."""
+        ids = list(self.exclude(raw="").order_by("pk").values_list("pk", flat=True))
+        for start in range(0, len(ids), STEP):
+            locked = Fact.objects.select_for_update(of=("self",), no_key=True).order_by("pk")
+            facts = list(locked.filter(pk__in=ids[start : start + STEP]))
+            for fact in facts:
+                fact.raw = ""
+                fact.say(fact.content)
+            Fact.objects.bulk_update(facts, ["raw", "terms"])
+
     def public_beside(self, tenant: Tenant, end_user: EndUser) -> Self:
         return self.filter(visibility.public_beside(tenant.pk, end_user.pk))
 
@@ -158,7 +177,7 @@ class Fact(models.Model):
         _("triples"), null=True, editable=False, help_text="What its text says, in parts: rows of the graph follow."
     )
     external_id = models.CharField(
-        _("external id"), max_length=255, blank=True, help_text="Its id in the memory document that it came with."
+        _("external id"), max_length=255, blank=True, help_text="Your own id, or the one in the document it came with."
     )
     document = models.JSONField(
         null=True, editable=False, help_text="What that document says besides, as it is told to who asks for it again."
@@ -215,6 +234,8 @@ class Fact(models.Model):
     cited: list["FactEvidence"]
     stated_relations: list["FactRelation"]
     replaced: list["Fact"]
+    # Relations that facts which the caller sees state to this one: set where an answer shows them.
+    relations_to_it: list["FactRelation"]
 
     objects = FactQuerySet.as_manager()
 
@@ -296,10 +317,11 @@ class Fact(models.Model):
         return other.agent_id in ("", self.agent_id)
 
     def say(self, content: str) -> None:
-        """Take this text, with the hash that keeps it unique and the terms that it is found by."""
+        """Take this text, with the hash that keeps it unique and the terms that it is found by: its own, and what its
+        quote and structured data add, so these are set before."""
         self.content = content
         self.content_hash = text_digest(content)
-        self.terms = terms.pack(content)
+        self.terms = terms.pack(content, beside=terms.quoted(self.raw, self.structured))
 
     def begin(
         self,
@@ -317,6 +339,10 @@ class Fact(models.Model):
         self.first_observed_at, self.last_confirmed_at = min(moments), max(moments)
         self.valid_from = min(valid_from or self.first_observed_at, now)
         self.refresh_decay(now=now, rules=rules)
+
+    def confirm(self, by: float) -> None:
+        """Raise its confidence, without the digits that sums of fractions leave."""
+        self.confidence = round(min(1.0, self.confidence + by), 6)
 
     def mention(self, stated_at: Iterable[datetime]) -> None:
         """Date it by further statements of the same, which can be older than those that it has."""

@@ -1,6 +1,6 @@
 """GET /episodes."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from memories.models import EmbeddingSpace, Episode, EpisodeVector
@@ -46,6 +46,20 @@ def test_newest_first_and_only_active_ones(hub: Hub) -> None:
     assert ids(hub, user_id="u1", status="pending") == [str(poor.pk)]
     assert ids(hub, user_id="u1", status="trashed") == [str(gone.pk)]
     assert len(ids(hub, user_id="u1", status="all")) == 4
+
+
+def test_by_importance_and_times(hub: Hub) -> None:
+    old = episode(hub, importance=0.9, now=NOW, created_at=NOW + timedelta(days=3))
+    new = episode(hub, importance=0.4, now=NOW + timedelta(days=1), created_at=NOW + timedelta(days=2))
+    for asked, found in (
+        ({"min_importance": 0.5}, [old]),
+        ({"since": NOW + timedelta(hours=1)}, [new]),
+        ({"until": NOW + timedelta(hours=1)}, [old]),
+        ({"created_since": NOW + timedelta(days=3)}, [old]),
+        ({"created_until": NOW + timedelta(days=3)}, [new]),
+    ):
+        given = {name: at.isoformat() if isinstance(at, datetime) else at for name, at in asked.items()}
+        assert ids(hub, user_id="u1", **given) == [str(one.pk) for one in found], asked
 
 
 def test_pages_follow_each_other_by_time(hub: Hub) -> None:

@@ -47,6 +47,8 @@ def test_a_turn(hub: Hub, person: EndUser) -> None:
         "flagged": False,
         "outdated_since": None,
         "group": None,
+        "path": None,
+        "lines": [],
         "kind": "turn",
         "id": str(turn.pk),
         "external_id": "m-1",
@@ -92,6 +94,8 @@ def test_an_episode(hub: Hub, person: EndUser) -> None:
         "flagged": False,
         "outdated_since": None,
         "group": None,
+        "path": None,
+        "lines": [],
         "kind": "episode",
         "id": str(told.pk),
         "external_id": None,
@@ -196,3 +200,15 @@ def test_what_the_persons_groups_know_is_found_as_theirs(hub: Hub, person: EndUs
     assert found()
     group.members.filter(end_user=person).delete()
     assert not found()
+
+
+def test_a_passage_of_a_file(hub: Hub, person: EndUser) -> None:
+    row = factories.memory_file(person, "/notes.md", "Met the quokka.\n", agent_id="vet")
+    answer = hub.client.post(
+        "/search",
+        {"user_id": "u1", "query": "quokka", "kinds": ["file"], "filters": {"agent_id": "vet"}, "explain": True},
+    ).json()
+    [found] = answer["results"]
+    assert (found["kind"], found["id"], found["path"], found["lines"]) == ("file", str(row.pk), "/notes.md", [1, 1])
+    assert (found["text"], found["agent_id"]) == ("Met the quokka.", "vet")
+    assert answer["explain"]["searched"] == {"file": 1}

@@ -178,8 +178,8 @@ def test_triples_are_asked_for_and_counted_on_request(endpoint: Endpoint, tmp_pa
     endpoint.responds(answers(lambda one: [fact(one, "Owns a zeppelin", triples=stated)]))
     chosen = ("--only", "standing", "--limit", "1", "--language", "en")
     plain, told = measured(*chosen, tmp_path=tmp_path), measured(*chosen, "--triples", tmp_path=tmp_path)
-    assert (plain["prompt"], plain["triples"], plain["refusals"]) == ("memory_update-4", 0, {})
-    assert (told["prompt"], told["triples"], told["refusals"]) == ("memory_update-4t1", 1, {"malformed_triple": 1})
+    assert (plain["prompt"], plain["triples"], plain["refusals"]) == ("memory_update-5", 0, {})
+    assert (told["prompt"], told["triples"], told["refusals"]) == ("memory_update-5t1", 1, {"malformed_triple": 1})
 
 
 def test_without_a_model_nothing_is_run(settings: LazySettings, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,8 +41,8 @@ FactSource = Literal[
 FactStatus = Literal["active", "pending", "superseded", "rejected", "archived", "trashed"]
 FileEncoding = Literal["utf-8", "base64"]
 FactType = Literal["profile", "preference", "procedural", "semantic"]
-FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary"]
-ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "group_fact"]
+FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file"]
+ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "group_fact"]
 HeldReason = Literal[
     "assistant_trust",
     "tool_trust",
@@ -275,10 +275,11 @@ class ExtractionStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Relation:
-    """How a fact stands to another one."""
+    """How a fact stands to another one; `incoming`: the other one states it."""
 
     type: RelationType
     target_id: str
+    incoming: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,6 +368,8 @@ class Result:
     flagged: bool
     outdated_since: datetime | None
     group: FoundGroup | None
+    path: str | None
+    lines: list[int]
     created_at: datetime
 
 

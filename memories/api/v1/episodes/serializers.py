@@ -13,9 +13,11 @@ from memories.api.v1.fields import (
     ExactText,
     Flag,
     Identifier,
+    Moment,
     OneOf,
     OrNull,
     PageQuery,
+    Rounded,
     Share,
     Words,
 )
@@ -30,6 +32,11 @@ class EpisodesQuery(PageQuery):
     status = OneOf([*EpisodeStatus.values, ANY_STATUS], default=EpisodeStatus.ACTIVE.value)
     session_id = Identifier(required=False)
     agent_id = AgentId()
+    min_importance = serializers.FloatField(required=False, min_value=0, max_value=1)
+    since = Moment(required=False, help_text="Ended then or later.")
+    until = Moment(required=False, help_text="Ended before then.")
+    created_since = Moment(required=False, help_text="Made then or later.")
+    created_until = Moment(required=False, help_text="Made before then.")
     q = ExactText(required=False, max_length=200, help_text="Text that the summary contains, in any case.")
 
 
@@ -61,7 +68,7 @@ class EpisodeSerializer(serializers.Serializer[Episode]):
     key_topics = serializers.ListField(child=serializers.CharField())
     actions_taken = serializers.ListField(child=serializers.CharField())
     outcomes = serializers.ListField(child=serializers.CharField())
-    importance = serializers.FloatField()
+    importance = Rounded()
     quality = serializers.FloatField(help_text="1 for what a person wrote.")
     flaws = serializers.ListField(child=serializers.CharField(), help_text="What code finds wrong with it.")
     extractor = serializers.CharField(help_text="What wrote it: `llm:<model>`, `extractive-v1`, `operator`, `api`.")
@@ -76,6 +83,6 @@ class EpisodeSerializer(serializers.Serializer[Episode]):
     last_recalled_at = serializers.DateTimeField(allow_null=True)
     expires_at = serializers.DateTimeField(allow_null=True)
     trashed_at = serializers.DateTimeField(allow_null=True)
-    decay_score = serializers.FloatField()
+    decay_score = Rounded()
     forget_at = serializers.DateTimeField(allow_null=True, help_text="When it will have faded; null: never.")
     embedding_model = serializers.CharField(allow_null=True, help_text="Null until its text has a vector.")

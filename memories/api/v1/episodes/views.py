@@ -34,6 +34,11 @@ class EpisodesView(Endpoint):
             "status": None if given["status"] == ANY_STATUS else given["status"],
             "session__external_id": given.get("session_id"),
             "session__agent_id": given.get("agent_id"),
+            "importance__gte": given.get("min_importance"),
+            "ended_at__gte": given.get("since"),
+            "ended_at__lt": given.get("until"),
+            "created_at__gte": given.get("created_since"),
+            "created_at__lt": given.get("created_until"),
             "summary__icontains": given.get("q"),
         }
         rows = rows.filter(**{name: value for name, value in wanted.items() if value is not None})

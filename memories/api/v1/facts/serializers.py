@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
+from memories.api.v1.facts.names import told_here
 from memories.api.v1.fields import (
     AgentId,
     ChangesSerializer,
@@ -24,6 +25,7 @@ from memories.api.v1.fields import (
     OurId,
     PageQuery,
     Roles,
+    Rounded,
     Share,
     StatedByField,
     Strict,
@@ -42,6 +44,7 @@ from memories.models import (
     Status,
     Trust,
 )
+from memories.models.ids import OUR_VERSION, parse_uuid
 
 MIN_IMPORTANCE = 0.2
 ANY_STATUS = "all"
@@ -85,11 +88,17 @@ class FactFilters(Strict):
     scope = OneOf(MemoryScope.values, required=False)
     source = OneOf(Source.values, required=False)  # type: ignore[assignment]
     trust = OneOf(Trust.values, required=False)
+    external_id = Identifier(required=False, help_text="Your own id of the fact.")
     min_confidence = serializers.FloatField(required=False, min_value=0, max_value=1)
+    min_importance = serializers.FloatField(required=False, min_value=0, max_value=1)
     pinned = serializers.BooleanField(required=False, allow_null=True, default=None)
+    since = Moment(required=False, help_text="First observed then or later.")
+    until = Moment(required=False, help_text="First observed before then.")
+    created_since = Moment(required=False, help_text="Facts that arrived then or later.")
+    created_until = Moment(required=False, help_text="Facts that arrived before then.")
     updated_since = Moment(required=False, help_text="Facts that changed then or later.")
     tag = ExactText(required=False, max_length=100)
-    q = ExactText(required=False, max_length=200, help_text="Text that the content contains, in any case.")
+    q = ExactText(required=False, max_length=200, help_text="Text in the content, the quote or the structured data.")
     agent_id = AgentId(help_text="Facts of this agent alone, its private ones among them.")
     roles = Roles()
     as_of = Moment(required=False, help_text="What was true then, also if it has ended since; `status` narrows it.")
@@ -136,27 +145,6 @@ class FactScope(OneOf):
         return super().to_internal_value(data)
 
 
-class StatedSerializer(Strict):
-    """What a key may say of a fact, all of it optional."""
-
-    confidence = Share(required=False)
-    importance = Share(min_value=MIN_IMPORTANCE, required=False)
-    key = ExactText(required=False, allow_blank=True, allow_null=True, max_length=100, help_text="E.g. home_city.")
-    value = ExactText(required=False, allow_blank=True, allow_null=True, max_length=500)
-    tags = Words(child=ExactText(max_length=100), required=False)
-    scope = FactScope(required=False)
-    agent_id = AgentId()
-    allowed_users = Words(child=Identifier(), required=False)
-    allowed_roles = Words(child=ExactText(max_length=100), required=False)
-    expires_at = End(required=False, allow_null=True)
-    structured = JSONObject(required=False, allow_null=True)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        # An absent agent, key or value is stored as the empty string.
-        absent = {name: "" for name in ("agent_id", "key", "value") if name in attrs and attrs[name] is None}
-        return attrs | absent
-
-
 class StatedSource(OneOf):
     """Where a statement is from; that it corrects what was remembered is an operator's to say."""
 
@@ -183,11 +171,55 @@ class StatedRelationSerializer(Strict):
             raise serializers.ValidationError({"type": [ErrorDetail(detail, code="not_stated")]})
         return super().to_internal_value(data)
 
+    def unknown(self, name: str, value: Any) -> Any:
+        return told_here(name, value) or super().unknown(name, value)
 
-class NewFactSerializer(StatedSerializer):
-    user_id = Identifier()
-    content = CleanText(max_length=2000)
-    category = OneOf(Category.values)
+
+class Content(CleanText):
+    """The text of a fact. Elsewhere `content` is an object that holds it."""
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if isinstance(data, Mapping) and (told := told_here("content", data)):
+            raise serializers.ValidationError(told)
+        return super().run_validation(data)
+
+
+class OwnId(Identifier):
+    """An id of the caller's own for a fact. Who has an id like ours from an answer means a fact of ours by it."""
+
+    default_error_messages = {
+        "ours": "Ids of this form are the hub's own. Give an id of another form, or leave it out."
+    }
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        ours = parse_uuid(text)
+        if ours and ours.version == OUR_VERSION:
+            self.fail("ours")
+        return text
+
+
+class StatedSerializer(Strict):
+    """What a key may say of a fact, all of it optional."""
+
+    external_id = OwnId(
+        required=False, allow_null=True, help_text="Your own id. Each live fact of an agent has another."
+    )
+    confidence = Share(required=False)
+    importance = Share(min_value=MIN_IMPORTANCE, required=False)
+    key = ExactText(required=False, allow_blank=True, allow_null=True, max_length=100, help_text="E.g. home_city.")
+    value = ExactText(required=False, allow_blank=True, allow_null=True, max_length=500)
+    tags = Words(child=ExactText(max_length=100), required=False)
+    scope = FactScope(required=False)
+    agent_id = AgentId()
+    allowed_users = Words(
+        child=Identifier(),
+        required=False,
+        help_text="Ids of the person: who asks by another of theirs gets no such fact.",
+    )
+    allowed_roles = Words(child=ExactText(max_length=100), required=False)
+    expires_at = End(required=False, allow_null=True)
+    structured = JSONObject(required=False, allow_null=True)
     stated_by = StatedByField()
     source = StatedSource(required=False)  # type: ignore[assignment]
     raw = CleanText(
@@ -203,27 +235,38 @@ class NewFactSerializer(StatedSerializer):
     relations = serializers.ListField(child=StatedRelationSerializer(), required=False, max_length=MOST_CITED)
     valid_from = Moment(required=False, allow_null=True, help_text="Since when it holds; not in the future.")
 
+    def unknown(self, name: str, value: Any) -> Any:
+        return told_here(name, value) or super().unknown(name, value)
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        attrs = super().validate(attrs)
-        attrs["raw"] = attrs.get("raw") or ""
-        moment, now = attrs.get("valid_from"), timezone.now()
-        if moment and moment > now + CLOCKS_DIFFER:
+        moment = attrs.get("valid_from")
+        if moment and moment > timezone.now() + CLOCKS_DIFFER:
             detail = "This is still to come: state what holds now."
             raise serializers.ValidationError({"valid_from": [ErrorDetail(detail, code="future")]})
-        return attrs
+        # An absent text is stored as the empty string.
+        texts = ("agent_id", "key", "value", "external_id", "raw")
+        return attrs | {name: "" for name in texts if name in attrs and attrs[name] is None}
+
+
+class NewFactSerializer(StatedSerializer):
+    user_id = Identifier()
+    content = Content(max_length=2000)
+    category = OneOf(Category.values)
 
 
 class FactChangesSerializer(StatedSerializer, ChangesSerializer):
     # What is left out stays as it is.
     agent_of_key = False
 
-    content = CleanText(max_length=2000, required=False)
+    content = Content(max_length=2000, required=False)
     category = OneOf(Category.values, required=False)
     pinned = Flag(required=False)
     locked = Flag(required=False)
 
     def validate(self, attrs: Any) -> Any:
-        return ChangesSerializer.validate(self, StatedSerializer.validate(self, attrs))
+        # Whose words they are is no change by itself.
+        ChangesSerializer.validate(self, {name: value for name, value in attrs.items() if name != "stated_by"})
+        return StatedSerializer.validate(self, attrs)
 
 
 class FactFeedbackSerializer(Strict):
@@ -242,7 +285,10 @@ class EvidenceSerializer(serializers.Serializer[Any]):
 
 class RelationSerializer(serializers.Serializer[Any]):
     type = serializers.ChoiceField(RelationType.values)
-    target_id = serializers.UUIDField()
+    target_id = serializers.UUIDField(help_text="The other fact.")
+    incoming = serializers.BooleanField(
+        required=False, help_text="Only when true: the other fact states it of this one, and it is changed there."
+    )
 
 
 class FactSerializer(serializers.Serializer[Fact]):
@@ -254,11 +300,11 @@ class FactSerializer(serializers.Serializer[Fact]):
     content = serializers.CharField()
     raw = OrNull(help_text="The quote that it rests on.")
     structured = JSONObject(allow_null=True)
-    external_id = OrNull(help_text="Its id in the memory document that it came with.")
+    external_id = OrNull(help_text="Your own id, or the one in the memory document that it came with.")
     key = OrNull()
     value = OrNull()
-    confidence = serializers.FloatField()
-    importance = serializers.FloatField()
+    confidence = Rounded()
+    importance = Rounded()
     tags = serializers.ListField(child=serializers.CharField())
     source = serializers.ChoiceField(Source.values)  # type: ignore[assignment]
     source_error = OrNull(help_text="Of a correction: what was wrong.")
@@ -284,7 +330,7 @@ class FactSerializer(serializers.Serializer[Fact]):
     valid_to = serializers.DateTimeField(allow_null=True)
     superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
     expires_at = serializers.DateTimeField(allow_null=True)
-    decay_score = serializers.FloatField()
+    decay_score = Rounded()
     forget_at = serializers.DateTimeField(allow_null=True, help_text="When it will have faded; null: never.")
     embedding_model = serializers.CharField(allow_null=True, help_text="Null until its text has a vector.")
     still_said_by = serializers.IntegerField(
@@ -296,9 +342,10 @@ class FactSerializer(serializers.Serializer[Fact]):
 
     @extend_schema_field(RelationSerializer(many=True))
     def get_relations(self, fact: Fact) -> list[dict[str, Any]]:
-        stated = [{"type": relation.type, "target_id": relation.target_id} for relation in fact.stated_relations]
+        stated: list[dict[str, Any]] = [{"type": one.type, "target_id": one.target_id} for one in fact.stated_relations]
         replaced = [{"type": RelationType.SUPERSEDES, "target_id": older.pk} for older in fact.replaced]
-        return stated + replaced
+        of_it = [{"type": one.type, "target_id": one.fact_id, "incoming": True} for one in fact.relations_to_it]
+        return stated + replaced + of_it
 
 
 class ActorSerializer(serializers.Serializer[Any]):

@@ -4,6 +4,7 @@ import uuid
 from functools import cached_property
 from typing import Any
 
+from django.db.models import prefetch_related_objects
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -35,11 +36,12 @@ from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.editing import edit_fact
 from memories.curation.facts.feedback import give_feedback
 from memories.curation.facts.forgetting import delete_fact, forget_fact
+from memories.curation.facts.readers import check_names
 from memories.curation.facts.restoring import restore_fact
 from memories.curation.people.records import person_for_writing
 from memories.curation.statements.provenance import Grounds, RelationDraft, check_stranger
 from memories.exceptions import DuplicateFact, KeyBound, NotFound
-from memories.models import Fact, FactQuerySet, Scope, Status, categories_of
+from memories.models import EndUser, Fact, FactQuerySet, Scope, Status, categories_of
 from memories.retrieval.outdated import turns_still_saying
 
 # How many of the person's turns still say what was forgotten.
@@ -50,6 +52,9 @@ EXAMPLES = 20
 
 class FactEndpoint(Endpoint):
     """What the views of one fact share."""
+
+    # Whose fact it is, once it is found.
+    person: EndUser
 
     @cached_property
     def visibility(self) -> FactVisibility:
@@ -69,6 +74,7 @@ class FactEndpoint(Endpoint):
         fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
         if not self.visibility.includes(fact):
             raise NotFound
+        self.person = fact.end_user
         return fact
 
     def change(self, fact_id: uuid.UUID, query: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -94,6 +100,7 @@ class FactEndpoint(Endpoint):
     def answer(self, fact: Fact, *, status: int = 200) -> Response:
         self.subject_fact = fact.pk
         self.subjects.add(fact.end_user_id)
+        prefetch_related_objects([fact], self.visibility.relations(fact.end_user))
         return self.versioned(fact, FactSerializer, status=status)
 
 
@@ -111,9 +118,9 @@ class FactsView(FactEndpoint):
         person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
         rows: FactQuerySet = Fact.objects.none()
         if person:
-            rows = FactVisibility.of(self.caller, given).filter(
-                lookups.facts(self.tenant).filter(end_user=person), person
-            )
+            visibility = FactVisibility.of(self.caller, given)
+            rows = visibility.filter(lookups.facts(self.tenant).filter(end_user=person), person)
+            rows = rows.prefetch_related(visibility.relations(person))
         rows = _selected(rows, given)
         return self.listed(rows, FactSerializer, given=given, ordering=ORDERS[given["sort"]])
 
@@ -140,6 +147,7 @@ class FactsView(FactEndpoint):
         grounds = _grounds(given)
         if lookups.find_person(tenant=self.tenant, user_id=user_id) is None:
             check_stranger(grounds)
+            check_names(given.get("allowed_users", ()), known={user_id})
         person = person_for_writing(tenant=self.tenant, user_id=user_id, now=self.now)
         self.visibility = FactVisibility.of(self.caller, given)
         stated = add_fact(
@@ -218,7 +226,13 @@ class FactView(FactEndpoint):
     )
     def patch(self, request: Request, fact_id: uuid.UUID) -> Response:
         changes = self.body(FactChangesSerializer)
-        edit_fact(changes=changes, voice=self.voice(), **self.change(fact_id))
+        voice = self.voice(changes.pop("stated_by", None))
+        if "relations" in changes:
+            changes["relations"] = [RelationDraft(**relation) for relation in changes["relations"]]
+        change = self.change(fact_id)
+        # Of these are the facts that it is said to relate to.
+        visible = self.visibility.filter(Fact.objects.all(), self.person)
+        edit_fact(changes=changes, voice=voice, visible=visible, **change)
         fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
         if "content" in changes:
             # Only this answer counts them.
@@ -323,14 +337,21 @@ def _selected(rows: FactQuerySet, given: dict[str, Any]) -> FactQuerySet:
         "scope": given.get("scope"),
         "source": given.get("source"),
         "trust": given.get("trust"),
+        "external_id": given.get("external_id"),
         "confidence__gte": given.get("min_confidence"),
+        "importance__gte": given.get("min_importance"),
         "pinned": given["pinned"],
+        "first_observed_at__gte": given.get("since"),
+        "first_observed_at__lt": given.get("until"),
+        "created_at__gte": given.get("created_since"),
+        "created_at__lt": given.get("created_until"),
         "updated_at__gte": given.get("updated_since"),
         "status": None if status == ANY_STATUS else status,
         "tags__contains": [given["tag"]] if "tag" in given else None,
-        "content__icontains": given.get("q"),
         "agent_id": given.get("agent_id"),
     }
+    if "q" in given:
+        rows = rows.saying(given["q"])
     return rows.filter(**{name: value for name, value in wanted.items() if value is not None})
 
 

@@ -13,7 +13,17 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from rest_framework import serializers
 
 from memories.api.v1.facts.serializers import FactQuery
-from memories.api.v1.fields import AgentId, CleanText, ExactText, Identifier, Moment, Share, StatedByField, json_size
+from memories.api.v1.fields import (
+    DIGITS,
+    AgentId,
+    CleanText,
+    ExactText,
+    Identifier,
+    Moment,
+    Share,
+    StatedByField,
+    json_size,
+)
 from memories.curation.statements.documents import DocumentFact, DocumentSection, HeldParts
 from memories.exceptions import InvalidInput
 from memories.models import Category, Fact, ProfileSection, Section
@@ -235,7 +245,7 @@ def _fact_out(fact: Fact) -> dict[str, Any]:
         "id": fact.external_id or str(fact.pk),
         "content": fact.content,
         "category": own if own is not None and _category_of(given) == fact.category else fact.category,
-        "confidence": fact.confidence,
+        "confidence": round(fact.confidence, DIGITS),
         "createdAt": given.get("createdAt", _text_of(fact.first_observed_at)),
         "source": given.get("source", cited[0] if cited else str(imported or MANUAL)),
     }

@@ -85,6 +85,8 @@ class ResultSerializer(serializers.Serializer[Any]):
         help_text="Of a turn that says what was corrected, superseded or forgotten since: when it ended.",
     )
     group = FoundGroupSerializer(allow_null=True, help_text="Of a fact that a group of the person's shares.")
+    path = serializers.CharField(allow_null=True, help_text="Of a passage of a memory file: that file's.")
+    lines = serializers.ListField(child=serializers.IntegerField(), help_text="Its first and last line, from 1.")
     created_at = serializers.DateTimeField(
         help_text="When it was said, by the client's clock if it told; of an episode its end."
     )

@@ -95,7 +95,7 @@ def _separate_evidence(pair: Pair) -> None:
     facts = Fact.objects.filter(end_user__in=pair.people)
     crossing = FactEvidence.objects.filter(fact__in=facts).exclude(turn__end_user=F("fact__end_user"))
     quotes = Exists(crossing.filter(fact=OuterRef("pk"), quote=OuterRef("raw")))
-    facts.exclude(raw="").filter(quotes).update(raw="")
+    facts.filter(quotes).unquote()
     FactEvidence.objects.filter(pk__in=list(crossing.values_list("pk", flat=True))).delete()
     related = FactRelation.objects.filter(fact__in=facts).exclude(target__end_user=F("fact__end_user"))
     FactRelation.objects.filter(pk__in=list(related.values_list("pk", flat=True))).delete()

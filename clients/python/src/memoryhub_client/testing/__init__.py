@@ -303,7 +303,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         return 201, fact
 
     def _list_facts(self, asked: RecordedCall) -> tuple[int, Any]:
-        names = ("user_id", "category", "type", "key", "scope", "source", "trust")
+        names = ("user_id", "category", "type", "key", "scope", "source", "trust", "external_id")
         wanted = asked.query.get("status", "active")
         facts = [
             one
@@ -320,7 +320,8 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
 
     def _change_fact(self, asked: RecordedCall) -> tuple[int, Any]:
         fact = self._versioned(asked)
-        fact.update({**asked.body, "version": fact["version"] + 1, "updated_at": _now()})
+        given = {name: value for name, value in asked.body.items() if name in FACT | {"relations"}}
+        fact.update({**given, "version": fact["version"] + 1, "updated_at": _now()})
         return 200, _typed(fact)
 
     def _delete_fact(self, asked: RecordedCall) -> tuple[int, Any]:
@@ -432,7 +433,7 @@ def _is_same(turn: Row, message: Row) -> bool:
 def _result(kind: str, own_id: str, text: str, of: Row) -> Row:
     given = {name: of.get(name) for name in ("external_id", "session_id", "agent_id", "role", "category", "confidence")}
     lists: Row = {"turn_numbers": of.get("turn_numbers", []), "tags": of.get("tags", []), "evidence": []}
-    none: Row = {"group": None, "outdated_since": None}
+    none: Row = {"group": None, "outdated_since": None, "path": None, "lines": []}
     rest = {"score": 0.0, "score_parts": {}, "flagged": False, "created_at": of["created_at"]}
     return {"kind": kind, "id": own_id, "text": text, **given, **lists, **rest, **none}
 
