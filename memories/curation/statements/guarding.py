@@ -5,21 +5,23 @@ application that stores an order number does so on purpose.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from memories import conf
+from memories import budgets, conf
 from memories.conf import Rules
 from memories.curation.statements.voices import WriteTrust, may_change
 from memories.exceptions import ReviewNeeded
+from memories.files.passages import ChangedText, Place
 from memories.models import Episode, Fact, ReviewItem, Status, Trust
 from memories.reconcile.gate import rank
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
-from memories.text.injection import detection
+from memories.text.injection import detection, meaning
 from memories.text.secrets.redaction import looks_secret, redact_text
 
+_JUDGED_AT_ONCE = 200
 _NUMBER = re.compile(r"\d+")
 # The texts of a fact that a context or a prompt can show.
 FACT_TEXTS = ("content", "key", "value", "source_error", "raw")
@@ -61,16 +63,35 @@ def flags_of_text(text: str, voice: WriteTrust) -> tuple[str, ...]:
     return _relevant_flags(detection.flags(text, "", ""), voice)
 
 
-def flags_of_file(passage: str, voice: WriteTrust) -> tuple[str, ...]:
-    """The flags of a passage of a memory file. What merely looks like a secret is none: notes name commits and ids.
+def newly_speaks(text: ChangedText) -> Place | None:
+    """The first passage of a file, or of a diary entry, that newly speaks to a model: by a phrase, or by its meaning.
 
-    Notes have numbers, and these move the vector of a short sentence at random. What speaks to a model by its meaning
-    does so with other numbers, too.
+    What merely looks like a secret is none: notes name commits and ids.
     """
-    if detection.INSTRUCTIONS not in flags_of_text(passage, voice):
-        return ()
-    speaks = detection.speaks_to_model(passage) or detection.are_meant_for_model(_NUMBER.sub("1", passage))
-    return (detection.INSTRUCTIONS,) if speaks else ()
+    return next(text.findings(_says_phrase), None) or next(_meant(text), None)
+
+
+def _says_phrase(passage: str) -> bool:
+    budgets.check_time()
+    return detection.speaks_to_model(passage)
+
+
+def _meant(text: ChangedText) -> Iterator[Place]:
+    """The new sentences that speak to a model by their meaning.
+
+    Notes have numbers, and these move the vector of a short sentence at random. What speaks to a model does so with
+    other numbers, too.
+    """
+    for start in range(0, len(text.sentences), _JUDGED_AT_ONCE):
+        budgets.check_time()
+        places = text.sentences[start : start + _JUDGED_AT_ONCE]
+        found = _speaking(places, [text.after[place.start : place.end] for place in places])
+        yield from _speaking(found, [_NUMBER.sub("1", text.after[place.start : place.end]) for place in found])
+
+
+def _speaking(places: list[Place], said: list[str]) -> list[Place]:
+    """The places at which one of these sentences speaks to a model."""
+    return [place for place, speaks in zip(places, meaning.each_speaks(said), strict=True) if speaks]
 
 
 def speaks_to_model(name: str) -> bool:
