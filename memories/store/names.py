@@ -42,6 +42,11 @@ def kept_key(key: str, *, at: str) -> str:
     return kept
 
 
+def kept_path(path: str) -> str:
+    """A path into a value, whose names are kept like this. Errors: TooManySecrets."""
+    return redact_text(strip_invisible(path))[0]
+
+
 def speak_to_model(labels: Sequence[str], key: str, patterns: Sequence[str]) -> bool:
     """Whether the key or the labels do, but for the one that names a person: agents read them beside the value."""
     named = namespaces.person_in(labels, patterns)

@@ -18,7 +18,7 @@ from memories import conf
 from memories.capture import get_or_create
 from memories.db import binary_rows
 from memories.exceptions import CapacityReached, Fault, InvalidInput, PersonRestricted, ReviewNeeded
-from memories.invisible import strip_invisible
+from memories.invisible import visible_json
 from memories.models import StoreItem, Tenant
 from memories.models.hand_written import first
 from memories.models.ids import new_id
@@ -137,7 +137,8 @@ def write(
 
 def _named_as_kept(one: Write, viewer: StoreViewer) -> Write:
     labels = names.kept_labels(one.namespace, viewer.patterns, at=f"{one.at}/namespace")
-    return replace(one, namespace=labels, key=names.kept_key(one.key, at=f"{one.at}/key"))
+    index = None if one.index is None else tuple(map(names.kept_path, one.index))
+    return replace(one, namespace=labels, key=names.kept_key(one.key, at=f"{one.at}/key"), index=index)
 
 
 def _named(one: Write, viewer: StoreViewer) -> Named | None:
@@ -252,16 +253,7 @@ _SPEAKS = "A text of this value speaks to a model, and would be read by one. Say
 
 def cleaned(value: dict[str, Any]) -> dict[str, Any]:
     """The value without secrets and without invisible characters, at any depth."""
-    visible: dict[str, Any] = _visible(value)
-    return redact_message(content="", metadata=visible).metadata
-
-
-def _visible(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {strip_invisible(key): _visible(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_visible(one) for one in value]
-    return strip_invisible(value) if isinstance(value, str) else value
+    return redact_message(content="", metadata=visible_json(value)).metadata
 
 
 def _check_room(owners: set[uuid.UUID | None], tenant: Tenant) -> None:

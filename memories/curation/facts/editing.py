@@ -10,12 +10,11 @@ from memories.curation.facts import contradictions
 from memories.curation.facts.adding import folded_key
 from memories.curation.facts.changing import changing_fact, deciding_fact, must_be_live, state_as_operator
 from memories.curation.statements import guarding
-from memories.curation.statements.scrubbing import without_secrets
+from memories.curation.statements.scrubbing import scrubbed_fact, scrubbed_text
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.models import Fact, Status, Tenant
 from memories.models.folding import fold
 from memories.models.memories.refusals import mark_of_text
-from memories.text.secrets.redaction import redact_text
 
 
 def edit_fact(
@@ -35,7 +34,7 @@ def edit_fact(
     ReviewNeeded when the `voice` may not change it, when the new text speaks to a model and no operator wrote it, or
     when the new value contradicts a protected fact.
     """
-    stated = without_secrets(changes)
+    stated = scrubbed_fact(changes)
     unlocks = stated.get("locked") is False
     with changing_fact(
         fact_id, tenant, "edit", actor=actor, now=now, expected_version=expected_version, reason=reason, unlocks=unlocks
@@ -72,7 +71,7 @@ def correct_fact(
 
     Errors: NotFound, PreconditionFailed, Conflict, DuplicateFact.
     """
-    content = redact_text(content)[0]
+    content = scrubbed_text(content)
     with (
         deciding_fact(
             fact_id, tenant, "correct", actor=actor, now=now, expected_version=expected_version, reason=reason

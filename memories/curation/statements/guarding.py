@@ -18,6 +18,7 @@ from memories.files.passages import ChangedText, Place
 from memories.models import Episode, Fact, ReviewItem, Status, Trust
 from memories.reconcile.gate import rank
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
+from memories.text import value_texts
 from memories.text.injection import detection, meaning
 from memories.text.secrets.redaction import looks_secret, redact_text
 
@@ -32,12 +33,21 @@ def flags_of_fact(fact: Fact, voice: WriteTrust) -> tuple[str, ...]:
     """Why a stated fact must be reviewed before it is served, as its flags; empty when nothing speaks against it."""
     found = {*detection.flags(fact.content, fact.value, fact.raw)}
     found |= {*detection.flags(fact.source_error, fact.key, " ".join(fact.tags))}
+    if speaks_beside(fact.structured, _of_document(fact)):
+        found.add(detection.INSTRUCTIONS)
     return _relevant_flags(found, voice)
+
+
+def speaks_beside(*values: Any) -> bool:
+    """Whether names and texts of JSON that is served with a statement speak to a model, one after the other."""
+    text = "\n".join(text for value in values for text in value_texts.strings(value))
+    return bool(text) and detection.are_meant_for_model(text)
 
 
 def flags_for_everybody(fact: Fact) -> tuple[str, ...]:
     """Why not everybody should be served the fact, whoever states it: it speaks to a model, or may hold a secret."""
-    texts = [value if isinstance(value, str) else " ".join(value) for value in texts_of(fact).values()]
+    values = [*texts_of(fact).values(), _of_document(fact)]
+    texts = [" ".join(value_texts.strings(value)) for value in values]
     secret = any(looks_secret(text) or redact_text(text)[1] for text in texts)
     found = ((detection.POSSIBLE_SECRET, secret), (detection.INSTRUCTIONS, detection.are_meant_for_model(*texts)))
     return tuple(flag for flag, is_found in found if is_found)
@@ -156,7 +166,13 @@ def check_none(rows: QuerySet[Any], beyond_voice: Q) -> None:
 
 def texts_of(fact: Fact) -> dict[str, Any]:
     """The texts of the fact now, for check_fact() after a change."""
-    return {name: getattr(fact, name) for name in (*FACT_TEXTS, "tags")}
+    return {name: getattr(fact, name) for name in (*FACT_TEXTS, "tags", "structured")}
+
+
+def _of_document(fact: Fact) -> dict[str, Any]:
+    """What a document says of it in its own words, which is told again."""
+    given: dict[str, Any] = (fact.document or {}).get("given", {})
+    return given
 
 
 def check_episode(episode: Episode, stated: Mapping[str, Any], voice: WriteTrust) -> None:
