@@ -21,7 +21,15 @@ from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import Rests
 from memories.curation.statements.scrubbing import scrubbed_fact, scrubbed_text
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.exceptions import Conflict, InvalidInput, OperatorWord, PersonRestricted, ReviewNeeded, TripleOfFact
+from memories.exceptions import (
+    BeyondTrust,
+    Conflict,
+    InvalidInput,
+    OperatorWord,
+    PersonRestricted,
+    ReviewNeeded,
+    TripleOfFact,
+)
 from memories.graph import naming
 from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus, Trust, Turn
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE, LONGEST_TYPE
@@ -164,7 +172,7 @@ def lock(end_user: EndUser, actor: Actor, *, turns: Sequence[uuid.UUID] = ()) ->
 
 
 def check_may_change(triple: GraphTriple, *, actor: Actor, voice: WriteTrust = AS_USER) -> None:
-    """Errors: TripleOfFact; for a key OperatorWord, and ReviewNeeded when its words have less trust."""
+    """Errors: TripleOfFact; for a key OperatorWord, and BeyondTrust when its words have less trust."""
     if triple.fact_id:
         raise TripleOfFact
     if actor.is_operator:
@@ -173,7 +181,7 @@ def check_may_change(triple: GraphTriple, *, actor: Actor, voice: WriteTrust = A
         raise OperatorWord
     is_believed = voice.is_believed(conf.rules(triple.tenant)) or triple.status != TripleStatus.ACTIVE
     if not is_believed or rank(voice.trust) < rank(triple.trust):
-        raise ReviewNeeded
+        raise BeyondTrust
 
 
 def close(triple: GraphTriple, *, ended: datetime, actor: Actor, now: datetime) -> None:

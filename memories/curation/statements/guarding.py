@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from memories import budgets, conf
 from memories.conf import Rules
 from memories.curation.statements.voices import WriteTrust, may_change
-from memories.exceptions import ReviewNeeded
+from memories.exceptions import BeyondTrust, ReviewNeeded
 from memories.files.passages import ChangedText, Place
 from memories.models import Episode, Fact, ReviewItem, Status, Trust
 from memories.reconcile.gate import rank
@@ -125,22 +125,22 @@ def check_fact(fact: Fact, texts_before: Mapping[str, Any], voice: WriteTrust) -
 def check_ends(fact: Fact, voice: WriteTrust, *, is_own: bool = False) -> None:
     """Check that this voice may end what the fact says; `is_own`: its key stated it, and nobody else touched it.
 
-    Errors: ReviewNeeded where the voice may not change it either.
+    Errors: BeyondTrust where the voice may not change it either.
     """
     if voice.trust != Trust.USER and not is_own and not may_change(fact, voice, conf.rules(fact.tenant)):
-        raise ReviewNeeded
+        raise BeyondTrust
 
 
 def check_outranks(trust: str, voice: WriteTrust) -> None:
-    """Errors: ReviewNeeded where what the voice would end has more trust than the voice."""
+    """Errors: BeyondTrust where what the voice would end has more trust than the voice."""
     if voice.trust != Trust.USER and rank(voice.trust) < rank(trust):
-        raise ReviewNeeded
+        raise BeyondTrust
 
 
 def check_ends_episode(episode: Episode, voice: WriteTrust) -> None:
-    """Errors: ReviewNeeded where the voice may not state other words of the episode either."""
+    """Errors: BeyondTrust where the voice may not state other words of the episode either."""
     if not voice.is_believed(conf.rules(episode.tenant)):
-        raise ReviewNeeded
+        raise BeyondTrust
 
 
 def outranking(voice: WriteTrust) -> Q:
@@ -159,9 +159,9 @@ def beyond(voice: WriteTrust, rules: Rules) -> Q:
 
 
 def check_none(rows: QuerySet[Any], beyond_voice: Q) -> None:
-    """Errors: ReviewNeeded where one of the rows is of those that the voice may not end."""
+    """Errors: BeyondTrust where one of the rows is of those that the voice may not end."""
     if rows.filter(beyond_voice).exists():
-        raise ReviewNeeded
+        raise BeyondTrust
 
 
 def texts_of(fact: Fact) -> dict[str, Any]:
