@@ -5,6 +5,7 @@ Stored turns stay as they were posted. Prompts, contexts and pages show them wit
 
 import re
 import unicodedata
+from typing import Any
 
 # Default_Ignorable_Code_Point of DerivedCoreProperties.txt (Unicode 15.1), without the two joiners U+200C and U+200D
 # and the emoji style U+FE0F: their neighbours decide about these three.
@@ -83,6 +84,25 @@ def strip_invisible(text: str) -> str:
         return text
     text = _STYLES.sub(_style, _UNSEEN.sub("", text))
     return _JOINERS.sub(_joiner, text)
+
+
+def visible_json(value: Any) -> Any:
+    """The JSON value without invisible characters, in names, too. Two names that look alike then stay two."""
+    if isinstance(value, dict):
+        return _visible_object(value)
+    if isinstance(value, list):
+        return [visible_json(one) for one in value]
+    return strip_invisible(value) if isinstance(value, str) else value
+
+
+def _visible_object(given: dict[str, Any]) -> dict[str, Any]:
+    visible: dict[str, Any] = {}
+    for name, value in given.items():
+        shown = strip_invisible(name)
+        while shown != name and (shown in given or shown in visible):
+            shown += "+"
+        visible[shown] = visible_json(value)
+    return visible
 
 
 def _style(found: re.Match[str]) -> str:

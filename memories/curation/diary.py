@@ -19,7 +19,7 @@ from memories.curation.facts.changing import lock_person
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PersonRestricted, ReviewNeeded, TooManyEntries
-from memories.files import texts
+from memories.files.passages import ChangedText
 from memories.invisible import strip_invisible
 from memories.models import DiaryEntry, EndUser
 from memories.text.cleaning import clean_lines
@@ -45,7 +45,7 @@ def write_entry(
     subject, more = redact_text(" ".join(clean_lines(topic).split()))
     if not text.strip():
         raise InvalidInput.at("/content", _("Nothing of this text can be kept: write a note in words."))
-    _check(text, subject, voice)
+    _check(text, subject)
     with transaction.atomic():
         # Whoever was merged meanwhile is the other one now.
         person = EndUser.objects.select_related("tenant").get(pk=lock_person(end_user.pk))
@@ -94,19 +94,19 @@ def restore_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime) -> None:
         _record("restore", entry, actor, now)
 
 
-def _check(text: str, topic: str, voice: WriteTrust) -> None:
+def _check(text: str, topic: str) -> None:
     """Errors: ReviewNeeded with the lines that speak to a model."""
-    if topic and guarding.flags_of_file(topic, voice):
+    if guarding.newly_speaks(ChangedText("", topic)):
         raise ReviewNeeded(_("The topic speaks to a model: name what the entry is about."))
-    for passage in texts.passages_changed("", text):
-        if guarding.flags_of_file(passage, voice):
-            number = text[: text.find(passage)].count("\n") + 1
-            where = _("Lines %(first)d to %(last)d") % {"first": number, "last": number + passage.count("\n")}
-            detail = _(
-                "The entry was not kept: %(where)s tell a model what to do, whom to believe or what to keep from "
-                "people. Write what the user said or wants as a note about them."
-            ) % {"where": where}
-            raise ReviewNeeded(detail, faults=[Fault("/content", ReviewNeeded.code, where)])
+    found = guarding.newly_speaks(ChangedText("", text))
+    if found:
+        first, last = found.lines_in(text)
+        where = _("Lines %(first)d to %(last)d") % {"first": first, "last": last}
+        detail = _(
+            "The entry was not kept: %(where)s tell a model what to do, whom to believe or what to keep from "
+            "people. Write what the user said or wants as a note about them."
+        ) % {"where": where}
+        raise ReviewNeeded(detail, faults=[Fault("/content", ReviewNeeded.code, where)])
 
 
 def _check_number(person: EndUser) -> None:

@@ -17,7 +17,7 @@ from memories.audit import Actor
 from memories.curation.change_sets import Changes, still_ahead
 from memories.curation.facts.changing import check_allowed, lock_person
 from memories.curation.statements import guarding
-from memories.curation.statements.scrubbing import episode_without_secrets
+from memories.curation.statements.scrubbing import scrubbed_episode
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, NotFound
 from memories.models import Change, Episode, EpisodeStatus, Tenant
@@ -44,7 +44,7 @@ def edit_episode(
     One that waits for review goes on waiting. Errors: NotFound, PersonRestricted, OperatorWord, PreconditionFailed,
     Conflict, ReviewNeeded for new words that speak to a model, or of a `voice` that is not believed.
     """
-    stated = episode_without_secrets(changes)
+    stated = scrubbed_episode(changes)
     with _changing(episode_id, tenant, "edit", actor=actor, now=now, expected_version=expected_version) as episode:
         _must_be_live(episode)
         if not actor.is_operator:

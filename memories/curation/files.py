@@ -40,6 +40,7 @@ from memories.exceptions import (
     TooManyFiles,
 )
 from memories.files import paths, texts
+from memories.files.passages import ChangedText
 from memories.files.reading import FileTree
 from memories.files.versions import add_version
 from memories.invisible import strip_invisible
@@ -48,7 +49,8 @@ from memories.text.secrets.redaction import redact_text
 
 Verb = FileVersion.Verb
 KILOBYTE = 1_000
-# Characters of new text that one request may have judged: its meaning takes 1 to 2 ms a sentence.
+# Characters of new text that one request may have judged: its meaning takes 1 to 2 ms a sentence. What only changed its
+# place counts a tenth.
 MOST_JUDGED = 200_000
 
 
@@ -430,22 +432,22 @@ def _clean(
 
 
 def _check_text(path: str, before: str, text: str, writer: FileWriter) -> None:
-    """Errors: FileTooLarge; ReviewNeeded with the passage's lines, when what is new speaks to a model."""
+    """Errors: FileTooLarge; ReviewNeeded with the passage's lines, when the text speaks to a model as it did not
+    before."""
     name = path.replace("/", " ").replace("_", " ").replace("-", " ").removesuffix(".md").strip()
     if name and guarding.speaks_to_model(name):
         raise ReviewNeeded(_("The name of the file speaks to a model: name it after what it is about."))
-    passages = list(texts.passages_changed(before, text))
-    writer.judging.take(sum(map(len, passages)))
-    for passage in passages:
-        if guarding.flags_of_file(passage, writer.voice):
-            number = text[: text.find(passage)].count("\n") + 1
-            last = number + passage.count("\n")
-            where = _("Lines %(first)d to %(last)d") % {"first": number, "last": last}
-            detail = _(
-                "The file was not changed: %(where)s tell a model what to do, whom to believe or what to keep from "
-                "people. Write what the user said or wants as a note about them. An operator can write it as it is."
-            ) % {"where": where}
-            raise ReviewNeeded(detail, faults=[Fault("/content", ReviewNeeded.code, where)])
+    changed = ChangedText(before, text)
+    writer.judging.take(changed.effort)
+    found = guarding.newly_speaks(changed)
+    if found:
+        first, last = found.lines_in(text)
+        where = _("Lines %(first)d to %(last)d") % {"first": first, "last": last}
+        detail = _(
+            "The file was not changed: %(where)s tell a model what to do, whom to believe or what to keep from "
+            "people. Write what the user said or wants as a note about them. An operator can write it as it is."
+        ) % {"where": where}
+        raise ReviewNeeded(detail, faults=[Fault("/content", ReviewNeeded.code, where)])
 
 
 def _save(file: MemoryFile, verb: FileVersion.Verb, new: NewContent, writer: FileWriter, **more: Any) -> None:

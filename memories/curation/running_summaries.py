@@ -11,11 +11,11 @@ from memories import audit
 from memories.audit import Actor
 from memories.curation.change_sets import Action, Changes, Table
 from memories.curation.facts.changing import lock_person
+from memories.curation.statements.scrubbing import scrubbed_text
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import Change, ChangeSet, WorkingMemory
 from memories.models.folding import text_digest
 from memories.queue import queue_rows
-from memories.text.secrets.redaction import redact_text
 
 REWRITE = "rewrite_summary"
 _FIELDS = ("summary", "extractor", "prompt_version")
@@ -34,7 +34,7 @@ def rewrite_summary(
     `expected_version` is the version_of_summary() that the operator saw. Errors: NotFound,
     PreconditionFailed.
     """
-    text = redact_text(summary)[0].strip()
+    text = scrubbed_text(summary).strip()
     with transaction.atomic():
         row = _locked([session_id]).get(session_id)
         if row is None or not row.summary:

@@ -16,6 +16,8 @@ from memories.audit import Actor
 from memories.curation.facts.changing import lock_person
 from memories.curation.files import FileWriter, OpenFile, open_file
 from memories.curation.people.errors import PersonMerged
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.dream import applying
 from memories.dream.dreaming import counts_of, record, writer_of
 from memories.dream.errors import DreamDecided, EditNotUndone, NothingToRestore
@@ -113,13 +115,18 @@ def undo_edit(
 
 
 def restore(
-    *, dream_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None
+    *,
+    dream_id: uuid.UUID,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+    voice: WriteTrust = AS_USER,
 ) -> tuple[Dream, int]:
     """Make the files what they were before this dream, and let its episodes, and those of later ones, be new again.
 
     A file that somebody else changed since, that is locked, or whose version is gone by now stays as it is; returns
     the dream and how many stayed. Errors: NotFound, PersonRestricted for a key, PreconditionFailed, DreamDecided,
-    NothingToRestore.
+    NothingToRestore, BeyondTrust where a key's `voice` may not end what one of the files says.
     """
     with _deciding(dream_id, expected_version) as dream:
         if dream.end_user.restricted_at and not actor.is_operator:
@@ -130,7 +137,7 @@ def restore(
         going = list(rows.order_by("-started_at", "-pk"))
         if any(one.state == State.RUNNING for one in going):
             raise DreamDecided
-        back, kept = _put_files_back(dream, [one.pk for one in going], actor=actor, now=now)
+        back, kept = _put_files_back(dream, [one.pk for one in going], actor=actor, now=now, voice=voice)
         if kept and not back:
             raise NothingToRestore
         for one in going:
@@ -161,8 +168,10 @@ def _since(dream: Dream) -> QuerySet[Dream]:
     return files.filter(end_user=dream.end_user_id, started_at__gte=dream.started_at)
 
 
-def _put_files_back(dream: Dream, dreams: Sequence[uuid.UUID], *, actor: Actor, now: datetime) -> tuple[int, int]:
-    """How many files are what they were before these dreams, and how many stay."""
+def _put_files_back(
+    dream: Dream, dreams: Sequence[uuid.UUID], *, actor: Actor, now: datetime, voice: WriteTrust
+) -> tuple[int, int]:
+    """How many files are what they were before these dreams, and how many stay. Errors: BeyondTrust."""
     versions = FileVersion.objects.filter(change_set__in=dreams, file__end_user=dream.end_user_id)
     # The last one counts: the lowest version.
     firsts = dict(versions.order_by("-version").values_list("file", "version"))
@@ -178,6 +187,8 @@ def _put_files_back(dream: Dream, dreams: Sequence[uuid.UUID], *, actor: Actor, 
         if (file.locked and not actor.is_operator) or is_lost or others.exists() or file.trashed_at:
             kept += 1
             continue
+        if not actor.is_operator:
+            guarding.check_outranks(file.trust, voice)
         reason = _("Restored to before a dream.")
         put_back(file, before, actor=actor, now=now, reason=reason, change_set=dream.pk)
         back += 1

@@ -25,6 +25,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── TooManyEntries      409
 │   ├── TooManyFiles        409
 │   ├── ReviewNeeded        409    a key's text, or an agent's key, would change what is served
+│   │   └── BeyondTrust     409    an agent's key would end it
 │   ├── ConfirmationNeeded  409    a text with flags would be public; an operator can overrule that when publishing
 │   ├── RefusedBefore       409    an operator turned it down, and no user says it again
 │   ├── IdempotencyKeyBusy  409    with Retry-After
@@ -84,6 +85,7 @@ from memories.exceptions.endpoints import (
 )
 from memories.exceptions.requests import (
     AlreadyRedacted,
+    BeyondTrust,
     CapacityReached,
     ConfirmationNeeded,
     Conflict,
@@ -128,6 +130,7 @@ from memories.exceptions.requests import (
 
 __all__ = [
     "AlreadyRedacted",
+    "BeyondTrust",
     "CapacityReached",
     "ConfirmationNeeded",
     "Conflict",

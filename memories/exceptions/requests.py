@@ -146,6 +146,11 @@ class ReviewNeeded(Conflict):
     code = "review_needed"
 
 
+class BeyondTrust(ReviewNeeded):
+    """This key writes as an agent and cannot end what the user said or what is served. Nothing was changed, and nothing
+    waits for review: a key that writes as the user can do this, or an operator in the admin."""
+
+
 class ConfirmationNeeded(Conflict):
     """Everybody would be served this text, and it has flags: make the fact private before you give it such a text."""
 

@@ -72,37 +72,3 @@ def matching_lines(text: str, pattern: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.split("\n"), 1):
         if pattern in line:
             yield number, line
-
-
-def passages_changed(before: str, after: str, *, lines: int = 12, longest: int = 1_500) -> Iterator[str]:
-    """What the new text has that the old one had not: changed lines with a neighbour on either side, in pieces.
-
-    An instruction may be split between an old line and a new one; and a long piece would not be read to its end. So
-    pieces of a long line overlap.
-    """
-    for passage in _runs_changed(before, after, lines=lines, longest=longest):
-        whole = len(passage) <= 2 * longest
-        yield from [passage] if whole else _overlapping(passage, longest=longest)
-
-
-def _overlapping(text: str, *, longest: int, overlap: int = 300) -> Iterator[str]:
-    for start in range(0, len(text) - overlap, longest - overlap):
-        yield text[start : start + longest]
-
-
-def _runs_changed(before: str, after: str, *, lines: int, longest: int) -> Iterator[str]:
-    old = set(before.splitlines())
-    now = after.splitlines()
-    new = [number for number, line in enumerate(now) if line not in old and line.strip()]
-    wanted = sorted({place for number in new for place in (number - 1, number, number + 1) if 0 <= place < len(now)})
-    run: list[str] = []
-    last = -1
-    for place in wanted:
-        if run and (place != last + 1 or len(run) >= lines or sum(map(len, run)) + len(now[place]) > longest):
-            yield "\n".join(run)
-            # The next piece begins with the line that this one ended with.
-            run = run[-1:] if place == last + 1 and len(run[-1]) < longest // 2 else []
-        last = place
-        run.append(now[place])
-    if run:
-        yield "\n".join(run)

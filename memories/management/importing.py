@@ -3,11 +3,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from django.utils import timezone
 
-from memories.api.errors import faults_of
 from memories.api.v1.memory.serializers import (
     DocumentFactSerializer,
     DocumentSerializer,
@@ -21,7 +19,9 @@ from memories.curation.statements.documents import DocumentFact, DocumentSection
 from memories.curation.statements.voices import WriteTrust
 from memories.exceptions import MemoryHubError
 from memories.management.memory_stores import StoredMemory, Whose
+from memories.management.raw_documents import RefusedDocumentError, checked
 from memories.models import ActorKind, EndUser, Fact, Tenant
+from memories.text.secrets import effort
 
 # Facts in one transaction: a break loses no more than these.
 AT_ONCE = 200
@@ -45,23 +45,23 @@ class Import:
                 continue
             try:
                 self._take(memory)
-            except RefusedMemoryError as error:
+            except RefusedDocumentError as error:
                 self.refused[str(error)] += 1
         for whose, facts in self._waiting.items():
             self._state(whose, facts)
         self._waiting.clear()
 
     def _take(self, memory: StoredMemory) -> None:
-        """Errors: RefusedMemoryError."""
+        """Errors: RefusedDocumentError."""
         named = {"user_id": self._user_id or memory.whose.user_id}
         named |= {"agent_id": memory.whose.agent_id} if memory.whose.agent_id else {}
-        given = checked(MemoryQuery(data=named))
+        given = checked(MemoryQuery, named)
         whose = Whose(given["user_id"], given.get("agent_id") or "")
         if memory.sections:
-            self._state(whose, (), sections_of(checked(DocumentSerializer(data=memory.sections))))
+            self._state(whose, (), sections_of(checked(DocumentSerializer, memory.sections)))
             return
         waiting = self._waiting[whose]
-        waiting += facts_of({"facts": [checked(DocumentFactSerializer(data=memory.fact))]})
+        waiting += facts_of({"facts": [checked(DocumentFactSerializer, memory.fact)]})
         if len(waiting) >= AT_ONCE:
             self._state(whose, self._waiting.pop(whose))
 
@@ -70,7 +70,8 @@ class Import:
     ) -> None:
         """One transaction; where the hub refuses it, each fact by itself."""
         try:
-            self._import(whose, facts, sections or {})
+            with effort.bounded():
+                self._import(whose, facts, sections or {})
         except MemoryHubError as error:
             if len(facts) > 1:
                 for fact in facts:
@@ -112,18 +113,6 @@ class Import:
             return person_for_writing(tenant=self._tenant, user_id=user_id, now=timezone.now())
         named = EndUser.objects.called(self._tenant, user_id).first()
         return (named.merged_into or named) if named else None
-
-
-class RefusedMemoryError(Exception):
-    """What is wrong with a memory or a file, as a code with its place, without a word of it."""
-
-
-def checked(serializer: Any) -> Any:
-    """The validated data. Errors: RefusedMemoryError."""
-    if not serializer.is_valid():
-        first = next(iter(faults_of(serializer.errors)))
-        raise RefusedMemoryError(f"{first.pointer} {first.code}".strip())
-    return serializer.validated_data
 
 
 def _facts_called(tenant: Tenant, person: EndUser | None, facts: Sequence[DocumentFact]) -> Iterable[str]:

@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from memories.management.memory_stores import HIDDEN, is_hidden, is_sqlite, shared, sqlite_rows
+from memories.management.raw_documents import Outcome, RefusedDocumentError, lines_in, list_in
 
 Request = dict[str, Any]
 CHROMA = "chroma.sqlite3"
@@ -47,9 +48,9 @@ _SPOKEN = ("text", "multimodal_text")
 _SENDERS = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
-def read(source: str, path: Path) -> Iterator[Request]:
-    """The conversations of a file of that source, the oldest first if they have dates. Errors: OSError, ValueError,
-    sqlite3.Error."""
+def read(source: str, path: Path) -> Iterator[Outcome]:
+    """The conversations of a file of that source, the oldest first if they have dates, or why one is too much. Errors:
+    OSError, ValueError."""
     return SOURCES[source](path)
 
 
@@ -91,41 +92,50 @@ def is_palace(path: Path) -> bool:
     return is_sqlite(str(path)) and any(sqlite_rows(str(path), _IS_CHROMA))
 
 
-def _chatgpt(path: Path) -> Iterator[Request]:
+def _chatgpt(path: Path) -> Iterator[Outcome]:
     """`conversations.json`: each conversation is a tree of messages, of which one branch was shown at last."""
-    for conversation in _by_date(_list_in(path), "create_time"):
+    for conversation in _by_date(list_in(path), "create_time"):
+        if isinstance(conversation, RefusedDocumentError):
+            yield conversation
+            continue
         branch = _branch(conversation)
         messages = (_chatgpt_message(message, conversation) for message in branch)
         yield _request(conversation.get("conversation_id") or conversation.get("id"), messages)
 
 
-def _claude(path: Path) -> Iterator[Request]:
+def _claude(path: Path) -> Iterator[Outcome]:
     """`conversations.json`: each conversation has a list of messages."""
-    for conversation in _by_date(_list_in(path), "created_at"):
+    for conversation in _by_date(list_in(path), "created_at"):
+        if isinstance(conversation, RefusedDocumentError):
+            yield conversation
+            continue
         entries = conversation.get("chat_messages")
         entries = entries if isinstance(entries, list) else []
         messages = (_claude_message(one) for one in entries if isinstance(one, dict))
         yield _request(conversation.get("uuid"), messages)
 
 
-def _jsonl(path: Path) -> Iterator[Request]:
+def _jsonl(path: Path) -> Iterator[Outcome]:
     """Each line is a conversation. A message without an id gets its place in its session, so that it is stored once."""
     places: dict[tuple[str, str, str], int] = {}
-    with path.open(encoding="utf-8-sig") as lines:
-        for line in filter(str.strip, lines):
-            given = json.loads(line)
-            if not isinstance(given, dict):
-                given = {}
-            key = (str(given.get("user_id")), str(given.get("agent_id")), str(given.get("session_id")))
-            messages = given.get("messages")
-            for message in messages if isinstance(messages, list) else ():
-                places[key] = places.get(key, 0) + 1
-                if isinstance(message, dict) and not message.get("external_id"):
-                    message["external_id"] = f"import-{places[key]}"
+    for given in lines_in(path):
+        if isinstance(given, RefusedDocumentError):
             yield given
+            continue
+        key = (str(given.get("user_id")), str(given.get("agent_id")), str(given.get("session_id")))
+        messages = given.get("messages")
+        for message in messages if isinstance(messages, list) else ():
+            places[key] = places.get(key, 0) + 1
+            if isinstance(message, dict) and not message.get("external_id"):
+                message["external_id"] = f"import-{places[key]}"
+        yield given
 
 
-SOURCES: dict[str, Callable[[Path], Iterator[Request]]] = {"chatgpt": _chatgpt, "claude": _claude, "jsonl": _jsonl}
+SOURCES: dict[str, Callable[[Path], Iterator[Outcome]]] = {
+    "chatgpt": _chatgpt,
+    "claude": _claude,
+    "jsonl": _jsonl,
+}
 
 
 def _drawer(piece: dict[str, Any]) -> Request | None:
@@ -142,16 +152,10 @@ def _drawer(piece: dict[str, Any]) -> Request | None:
     return {"role": "tool", "content": text, "external_id": name, "metadata": metadata, **timestamp}
 
 
-def _list_in(path: Path) -> list[dict[str, Any]]:
-    with path.open(encoding="utf-8-sig") as file:
-        found = json.load(file)
-    if not isinstance(found, list):
-        raise ValueError("it holds no list of conversations")
-    return [one for one in found if isinstance(one, dict)]
-
-
-def _by_date(conversations: Iterable[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return sorted(conversations, key=lambda one: str(_moment(one.get(name)) or ""))
+def _by_date(conversations: Iterable[Outcome], name: str) -> list[Outcome]:
+    """What was refused comes first."""
+    found = list(filter(None, conversations))
+    return sorted(found, key=lambda one: str(_moment(one.get(name)) or "") if isinstance(one, dict) else "")
 
 
 def _request(session_id: Any, messages: Iterable[Request | None]) -> Request:

@@ -5,7 +5,6 @@ stores nothing more, brings nothing back, and goes on after a break.
 """
 
 import base64
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,33 +13,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from memories.api.parsers import decode
 from memories.api.v1.memory.serializers import MemoryQuery
 from memories.api.v1.store.serializers import PutItemSerializer, write_of
 from memories.curation.files import FileWriter, NewContent, write_file
 from memories.curation.people.records import person_for_writing
-from memories.exceptions import MemoryHubError, PreconditionFailed
+from memories.exceptions import FileTooLarge, MemoryHubError, PreconditionFailed
 from memories.files import paths
-from memories.management.importing import COMMAND, IMPORTED, RefusedMemoryError, checked
+from memories.management.importing import COMMAND, IMPORTED
 from memories.management.memory_stores import (
     HIDDEN,
     StoreLocation,
     Whose,
-    documents_in,
     has_table,
     is_hidden,
     shared,
     table_rows,
     whose_namespace,
 )
+from memories.management.raw_documents import RefusedDocumentError, checked, documents_in
 from memories.models import FileVersion, MemoryFile, Tenant
 from memories.store import writing
 from memories.store.viewers import StoreViewer
 from memories.store.writing import Write
+from memories.text.secrets import effort
 
 # Items in one transaction: a break loses no more than these.
 AT_ONCE = 200
@@ -108,7 +108,7 @@ class FileImport(Kept):
                 self.left_out[file.left_out] += 1
                 continue
             try:
-                with transaction.atomic():
+                with effort.bounded(), transaction.atomic():
                     self._store(file, user_id or file.whose.user_id)
                     # Everything was checked as it would be; nothing stays.
                     transaction.set_rollback(self._dry_run)
@@ -117,16 +117,16 @@ class FileImport(Kept):
                 self.done["duplicates"] += 1
             except MemoryHubError as error:
                 self.refused[error.code] += 1
-            except RefusedMemoryError as error:
+            except RefusedDocumentError as error:
                 self.refused[str(error)] += 1
 
     def _store(self, file: KeptFile, user_id: str) -> None:
-        """Errors: RefusedMemoryError, those of write_file()."""
+        """Errors: RefusedDocumentError, those of write_file()."""
         agent = {"agent_id": file.whose.agent_id} if file.whose.agent_id else {}
-        given = checked(MemoryQuery(data={"user_id": user_id, **agent}))
+        given = checked(MemoryQuery, {"user_id": user_id, **agent})
         agent_id = given.get("agent_id") or ""
         if paths.fault_of_file(file.path):
-            raise RefusedMemoryError("/path invalid_path")
+            raise RefusedDocumentError("/path invalid_path")
         person = person_for_writing(tenant=self._tenant, user_id=given["user_id"], now=self._now)
         # Deleted ones, too: what somebody forgot since does not come back.
         if MemoryFile.objects.of(self._tenant, person).filter(agent_id=agent_id, path=file.path).exists():
@@ -159,7 +159,7 @@ class ItemImport(Kept):
                 continue
             try:
                 waiting.append(_write(item, self._now))
-            except RefusedMemoryError as error:
+            except RefusedDocumentError as error:
                 self.refused[str(error)] += 1
             if len(waiting) == AT_ONCE:
                 self._store(waiting)
@@ -171,7 +171,7 @@ class ItemImport(Kept):
         if not writes:
             return
         try:
-            with transaction.atomic():
+            with effort.bounded(), transaction.atomic():
                 viewer = StoreViewer(self._tenant)
                 stored = writing.write(writes, tenant=self._tenant, viewer=viewer, now=self._now, only_new=True)
                 transaction.set_rollback(self._dry_run)
@@ -184,16 +184,16 @@ class ItemImport(Kept):
             self.done.update({"stored": stored, "duplicates": len(writes) - stored})
 
 
-def read_files(place: StoreLocation, *, folder: str) -> Iterator[KeptFile]:
+def read_files(place: StoreLocation, refused: Counter[str], *, folder: str) -> Iterator[KeptFile]:
     """The folder of deepagents' command line, the table of a PostgresStore under its StoreBackend, or a JSON list of
-    that store's items. What is not below `folder` already goes there.
+    that store's items. What is not below `folder` already goes there; what is too much is counted in `refused`.
 
     Errors: OSError, ValueError, psycopg.Error.
     """
     if not place.is_database and Path(place.at).is_dir():
-        yield from _command_line_files(Path(place.at), folder)
+        yield from _command_line_files(Path(place.at), refused, folder)
         return
-    for item in _items(place):
+    for item in _items(place, refused):
         whose = whose_namespace(item.namespace, place.namespace)
         value = item.value if isinstance(item.value, dict) else {}
         if whose is None:
@@ -212,9 +212,9 @@ def read_files(place: StoreLocation, *, folder: str) -> Iterator[KeptFile]:
                 yield KeptFile(whose, path, data, _moment(value.get("created_at")), _moment(value["modified_at"]))
 
 
-def read_items(place: StoreLocation) -> Iterator[StoredItem]:
+def read_items(place: StoreLocation, refused: Counter[str]) -> Iterator[StoredItem]:
     """The table of a PostgresStore, or a JSON list of what `Item.dict()` gives. Errors: as read_files()."""
-    for item in _items(place):
+    for item in _items(place, refused):
         expires = _moment(item.expires_at)
         if whose_namespace(item.namespace, place.namespace) is None:
             yield StoredItem((), "", None, left_out="other_namespace")
@@ -232,8 +232,8 @@ def _is_path(item: StoredItem) -> bool:
     return is_file or "/" in item.key
 
 
-def _items(place: StoreLocation) -> Iterator[StoredItem]:
-    rows = _rows(place) if place.is_database else documents_in(place.at, ("items",))
+def _items(place: StoreLocation, refused: Counter[str]) -> Iterator[StoredItem]:
+    rows = _rows(place) if place.is_database else documents_in(Path(place.at), refused, lists=("items",))
     for row in rows:
         labels, embedded = row.get("namespace"), row.get("embedded")
         yield StoredItem(
@@ -264,20 +264,16 @@ def _paths_of(names: Sequence[str]) -> list[str]:
 
 
 def _write(item: StoredItem, now: datetime) -> Write:
-    """Errors: RefusedMemoryError."""
+    """Errors: RefusedDocumentError."""
     ttl: dict[str, Any] = {} if item.ttl_minutes is None else {"ttl": item.ttl_minutes}
     index = {} if item.index is None else {"index": list(item.index) or False}
     document = {"namespace": list(item.namespace), "key": item.key, "value": item.value, **ttl, **index}
-    try:
-        # What a body of the API cannot hold, such as a NUL, cannot be stored.
-        given = write_of(checked(PutItemSerializer(data=decode(json.dumps(document).encode()))))
-    except MemoryHubError as error:
-        raise RefusedMemoryError(error.code) from error
+    given = write_of(checked(PutItemSerializer, document))
     updated = min(_moment(item.updated_at) or now, now)
     return replace(given, created_at=min(_moment(item.created_at) or updated, updated), updated_at=updated)
 
 
-def _command_line_files(base: Path, folder: str) -> Iterator[KeptFile]:
+def _command_line_files(base: Path, refused: Counter[str], folder: str) -> Iterator[KeptFile]:
     """`~/.deepagents`, with a folder for each agent, or one of these folders: notes, and what the agent keeps beside
     them. Skills and hidden files are left out; the folder that was named may have a dot itself."""
     agents = [base] if _has_notes(base) else sorted(one for one in base.iterdir() if one.is_dir())
@@ -291,6 +287,9 @@ def _command_line_files(base: Path, folder: str) -> Iterator[KeptFile]:
                 continue
             if parts[0] == _NO_MEMORY:
                 yield KeptFile(left_out="no_memory")
+                continue
+            if path.stat().st_size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+                refused[FileTooLarge.code] += 1
                 continue
             inside = _NOTES[0] if len(parts) == 1 and parts[0] in _NOTES else "/".join(parts)
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)

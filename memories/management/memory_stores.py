@@ -5,8 +5,8 @@ to check. What cannot be a fact comes with the reason.
 """
 
 import hashlib
-import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
+from memories.management.raw_documents import RefusedDocumentError, document_in, documents_in
 from memories.models import Category
 
 # Without a word of the other system's own. A memory that it serves is believed, and no more than that.
@@ -66,12 +67,15 @@ class StoreLocation(NamedTuple):
         return self.at.startswith(_DSN)
 
 
-def read(source: str, place: StoreLocation) -> Iterator[StoredMemory]:
-    """Errors: OSError, ValueError, psycopg.Error and sqlite3.Error when it is not what the source should be."""
-    return STORES[source](place)
+def read(source: str, place: StoreLocation, refused: Counter[str]) -> Iterator[StoredMemory]:
+    """What is too much is counted in `refused`.
+
+    Errors: OSError, ValueError, psycopg.Error and sqlite3.Error when it is not what the source should be.
+    """
+    return STORES[source](place, refused)
 
 
-def _mem0(place: StoreLocation) -> Iterator[StoredMemory]:
+def _mem0(place: StoreLocation, refused: Counter[str]) -> Iterator[StoredMemory]:
     """What `get_all` answers, an export, points of the vector store with their payload, its pgvector table, or the
     database of the history, of which each memory's last state counts."""
     if place.is_database:
@@ -80,7 +84,7 @@ def _mem0(place: StoreLocation) -> Iterator[StoredMemory]:
     elif is_sqlite(place.at):
         yield from _mem0_history(place.at)
     else:
-        yield from (_mem0_memory(given) for given in documents_in(place.at, ("results", "memories")))
+        yield from map(_mem0_memory, documents_in(Path(place.at), refused, lists=("results", "memories")))
 
 
 def _mem0_memory(given: Mapping[str, Any]) -> StoredMemory:
@@ -113,13 +117,13 @@ def _mem0_history(path: str) -> Iterator[StoredMemory]:
             last = {**row, "first": last.get("first") or row["created_at"]}
 
 
-def _langgraph(place: StoreLocation) -> Iterator[StoredMemory]:
+def _langgraph(place: StoreLocation, refused: Counter[str]) -> Iterator[StoredMemory]:
     """The table of PostgresStore, or a list of items as `Item.dict()` gives them."""
     if place.is_database:
         columns = "SELECT string_to_array(prefix, '.') AS namespace, key, value, created_at FROM {}"
         items: Iterator[Mapping[str, Any]] = table_rows(place, columns, table=place.table or "store")
     else:
-        items = documents_in(place.at, ("items",))
+        items = documents_in(Path(place.at), refused, lists=("items",))
     for item in items:
         namespace = item.get("namespace")
         names = [str(part) for part in namespace] if isinstance(namespace, list) else []
@@ -172,7 +176,7 @@ def _text_in(value: Mapping[str, Any]) -> Any:
     return next((value[name] for name in _TEXTS if isinstance(value.get(name), str)), None)
 
 
-def _deerflow(place: StoreLocation) -> Iterator[StoredMemory]:
+def _deerflow(place: StoreLocation, refused: Counter[str]) -> Iterator[StoredMemory]:
     """A memory document, or a folder with one for each person and agent: `users/ID/memory.json` and
     `users/ID/agents/NAME/memory.json`. What is in hidden folders is left out."""
     base = Path(place.at)
@@ -183,9 +187,11 @@ def _deerflow(place: StoreLocation) -> Iterator[StoredMemory]:
             yield StoredMemory(left_out=HIDDEN)
             continue
         whose = Whose(_after("users", folders), _after("agents", folders))
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
-        if not isinstance(document, dict):
-            raise ValueError("it holds no memory document")
+        try:
+            document = document_in(path)
+        except RefusedDocumentError as error:
+            refused[str(error)] += 1
+            continue
         profile = {name: document[name] for name in ("user", "history") if isinstance(document.get(name), dict)}
         if profile:
             yield StoredMemory(sections=profile, whose=whose)
@@ -201,7 +207,7 @@ def _after(folder: str, folders: Sequence[str]) -> str:
     return folders[places[-1] + 1] if places else ""
 
 
-def _mempalace(place: StoreLocation) -> Iterator[StoredMemory]:
+def _mempalace(place: StoreLocation, _refused: Counter[str]) -> Iterator[StoredMemory]:
     """The database of the knowledge graph: each relation that still holds, as a sentence."""
     rows = sqlite_rows(
         place.at,
@@ -219,7 +225,7 @@ def _mempalace(place: StoreLocation) -> Iterator[StoredMemory]:
         yield _memory("mempalace", row["id"], text, since, confidence=row["confidence"])
 
 
-STORES: dict[str, Callable[[StoreLocation], Iterator[StoredMemory]]] = {
+STORES: dict[str, Callable[[StoreLocation, Counter[str]], Iterator[StoredMemory]]] = {
     "mem0": _mem0,
     "langgraph": _langgraph,
     "deerflow": _deerflow,
@@ -264,20 +270,6 @@ def moment_of(value: Any) -> str | None:
     except ValueError:
         return value
     return found.replace(tzinfo=found.tzinfo or UTC).isoformat()
-
-
-def documents_in(path: str, lists: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON list, of the list in one of these members, or of JSON lines."""
-    text = Path(path).read_text(encoding="utf-8-sig")
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(found, dict):
-        found = next((found[name] for name in lists if isinstance(found.get(name), list)), [found])
-    if not isinstance(found, list):
-        raise ValueError("it holds no list")
-    yield from (one if isinstance(one, dict) else {} for one in found)
 
 
 def is_sqlite(path: str) -> bool:

@@ -4,7 +4,7 @@ out."""
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from django.db import connection
 from memories import budgets
 from memories.db import binary_rows
 from memories.exceptions import InvalidInput
-from memories.store import filters, ranking
+from memories.store import filters, names, ranking
 from memories.store.filters import BadFilter
 from memories.store.viewers import StoreViewer
 
@@ -143,6 +143,7 @@ def look_up(wanted: Sequence[Lookup], viewer: StoreViewer) -> list[FoundItem | N
     live begins anew. Errors: KeyBound."""
     if not wanted:
         return []
+    wanted = [_named_as_kept(one, viewer) for one in wanted]
     for one in wanted:
         viewer.hold(one.namespace, at=f"{one.at}/namespace")
     given = {
@@ -163,8 +164,9 @@ def look_up(wanted: Sequence[Lookup], viewer: StoreViewer) -> list[FoundItem | N
 def search(wanted: Search, viewer: StoreViewer) -> list[FoundItem]:
     """Errors: InvalidInput (the filter), KeyBound, RequestTooCostly."""
     budgets.check_time()
-    viewer.hold(wanted.prefix, at=f"{wanted.at}/namespace_prefix", whole=False)
-    selected, given = _selected(wanted.prefix, viewer)
+    prefix = names.kept_labels(wanted.prefix, viewer.patterns, at=f"{wanted.at}/namespace_prefix")
+    viewer.hold(prefix, at=f"{wanted.at}/namespace_prefix", whole=False)
+    selected, given = _selected(prefix, viewer)
     if wanted.filter:
         try:
             condition, operands = filters.condition(wanted.filter)
@@ -195,20 +197,27 @@ def search(wanted: Search, viewer: StoreViewer) -> list[FoundItem]:
 def list_namespaces(wanted: NamespaceQuery, viewer: StoreViewer) -> list[list[str]]:
     """Sorted, each once. Errors: KeyBound, RequestTooCostly."""
     budgets.check_time()
-    for prefix in wanted.prefixes:
+    prefixes = [names.kept_labels(path, viewer.patterns, at=f"{wanted.at}/prefix") for path in wanted.prefixes]
+    suffixes = [names.kept_labels(path, (), at=f"{wanted.at}/suffix") for path in wanted.suffixes]
+    for prefix in prefixes:
         if ANY not in prefix:
             viewer.hold(prefix, at=f"{wanted.at}/prefix", whole=False)
     # The labels before the first wildcard are a range of the index.
-    literal = next((tuple(_until_any(prefix)) for prefix in wanted.prefixes), ())
+    literal = next((tuple(_until_any(prefix)) for prefix in prefixes), ())
     selected, given = _selected(literal, viewer)
     matching = ["true"]
-    for ends, paths in ((False, wanted.prefixes), (True, wanted.suffixes)):
+    for ends, paths in ((False, prefixes), (True, suffixes)):
         for number, path in enumerate(paths):
             matching += _matching(path, f"{'suffix' if ends else 'prefix'}_{number}", ends=ends, given=given)
     given |= {"depth": wanted.max_depth or _EVERY_LABEL, "limit": wanted.limit, "offset": wanted.offset}
     rows = binary_rows.fetched(_NAMESPACES.format(selected=selected, matching=" AND ".join(matching)), given)
     budgets.spend(rows=len(rows), size=sum(len(path) for (path,) in rows))
     return [path.split(".") for (path,) in rows]
+
+
+def _named_as_kept(one: Lookup, viewer: StoreViewer) -> Lookup:
+    labels = names.kept_labels(one.namespace, viewer.patterns, at=f"{one.at}/namespace")
+    return replace(one, namespace=labels, key=names.kept_key(one.key, at=f"{one.at}/key"))
 
 
 def _fetched(statement: str, given: dict[str, Any], *, columns: str = _COLUMNS) -> list[tuple[Any, ...]]:

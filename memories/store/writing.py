@@ -1,13 +1,14 @@
 """Writes of the store: puts and deletions, the last for each key, in one transaction.
 
-Before anything is stored, secrets are replaced, invisible characters go, and a value that speaks to a model is refused.
+Before anything is stored, secrets are replaced, invisible characters go, and an item that speaks to a model is refused:
+its value, its key and its namespace.
 The people whom namespaces name are made on first sight.
 """
 
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,11 +18,11 @@ from memories import conf
 from memories.capture import get_or_create
 from memories.db import binary_rows
 from memories.exceptions import CapacityReached, Fault, InvalidInput, PersonRestricted, ReviewNeeded
-from memories.invisible import strip_invisible
+from memories.invisible import visible_json
 from memories.models import StoreItem, Tenant
 from memories.models.hand_written import first
 from memories.models.ids import new_id
-from memories.store import namespaces
+from memories.store import names, namespaces
 from memories.store.namespaces import BadNamespace, Named
 from memories.store.viewers import StoreViewer
 from memories.text import value_texts
@@ -120,18 +121,24 @@ def write(
     Two at once for one key follow each other: the later one stays. Errors: InvalidInput, KeyBound, ReviewNeeded,
     CapacityReached, PersonRestricted, Erased.
     """
-    last = {one.name: one for one in writes}
+    last = {one.name: one for one in (_named_as_kept(one, viewer) for one in writes)}
     # All requests lock in the same order, so that two with the same keys cannot deadlock.
     ordered = [last[name] for name in sorted(last)]
     for one in ordered:
         viewer.hold(one.namespace, at=f"{one.at}/namespace")
-    rows = [_row(one, tenant) for one in ordered if one.value is not None]
+    rows = [_row(one, tenant, viewer) for one in ordered if one.value is not None]
     named = {one.name: _named(one, viewer) for one in ordered}
     while (stored := _store(ordered, rows, named, only_new, tenant=tenant, viewer=viewer, now=now)) is None:
         # A person got another id, or the tenant other patterns, at this moment.
         tenant.refresh_from_db(fields=["person_namespaces"])
         named = {one.name: _named(one, viewer) for one in ordered}
     return stored
+
+
+def _named_as_kept(one: Write, viewer: StoreViewer) -> Write:
+    labels = names.kept_labels(one.namespace, viewer.patterns, at=f"{one.at}/namespace")
+    index = None if one.index is None else tuple(map(names.kept_path, one.index))
+    return replace(one, namespace=labels, key=names.kept_key(one.key, at=f"{one.at}/key"), index=index)
 
 
 def _named(one: Write, viewer: StoreViewer) -> Named | None:
@@ -214,7 +221,7 @@ def _lock_people(ids: Sequence[str], tenant: Tenant) -> dict[str, uuid.UUID]:
     return {row[0]: row[1] for row in found}
 
 
-def _row(one: Write, tenant: Tenant) -> dict[str, Any]:
+def _row(one: Write, tenant: Tenant, viewer: StoreViewer) -> dict[str, Any]:
     """What is stored of a put. Errors: InvalidInput, ReviewNeeded, TooManySecrets."""
     rules = conf.rules(tenant)
     value = cleaned(one.value or {})
@@ -225,6 +232,8 @@ def _row(one: Write, tenant: Tenant) -> dict[str, Any]:
     if detection.are_meant_for_model(*dict.fromkeys(text for text in value_texts.strings(value) if text.strip())):
         fault = Fault(f"{one.at}/value", ReviewNeeded.code, "A text of this value speaks to a model.")
         raise ReviewNeeded(_SPEAKS, faults=[fault])
+    if names.speak_to_model(one.namespace, one.key, viewer.patterns):
+        raise ReviewNeeded(_NAME_SPEAKS, faults=[Fault(f"{one.at}/key", ReviewNeeded.code, _NAME_SPEAKS)])
     return {
         "id": new_id(),
         "namespace": one.path,
@@ -238,21 +247,13 @@ def _row(one: Write, tenant: Tenant) -> dict[str, Any]:
     }
 
 
+_NAME_SPEAKS = "The key or the namespace speaks to a model: name the item after what it is. Nothing was stored."
 _SPEAKS = "A text of this value speaks to a model, and would be read by one. Say it otherwise; nothing was stored."
 
 
 def cleaned(value: dict[str, Any]) -> dict[str, Any]:
     """The value without secrets and without invisible characters, at any depth."""
-    visible: dict[str, Any] = _visible(value)
-    return redact_message(content="", metadata=visible).metadata
-
-
-def _visible(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {strip_invisible(key): _visible(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_visible(one) for one in value]
-    return strip_invisible(value) if isinstance(value, str) else value
+    return redact_message(content="", metadata=visible_json(value)).metadata
 
 
 def _check_room(owners: set[uuid.UUID | None], tenant: Tenant) -> None:

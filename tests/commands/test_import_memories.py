@@ -218,6 +218,15 @@ def test_what_is_nested_too_deeply_is_refused_by_its_place(
     assert [turn.session.external_id for turn in Turn.objects.select_related("session")] == ["s2"]
 
 
+def test_a_conversation_is_posted_in_parts_that_a_request_can_have(tenant: Tenant, tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": f"{at} {'bread ' * 80_000}", "external_id": str(at)} for at in range(30)]
+    path = tmp_path / "export.jsonl"
+    path.write_text(json.dumps({"session_id": "s1", "messages": messages}))
+    assert path.stat().st_size > 12_000_000
+    assert "30 messages stored" in run(path, "jsonl", "--user", "u-1")
+    assert list(Turn.objects.order_by("number").values_list("external_id", flat=True)) == [str(at) for at in range(30)]
+
+
 @pytest.mark.parametrize("content", ["", "{", "{}", '"text"', "[1, null]", "[" * 20_000])
 def test_a_file_of_something_else(tenant: Tenant, tmp_path: Path, content: str) -> None:
     path = tmp_path / "conversations.json"

@@ -393,3 +393,36 @@ def test_a_file_that_is_something_else(tenant: Tenant, tmp_path: Path, source: s
     assert "SECRET-WORD" not in str(raised.value)
     with pytest.raises(CommandError):
         imported(source, tmp_path / "nowhere", user="u1")
+
+
+class TestTooMuch:
+    """Of each form: what is too much is refused by itself and told, and the rest is stored."""
+
+    DEEP = json.loads("[" * 70 + "]" * 70)
+
+    @pytest.mark.parametrize(
+        ("source", "content"),
+        [
+            ("mem0", {"results": [{"id": "m0", "memory": "x", "metadata": DEEP}, MEM0["results"][0]]}),
+            ("langgraph", [{"namespace": ["m", "u1"], "key": "z", "value": {"text": DEEP}}, ITEMS[0]]),
+        ],
+    )
+    def test_a_member_of_a_list(
+        self, tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, content: Any
+    ) -> None:
+        path = tmp_path / "export.json"
+        path.write_text(json.dumps(content))
+        with pytest.raises(CommandError, match="not stored"):
+            call_command("import_memories", str(path), "--from", source, "--tenant", "acme", "--user", "u1")
+        assert "1 refused: depth" in capsys.readouterr().err
+        assert Fact.objects.get().content == "Likes tea"
+
+    def test_a_document_of_a_folder(self, tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        for name, document in (("u1", DEERFLOW), ("u2", {**DEERFLOW, "x": self.DEEP})):
+            folder = tmp_path / "users" / name
+            folder.mkdir(parents=True)
+            (folder / "memory.json").write_text(json.dumps(document))
+        with pytest.raises(CommandError, match="not stored"):
+            call_command("import_memories", str(tmp_path), "--from", "deerflow", "--tenant", "acme")
+        assert "1 refused: depth" in capsys.readouterr().err
+        assert set(Fact.objects.values_list("end_user__external_id", flat=True)) == {"u1"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memories.exceptions import TooManySecrets
-from memories.text.secrets import effort, redaction
+from memories.text.secrets import effort, fields, redaction
 from memories.text.secrets import phrases as secret_phrases
 from memories.text.secrets.redaction import redact_text
 from tests.tables import rows, texts
@@ -38,6 +38,10 @@ SHAPES = [
     "pw=a&",
     'secret=" ',
     "ABCDEFGHabcdefgh0123456789+/",
+    "token=a1b2&",
+    "'secret':'x1y2',",
+    "x.token=y.token=",
+    "pw='",
 ]
 
 
@@ -113,12 +117,35 @@ def plain_may_be_near(place: Any) -> bool:
     return not NOT_NEAR_AFTER.search(place.before)
 
 
+LINE_BEGINS = re.compile(rf"(?:\A|\n){fields._LINE_BEGINS.pattern}")
+LABEL_BEGINS = re.compile(rf"(?:\A|\n){fields._LABEL_BEGINS.pattern}")
+NO_SECRET = re.compile(rf"(?:{'|'.join(fields._NO_SECRET)})[ _.-]?\Z", re.IGNORECASE)
+
+
+def plain_form_on_line(before: str, name: str, is_assigned: bool, is_tight: bool) -> str:
+    begins = bool(LINE_BEGINS.search(before)) or before.endswith(('"', "'", "`"))
+    if is_assigned and name.isupper() and (begins or is_tight):
+        return "env"
+    if begins or not name.isascii():
+        return "line"
+    if LABEL_BEGINS.search(before):
+        return "label"
+    return "inline" if " " not in name and (is_tight or before.rstrip().endswith(fields._IN_FLOW)) else ""
+
+
 LINES = [
     "pw password pwd 密码 口令 pin otp api key token secret is was to for my",
     "the user login account 账号 用户 uſer -- : = := -> | ' \" (",
     ") as set change 忘记 输入 修改 无 1234 a1b2c3 hunter2 Xk9!pq ab;cd 834721 abandon PW",
     "API_KEY dbPassword _ - 。 ， ： 是 为 的 我 “ ” ｐｗ eyJ sk-",
     "AKIA :// @ x:y@ http:// seed phrase bearer Basic curl -u",
+]
+FIELDS = [
+    "|\n|  - |export |# |OpenAI |My own |the |{\"|'|?|&|(|page_|next |max-|superper|foo.bar-|$env:",
+    "token|Token|API_KEY|api key|password|secret|DB_PASSWORD|access-token|密码",
+    '=|: |": "|\' : \'| = |=>|="|: Bearer |:\n',
+    "a1b2c3|deadbeef|x1-y2|1234567|foo_bar|foo.bar1|AbcDef|ZXCVBNMA|0x12ab|sha256|…",
+    "| |\n|, |\"|'|&b=c| # x|...| and more",
 ]
 WORDS = [*" ".join(LINES).split(), "\n", "\t"]
 
@@ -128,6 +155,7 @@ def generated(seed: int, count: int) -> list[str]:
     chance = random.Random(seed)
     known = [*(re.sub("[⟦⟧]", "", marked) for _, marked in rows("secrets")), *texts("harmless"), *texts("harmless_fields")]
     made = list(known)
+    made += ["".join(chance.choice(line.split("|")) for line in FIELDS) for _ in range(4 * count)]
     for _ in range(count):
         one, other = chance.choice(known), chance.choice(known)
         place = chance.randrange(len(one) + 1)
@@ -142,9 +170,11 @@ def test_the_short_cuts_find_what_the_plain_way_finds(monkeypatch: pytest.Monkey
     found = [redact_text(text) for text in made]
     monkeypatch.setattr(secret_phrases, "_place", plain_place)
     monkeypatch.setattr(secret_phrases, "_may_be_near", plain_may_be_near)
+    monkeypatch.setattr(fields, "_form_on_line", plain_form_on_line)
+    monkeypatch.setattr(fields, "_names_no_secret", lambda name: bool(NO_SECRET.search(name)))
     monkeypatch.setattr(secret_phrases, "_has_clue", lambda text: bool(secret_phrases._CLUES.search(text)))
     assert [redact_text(text) for text in made] == found
-    assert sum(count > 0 for _, count in found) > 300
+    assert sum(count > 0 for _, count in found) > 800
 
 
 def test_places_lie_less_dense_than_words(monkeypatch: pytest.MonkeyPatch) -> None:

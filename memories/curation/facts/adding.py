@@ -20,7 +20,7 @@ from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
 from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import NO_GROUNDS, Grounds, Rests
-from memories.curation.statements.scrubbing import without_secrets
+from memories.curation.statements.scrubbing import scrubbed_fact, scrubbed_text
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound, PersonRestricted
 from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Trust
@@ -29,7 +29,6 @@ from memories.reconcile import neighbours, review_items
 from memories.reconcile.changes import MOST_DUPLICATES
 from memories.reconcile.gate import LONGEST_KEY, rank
 from memories.reconcile.review_items import REASON_OF_FLAG, ReviewQuestion
-from memories.text.secrets.redaction import redact_text
 
 # Who is served a fact. Two facts with other readers are two, also where they say the same.
 READERS = ("agent_id", "scope", "allowed_users", "allowed_roles")
@@ -87,7 +86,7 @@ def add_fact(
     Errors: InvalidInput (what it rests on, its readers), Conflict and NotFound (what it corrects), DuplicateFact with
     the id of the existing fact (its text, or its external id), RefusedBefore, PersonMerged, PersonRestricted.
     """
-    draft = replace(draft, **without_secrets(vars(draft)))
+    draft = replace(draft, **scrubbed_fact(vars(draft)))
     fact = _unsaved(end_user, draft, grounds, actor=actor)
     # Before the lock: it may ask an endpoint.
     near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=fact, now=now)
@@ -160,7 +159,7 @@ def _unsaved(end_user: EndUser, draft: FactDraft, grounds: Grounds, *, actor: Ac
         stated_confidence=draft.confidence,
         binding=actor.is_operator,
     )
-    fact.raw = redact_text(grounds.raw)[0]
+    fact.raw = scrubbed_text(grounds.raw)
     fact.say(draft.content)
     return fact
 

@@ -15,12 +15,11 @@ from memories.curation.facts.changing import deciding_fact, lock_facts, must_be_
 from memories.curation.facts.readers import check_readers
 from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import Grounds, RelationDraft
-from memories.curation.statements.scrubbing import without_secrets
+from memories.curation.statements.scrubbing import scrubbed_fact, scrubbed_text
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.models import Fact, FactQuerySet, Status, Tenant
 from memories.models.folding import fold
 from memories.models.memories.refusals import mark_of_text
-from memories.text.secrets.redaction import redact_text
 
 
 def edit_fact(
@@ -44,7 +43,7 @@ def edit_fact(
     InvalidInput (readers, what it rests on), ReviewNeeded when the `voice` may not change it, when the new text speaks
     to a model and no operator wrote it, or when it contradicts a protected fact.
     """
-    stated = without_secrets(changes)
+    stated = scrubbed_fact(changes)
     evidence: list[uuid.UUID] = stated.pop("evidence", [])
     relations: list[RelationDraft] | None = stated.pop("relations", None)
     grounds = Grounds(evidence=evidence, relations=relations or ())
@@ -115,7 +114,7 @@ def correct_fact(
 
     Errors: NotFound, PreconditionFailed, Conflict, DuplicateFact.
     """
-    content = redact_text(content)[0]
+    content = scrubbed_text(content)
     with (
         deciding_fact(
             fact_id, tenant, "correct", actor=actor, now=now, expected_version=expected_version, reason=reason

@@ -12,9 +12,9 @@ from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts, lock_person, state_as_operator
 from memories.curation.review import item_states
+from memories.curation.statements.scrubbing import scrubbed_text
 from memories.exceptions import Conflict, InvalidInput, NotFound, PreconditionFailed
 from memories.models import Fact, FactEvidence, RelationType, Status
-from memories.text.secrets.redaction import redact_text
 
 MOST_MERGED = 10
 # Who is served a fact: merged ones must agree, or somebody would be served what was kept from them.
@@ -54,7 +54,7 @@ def merge_facts(
     of one person that the same agents and people are served. Errors: NotFound, PreconditionFailed, Conflict,
     InvalidInput, DuplicateFact (another live fact has this text).
     """
-    content = redact_text(content)[0].strip()
+    content = scrubbed_text(content).strip()
     if not content:
         raise InvalidInput.at("content", _("The fact that stays needs a text."))
     changes = Changes(actor=actor, now=now, reason=reason)

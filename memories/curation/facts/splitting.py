@@ -12,6 +12,7 @@ from memories.audit import Actor
 from memories.curation.change_sets import LIVE, Changes, still_ahead
 from memories.curation.facts.changing import check_no_rival, lock_facts, lock_person, state_as_operator
 from memories.curation.review import item_states
+from memories.curation.statements.scrubbing import scrubbed_text
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import (
     Change,
@@ -23,7 +24,6 @@ from memories.models import (
     Status,
 )
 from memories.models.folding import fold
-from memories.text.secrets.redaction import redact_text
 
 
 def split_fact(
@@ -48,7 +48,7 @@ def split_fact(
         fact, survivor = _locked(fact_id)
         if expected and dict(expected) != {fact.pk: fact.version, survivor.pk: survivor.version}:
             raise PreconditionFailed
-        _take_out_of(survivor, fact, redact_text(rest)[0].strip(), changes)
+        _take_out_of(survivor, fact, scrubbed_text(rest).strip(), changes)
         with changes.changing(fact, "split"):
             fact.status, fact.valid_to, fact.superseded_by = Status.ACTIVE, None, None
             fact.last_confirmed_at, fact.expires_at = now, still_ahead(fact.expires_at, now=now)

@@ -19,15 +19,22 @@ from memories.curation.facts.changing import lock_person
 from memories.curation.people.errors import PersonMerged
 from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import Rests
-from memories.curation.statements.scrubbing import without_secrets
+from memories.curation.statements.scrubbing import scrubbed_fact, scrubbed_text
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.exceptions import Conflict, InvalidInput, OperatorWord, PersonRestricted, ReviewNeeded, TripleOfFact
+from memories.exceptions import (
+    BeyondTrust,
+    Conflict,
+    InvalidInput,
+    OperatorWord,
+    PersonRestricted,
+    ReviewNeeded,
+    TripleOfFact,
+)
 from memories.graph import naming
 from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus, Trust, Turn
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE, LONGEST_TYPE
 from memories.reconcile.gate import rank
 from memories.text.injection import detection
-from memories.text.secrets.redaction import redact_text
 
 
 @dataclass(frozen=True)
@@ -165,7 +172,7 @@ def lock(end_user: EndUser, actor: Actor, *, turns: Sequence[uuid.UUID] = ()) ->
 
 
 def check_may_change(triple: GraphTriple, *, actor: Actor, voice: WriteTrust = AS_USER) -> None:
-    """Errors: TripleOfFact; for a key OperatorWord, and ReviewNeeded when its words have less trust."""
+    """Errors: TripleOfFact; for a key OperatorWord, and BeyondTrust when its words have less trust."""
     if triple.fact_id:
         raise TripleOfFact
     if actor.is_operator:
@@ -174,7 +181,7 @@ def check_may_change(triple: GraphTriple, *, actor: Actor, voice: WriteTrust = A
         raise OperatorWord
     is_believed = voice.is_believed(conf.rules(triple.tenant)) or triple.status != TripleStatus.ACTIVE
     if not is_believed or rank(voice.trust) < rank(triple.trust):
-        raise ReviewNeeded
+        raise BeyondTrust
 
 
 def close(triple: GraphTriple, *, ended: datetime, actor: Actor, now: datetime) -> None:
@@ -187,12 +194,12 @@ def close(triple: GraphTriple, *, ended: datetime, actor: Actor, now: datetime) 
 def clean(person: EndUser, relation: TripleRelation) -> TripleRelation:
     """The relation without secrets, as it is stored. Errors: InvalidInput for a predicate that is too long by then."""
     # A predicate such as "password" announces its object.
-    texts = without_secrets({"key": relation.predicate, "value": relation.object})
+    texts = scrubbed_fact({"key": relation.predicate, "value": relation.object})
     predicate = naming.predicate_of(texts["key"])
     if not 0 < len(predicate) <= LONGEST_PREDICATE:
         raise InvalidInput.at("/predicate", _("Give a predicate of 1 to 100 characters."), code="max_length")
     return TripleRelation(
-        subject=_entity(person, redact_text(relation.subject)[0], at="/subject"),
+        subject=_entity(person, scrubbed_text(relation.subject), at="/subject"),
         predicate=predicate,
         object=_entity(person, texts["value"], at="/object"),
         agent_id=relation.agent_id,
@@ -224,7 +231,7 @@ def _insert(
     subject, object_ = (entities[naming.digest_of(name)] for name in (relation.subject, relation.object))
     for entity, kind in ((subject, draft.subject_type), (object_, draft.object_type)):
         # A mark of what was cut out can be longer than that.
-        _set_type(entity, redact_text(kind)[0][:LONGEST_TYPE])
+        _set_type(entity, scrubbed_text(kind, longest=LONGEST_TYPE))
     flags = [] if actor.is_operator else _flags(relation, voice)
     waits = not actor.is_operator and (flags or not voice.is_believed(conf.rules(person.tenant)))
     triple = GraphTriple.objects.create(

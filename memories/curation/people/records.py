@@ -12,7 +12,7 @@ from memories.capture import get_or_create
 from memories.curation.marks import mark_of
 from memories.curation.people.errors import PersonExists, PersonMerged
 from memories.curation.people.external_ids import check_id
-from memories.curation.statements.scrubbing import person_without_secrets
+from memories.curation.statements.scrubbing import scrubbed_person
 from memories.exceptions import NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import ActorKind, EndUser, Tenant
 from memories.models.people.people import SWITCHES, who_switched
@@ -44,7 +44,7 @@ def update_person(
     Errors: NotFound (erased meanwhile), PersonRestricted for a key, PersonMerged, PreconditionFailed (somebody changed
     it since), OperatorWord for a key that switches on what an operator switched off.
     """
-    changes = person_without_secrets(changes)
+    changes = scrubbed_person(changes)
     with transaction.atomic():
         people = EndUser.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
         person = people.filter(pk=end_user.pk).first()
@@ -72,7 +72,7 @@ def add_person(
     Errors: InvalidInput (the id), PersonExists, Erased.
     """
     check_id(external_id)
-    given = person_without_secrets(record or {})
+    given = scrubbed_person(record or {})
     person = EndUser(tenant=tenant, external_id=external_id, created_at=now, last_seen_at=now)
     for name, value in (given | _switched(person, given, actor)).items():
         setattr(person, name, value)

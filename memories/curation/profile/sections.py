@@ -18,9 +18,9 @@ from memories import audit
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.people.errors import PersonMerged
+from memories.curation.statements.scrubbing import scrubbed_text
 from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection, Trust
-from memories.text.secrets.redaction import redact_text
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def write_profile_section(
     text. The text that it has already leaves no trace. Errors: NotFound, PersonRestricted and OperatorWord for a key,
     PreconditionFailed.
     """
-    text = redact_text(summary)[0]
+    text = scrubbed_text(summary)
     with transaction.atomic():
         row = locked_section(end_user.pk, section, agent_id, actor=actor, expected_version=expected_version)
         changes = Changes(actor=actor, now=now, reason=reason)
@@ -138,7 +138,7 @@ def take_proposed_section(
     with transaction.atomic():
         actor = changes.actor
         row = _locked_section_of(revision, actor=actor, expected_version=expected_version)
-        text = revision.after if summary is None else redact_text(summary)[0]
+        text = revision.after if summary is None else scrubbed_text(summary)
         _set_text(row, text, "approve", changes, binding=actor.is_operator, basis=_Basis.of(actor, revision))
     return row
 

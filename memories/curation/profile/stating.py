@@ -8,6 +8,7 @@ from memories import conf
 from memories.audit import Actor
 from memories.curation.profile.sections import locked_section, write_profile_section
 from memories.curation.statements import guarding
+from memories.curation.statements.scrubbing import scrubbed_text
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import RefusedBefore
 from memories.models import ActorKind, EndUser, ProfileRevision, ProfileSection, ReviewItem
@@ -15,7 +16,6 @@ from memories.models.folding import fold
 from memories.reconcile import review_items
 from memories.reconcile.gate import rank
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
-from memories.text.secrets.redaction import redact_text
 
 Reason = ReviewItem.Reason
 # The newest proposals of a section that a further one is compared with.
@@ -39,7 +39,7 @@ def state_profile_section(
 
     Errors: as write_profile_section(); RefusedBefore when an operator turned it down.
     """
-    text = redact_text(summary)[0]
+    text = scrubbed_text(summary)
     with transaction.atomic():
         row = locked_section(end_user.pk, section, agent_id, actor=actor, expected_version=None)
         if text == row.summary:

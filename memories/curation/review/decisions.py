@@ -14,12 +14,11 @@ from memories.curation.facts.changing import approve, make_way, state_as_operato
 from memories.curation.profile.sections import take_proposed_section
 from memories.curation.review.deciding import Choice, ExpectedVersions, deciding
 from memories.curation.review.suggestions import turn_down
-from memories.curation.statements.scrubbing import episode_without_secrets, without_secrets
+from memories.curation.statements.scrubbing import scrubbed_episode, scrubbed_fact, scrubbed_text
 from memories.exceptions import Conflict, InvalidInput
 from memories.models import Episode, EpisodeStatus, Fact, ProfileRevision, RelationType, ReviewItem, Status
 from memories.models.folding import fold
 from memories.models.memories.refusals import mark_of_text
-from memories.text.secrets.redaction import redact_text
 
 Kind = ReviewItem.Kind
 
@@ -93,11 +92,11 @@ def approve_edited(
     """
     with deciding(item_id, Choice.EDIT, actor=actor, now=now, reason=reason, expected=expected) as (item, made):
         if item.episode:
-            _serve(item.episode, made, episode_without_secrets(changes))
+            _serve(item.episode, made, scrubbed_episode(changes))
         elif item.proposed_section:
             _decide_section(item.proposed_section, made, summary=changes["summary"])
         elif item.fact:
-            _reword(item, item.fact, without_secrets(changes), made)
+            _reword(item, item.fact, scrubbed_fact(changes), made)
     return item
 
 
@@ -129,7 +128,7 @@ def merge_items(
 
     Errors: as approve_item(), InvalidInput, DuplicateFact (a third live fact says the same).
     """
-    content = redact_text(content)[0].strip()
+    content = scrubbed_text(content).strip()
     with deciding(item_id, Choice.MERGE, actor=actor, now=now, reason=reason, expected=expected) as (item, changes):
         fact, existing = _pair(item)
         if not content or survivor not in (fact.pk, existing.pk):

@@ -25,7 +25,7 @@ from memories.curation.facts.editing import edit_fact
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.stating import state_profile_section
 from memories.curation.statements import guarding
-from memories.curation.statements.scrubbing import without_secrets
+from memories.curation.statements.scrubbing import scrubbed_fact, scrubbed_json, scrubbed_text
 from memories.curation.statements.voices import AS_USER, IMPORTED, WriteTrust
 from memories.exceptions import CapacityReached, OperatorWord, PersonRestricted, RefusedBefore, ReviewNeeded
 from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ProfileSection, ReviewItem, Status
@@ -34,7 +34,7 @@ from memories.models.memories.refusals import Mark, Repeated, mark_of_text
 from memories.reconcile import review_items
 from memories.reconcile.gate import rank
 from memories.reconcile.review_items import ReviewQuestion
-from memories.text.secrets.redaction import redact_message, redact_text
+from memories.text.secrets.redaction import redact_text
 
 Reason = ReviewItem.Reason
 LONGEST_EXTERNAL_ID = 255
@@ -104,7 +104,7 @@ def import_document(
 
     Errors: PersonMerged, PersonRestricted, DuplicateFact, CapacityReached when a fact would be archived at once.
     """
-    updated = redact_text(updated)[0]
+    updated = _told_again(updated)
     with transaction.atomic():
         if lock_person(end_user.pk) != end_user.pk:
             raise PersonMerged
@@ -179,7 +179,7 @@ def _write_section(
         # Not a change of the section: a version for it would end what an operator is about to write.
         named = {"end_user": end_user, "agent_id": agent_id, "section": name}
         row = ProfileSection.objects.written().filter(**named).first()
-        given = {"updatedAt": redact_text(section.updated)[0]}
+        given = {"updatedAt": _told_again(section.updated)}
         document = {"given": given, "updated": updated, "version": row.version} if row else None
         if row and document != row.document:
             row.document = document
@@ -187,11 +187,17 @@ def _write_section(
     return item is not None
 
 
+def _told_again(text: str) -> str:
+    """A time in the document's own words; none where they speak to a model."""
+    said = scrubbed_text(text)
+    return "" if guarding.speaks_beside(said) else said
+
+
 def _clean(stated: DocumentFact) -> DocumentFact:
-    """The same without secrets."""
-    texts = without_secrets({"content": stated.content, "source_error": stated.source_error})
+    """The same without secrets and invisible characters."""
+    texts = scrubbed_fact({"content": stated.content, "source_error": stated.source_error})
     external_id = redact_text(stated.external_id)[0][:LONGEST_EXTERNAL_ID]
-    given = redact_message(content="", metadata=stated.given).metadata
+    given = scrubbed_json(stated.given)
     return replace(stated, **texts, external_id=external_id, given=given)
 
 
@@ -261,6 +267,8 @@ def _changed(
 ) -> Fact:
     """The fact as the document states it; its `document` is still to be saved. Errors: as edit_fact()."""
     if changes and voice.imports:
+        raise ReviewNeeded
+    if (fact.document or fact.external_id) and guarding.speaks_beside(stated.given):
         raise ReviewNeeded
     after = fact
     if changes:

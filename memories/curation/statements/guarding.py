@@ -5,21 +5,24 @@ application that stores an order number does so on purpose.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from memories import conf
+from memories import budgets, conf
 from memories.conf import Rules
 from memories.curation.statements.voices import WriteTrust, may_change
-from memories.exceptions import ReviewNeeded
+from memories.exceptions import BeyondTrust, ReviewNeeded
+from memories.files.passages import ChangedText, Place
 from memories.models import Episode, Fact, ReviewItem, Status, Trust
 from memories.reconcile.gate import rank
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
-from memories.text.injection import detection
+from memories.text import value_texts
+from memories.text.injection import detection, meaning
 from memories.text.secrets.redaction import looks_secret, redact_text
 
+_JUDGED_AT_ONCE = 200
 _NUMBER = re.compile(r"\d+")
 # The texts of a fact that a context or a prompt can show.
 FACT_TEXTS = ("content", "key", "value", "source_error", "raw")
@@ -30,12 +33,21 @@ def flags_of_fact(fact: Fact, voice: WriteTrust) -> tuple[str, ...]:
     """Why a stated fact must be reviewed before it is served, as its flags; empty when nothing speaks against it."""
     found = {*detection.flags(fact.content, fact.value, fact.raw)}
     found |= {*detection.flags(fact.source_error, fact.key, " ".join(fact.tags))}
+    if speaks_beside(fact.structured, _of_document(fact)):
+        found.add(detection.INSTRUCTIONS)
     return _relevant_flags(found, voice)
+
+
+def speaks_beside(*values: Any) -> bool:
+    """Whether names and texts of JSON that is served with a statement speak to a model, one after the other."""
+    text = "\n".join(text for value in values for text in value_texts.strings(value))
+    return bool(text) and detection.are_meant_for_model(text)
 
 
 def flags_for_everybody(fact: Fact) -> tuple[str, ...]:
     """Why not everybody should be served the fact, whoever states it: it speaks to a model, or may hold a secret."""
-    texts = [value if isinstance(value, str) else " ".join(value) for value in texts_of(fact).values()]
+    values = [*texts_of(fact).values(), _of_document(fact)]
+    texts = [" ".join(value_texts.strings(value)) for value in values]
     secret = any(looks_secret(text) or redact_text(text)[1] for text in texts)
     found = ((detection.POSSIBLE_SECRET, secret), (detection.INSTRUCTIONS, detection.are_meant_for_model(*texts)))
     return tuple(flag for flag, is_found in found if is_found)
@@ -61,16 +73,35 @@ def flags_of_text(text: str, voice: WriteTrust) -> tuple[str, ...]:
     return _relevant_flags(detection.flags(text, "", ""), voice)
 
 
-def flags_of_file(passage: str, voice: WriteTrust) -> tuple[str, ...]:
-    """The flags of a passage of a memory file. What merely looks like a secret is none: notes name commits and ids.
+def newly_speaks(text: ChangedText) -> Place | None:
+    """The first passage of a file, or of a diary entry, that newly speaks to a model: by a phrase, or by its meaning.
 
-    Notes have numbers, and these move the vector of a short sentence at random. What speaks to a model by its meaning
-    does so with other numbers, too.
+    What merely looks like a secret is none: notes name commits and ids.
     """
-    if detection.INSTRUCTIONS not in flags_of_text(passage, voice):
-        return ()
-    speaks = detection.speaks_to_model(passage) or detection.are_meant_for_model(_NUMBER.sub("1", passage))
-    return (detection.INSTRUCTIONS,) if speaks else ()
+    return next(text.findings(_says_phrase), None) or next(_meant(text), None)
+
+
+def _says_phrase(passage: str) -> bool:
+    budgets.check_time()
+    return detection.speaks_to_model(passage)
+
+
+def _meant(text: ChangedText) -> Iterator[Place]:
+    """The new sentences that speak to a model by their meaning.
+
+    Notes have numbers, and these move the vector of a short sentence at random. What speaks to a model does so with
+    other numbers, too.
+    """
+    for start in range(0, len(text.sentences), _JUDGED_AT_ONCE):
+        budgets.check_time()
+        places = text.sentences[start : start + _JUDGED_AT_ONCE]
+        found = _speaking(places, [text.after[place.start : place.end] for place in places])
+        yield from _speaking(found, [_NUMBER.sub("1", text.after[place.start : place.end]) for place in found])
+
+
+def _speaking(places: list[Place], said: list[str]) -> list[Place]:
+    """The places at which one of these sentences speaks to a model."""
+    return [place for place, speaks in zip(places, meaning.each_speaks(said), strict=True) if speaks]
 
 
 def speaks_to_model(name: str) -> bool:
@@ -94,22 +125,22 @@ def check_fact(fact: Fact, texts_before: Mapping[str, Any], voice: WriteTrust) -
 def check_ends(fact: Fact, voice: WriteTrust, *, is_own: bool = False) -> None:
     """Check that this voice may end what the fact says; `is_own`: its key stated it, and nobody else touched it.
 
-    Errors: ReviewNeeded where the voice may not change it either.
+    Errors: BeyondTrust where the voice may not change it either.
     """
     if voice.trust != Trust.USER and not is_own and not may_change(fact, voice, conf.rules(fact.tenant)):
-        raise ReviewNeeded
+        raise BeyondTrust
 
 
 def check_outranks(trust: str, voice: WriteTrust) -> None:
-    """Errors: ReviewNeeded where what the voice would end has more trust than the voice."""
+    """Errors: BeyondTrust where what the voice would end has more trust than the voice."""
     if voice.trust != Trust.USER and rank(voice.trust) < rank(trust):
-        raise ReviewNeeded
+        raise BeyondTrust
 
 
 def check_ends_episode(episode: Episode, voice: WriteTrust) -> None:
-    """Errors: ReviewNeeded where the voice may not state other words of the episode either."""
+    """Errors: BeyondTrust where the voice may not state other words of the episode either."""
     if not voice.is_believed(conf.rules(episode.tenant)):
-        raise ReviewNeeded
+        raise BeyondTrust
 
 
 def outranking(voice: WriteTrust) -> Q:
@@ -128,14 +159,20 @@ def beyond(voice: WriteTrust, rules: Rules) -> Q:
 
 
 def check_none(rows: QuerySet[Any], beyond_voice: Q) -> None:
-    """Errors: ReviewNeeded where one of the rows is of those that the voice may not end."""
+    """Errors: BeyondTrust where one of the rows is of those that the voice may not end."""
     if rows.filter(beyond_voice).exists():
-        raise ReviewNeeded
+        raise BeyondTrust
 
 
 def texts_of(fact: Fact) -> dict[str, Any]:
     """The texts of the fact now, for check_fact() after a change."""
-    return {name: getattr(fact, name) for name in (*FACT_TEXTS, "tags")}
+    return {name: getattr(fact, name) for name in (*FACT_TEXTS, "tags", "structured")}
+
+
+def _of_document(fact: Fact) -> dict[str, Any]:
+    """What a document says of it in its own words, which is told again."""
+    given: dict[str, Any] = (fact.document or {}).get("given", {})
+    return given
 
 
 def check_episode(episode: Episode, stated: Mapping[str, Any], voice: WriteTrust) -> None:

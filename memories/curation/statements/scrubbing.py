@@ -1,7 +1,9 @@
-"""Cuts secrets out of what is stated outright, before anything is stored (rules.md, 1.2)."""
+"""Cuts secrets and invisible characters out of what is stated outright, before anything is stored (rules.md, 1.2)."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from memories.invisible import strip_invisible, visible_json
 from memories.models.memories.episodes import LONGEST_SUMMARY
 from memories.text.secrets.redaction import redact_message, redact_text
 
@@ -12,38 +14,49 @@ _LONGEST_TAG = 100
 _LONGEST_NAME = 255
 
 
-def person_without_secrets(changes: dict[str, Any]) -> dict[str, Any]:
-    """The named fields of a person's record, each secret in name and metadata replaced by its mark."""
+def scrubbed_person(changes: dict[str, Any]) -> dict[str, Any]:
+    """The named fields of a person's record; each secret in name and metadata is replaced by its mark."""
     scrubbed = dict(changes)
     if changes.get("display_name"):
-        scrubbed["display_name"] = redact_text(changes["display_name"])[0][:_LONGEST_NAME]
+        scrubbed["display_name"] = scrubbed_text(changes["display_name"], longest=_LONGEST_NAME)
     if changes.get("metadata"):
-        scrubbed["metadata"] = redact_message(content="", metadata=changes["metadata"]).metadata
+        scrubbed["metadata"] = scrubbed_json(changes["metadata"])
     return scrubbed
 
 
-def without_secrets(fields: dict[str, Any]) -> dict[str, Any]:
-    """The named fields of a fact, each secret in them replaced by its mark; JSON at any depth."""
+def scrubbed_fact(fields: dict[str, Any]) -> dict[str, Any]:
+    """The named fields of a fact; each secret in them is replaced by its mark; JSON at any depth."""
     scrubbed = dict(fields)
     if fields.get("key") and fields.get("value"):
         # A key such as "password" announces its value.
-        (scrubbed["value"],) = redact_message(content="", metadata={fields["key"]: fields["value"]}).metadata.values()
+        (scrubbed["value"],) = scrubbed_json({fields["key"]: fields["value"]}).values()
     for name, longest in _TEXTS.items():
         if scrubbed.get(name):
-            scrubbed[name] = redact_text(scrubbed[name])[0][:longest]
+            scrubbed[name] = scrubbed_text(scrubbed[name], longest=longest)
     if fields.get("tags"):
-        scrubbed["tags"] = [redact_text(tag)[0][:_LONGEST_TAG] for tag in fields["tags"]]
+        tags = (scrubbed_text(tag, longest=_LONGEST_TAG) for tag in fields["tags"])
+        scrubbed["tags"] = [tag for tag in tags if tag]
     if fields.get("structured"):
-        scrubbed["structured"] = redact_message(content="", metadata=fields["structured"]).metadata
+        scrubbed["structured"] = scrubbed_json(fields["structured"])
     return scrubbed
 
 
-def episode_without_secrets(fields: dict[str, Any]) -> dict[str, Any]:
-    """The named fields of an episode, each secret in them replaced by its mark."""
+def scrubbed_episode(fields: dict[str, Any]) -> dict[str, Any]:
+    """The named fields of an episode; each secret in them is replaced by its mark."""
     scrubbed = dict(fields)
     if fields.get("summary"):
-        scrubbed["summary"] = redact_text(fields["summary"])[0][:LONGEST_SUMMARY]
+        scrubbed["summary"] = scrubbed_text(fields["summary"], longest=LONGEST_SUMMARY)
     for name in _LISTS_OF_EPISODE:
         if fields.get(name):
-            scrubbed[name] = [redact_text(text)[0][:LONGEST_SUMMARY] for text in fields[name]]
+            scrubbed[name] = [scrubbed_text(text, longest=LONGEST_SUMMARY) for text in fields[name]]
     return scrubbed
+
+
+def scrubbed_text(text: str, *, longest: int | None = None) -> str:
+    """The text, cut where it is longer. Errors: TooManySecrets."""
+    return redact_text(strip_invisible(text))[0][:longest]
+
+
+def scrubbed_json(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The object with its names, at any depth. Errors: TooManySecrets."""
+    return redact_message(content="", metadata=visible_json(dict(value))).metadata

@@ -15,7 +15,7 @@ from memories.curation.marks import mark_of
 from memories.db import tenancy
 from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PreconditionFailed
 from memories.forgetting import decay
-from memories.invisible import strip_invisible
+from memories.invisible import strip_invisible, visible_json
 from memories.models import Tenant
 from memories.store import assigning
 from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS, is_pattern
@@ -49,7 +49,8 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
     tenant.file_seed = redact_text(strip_invisible(tenant.file_seed.replace("\r\n", "\n")))[0]
     tenant.dream_guide = redact_text(strip_invisible(tenant.dream_guide))[0]
     tenant.dream_model = strip_invisible(tenant.dream_model).strip()
-    tenant.signal_phrases = redact_message(content="", metadata=tenant.signal_phrases).metadata
+    tenant.signal_phrases = redact_message(content="", metadata=visible_json(tenant.signal_phrases)).metadata
+    tenant.person_namespaces = list(map(strip_invisible, tenant.person_namespaces))
     tenant.name = redact_text(strip_invisible(tenant.name))[0][:_LONGEST_NAME]
     tenant.numbers = conf.own_numbers(tenant.numbers)
     # Also where the caller reaches all tenants, as to look whether there is one.

@@ -1,6 +1,7 @@
 """`manage.py import_memories`: store the conversations of a file, as POST /turns would, each message once, the memories
 of another system, as PUT /memory would, each once, or its files and items as they are."""
 
+import json
 import sqlite3
 from argparse import ArgumentParser
 from collections import Counter
@@ -12,7 +13,6 @@ from typing import Any
 import psycopg
 from django.core.management.base import CommandError
 
-from memories.api.errors import faults_of
 from memories.api.v1.turns.serializers import MAX_MESSAGES, TurnsSerializer, conversation_of
 from memories.capture import ingest
 from memories.capture.ingest import Conversation
@@ -23,9 +23,13 @@ from memories.management.arguments import external_id, tenant_of
 from memories.management.importing import Import
 from memories.management.kept_stores import FileImport, ItemImport, read_files, read_items
 from memories.management.memory_stores import USER
+from memories.management.raw_documents import Outcome, RefusedDocumentError, checked
 from memories.models import Tenant, Turn
+from memories.text.secrets import effort
 
 DEEPAGENTS = "deepagents"
+# Bytes of the messages in one part: a request has its own beside them.
+_PART = 8_000_000
 
 
 class Command(HubCommand):
@@ -79,7 +83,7 @@ class Command(HubCommand):
                 raise CommandError("--user: say whose conversations these are.")
             read = imports.drawers(file, left_out) if has_drawers else imports.read(source, file)
             for place, given in enumerate(read, start=1):
-                self._import(tenant, place, _whose(given, options["user"]), done, dry_run=options["dry_run"])
+                self._import(tenant, place, given, done, options)
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
         except (ValueError, RecursionError, sqlite3.Error) as error:
@@ -105,7 +109,8 @@ class Command(HubCommand):
             if paths.fault_of_folder(options["folder"]):
                 raise CommandError("--folder: give a folder of memory files, such as /memories.")
             files = FileImport(tenant, dry_run=options["dry_run"])
-            self._read(files, lambda: files.take(read_files(place, folder=options["folder"]), user_id=user or ""))
+            found = read_files(place, files.refused, folder=options["folder"])
+            self._read(files, lambda: files.take(found, user_id=user or ""))
             self._say("files", files, options)
             return
         if source != "langgraph":
@@ -113,7 +118,7 @@ class Command(HubCommand):
         if user:
             raise CommandError("--user: items are whose their namespace says. Set the patterns on the tenant's page.")
         items = ItemImport(tenant, dry_run=options["dry_run"])
-        self._read(items, lambda: items.take(read_items(place)))
+        self._read(items, lambda: items.take(read_items(place, items.refused)))
         self._say("items", items, options)
 
     def _read(self, kept: FileImport | ItemImport, take: Callable[[], None]) -> None:
@@ -150,7 +155,7 @@ class Command(HubCommand):
         place = memory_stores.StoreLocation(options["file"], options["table"], options["namespace"])
         importing = Import(tenant, user_id=options["user"] or "", dry_run=dry_run)
         try:
-            importing.take(memory_stores.read(source, place))
+            importing.take(memory_stores.read(source, place, importing.refused))
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
         except (ValueError, RecursionError, sqlite3.Error, psycopg.Error) as error:
@@ -165,28 +170,24 @@ class Command(HubCommand):
         )
         self._say_why(importing.left_out, importing.refused)
 
-    def _import(self, tenant: Tenant, place: int, given: dict[str, Any], done: Counter[str], *, dry_run: bool) -> None:
+    def _import(self, tenant: Tenant, place: int, given: Outcome, done: Counter[str], options: dict[str, Any]) -> None:
         """One conversation; where it is refused, what comes before the part with the fault stays stored."""
         done["conversations"] += 1
+        dry_run = options["dry_run"]
         try:
-            for part in _parts(given):
-                conversation = _checked(part)
+            if isinstance(given, RefusedDocumentError):
+                raise given
+            for part in _parts(_whose(given, options["user"])):
+                conversation = conversation_of(checked(TurnsSerializer, part))
                 done.update(_looked_up(tenant, conversation) if dry_run else _stored(tenant, conversation))
         except (Erased, PersonRestricted) as error:
             raise CommandError(f"Conversation {place}: {error.detail}") from None
-        except _UnreadableError as error:
+        except RefusedDocumentError as error:
             done["refused"] += 1
             self.stderr.write(f"Conversation {place}: {error}")
         except MemoryHubError as error:
             done["refused"] += 1
             self.stderr.write(f"Conversation {place}: {error.code}")
-        except RecursionError:
-            done["refused"] += 1
-            self.stderr.write(f"Conversation {place}: it is nested too deeply")
-
-
-class _UnreadableError(Exception):
-    """Codes of the faults with their places, without a word of what was said."""
 
 
 def _whose(given: dict[str, Any], user: str | None) -> dict[str, Any]:
@@ -199,22 +200,23 @@ def _parts(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if not isinstance(messages, list):
         yield given
         return
-    for start in range(0, len(messages), MAX_MESSAGES):
-        yield {**given, "messages": messages[start : start + MAX_MESSAGES]}
-
-
-def _checked(given: dict[str, Any]) -> Conversation:
-    """Errors: _UnreadableError, MessageTooLarge."""
-    serializer = TurnsSerializer(data=given)
-    if not serializer.is_valid():
-        faults = faults_of(serializer.errors)
-        raise _UnreadableError(", ".join(f"{fault.pointer} {fault.code}" for fault in faults))
-    return conversation_of(serializer.validated_data)
+    part: list[Any] = []
+    size = 0
+    for message in messages:
+        own = len(json.dumps(message))
+        if part and (len(part) == MAX_MESSAGES or size + own > _PART):
+            yield {**given, "messages": part}
+            part, size = [], 0
+        part.append(message)
+        size += own
+    if part:
+        yield {**given, "messages": part}
 
 
 def _stored(tenant: Tenant, conversation: Conversation) -> dict[str, int]:
     # An export can be larger than a request: a transaction for each part, so that a break loses no more than one.
-    [receipt] = ingest.store_conversations(tenant=tenant, conversations=[replace(conversation, flush=False)])
+    with effort.bounded():
+        [receipt] = ingest.store_conversations(tenant=tenant, conversations=[replace(conversation, flush=False)])
     return {"accepted": receipt.accepted, "duplicates": receipt.duplicates, "redactions": receipt.redactions}
 
 

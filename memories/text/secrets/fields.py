@@ -6,17 +6,19 @@ these words. So the form of the text around them decides what a value may be.
 
 import re
 
-from memories.text.secrets.values import Announced, can_be_value, is_contract, is_described, is_technical
+from memories.text.secrets.values import Announced, is_contract, is_described, is_technical
 
 # How far back the rest of a name, and what stands before it on its line, are read.
 _NAME_BACK, _LINE_BACK = 64, 40
-_NAME = re.compile(r"[\w.-]*\Z")
+# Of a text that is read backwards.
+_NAME = re.compile(r"[\w.-]*")
+# What precedes the name on its line.
 _LINE_BEGINS = re.compile(
-    r"(?:\A|\n)[ \t]{0,32}(?:(?:[-*+>$;]|#|//)[ \t]{0,3})?(?:(?:export|setx?|ENV|ARG|env|declare -x)[ \t]{1,3}|\$env:)?"
+    r"[ \t]{0,32}(?:(?:[-*+>$;]|#|//)[ \t]{0,3})?(?:(?:export|setx?|ENV|ARG|env|declare -x)[ \t]{1,3}|\$env:)?"
     r"""["'`]?\Z"""
 )
 # "OpenAI API key": what a person writes before a value on a line of its own.
-_LABEL_BEGINS = re.compile(r"(?:\A|\n)(?:[A-Za-z]{1,12} ){1,3}\Z")
+_LABEL_BEGINS = re.compile(r"(?:[A-Za-z]{1,12} ){1,3}\Z")
 _LINE_ENDS = re.compile(
     r"""["'`*]{0,2}[ \t]{0,8}(?:[,;。，；]|[}\])]{1,2})?[ \t]{0,8}"""
     r"""(?:\\?["'`]|\Z|\r?\n|\\n|(?<=[ \t])(?:#|//)|(?<=[;,])[\w.-]{1,30}=)"""
@@ -26,12 +28,12 @@ _IN_QUERY = ("?", "&", ";")
 _IN_FLOW = ("{", ",", "(")
 
 # A token of a text, of a page or of a model, which no one must keep.
-_NO_SECRET = re.compile(
-    r"(?:page|next|prev|previous|continuation|cursor|sync|resume|pad|eos|bos|sep|cls|mask|unk|stop|start|end|special|first|last"
-    r"|per|max|min|num|total|prompt|completion|input|output|image|audio|reasoning|thinking|cached|new|each|cancel|cancellation"
-    r"|design|color|syntax|lexer|parser|merge|reward|governance|erc20|nft)[ _.-]?\Z",
-    re.IGNORECASE,
-)
+_OF_OTHER_TOKENS = """
+page next prev previous continuation cursor sync resume pad eos bos sep cls mask unk stop start end special first last
+per max min num total prompt completion input output image audio reasoning thinking cached new each cancel cancellation
+design color syntax lexer parser merge reward governance erc20 nft
+"""
+_NO_SECRET = tuple(_OF_OTHER_TOKENS.split())
 _HEX_WORD = re.compile(r"[0-9a-f]{8,}\Z|[0-9A-F]{8,}\Z")
 _WORD = re.compile(r"[A-Za-z]+\Z")
 _LABEL = re.compile(r"[A-Z][a-z]+\Z|[A-Z]{1,5}\Z|(?:[A-Z]?[a-z]+)(?:[A-Z][a-z]+)+\Z")
@@ -61,7 +63,7 @@ def form_of(text: str, start: int, end: int, sign: str) -> str:
         return ""
     first = start
     if text[start].isascii():
-        first = start - len(_NAME.search(text, max(0, start - _NAME_BACK), start)[0])  # type: ignore[index]
+        first = start - _NAME.match(text[max(0, start - _NAME_BACK) : start][::-1]).end()  # type: ignore[union-attr]
     # A cut beginning is no beginning of a line.
     before = text[:first] if first <= _LINE_BACK else f"\0{text[first - _LINE_BACK : first]}"
     if sign.lstrip("\\")[:1] in _CLOSES and before.rstrip("\\")[-1:] in _OPENS:
@@ -73,23 +75,29 @@ def form_of(text: str, start: int, end: int, sign: str) -> str:
 
 
 def _form_on_line(before: str, name: str, is_assigned: bool, is_tight: bool) -> str:
-    begins = bool(_LINE_BEGINS.search(before)) or before.endswith(('"', "'", "`"))
+    line = before[before.rfind("\n") + 1 :]
+    begins = before.endswith(('"', "'", "`")) or bool(_LINE_BEGINS.match(line))
     if is_assigned and name.isupper() and (begins or is_tight):
         return "env"
     if begins or not name.isascii():
         return "line"
-    if _LABEL_BEGINS.search(before):
+    if _LABEL_BEGINS.match(line):
         return "label"
     return "inline" if " " not in name and (is_tight or before.rstrip().endswith(_IN_FLOW)) else ""
 
 
+def may_be_value(rule: str, value: str) -> bool:
+    """Whether is_value() can be true of it in any form: that costs less than to find the form."""
+    return rule in _LEAST and len(value) >= _LEAST[rule] and " " not in value
+
+
 def is_value(form: str, rule: str, found: Announced, *, name: str, sign: str) -> bool:
-    """Whether the value of a field is a secret. `rule` is that of its keyword; `name` what precedes the keyword in the
-    whole name."""
+    """Whether the value of a field, which can be one, is a secret. `rule` is that of its keyword; `name` what precedes
+    the keyword in the whole name."""
     value = found.value
-    if rule not in _LEAST or not can_be_value(value) or len(value) < _LEAST[rule] or " " in value:
+    if not may_be_value(rule, value) or (rule == "token" and is_contract(value)):
         return False
-    if (rule != "key" and _NO_SECRET.search(name)) or (rule == "token" and is_contract(value)):
+    if rule != "key" and _names_no_secret(name):
         return False
     ends = len(value) == LONGEST or _LINE_ENDS.match(found.after)
     if (form in ("line", "label") and not ends) or found.after.startswith(("..", "…")):
@@ -99,6 +107,11 @@ def is_value(form: str, rule: str, found: Announced, *, name: str, sign: str) ->
     if value.isdigit():
         return len(value) >= (_LEAST_COUNT if rule == "token" and not found.quoted else _LEAST[rule])
     return bool(_HEX_WORD.match(value)) or (not is_technical(value) and _is_no_name(form, rule, found, sign))
+
+
+def _names_no_secret(name: str) -> bool:
+    folded = name.casefold()
+    return folded.endswith(_NO_SECRET) or (folded.endswith((" ", "_", ".", "-")) and folded[:-1].endswith(_NO_SECRET))
 
 
 def _is_no_name(form: str, rule: str, found: Announced, sign: str) -> bool:

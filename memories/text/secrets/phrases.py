@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from memories.text.secrets import effort, fields
 from memories.text.secrets.formats import DATA, Span, places
-from memories.text.secrets.values import Announced, is_phrase, is_secret
+from memories.text.secrets.values import Announced, announces, can_be_value, is_phrase, is_secret
 
 _LOOK_AHEAD = 40
 _LOOK_BACK = 160
@@ -197,7 +197,7 @@ def _judged(tail: re.Match[str], place: _KeywordPlace, *, link: str) -> Iterator
     if not quoted:
         end = start + len(_trimmed(text[start:end]))
     found = Announced(text[start:end], link, quoted=quoted, after=text[end : end + _LOOK_AHEAD])
-    if is_secret(place.keyword.rule, found) or _is_field(place, tail, found):
+    if can_be_value(found.value) and (announces(place.keyword.rule, found) or _is_field(place, tail, found)):
         # {"pin": 1234} stays JSON.
         bare_in_json = (
             not quoted
@@ -211,7 +211,7 @@ def _judged(tail: re.Match[str], place: _KeywordPlace, *, link: str) -> Iterator
 
 
 def _is_field(place: _KeywordPlace, tail: re.Match[str], found: Announced) -> bool:
-    rule, name = place.keyword.rule, place.before[-_LOOK_NEAR:]
+    rule, name = place.keyword.rule, place.text[max(0, place.start - _LOOK_NEAR) : place.start]
     if found.link == "near":
         # An option of a command.
         return (
@@ -219,7 +219,7 @@ def _is_field(place: _KeywordPlace, tail: re.Match[str], found: Announced) -> bo
             and name.endswith("--")
             and fields.is_value("inline", rule, found, name="", sign=" ")
         )
-    if found.link != "sign" or not tail["sign"]:
+    if found.link != "sign" or not tail["sign"] or not fields.may_be_value(rule, found.value):
         return False
     form = fields.form_of(place.text, place.start, place.end, place.text[place.end : tail.end("sign")])
     if tail["scheme"] and not tail["scheme"][0].isalpha():

@@ -13,7 +13,7 @@ from typing import Any
 
 from memories.text.secrets import cards, effort, fields, formats, phrases
 from memories.text.secrets.formats import Span
-from memories.text.secrets.values import Announced, is_secret
+from memories.text.secrets.values import Announced, announces, can_be_value
 
 # Replacing one secret can expose another. Only text that was made for it needs more passes.
 _MOST_PASSES = 4
@@ -157,8 +157,9 @@ def _named(value: str | int, key: str) -> str | None:
     scheme = phrases.SCHEME.match(value) if isinstance(value, str) else None
     before = scheme[0] if scheme else ""
     found = Announced(str(value).removeprefix(before), "sign", quoted=isinstance(value, str))
-    is_named = is_secret(word.rule, found) or fields.is_value(
-        "json", word.rule, found, name=phrases.before_word(key), sign=":"
+    is_named = can_be_value(found.value) and (
+        announces(word.rule, found)
+        or fields.is_value("json", word.rule, found, name=phrases.before_word(key), sign=":")
     )
     return f"{before}[redacted:{word.kind}]" if is_named else None
 

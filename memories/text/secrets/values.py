@@ -77,7 +77,12 @@ class Announced:
 
 def is_secret(rule: str, found: Announced) -> bool:
     """Whether the value can be what its keyword announces; `rule` is that of the keyword (data/secrets.toml)."""
-    return can_be_value(found.value) and _RULES[rule](found)
+    return can_be_value(found.value) and announces(rule, found)
+
+
+def announces(rule: str, found: Announced) -> bool:
+    """As is_secret(), of what can_be_value()."""
+    return bool(_RULES[rule](found))
 
 
 def is_random(text: str, *, length: int, digits: int = 1) -> bool:

@@ -3,12 +3,13 @@
 import pytest
 
 from memories.curation.access.keys import Binding
-from memories.models import DiaryEntry, EndUser, Fact, GraphTriple, MemoryFile, ProfileSection, Session
+from memories.models import DiaryEntry, EndUser, Fact, FileVersion, GraphTriple, MemoryFile, ProfileSection, Session
 from tests import factories
 from tests.api.client import HubClient, operations, schema
 from tests.api.conftest import Hub, hub_of
 
 DENIED = 409, "review_needed"
+WHO_DECIDES = "nothing waits for review: a key that writes as the user can do this, or an operator"
 
 
 @pytest.fixture
@@ -32,6 +33,7 @@ def test_a_fact_of_the_user_is_not_an_agents_to_end(hub: Hub, agent: Hub, query:
     fact = stated(hub)
     refused = agent.client.call("DELETE", f"/facts/{fact}{query}")
     assert (refused.status_code, refused.json()["code"]) == DENIED
+    assert WHO_DECIDES in refused.json()["detail"]
     assert hub.client.get(f"/facts/{fact}").json()["status"] == "active"
     assert hub.client.call("DELETE", f"/facts/{fact}{query}").status_code == 204
 
@@ -63,6 +65,7 @@ def test_turns_of_the_user_are_not_an_agents_to_end(hub: Hub, agent: Hub, sessio
         agent.client.call("DELETE", f"/sessions/{session.pk}"),
     ):
         assert (refused.status_code, refused.json()["code"]) == DENIED
+        assert WHO_DECIDES in refused.json()["detail"]
     assert agent.client.call("DELETE", f"/turns/{answered}").status_code == 204
     assert hub.client.call("DELETE", f"/turns/{said}").status_code == 204
     assert hub.client.call("DELETE", f"/sessions/{session.pk}").status_code == 204
@@ -215,6 +218,21 @@ def test_no_agent_empties_a_section_or_ends_a_triple_of_the_user(hub: Hub, agent
     assert hub.client.post("/graph/invalidate", relation).status_code == 200
 
 
+def test_a_dream_is_not_an_agents_to_take_back_where_an_operator_took_an_edit_over(hub: Hub, agent: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    dream = factories.dream(person)
+    file = factories.memory_file(person, "/USER.md", "Bakes rye bread", actor_kind="dream", trust="operator")
+    FileVersion.objects.filter(file=file).update(change_set=dream.pk)
+    refused = agent.client.post(f"/dreams/{dream.pk}/restore", {})
+    assert (refused.status_code, refused.json()["code"]) == DENIED
+    assert WHO_DECIDES in refused.json()["detail"]
+    assert MemoryFile.objects.get().trashed_at is None
+    # What the dream wrote itself is a machine's word.
+    MemoryFile.objects.update(trust="assistant")
+    assert agent.client.post(f"/dreams/{dream.pk}/restore", {}).status_code == 200
+    assert MemoryFile.objects.get().trashed_at
+
+
 # What each operation does that ends, lowers or replaces what is served, when a key writes as an agent.
 REFUSES, ASKS, KEEPS, MANAGES = "409 review_needed above its trust", "waits for an operator", "keeps it", "not memory"
 ENDING = {
@@ -240,6 +258,7 @@ ENDING = {
     "giveFactFeedback": REFUSES,
     "restoreFact": REFUSES,
     "restoreFile": REFUSES,
+    "restoreDream": REFUSES,
     "writeFile": REFUSES,
     "editFile": REFUSES,
     "invalidateTriple": REFUSES,
@@ -250,7 +269,7 @@ ENDING = {
 }
 NO_MEMORY = {
     "changeAgent", "changeGroup", "changeUser", "setGroupMember", "addGroup", "getContext", "search", "startDream",
-    "restoreDream", "retryExtraction", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems",
+    "retryExtraction", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems",
     "listStoreNamespaces", "endSession", "flushSession", "createPrivacyRequest",
     # They add, and end nothing.
     "writeDiaryEntry", "uploadFiles", "addTriple", "addGroupFact", "postTurns", "postTurnsBulk",

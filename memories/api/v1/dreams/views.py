@@ -86,7 +86,8 @@ class DreamRestoreView(Endpoint):
         description=(
             "Later dreams about the same files are taken back, too, and the episodes of all of them are new again. A "
             "file that somebody else changed since stays as it is and counts as `kept`; if all stay, it answers 409 "
-            "`nothing_to_restore`."
+            "`nothing_to_restore`. For a key that writes as an agent, 409 `review_needed` where an operator took an "
+            "edit over: it ends nothing that has more trust than itself."
         ),
         scope=Scope.WRITE,
         bound=Bound.DREAM,
@@ -99,7 +100,11 @@ class DreamRestoreView(Endpoint):
         dream = lookups.dream(tenant=self.tenant, dream_id=dream_id)
         self.subjects.add(dream.end_user_id)
         _dream, kept = restore(
-            dream_id=dream.pk, actor=self.actor, now=self.now, expected_version=self.expected_version()
+            dream_id=dream.pk,
+            actor=self.actor,
+            now=self.now,
+            expected_version=self.expected_version(),
+            voice=self.voice(),
         )
         fresh = lookups.dream(tenant=self.tenant, dream_id=dream_id)
         shown = RestoredDreamSerializer(fresh, context={"now": self.now, "kept": kept}).data
