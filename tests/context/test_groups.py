@@ -29,7 +29,7 @@ def build(person: EndUser, **over: Any) -> Context:
 
 
 def lines(told: Context) -> list[str]:
-    return told.memory.split("\n")[2:-1]
+    return told.memory.split("\n")[3:-1]
 
 
 def test_each_group_has_a_section_after_the_facts(person: EndUser) -> None:
