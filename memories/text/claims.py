@@ -39,11 +39,11 @@ class OldClaim:
         then, now = self._statement.quantities, quantities.of(new)
         self._numbers, self._dates = then.numbers - now.numbers, set(then.dates) - set(now.dates)
 
-    def is_in(self, text: str) -> bool:
-        """Whether the text still says it."""
+    def is_in(self, text: str, voice: SpokenWords | None = None) -> bool:
+        """Whether the text still says it. `voice`: its words, if the caller asks of many claims."""
         if not text.strip():
             return False
-        voice = SpokenWords([text])
+        voice = voice or SpokenWords([text])
         if any(voice.has_code(code) for code in self._codes):
             return True
         if _has_half(self._words, voice) or _has_half(self._pairs, voice):

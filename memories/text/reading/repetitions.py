@@ -10,8 +10,11 @@ from memories.text.reading.slips import Heard
 from memories.text.words import SpokenWords
 
 
-def states(sentence: str, known: str) -> bool:
-    """Whether the sentence, which has the claim's telling words, says them of its speaker as the claim does."""
+def states(sentence: str, known: str, *, of_speaker: bool = True) -> bool:
+    """Whether the sentence, which has the claim's telling words, says them of its speaker as the claim does.
+
+    `of_speaker=False`: of the person whom a written text is about, and whom it need not name.
+    """
     if slips.slip(known, Heard([sentence])):
         return False
     voice, pieces = SpokenWords([sentence]), words.of(known).pieces
@@ -23,7 +26,7 @@ def states(sentence: str, known: str) -> bool:
     )
     if relation and is_needed:
         return not relation.isdisjoint(voice.concepts)
-    return moods.is_of_speaker(sentence)
+    return not of_speaker or moods.is_of_speaker(sentence)
 
 
 def _relation(known: str) -> frozenset[int]:

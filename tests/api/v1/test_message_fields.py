@@ -1,4 +1,4 @@
-"""Messages as SDKs and gateways hand them out, posted verbatim: fields that say nothing of a person are never refused."""
+"""Messages as SDKs and gateways hand them out, posted verbatim: fields that say nothing of a person are ignored."""
 
 from typing import Any
 
