@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 from uuid import UUID
 
 from memories.db import binary_rows
@@ -144,13 +145,21 @@ class _OfWritten:
         return earlier is None or fold(sentence) in fold(earlier)
 
 
-def turns_still_saying(person: EndUser, fact_id: UUID) -> list[Turn]:
+class SayingTurn(NamedTuple):
+    """A turn with its sentences that say something, as they stand in it."""
+
+    turn: Turn
+    sentences: list[str]
+
+
+def turns_still_saying(person: EndUser, fact_id: UUID) -> list[SayingTurn]:
     """The person's turns, of the newest MOST_READ, that say what the fact said before it was corrected or forgotten."""
     outdated = Outdated(person, fact_id)
     if outdated.is_empty:
         return []
     turns = Turn.objects.filter(tenant=person.tenant_id, end_user=person).exclude(content="").defer("terms")
-    return [turn for turn in turns.order_by("-created_at", "-id")[:MOST_READ] if outdated.since(turn)]
+    read = (SayingTurn(turn, outdated.sentences(turn)) for turn in turns.order_by("-created_at", "-id")[:MOST_READ])
+    return [one for one in read if one.sentences]
 
 
 class Outdated:
@@ -178,6 +187,10 @@ class Outdated:
         """Since when something that it says does not hold any more; None when all of it does."""
         found = [ended.since for _, _, ended in self._found(said)]
         return max(found) if found else None
+
+    def sentences(self, turn: Turn) -> list[str]:
+        """Those of the turn that say it."""
+        return [turn.own_text[start:end] for start, end, _ in self._found(turn)]
 
     def apply(self, turn: Turn) -> None:
         """Let a turn that was read to be shown tell its author's own words that still hold."""
