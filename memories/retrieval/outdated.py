@@ -17,7 +17,7 @@ from memories.models import EndUser, Fact, Status, Trust, Turn
 from memories.models.folding import fold
 from memories.text import sentences
 from memories.text.claims import OldClaim
-from memories.text.reading.repetitions import states
+from memories.text.reading.repetitions import states, tells
 from memories.text.words import SpokenWords
 
 # The newest decisions count.
@@ -95,16 +95,26 @@ class _Ended:
     def successor(self) -> OldClaim | None:
         return OldClaim(self.new, self.old) if self.new else None
 
-    def is_said_by(self, sentence: str, quote: str = "", *, of_speaker: bool = True) -> bool:
-        said, voice = fold(sentence), SpokenWords([sentence])
-        if not self.claim.is_in(sentence, voice):
+    def is_said_by(self, sentence: str, quote: str) -> bool:
+        """By a sentence of the person's own; `quote`: the words of its turn that the fact was taken from."""
+        said = fold(sentence)
+        if not self.claim.is_in(sentence):
             # The sentence that it was taken from may say it in other words.
             return bool(quote) and quote in said and self.successor is None
         is_quoted = bool(quote) and (quote in said or said in quote)
-        if not (is_quoted or states(sentence, self.old, of_speaker=of_speaker)):
-            return False
-        # "I moved from Leiden to Utrecht" tells of both.
-        return self.successor is None or not self.successor.is_in(sentence, voice)
+        return (is_quoted or states(sentence, self.old)) and not self._tells_of_both(sentence)
+
+    def is_told_by(self, sentence: str, before: str = "") -> bool:
+        """By a sentence about the person; `before`: the one before it."""
+        return (
+            self.claim.is_in(sentence)
+            and tells(sentence, self.old, before=before)
+            and not self._tells_of_both(sentence)
+        )
+
+    def _tells_of_both(self, sentence: str) -> bool:
+        """As "I moved from Leiden to Utrecht" does."""
+        return self.successor is not None and self.successor.is_in(sentence)
 
 
 class _OfTurn:
@@ -118,7 +128,7 @@ class _OfTurn:
         moment = self._turn.created_at if ended.leaves_out else self._turn.sent_at
         return moment < ended.since and (self._id in ended.quotes or ended.claim.is_in(self.text, voice))
 
-    def says(self, ended: _Ended, sentence: str) -> bool:
+    def says(self, ended: _Ended, sentence: str, _before: str) -> bool:
         return ended.is_said_by(sentence, ended.quotes.get(self._id, ""))
 
 
@@ -133,9 +143,9 @@ class _OfWritten:
         at, before = self._written.at, self._written.before
         return (at is None or at < ended.since or before is not None) and ended.claim.is_in(self.text, voice)
 
-    def says(self, ended: _Ended, sentence: str) -> bool:
-        is_said = ended.is_said_by(sentence, of_speaker=False)
-        return is_said and self._is_older(ended, sentence) and not self._is_stated_again(ended)
+    def says(self, ended: _Ended, sentence: str, before: str) -> bool:
+        is_told = ended.is_told_by(sentence, before)
+        return is_told and self._is_older(ended, sentence) and not self._is_stated_again(ended)
 
     def _is_older(self, ended: _Ended, sentence: str) -> bool:
         at, before = self._written.at, self._written.before
@@ -224,17 +234,18 @@ class Outdated:
         here = [ended for ended in self._ended if side.may_say(ended, voice)]
         # What was taken back outweighs what is over.
         here.sort(key=lambda ended: not ended.leaves_out)
-        found = []
+        found, before = [], ""
         for start, end in sentences.spans(side.text) if here else ():
             sentence = side.text[start:end]
-            if ended := next((one for one in here if side.says(one, sentence)), None):
+            if ended := next((one for one in here if side.says(one, sentence, before)), None):
                 found.append((start, end, ended))
+            before = sentence
         return found
 
     def _is_stated_again(self, ended: _Ended) -> bool:
         """Whether a newer fact of the user's or an operator's states it: then it holds, in whatever was written."""
         newer = (content for content, at in self._newer if at >= ended.since)
-        return any(ended.is_said_by(content, of_speaker=False) for content in newer)
+        return any(map(ended.is_told_by, newer))
 
     @cached_property
     def _newer(self) -> list[tuple[str, datetime]]:

@@ -133,6 +133,33 @@ def test_a_fact_that_states_it_again_lifts_it_from_all_that_is_written(person: E
     assert ("in Leiden" in served(person)) == (kind != "turn")
 
 
+TOLD = [
+    "They live in Leiden.", "She works at Philips and lives in Leiden.", "He lives in Leiden with his wife.",
+    "The user, who lives in Leiden, asked for a dentist.",
+    "The user said that she had moved to Leiden.", "Home: Leiden", "Sie wohnt in Leiden.", "Elle habite à Leiden.",
+    "他住在Leiden。",
+]  # fmt: skip
+OTHERS = [
+    "Her brother moved, and he lives in Leiden.", "Has a sister. She lives in Leiden.", "Anna lives in Leiden.",
+    "Asked for a dentist in Leiden.", "Considers moving to Leiden.", "Does not live in Leiden.", "Works in Leiden.",
+    "她的姐姐住在Leiden。",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TOLD)
+def test_who_is_written_about_needs_no_name(person: EndUser, fact: Fact, text: str) -> None:
+    factories.diary_entry(person, text)
+    forgotten(fact)
+    assert "Leiden" not in served(person)
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_what_is_told_of_others_or_of_something_else_stays(person: EndUser, fact: Fact, text: str) -> None:
+    factories.diary_entry(person, text)
+    forgotten(fact)
+    assert "Leiden" in served(person)
+
+
 def test_a_fact_that_holds_is_not_looked_at(person: EndUser, fact: Fact) -> None:
     factories.fact(person, "Lives in Leiden with two cats")
     forgotten(fact)
