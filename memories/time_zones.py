@@ -1,6 +1,6 @@
 """Time zones by their IANA names, as tenants, people and operators give them."""
 
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -20,10 +20,6 @@ def zone_or_utc(name: str) -> ZoneInfo:
 def day_of(moment: datetime, zone: tzinfo) -> str:
     """The day of the moment in this zone, as 2026-11-03."""
     return moment.astimezone(zone).date().isoformat()
-
-
-def is_utc(zone: tzinfo) -> bool:
-    return zone is UTC or str(zone) in ("UTC", "Etc/UTC")
 
 
 @cache

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from django.db.models import F
@@ -18,16 +18,16 @@ from memories.context import log, recalled_turns
 from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
 from memories.context.other_memories import diary_lines, file_lines, graph_lines, group_lines
-from memories.context.rendering import MemoryLine, episode_line, profile_line, text_of, turn_line
+from memories.context.rendering import MemoryLine, episode_line, line_that_ages, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
-from memories.models import SENT_AT, EndUser, Role, Section, Tenant, Turn
+from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, ProfileSection, Role, Section, Tenant, Turn
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
-from memories.retrieval.outdated import Outdated
+from memories.retrieval.outdated import Outdated, Written
 from memories.retrieval.prepared_query import PreparedQuery, prepare
-from memories.retrieval.serving import Audience, audience
+from memories.retrieval.serving import Audience, ServedSection, audience
 from memories.telemetry import traces
 from memories.telemetry.families import CONTEXT_SECONDS, CONTEXT_TOKENS
 from memories.text.injection.flagged_turns import is_flagged
@@ -105,6 +105,7 @@ class _Task(NamedTuple):
     now: datetime
     frame: Frame
     conversations: Conversations
+    outdated: Outdated
 
 
 class _Sequence(NamedTuple):
@@ -147,13 +148,15 @@ def build(
         return replace(nothing, restricted=found.restricted, serve=found.serve)
     frame = frame.in_zone(found.person.clock)
     rules = conf.rules(tenant)
+    outdated = Outdated(found.person, as_of=request.as_of)
     window = OpenWindow()
     if with_messages and request.session_id:
         window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
+        window = replace(window, summary=outdated.told(Written(window.summary)))
     asked = found.person.local(request.as_of or now)
     query = prepare(request.query, asked=asked) if request.query else None
     conversations = Conversations.of(tenant, agent_id=request.agent_id, as_of=request.as_of)
-    task = _Task(found, found.person, request, query, window, rules, now, frame, conversations)
+    task = _Task(found, found.person, request, query, window, rules, now, frame, conversations, outdated)
     sequence = _sequence(task)
     block = Block(request.max_tokens - cost, request.tokenizer, frame)
     block.offer(sequence.lines)
@@ -210,25 +213,45 @@ def _log(task: _Task, built: Context, key_id: uuid.UUID | None, *, took: float) 
 
 
 def _sequence(task: _Task) -> _Sequence:
-    """Every line but those of recalled turns, without the turns and episodes that the window shows."""
+    """Every line but those of recalled turns, without the turns and episodes that the window shows, and without what
+    does not hold any more: all that is told beside facts and turns passes here."""
     profile = defaultdict[str, list[MemoryLine]](list)
-    for section, pk, summary in task.audience.profile:
-        profile[section].append(profile_line(row_id=pk, section=section, summary=summary, frame=task.frame))
+    for section in task.audience.profile:
+        profile[section.section].append(_profile_line(section, task))
     facts = _facts(task)
     graph = _graph(task, facts)
     groups, files, diary = _groups(task), _files(task), _diary(task)
     shared = [*graph, *groups, *files, *diary]
     shown, beyond = _episodes(task)
     unextracted = _unextracted(task) if "unextracted" in task.request.include else []
-    before = [line for section in BEFORE_FACTS for line in profile[section]]
-    after = [line for section in AFTER_FACTS for line in profile[section]]
+    before = [line for name in BEFORE_FACTS for line in profile[name]]
+    after = [line for name in AFTER_FACTS for line in profile[name]]
     episode_lines = [_episode_line(episode, ranked, task.person.clock) for episode, ranked in shown]
+    lines = [*facts.instructions, *before, *facts.ranked, *shared, *episode_lines, *after, *unextracted]
+    served = [one for line in lines if (one := line.without(task.outdated))]
+    summed_up = {episode.id for episode, _ in shown if not episode.is_extractive}
     return _Sequence(
-        [*facts.instructions, *before, *facts.ranked, *shared, *episode_lines, *after, *unextracted],
-        facts.texts + [episode.summary for episode, _ in shown if not episode.is_extractive],
+        served,
+        facts.texts + [line.written.text for line in served if line.written and line.id in summed_up],
         [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
         {line.id for line in (*facts.ranked, *episode_lines)},
     )
+
+
+def _profile_line(one: ServedSection, task: _Task) -> MemoryLine:
+    """An operator who writes has seen all of it; a key may send again what it read; a job carries on what was there."""
+    at = None if one.actor_kind == ActorKind.RUN else one.updated_at
+    before = partial(_section_before, one.id) if one.actor_kind == ActorKind.KEY else None
+    line_of = partial(profile_line, row_id=one.id, section=one.section, frame=task.frame)
+    return line_that_ages(line_of, Written(one.summary, at, before))
+
+
+def _section_before(pk: uuid.UUID, moment: datetime) -> str:
+    """The text of a section of the profile at the moment."""
+    if (section := ProfileSection.objects.filter(pk=pk).first()) is None:
+        return ""
+    versions = ProfileRevision.objects.of(section).filter(created_at__lt=moment).exclude(version=None)
+    return versions.order_by("-created_at", "-id").values_list("after", flat=True).first() or ""
 
 
 def _facts(task: _Task) -> FactLines:
@@ -294,14 +317,15 @@ def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
 
 
 def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None, zone: tzinfo) -> MemoryLine:
-    return episode_line(
+    line_of = partial(
+        episode_line,
         row_id=episode.id,
-        summary=episode.summary,
         ended_at=episode.ended_at,
         score=ranked.score if ranked else None,
         score_parts=ranked.parts if ranked else {"confidence": episode.quality, "decay": episode.left},
         zone=zone,
     )
+    return line_that_ages(line_of, episode.written)
 
 
 def _unextracted(task: _Task) -> list[MemoryLine]:
@@ -315,9 +339,8 @@ def _unextracted(task: _Task) -> list[MemoryLine]:
         .filter(task.conversations.turns(person.pk), role__in=[Role.USER, Role.ASSISTANT])
     )
     newest = turns.order_by(SENT_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
-    outdated = Outdated.of(person)
     for turn in newest:
-        outdated.apply(turn)
+        task.outdated.apply(turn)
     return [turn_line(turn, zone=person.clock) for turn in newest if text_of(turn) and not is_flagged(turn)]
 
 
@@ -335,7 +358,7 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
         task.conversations,
         room=block.room,
         texts=texts,
-        outdated=Outdated.of(task.person),
+        outdated=task.outdated,
     ):
         served = [line for line in batch if line.id not in shown][:left]
         block.offer(served)

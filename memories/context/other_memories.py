@@ -7,18 +7,21 @@ Keys' texts were judged when they were written, as facts are, and are not judged
 import uuid
 from collections.abc import Collection
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from django.db.models import Case, Q, Value, When
 from django.db.models.functions import Left
 
 from memories import conf
-from memories.context.rendering import MemoryLine, diary_line, file_line, group_line, triple_line
+from memories.context.rendering import MemoryLine, diary_line, file_line, group_line, line_that_ages, triple_line
 from memories.files import paths, seeds
 from memories.files.reading import FileTree
-from memories.models import DiaryEntry, Encoding, EndUser, GroupFact
+from memories.models import ActorKind, DiaryEntry, Encoding, EndUser, FileVersion, GroupFact
 from memories.models.memories.visibility import Viewer
 from memories.retrieval import triple_search
 from memories.retrieval.group_search import NEWEST
+from memories.retrieval.outdated import Written
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.triple_search import RankedTriple
 from memories.scoring import terms
@@ -46,25 +49,29 @@ def file_lines(person: EndUser, *, agent_id: str, now: datetime) -> list[MemoryL
     # The order first: the database would read every text to sort the rows.
     chosen = list(rows.order_by(order, "-updated_at", "path").values_list("pk", flat=True)[:MOST_FILES])
     read = tree.present.filter(pk__in=chosen).annotate(start=Left("content", MOST_CHARACTERS + 1))
-    found = {row[0]: row for row in read.values_list("pk", "path", "updated_at", "start")} if chosen else {}
+    columns = ("pk", "path", "actor_kind", "created_at", "updated_at", "start")
+    found = {row[0]: row for row in read.values_list(*columns)} if chosen else {}
     lines = []
     for place, pk in enumerate(chosen):
         if row := found.get(pk):
-            _, path, changed_at, start = row
+            _, path, actor_kind, created_at, changed_at, start = row
             text, is_cut = _whole_lines(start)
             if text.strip():
-                lines.append(
-                    file_line(
-                        row_id=pk,
-                        path=path,
-                        text=text,
-                        changed_at=changed_at,
-                        place=place,
-                        is_cut=is_cut,
-                        zone=person.clock,
-                    )
-                )
+                shown: dict[str, Any] = {"row_id": pk, "path": path, "changed_at": changed_at, "place": place}
+                line_of = partial(file_line, **shown, is_cut=is_cut, zone=person.clock)
+                # An operator who writes has seen all of it.
+                before = None if actor_kind == ActorKind.OPERATOR else partial(_file_before, pk, created_at)
+                at = None if actor_kind == ActorKind.DREAM else changed_at
+                lines.append(line_that_ages(line_of, Written(text, at, before)))
     return lines
+
+
+def _file_before(pk: uuid.UUID, created_at: datetime, moment: datetime) -> str | None:
+    """The text of a file at the moment; None if its version is not kept any more."""
+    if created_at >= moment:
+        return ""
+    versions = FileVersion.objects.filter(file=pk, created_at__lt=moment, encoding=Encoding.UTF_8)
+    return versions.order_by("-version").values_list("content", flat=True).first()
 
 
 def _whole_lines(start: str) -> tuple[str, bool]:
@@ -79,7 +86,9 @@ def diary_lines(person: EndUser, *, agent_id: str) -> list[MemoryLine]:
     rows = DiaryEntry.objects.of(person.tenant, person).present().filter(agent_id=agent_id)
     found = rows.order_by("-created_at", "-id").values_list("pk", "topic", "content", "created_at")[:MOST_ENTRIES]
     return [
-        diary_line(row_id=pk, topic=topic, text=text, at=at, place=place, zone=person.clock)
+        line_that_ages(
+            partial(diary_line, row_id=pk, topic=topic, at=at, place=place, zone=person.clock), Written(text, at)
+        )
         for place, (pk, topic, text, at) in enumerate(found)
     ]
 
@@ -95,34 +104,32 @@ def graph_lines(
     shown: dict[str, RankedTriple] = {}
     for one in found:
         shown.setdefault(one.triple.sentence.casefold(), one)
-    return [
-        triple_line(one.triple, place=place, score=one.score, score_parts=one.parts, zone=person.clock)
-        for place, one in enumerate(shown.values())
-    ]
+    return [_triple_line(one, place, person) for place, one in enumerate(shown.values())]
+
+
+def _triple_line(one: RankedTriple, place: int, person: EndUser) -> MemoryLine:
+    line_of = partial(triple_line, one.triple, place=place, score=one.score, score_parts=one.parts, zone=person.clock)
+    written = one.written
+    return line_that_ages(line_of, written) if written else line_of(text=one.triple.sentence)
 
 
 def group_lines(person: EndUser, query: PreparedQuery | None) -> list[MemoryLine]:
     """The facts with the most words of the query, without a query the newest; shown by group. One statement."""
     rows = GroupFact.objects.served_to(person)
-    found = rows.order_by("-said_at", "-id").values_list("pk", "group", "group__name", "content", "said_at")[:NEWEST]
+    found = rows.said_by(person).order_by("-said_at", "-id")
+    columns = ("pk", "group", "group__name", "content", "said_at", "is_own")
     wanted = set(query.terms) if query else set()
     ranked = sorted(
-        ((_share(wanted, content), pk, group, name, content, at) for pk, group, name, content, at in found),
-        key=lambda one: -one[0],
+        ((_share(wanted, row[3]), *row) for row in found.values_list(*columns)[:NEWEST]), key=lambda one: -one[0]
     )[:MOST_FACTS]
     order = {group: place for place, group in enumerate(dict.fromkeys(one[2] for one in ranked))}
-    return [
-        group_line(
-            row_id=pk,
-            group=name,
-            text=content,
-            at=at,
-            place=(order[group], place),
-            score=share,
-            zone=person.clock,
-        )
-        for place, (share, pk, group, name, content, at) in enumerate(ranked)
-    ]
+    lines = []
+    for place, (share, pk, group, name, content, at, is_own) in enumerate(ranked):
+        shown: dict[str, Any] = {"row_id": pk, "group": name, "at": at, "place": (order[group], place), "score": share}
+        line_of = partial(group_line, **shown, zone=person.clock)
+        # What others said of themselves was neither corrected nor forgotten here.
+        lines.append(line_that_ages(line_of, Written(content, at)) if is_own else line_of(text=content))
+    return lines
 
 
 def _share(wanted: set[str], content: str) -> float:

@@ -4,8 +4,8 @@ Days are those of `zone`, the person's; the frame names it once.
 """
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, tzinfo
 from typing import Any
 
@@ -13,6 +13,7 @@ from memories.context.passages import passage
 from memories.invisible import strip_invisible
 from memories.llm.prompts.framing import escape, shorten
 from memories.models import Category, GraphTriple, Section, Turn
+from memories.retrieval.outdated import Outdated, Written
 from memories.retrieval.visible_facts import FactText
 from memories.text import uploads
 from memories.text.memory_block import (
@@ -70,18 +71,33 @@ class MemoryLine:
     parts: tuple[str, ...] = ()
     # What its heading names; lines of one heading and name stand together.
     name: str = ""
+    # The text that it tells, and what makes the line of another `text`: both of what can go out of date.
+    written: Written | None = None
+    line_of: Callable[..., "MemoryLine"] | None = None
 
     def title(self, frame: Frame) -> str:
         """The heading above it."""
         return frame.headings[self.heading].replace(NAMED, self.name)
 
+    def without(self, outdated: Outdated) -> "MemoryLine | None":
+        """The line of what of its text still holds; None if nothing does."""
+        if self.written is None or self.line_of is None:
+            return self
+        text = outdated.told(self.written)
+        if text == self.written.text:
+            return self
+        return line_that_ages(self.line_of, replace(self.written, text=text)) if text else None
 
-def profile_line(*, row_id: uuid.UUID, section: str, summary: str, frame: Frame = ENGLISH) -> MemoryLine:
+
+def line_that_ages(line_of: Callable[..., MemoryLine], written: Written) -> MemoryLine:
+    """The line of a text, which can be made again of what of it still holds."""
+    return replace(line_of(text=written.text), written=written, line_of=line_of)
+
+
+def profile_line(*, row_id: uuid.UUID, section: str, text: str, frame: Frame = ENGLISH) -> MemoryLine:
     """`- Work: …` and its like (rules.md, 9.1)."""
     place = list(PROFILE_LINES).index(section)
-    return MemoryLine(
-        "profile", row_id, f"- {frame.labels[place]}{one_line(summary)}", PROFILE_LINES[section], (place,)
-    )
+    return MemoryLine("profile", row_id, f"- {frame.labels[place]}{one_line(text)}", PROFILE_LINES[section], (place,))
 
 
 def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str, float]) -> MemoryLine:
@@ -93,14 +109,15 @@ def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str
 
 
 def triple_line(
-    triple: GraphTriple, *, place: int, score: float, score_parts: dict[str, float], zone: tzinfo = UTC
+    triple: GraphTriple, *, text: str, place: int, score: float, score_parts: dict[str, float], zone: tzinfo = UTC
 ) -> MemoryLine:
-    """`- [since 2024-03-01] Max works at Acme`, with the days since and until when it holds, if known."""
+    """`- [since 2024-03-01] Max works at Acme`, with the days since and until when it holds, if known; `text`: its
+    sentence."""
     limits = (("since", triple.valid_from), ("until", triple.valid_to))
     holds = " ".join(f"{word} {_limit(at, zone)}" for word, at in limits if at)
-    text = f"- [{holds}] " if holds else "- "
-    content = one_line(strip_invisible(triple.sentence))
-    return MemoryLine("triple", triple.pk, text + content, GRAPH, (place,), score=score, score_parts=score_parts)
+    beginning = f"- [{holds}] " if holds else "- "
+    content = one_line(strip_invisible(text))
+    return MemoryLine("triple", triple.pk, beginning + content, GRAPH, (place,), score=score, score_parts=score_parts)
 
 
 def _limit(at: datetime, zone: tzinfo) -> str:
@@ -112,16 +129,16 @@ def _limit(at: datetime, zone: tzinfo) -> str:
 def episode_line(
     *,
     row_id: uuid.UUID,
-    summary: str,
+    text: str,
     ended_at: datetime,
     score: float | None,
     score_parts: dict[str, float],
     zone: tzinfo = UTC,
 ) -> MemoryLine:
-    """`- [2026-11-03] summary`, with the day on which it ended, which orders the lines."""
+    """`- [2026-11-03] its summary`, with the day on which it ended, which orders the lines."""
     day = day_of(ended_at, zone)
     return MemoryLine(
-        "episode", row_id, f"- [{day}] {one_line(summary)}", EPISODES, (ended_at, row_id), score, score_parts
+        "episode", row_id, f"- [{day}] {one_line(text)}", EPISODES, (ended_at, row_id), score, score_parts
     )
 
 

@@ -1,15 +1,16 @@
-"""A correction hunts the old claim: the other memories of the person that still say it, and how each is mended.
+"""Correcting or forgetting a fact hunts the old claim: the other memories of the person that still say it, and how
+each is mended; and the turns that say it, which can be redacted.
 
 Every mend is the verb of its kind, so it is one change set with an undo of its own. Of a file the version before is
 restored on its page, and of a diary the entry.
 """
 
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
@@ -25,6 +26,7 @@ from memories.curation.graph.deciding import forget_triple
 from memories.curation.profile.sections import write_profile_section
 from memories.curation.review.suggestions import reject_fact
 from memories.curation.running_summaries import rewrite_summary, version_of_summary
+from memories.curation.turns import redact_turn
 from memories.exceptions import InvalidInput, NotFound
 from memories.models import (
     ChangeSet,
@@ -32,6 +34,8 @@ from memories.models import (
     EndUser,
     Episode,
     Fact,
+    FactEvidence,
+    FactRefusal,
     FactRevision,
     GraphTriple,
     MemoryFile,
@@ -41,6 +45,7 @@ from memories.models import (
 )
 from memories.models.memories.files import Encoding
 from memories.models.memories.graph import TripleStatus
+from memories.retrieval.outdated import turns_still_saying
 from memories.text.claims import OldClaim
 
 # Kept with the revision; the pages translate it.
@@ -64,7 +69,7 @@ class OccurrenceKind(StrEnum):
 
 class Mend(StrEnum):
     REPLACE = "replace"
-    # A suggestion is rejected; others go to the trash.
+    # A suggestion is rejected; lines of an episode are cut out; others go to the trash.
     DROP = "drop"
 
 
@@ -75,7 +80,8 @@ REPLACEABLE = frozenset(OccurrenceKind) - {OccurrenceKind.TRIPLE, OccurrenceKind
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A memory in which the old claim still occurs, with the version that was seen and the text that would mend it."""
+    """A text of a memory in which the old claim still occurs, with the version that was seen and the text that would
+    mend it. `field`: the list of an episode whose lines they are; empty: what the memory says."""
 
     kind: OccurrenceKind
     id: uuid.UUID
@@ -83,6 +89,7 @@ class Occurrence:
     text: str
     proposed: str
     row: Any
+    field: str = ""
 
     @property
     def has_words(self) -> bool:
@@ -103,10 +110,15 @@ def correction_of(fact: Fact) -> ChangeSet | None:
     return fact.change_sets.filter(verb="correct", undone_at=None).order_by("-id").first()
 
 
-def claim_of(correction: ChangeSet) -> OldClaim | None:
-    """What the fact said before the correction; None when its words did not change, or are not kept any more."""
-    revision = FactRevision.objects.filter(change_set=correction.pk, fact=correction.fact_id).first()
-    if revision is None:
+def claim_of(fact: Fact) -> OldClaim | None:
+    """What the fact said before it was forgotten or corrected; None when neither happened, its words did not change, or
+    they are not kept any more."""
+    if fact.status == Status.TRASHED:
+        is_forgotten = FactRefusal.objects.filter(tenant=fact.tenant_id, fact=fact.pk).exists()
+        return OldClaim(fact.content, "") if is_forgotten else None
+    correction = correction_of(fact)
+    revision = correction and FactRevision.objects.filter(change_set=correction.pk, fact=fact.pk).first()
+    if not revision:
         return None
     old, new = (str(state.get("content", "")) for state in (revision.before, revision.after))
     return OldClaim(old, new) if old and new and old != new else None
@@ -115,17 +127,46 @@ def claim_of(correction: ChangeSet) -> OldClaim | None:
 def occurrences(
     fact: Fact, claim: OldClaim, kinds: Collection[OccurrenceKind] = tuple(OccurrenceKind)
 ) -> list[Occurrence]:
-    """The other memories of these kinds of the fact's person in which it still occurs, those of the profile first."""
+    """The other memories of these kinds of the fact's person in which it still occurs, those of the profile first; each
+    field of an episode by itself."""
     person = fact.end_user
     found = (
         *_sections(person), *_facts(fact), *_episodes(person), *_summaries(person),
         *_files(person), *_triples(person), *_entries(person),
     )  # fmt: skip
+    occurring = (
+        (one, "\n".join(line for line in one.lines if claim.is_in(line))) for one in found if one.kind in kinds
+    )
     return [
-        Occurrence(kind, row.pk, version, text, claim.reworded(text) if kind in REPLACEABLE else text, row)
-        for kind, row, version, text, all_of_it in found
-        if kind in kinds and claim.is_in(all_of_it)
+        Occurrence(
+            one.kind, one.row.pk, one.version, text, _reworded(claim, text, one.kind), row=one.row, field=one.field
+        )
+        for one, text in occurring
+        if text
     ]
+
+
+def _reworded(claim: OldClaim, text: str, kind: OccurrenceKind) -> str:
+    """In the new words, line by line: whole or not at all."""
+    if kind not in REPLACEABLE:
+        return text
+    mended = [claim.reworded(line) for line in text.split("\n")] if kind == OccurrenceKind.EPISODE else []
+    if not mended:
+        return claim.reworded(text)
+    return text if any(map(claim.is_in, mended)) else "\n".join(mended)
+
+
+def redact_turns(fact: Fact, turns: Collection[uuid.UUID], *, actor: Actor, now: datetime) -> int:
+    """Cut out of these turns of the person what they say of the old claim; returns how many said it.
+
+    The fact goes with the last turn that it rests on, and then nobody knows its claim any more: such turns come last.
+    Errors: those of redact_turn().
+    """
+    saying = [one for one in turns_still_saying(fact.end_user, fact.pk) if one.turn.pk in set(turns)]
+    cited = set(FactEvidence.objects.filter(fact=fact).values_list("turn", flat=True))
+    for one in sorted(saying, key=lambda one: one.turn.pk in cited):
+        redact_turn(turn_id=one.turn.pk, tenant=None, passages=one.sentences, actor=actor, now=now)
+    return len(saying)
 
 
 def mend(
@@ -139,32 +180,47 @@ def mend(
     expected_version: int,
     actor: Actor,
     now: datetime,
+    field: str = "",
 ) -> None:
-    """Give one memory of the person the text, or reject or forget it.
+    """Give one memory of the person the text, or reject or forget it; of a `field` only the lines that say it.
 
     Errors: those of its verb; NotFound for another person's; InvalidInput without a text.
     """
     text = text.strip()
     if how == Mend.REPLACE and not text:
         raise InvalidInput.at("text", _("Enter the corrected text."))
-    row = _rows_of(kind, end_user).filter(pk=row_id).first()
-    if row is None or kind not in (DROPPABLE if how == Mend.DROP else REPLACEABLE):
-        raise NotFound
+    row = _row_of(kind, row_id, end_user, how=how, field=field)
     given: dict[str, Any] = {"expected_version": expected_version, "actor": actor, "now": now}
-    if kind == OccurrenceKind.FILE:
+    if field:
+        lines = _lines_without(getattr(row, field), claim, text.splitlines() if how == Mend.REPLACE else [])
+        episodes.edit_episode(episode_id=row_id, tenant=None, changes={field: lines}, **given)
+    elif kind == OccurrenceKind.FILE:
         _mend_file(row, text if how == Mend.REPLACE else None, given)
     elif how == Mend.DROP:
         _drop(kind, row_id, given)
-    elif kind == OccurrenceKind.EPISODE:
-        words = {"summary": text, **_lists_of(row, claim)}
-        episodes.edit_episode(episode_id=row_id, tenant=None, changes=words, **given)
+    else:
+        _replace(kind, row, text, given)
+
+
+def _row_of(kind: OccurrenceKind, row_id: uuid.UUID, person: EndUser, *, how: Mend, field: str) -> Any:
+    """The person's memory, if it can be mended so. Errors: NotFound."""
+    row = _rows_of(kind, person).filter(pk=row_id).first()
+    is_possible = kind in (DROPPABLE if how == Mend.DROP else REPLACEABLE)
+    if row is None or not is_possible or (field and (kind != OccurrenceKind.EPISODE or field not in LISTS)):
+        raise NotFound
+    return row
+
+
+def _replace(kind: OccurrenceKind, row: Any, text: str, given: dict[str, Any]) -> None:
+    if kind == OccurrenceKind.EPISODE:
+        episodes.edit_episode(episode_id=row.pk, tenant=None, changes={"summary": text}, **given)
     elif kind == OccurrenceKind.SECTION:
         place = {"section": row.section, "agent_id": row.agent_id}
-        write_profile_section(end_user=end_user, summary=text, reason=REASON, **place, **given)
+        write_profile_section(end_user=row.end_user, summary=text, reason=REASON, **place, **given)
     elif kind == OccurrenceKind.SUMMARY:
-        rewrite_summary(session_id=row_id, summary=text, **given)
+        rewrite_summary(session_id=row.pk, summary=text, **given)
     else:
-        correct_fact(fact_id=row_id, tenant=None, content=text, reason=REASON, **given)
+        correct_fact(fact_id=row.pk, tenant=None, content=text, reason=REASON, **given)
 
 
 def _drop(kind: OccurrenceKind, row_id: uuid.UUID, given: dict[str, Any]) -> None:
@@ -214,58 +270,71 @@ _MODELS: dict[OccurrenceKind, type[Model]] = {
     OccurrenceKind.TRIPLE: GraphTriple,
     OccurrenceKind.DIARY: DiaryEntry,
 }
-# OccurrenceKind, row, version, the text that is shown, and all its texts together.
-_OccurrenceRow = tuple[OccurrenceKind, Any, int, str, str]
+# Of an episode, beside its summary.
+LISTS = tuple(name for name in episodes.TEXTS if name != "summary")
 
 
-def _sections(person: EndUser) -> Iterator[_OccurrenceRow]:
+class _Text(NamedTuple):
+    """A text of a memory: those of its lines that say the claim are shown. Most have one, which is all of it."""
+
+    kind: OccurrenceKind
+    row: Any
+    version: int
+    lines: Sequence[str]
+    field: str = ""
+
+
+def _sections(person: EndUser) -> Iterator[_Text]:
     for row in ProfileSection.objects.written().filter(end_user=person).order_by("agent_id", "section"):
-        yield OccurrenceKind.SECTION, row, row.version, row.summary, row.summary
+        yield _Text(OccurrenceKind.SECTION, row, row.version, [row.summary])
 
 
-def _facts(fact: Fact) -> Iterator[_OccurrenceRow]:
+def _facts(fact: Fact) -> Iterator[_Text]:
     rows = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE).exclude(pk=fact.pk)
     columns = ("content", "category", "agent_id", "status", "version", "created_at")
     for row in rows.only(*columns).order_by("-created_at", "-id")[:MOST_READ]:
         kind = OccurrenceKind.PENDING if row.status == Status.PENDING else OccurrenceKind.FACT
-        yield kind, row, row.version, row.content, row.content
+        yield _Text(kind, row, row.version, [row.content])
 
 
-def _episodes(person: EndUser) -> Iterator[_OccurrenceRow]:
+def _episodes(person: EndUser) -> Iterator[_Text]:
     rows = Episode.objects.filter(end_user=person, status__in=episodes.LIVE).order_by("-created_at", "-id")
     for row in rows.only("version", "status", "created_at", *episodes.TEXTS)[:MOST_READ]:
-        texts = (row.summary, *row.key_topics, *row.actions_taken, *row.outcomes)
-        yield OccurrenceKind.EPISODE, row, row.version, row.summary, "\n".join(texts)
+        yield _Text(OccurrenceKind.EPISODE, row, row.version, [row.summary])
+        for field in LISTS:
+            yield _Text(OccurrenceKind.EPISODE, row, row.version, getattr(row, field), field)
 
 
-def _summaries(person: EndUser) -> Iterator[_OccurrenceRow]:
+def _summaries(person: EndUser) -> Iterator[_Text]:
     rows = WorkingMemory.objects.filter(session__end_user=person).exclude(summary="").select_related("session")
     for row in rows.order_by("-updated_at", "pk")[:MOST_READ]:
-        yield OccurrenceKind.SUMMARY, row, version_of_summary(row.summary), row.summary, row.summary
+        yield _Text(OccurrenceKind.SUMMARY, row, version_of_summary(row.summary), [row.summary])
 
 
-def _files(person: EndUser) -> Iterator[_OccurrenceRow]:
+def _files(person: EndUser) -> Iterator[_Text]:
     rows = MemoryFile.objects.of(person.tenant, person).filter(trashed_at=None, expires_at=None)
     rows = rows.filter(encoding=Encoding.UTF_8, size__lte=LONGEST_FILE)
     for row in rows.order_by("-updated_at", "-id")[:MOST_FILES]:
-        yield OccurrenceKind.FILE, row, row.version, row.content, row.content
+        yield _Text(OccurrenceKind.FILE, row, row.version, [row.content])
 
 
-def _triples(person: EndUser) -> Iterator[_OccurrenceRow]:
+def _triples(person: EndUser) -> Iterator[_Text]:
     """Those that were stated and still hold; one of a fact follows its fact."""
     rows = GraphTriple.objects.filter(tenant=person.tenant, end_user=person, fact=None, valid_to=None)
     rows = rows.exclude(status=TripleStatus.TRASHED).select_related("subject", "object")
     for row in rows.order_by("-created_at", "-id")[:MOST_READ]:
         text = f"{row.subject.name} {row.predicate.replace('_', ' ')} {row.object.name}"
-        yield OccurrenceKind.TRIPLE, row, row.version, text, text
+        yield _Text(OccurrenceKind.TRIPLE, row, row.version, [text])
 
 
-def _entries(person: EndUser) -> Iterator[_OccurrenceRow]:
+def _entries(person: EndUser) -> Iterator[_Text]:
     for row in DiaryEntry.objects.of(person.tenant, person).present().order_by("-created_at", "-id")[:MOST_READ]:
-        yield OccurrenceKind.DIARY, row, 1, row.content, f"{row.topic}\n{row.content}"
+        # With its topic.
+        yield _Text(OccurrenceKind.DIARY, row, 1, [row.text])
 
 
-def _lists_of(episode: Episode, claim: OldClaim) -> dict[str, Any]:
-    """Topics, actions and outcomes in the new words."""
-    lists = {name: getattr(episode, name) for name in episodes.TEXTS if name != "summary"}
-    return {name: [claim.reworded(line) for line in lines] for name, lines in lists.items()}
+def _lines_without(lines: Sequence[str], claim: OldClaim, mended: Sequence[str]) -> list[str]:
+    """The lines with `mended` in the place of those that say the claim."""
+    first = next((place for place, line in enumerate(lines) if claim.is_in(line)), len(lines))
+    kept = [line for line in lines if not claim.is_in(line)]
+    return [*kept[:first], *(line.strip() for line in mended if line.strip()), *kept[first:]]

@@ -14,6 +14,7 @@ from memories.models import DiaryEntry, DiaryVector, EmbeddingSpace, EndUser
 from memories.retrieval import memory_index
 from memories.retrieval.hits import DIARY, Finding, SearchFilters
 from memories.retrieval.memory_index import DAY, MemoryRanking
+from memories.retrieval.outdated import Written
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring.ranking import Units
 from memories.scoring.weighting import Weights
@@ -72,4 +73,5 @@ def _hit(entry: DiaryEntry, ranking: MemoryRanking, place: int) -> Finding:
         score_parts=ranking.parts(place),
         created_at=entry.created_at,
         agent_id=entry.agent_id or None,
+        written=Written(entry.text, entry.created_at),
     )

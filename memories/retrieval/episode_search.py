@@ -17,6 +17,7 @@ from memories.models.memories.visibility import Conversations, served_episodes
 from memories.retrieval import memory_index
 from memories.retrieval.hits import EPISODE, Evidence, Finding, SearchFilters
 from memories.retrieval.memory_index import DAY, MemoryRanking, today
+from memories.retrieval.outdated import Written
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring.decay import Remembered, decay_score
 from memories.scoring.weighting import Weights
@@ -26,6 +27,7 @@ _SERVED = f"""
     SELECT e.id, e.session_id, e.first_number, e.last_number, e.summary, e.importance, e.quality,
         e.pinned OR e.binding, e.ended_at, greatest(e.created_at, e.last_recalled_at), e.content_hash, e.terms,
         s.external_id, s.agent_id, s.memory_of, e.extractor = %(extractive)s,
+        e.started_at,
         {version_of_vector("v.")}
     FROM memories_episode e JOIN memories_session s ON s.tenant_id = %(tenant)s AND s.id = e.session_id
     LEFT JOIN memories_episodevector v
@@ -60,12 +62,18 @@ class VisibleEpisode(NamedTuple):
     agent_id: str
     memory_of: str
     is_extractive: bool
+    started_at: datetime
     stamp: int | None
     left: float = 0.0
 
     def is_in(self, conversations: Conversations) -> bool:
         """Whether a viewer of these conversations sees it. Its time is its end."""
         return conversations.include(self.agent_id, self.memory_of, sent_at=self.ended_at)
+
+    @property
+    def written(self) -> Written:
+        """What is said in its turns is said again by those who said it."""
+        return Written(self.summary, self.started_at)
 
     def fits(self, filters: SearchFilters) -> bool:
         """Whether it passes the filters of time, agent and session."""
@@ -128,6 +136,7 @@ class RankedEpisode(NamedTuple):
             agent_id=episode.agent_id or None,
             turn_numbers=ends,
             evidence=[Evidence(episode.session_id, number, "") for number in ends],
+            written=episode.written,
         )
 
 

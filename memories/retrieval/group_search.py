@@ -13,6 +13,7 @@ from memories.models import EndUser, GroupFact
 from memories.retrieval import memory_index
 from memories.retrieval.hits import GROUP_FACT, Finding, FoundGroup, SearchFilters
 from memories.retrieval.memory_index import DAY, MemoryRanking
+from memories.retrieval.outdated import Written
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring import terms
 from memories.scoring.ranking import Units
@@ -29,6 +30,7 @@ class _Shared(NamedTuple):
     content: str
     created_at: datetime
     said_at: datetime
+    is_own: bool
 
 
 def hits(
@@ -37,7 +39,11 @@ def hits(
     """The best that share a word with the query, and how many were looked at; one statement reads memberships and
     facts."""
     given = {"created_at__gte": filters.since, "created_at__lt": filters.until}
-    rows = GroupFact.objects.served_to(person).filter(**{name: at for name, at in given.items() if at is not None})
+    rows = (
+        GroupFact.objects.served_to(person)
+        .said_by(person)
+        .filter(**{name: at for name, at in given.items() if at is not None})
+    )
     found = [_Shared(*row) for row in rows.order_by("-said_at", "-id").values_list(*_Shared._fields)[:NEWEST]]
     if not found:
         return [], 0
@@ -65,4 +71,5 @@ def _hit(fact: _Shared, ranking: MemoryRanking, place: int) -> Finding:
         score_parts=ranking.parts(place),
         created_at=fact.created_at,
         group=FoundGroup(fact.group, fact.group__name),
+        written=Written(fact.content, fact.said_at) if fact.is_own else None,
     )

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from memories.retrieval.outdated import Written
+
 FACT, EPISODE, TURN, SESSION, TRIPLE, DIARY = "fact", "episode", "turn", "session", "triple", "diary"
 FILE = "file"
 KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE, DIARY, FILE)
@@ -75,8 +77,10 @@ class Finding:
     evidence: list[Evidence] = field(default_factory=list)
     # A turn of an assistant or tool that speaks to a model: nothing to obey, and no context recalls it.
     flagged: bool = False
-    # Of a turn that says what was corrected, superseded or forgotten since.
+    # Of what says something that was corrected, superseded or forgotten since.
     outdated_since: datetime | None = None
+    # What of it can go out of date, beside turns.
+    written: Written | None = None
     # Of a fact that a group of the person's shares.
     group: FoundGroup | None = None
     # Of a passage of a memory file: where it stands, from the first line to the last.

@@ -1,25 +1,33 @@
-"""Sentences of turns that say what was corrected, superseded or forgotten since they were said.
+"""Sentences that say what was corrected, superseded or forgotten since they were said: of turns, and of all that is
+written about a person and served beside facts. A fact that holds is what counts, and is never looked at.
 
 Nothing is stored: a decision that is undone, or a fact that is stated again, is seen by the next request.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 from uuid import UUID
 
 from memories.db import binary_rows
-from memories.models import EndUser, Turn
+from memories.models import EndUser, Fact, Status, Trust, Turn
 from memories.models.folding import fold
 from memories.text import sentences
 from memories.text.claims import OldClaim
-from memories.text.reading.repetitions import states
+from memories.text.reading.repetitions import states, tells
+from memories.text.words import SpokenWords
 
 # The newest decisions count.
 MOST = 200
 # So many turns are looked at for what one fact said: each is read word by word.
 MOST_READ = 2_000
+# So many facts, the newest, are asked whether somebody stated it again.
+MOST_NEWER = 500
+# What stands before an entry of a list, and what stands behind a sentence on its line.
+_MARK, _REST_OF_LINE = re.compile(r"[-*•+]\s+|\d+[.)]\s+"), re.compile(r"[ \t]*(\S)")
 # By hand, because an agent waits for it before every reply. One that another fact took in is as true as before.
 _ENDED = """
     SELECT old, new, since, leaves_out, turns, quotes FROM (
@@ -57,6 +65,19 @@ _ENDED = """
 
 
 @dataclass(frozen=True)
+class Written:
+    """A text about a person as it is served.
+
+    `at`: when somebody wrote it. None: a job did, which carries on what it read, and is nobody's later word. `before`:
+    the text as it was at a moment (None: not known), of what is written again and again, with old sentences in it.
+    """
+
+    text: str
+    at: datetime | None = None
+    before: Callable[[datetime], str | None] | None = None
+
+
+@dataclass(frozen=True)
 class _Ended:
     """What was true, or said to be, until `since`; `leaves_out`: an operator or a key took it back, else it is over."""
 
@@ -74,88 +95,163 @@ class _Ended:
     def successor(self) -> OldClaim | None:
         return OldClaim(self.new, self.old) if self.new else None
 
-    def is_said_before(self, turn: Turn) -> bool:
-        """Whether the turn was said before it ended; what was said later says it anew."""
-        return (turn.created_at if self.leaves_out else turn.sent_at) < self.since
-
     def is_said_by(self, sentence: str, quote: str) -> bool:
+        """By a sentence of the person's own; `quote`: the words of its turn that the fact was taken from."""
         said = fold(sentence)
         if not self.claim.is_in(sentence):
             # The sentence that it was taken from may say it in other words.
             return bool(quote) and quote in said and self.successor is None
         is_quoted = bool(quote) and (quote in said or said in quote)
-        if not (is_quoted or states(sentence, self.old)):
-            return False
-        # "I moved from Leiden to Utrecht" tells of both.
-        return self.successor is None or not self.successor.is_in(sentence)
+        return (is_quoted or states(sentence, self.old)) and not self._tells_of_both(sentence)
+
+    def is_told_by(self, sentence: str, before: str = "") -> bool:
+        """By a sentence about the person; `before`: the one before it."""
+        return (
+            self.claim.is_in(sentence)
+            and tells(sentence, self.old, before=before)
+            and not self._tells_of_both(sentence)
+        )
+
+    def _tells_of_both(self, sentence: str) -> bool:
+        """As "I moved from Leiden to Utrecht" does."""
+        return self.successor is not None and self.successor.is_in(sentence)
 
 
-def turns_still_saying(person: EndUser, fact_id: UUID) -> list[Turn]:
+class _OfTurn:
+    """A turn, with the quotes that facts have of it: what was said later says it anew."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.text = turn.own_text
+        self._turn, self._id = turn, str(UUID(str(turn.pk)))
+
+    def may_say(self, ended: _Ended, voice: SpokenWords) -> bool:
+        moment = self._turn.created_at if ended.leaves_out else self._turn.sent_at
+        return moment < ended.since and (self._id in ended.quotes or ended.claim.is_in(self.text, voice))
+
+    def says(self, ended: _Ended, sentence: str, _before: str) -> bool:
+        return ended.is_said_by(sentence, ended.quotes.get(self._id, ""))
+
+
+class _OfWritten:
+    """A text about the person."""
+
+    def __init__(self, written: Written, newer: Callable[[_Ended], bool]) -> None:
+        self.text = written.text
+        self._written, self._is_stated_again = written, newer
+
+    def may_say(self, ended: _Ended, voice: SpokenWords) -> bool:
+        at, before = self._written.at, self._written.before
+        return (at is None or at < ended.since or before is not None) and ended.claim.is_in(self.text, voice)
+
+    def says(self, ended: _Ended, sentence: str, before: str) -> bool:
+        is_told = ended.is_told_by(sentence, before)
+        return is_told and self._is_older(ended, sentence) and not self._is_stated_again(ended)
+
+    def _is_older(self, ended: _Ended, sentence: str) -> bool:
+        at, before = self._written.at, self._written.before
+        if at is None or at < ended.since:
+            return True
+        earlier = before(ended.since) if before else ""
+        return earlier is None or fold(sentence) in fold(earlier)
+
+
+class SayingTurn(NamedTuple):
+    """A turn with its sentences that say something, as they stand in it."""
+
+    turn: Turn
+    sentences: list[str]
+
+
+def turns_still_saying(person: EndUser, fact_id: UUID) -> list[SayingTurn]:
     """The person's turns, of the newest MOST_READ, that say what the fact said before it was corrected or forgotten."""
-    outdated = Outdated.of(person, fact_id)
+    outdated = Outdated(person, fact_id)
     if outdated.is_empty:
         return []
     turns = Turn.objects.filter(tenant=person.tenant_id, end_user=person).exclude(content="").defer("terms")
-    return [turn for turn in turns.order_by("-created_at", "-id")[:MOST_READ] if outdated.since(turn)]
+    read = (SayingTurn(turn, outdated.sentences(turn)) for turn in turns.order_by("-created_at", "-id")[:MOST_READ])
+    return [one for one in read if one.sentences]
 
 
 class Outdated:
-    """What of a person's turns does not hold any more."""
+    """What of a person's turns, and of what is written about the person, does not hold any more."""
 
-    def __init__(self, ended: Sequence[_Ended], zone: tzinfo) -> None:
-        self._ended, self._zone = ended, zone
+    def __init__(self, person: EndUser, fact_id: UUID | None = None, *, as_of: datetime | None = None) -> None:
+        """Of all facts, or of one. `as_of`: what was over only later was true then."""
+        self._person, self._fact_id, self._as_of = person, fact_id, as_of
 
-    @classmethod
-    def of(cls, person: EndUser, fact_id: UUID | None = None) -> "Outdated":
-        """Of all facts, or of one. One statement."""
-        given = {"tenant": person.tenant_id, "person": person.pk, "most": MOST, "fact": fact_id}
-        rows = binary_rows.fetched(_ENDED, given)
-        return cls(
-            [
-                _Ended(old, new, since, leaves_out, dict(zip(turns, map(fold, quotes), strict=True)))
-                for old, new, since, leaves_out, turns, quotes in rows
-            ],
-            person.clock,
-        )
+    @cached_property
+    def _ended(self) -> list[_Ended]:
+        """One statement, once there is something to ask about."""
+        given = {"tenant": self._person.tenant_id, "person": self._person.pk, "most": MOST, "fact": self._fact_id}
+        return [
+            _Ended(old, new, since, leaves_out, dict(zip(turns, map(fold, quotes), strict=True)))
+            for old, new, since, leaves_out, turns, quotes in binary_rows.fetched(_ENDED, given)
+            if leaves_out or self._as_of is None or since <= self._as_of
+        ]
 
     @property
     def is_empty(self) -> bool:
         return not self._ended
 
-    def since(self, turn: Turn) -> datetime | None:
-        """Since when something that the turn says does not hold any more; None when all of it does."""
-        found = [ended.since for _, _, ended in self._found(turn)]
+    def since(self, said: Turn | Written) -> datetime | None:
+        """Since when something that it says does not hold any more; None when all of it does."""
+        found = [ended.since for _, _, ended in self._found(said)]
         return max(found) if found else None
+
+    def sentences(self, turn: Turn) -> list[str]:
+        """Those of the turn that say it."""
+        return [turn.own_text[start:end] for start, end, _ in self._found(turn)]
 
     def apply(self, turn: Turn) -> None:
         """Let a turn that was read to be shown tell its author's own words that still hold."""
         turn.content, turn.own = self.told(turn), None
 
-    def told(self, turn: Turn) -> str:
-        """The turn's text without what was corrected or forgotten; what is over has the day since when."""
-        text, pieces, done = turn.own_text, [], 0
-        for start, end, ended in self._found(turn):
-            pieces.append(text[done:start].rstrip(" ") if ended.leaves_out else text[done:end])
-            if not ended.leaves_out:
-                pieces.append(f" (no longer true since {ended.since.astimezone(self._zone).date().isoformat()})")
-            done = end
+    def told(self, said: Turn | Written) -> str:
+        """Its text without what was corrected or forgotten; what is over has the day since when."""
+        text, pieces, done = self._side(said).text, [], 0
+        for start, end, ended in self._found(said):
+            if ended.leaves_out:
+                mark = _MARK.match(text, start, end)
+                goes_on = _REST_OF_LINE.match(text, end)
+                # What is left of an entry of a list stays one.
+                pieces.append(text[done : mark.end()] if mark and goes_on else text[done:start].rstrip(" "))
+                done = goes_on.start(1) if goes_on and (mark or start == 0 or text[start - 1] == "\n") else end
+            else:
+                day = ended.since.astimezone(self._person.clock).date()
+                pieces.append(f"{text[done:end]} (no longer true since {day.isoformat()})")
+                done = end
         return ("".join(pieces) + text[done:]).strip() if done else text
 
-    def _found(self, turn: Turn) -> list[tuple[int, int, _Ended]]:
-        """(start, end, what ended) of each sentence of the turn that says it."""
-        turn_id = str(UUID(str(turn.pk)))
-        here = [
-            ended
-            for ended in self._ended
-            if ended.is_said_before(turn) and (turn_id in ended.quotes or ended.claim.is_in(turn.own_text))
-        ]
-        if not here:
+    def _side(self, said: Turn | Written) -> _OfTurn | _OfWritten:
+        return _OfWritten(said, self._is_stated_again) if isinstance(said, Written) else _OfTurn(said)
+
+    def _found(self, said: Turn | Written) -> list[tuple[int, int, _Ended]]:
+        """(start, end, what ended) of each sentence that says it."""
+        side = self._side(said)
+        if not side.text or self.is_empty:
             return []
+        voice = SpokenWords([side.text])
+        here = [ended for ended in self._ended if side.may_say(ended, voice)]
         # What was taken back outweighs what is over.
         here.sort(key=lambda ended: not ended.leaves_out)
-        found = []
-        for start, end in sentences.spans(turn.own_text):
-            said = turn.own_text[start:end]
-            if ended := next((one for one in here if one.is_said_by(said, one.quotes.get(turn_id, ""))), None):
+        found, before = [], ""
+        for start, end in sentences.spans(side.text) if here else ():
+            sentence = side.text[start:end]
+            if ended := next((one for one in here if side.says(one, sentence, before)), None):
                 found.append((start, end, ended))
+            before = sentence
         return found
+
+    def _is_stated_again(self, ended: _Ended) -> bool:
+        """Whether a newer fact of the user's or an operator's states it: then it holds, in whatever was written."""
+        newer = (content for content, at in self._newer if at >= ended.since)
+        return any(map(ended.is_told_by, newer))
+
+    @cached_property
+    def _newer(self) -> list[tuple[str, datetime]]:
+        person, first = self._person, min(ended.since for ended in self._ended)
+        rows = Fact.objects.filter(
+            tenant=person.tenant_id, end_user=person, status=Status.ACTIVE, created_at__gte=first
+        )
+        rows = rows.filter(trust__in=(Trust.USER, Trust.OPERATOR)).order_by("-created_at", "-id")
+        return list(rows.values_list("content", "created_at")[:MOST_NEWER])

@@ -78,7 +78,7 @@ class SearchRequest:
     roles: tuple[str, ...] = ()
     explain: bool = False
     as_of: datetime | None = None
-    # Turns tell, as in a context, only what of them still holds.
+    # All tell, as in a context, only what of them still holds.
     for_agent: bool = False
 
 
@@ -121,8 +121,10 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     query = prepare(search.query, asked=found.person.local(search.as_of or now))
     # A reranker sees more than the limit.
     wide = replace(search, limit=reranking.candidates_for(search.limit))
+    outdated = Outdated(found.person, as_of=search.as_of)
     hits, searched = _memories(found, found.person, query, wide, now=now)
-    turn_hits, turns_searched = _turns(found.person, query, wide)
+    hits = {kind: _marked(found_hits, outdated, for_agent=search.for_agent) for kind, found_hits in hits.items()}
+    turn_hits, turns_searched = _turns(found.person, query, wide, outdated)
     hits, searched = hits | turn_hits, searched | turns_searched
     best = _merged([hits[kind] for kind in search.kinds], wide.limit)
     results = _reranked(search.query, best)[: search.limit]
@@ -211,7 +213,19 @@ def _episodes(
     return [one for one in episodes if one.is_in(conversations) and one.fits(search.filters)]
 
 
-def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest) -> _HitsByKind:
+def _marked(hits: list[Finding], outdated: Outdated, *, for_agent: bool) -> list[Finding]:
+    """These with the moment since when something of them does not hold; for an agent without it."""
+    marked = []
+    for one in hits:
+        since = outdated.since(one.written) if one.written else None
+        if one.written is None or since is None:
+            marked.append(one)
+        elif text := outdated.told(one.written) if for_agent else one.text:
+            marked.append(replace(one, text=text, outdated_since=since))
+    return marked
+
+
+def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest, outdated: Outdated) -> _HitsByKind:
     """The best turns and sessions, as far as they are asked for."""
     if not {TURN, SESSION} & set(search.kinds):
         return {}, {}
@@ -219,7 +233,6 @@ def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest) -> _Hit
         return {TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}
     index = turn_index.open_index(person, query.space)
     ranked = turn_search.rank(person, index, query, search.filters, _conversations(person, search))
-    outdated = Outdated.of(person)
     hits = {}
     if TURN in search.kinds:
         hits[TURN] = turn_search.turns(ranked, outdated, told=search.for_agent, limit=search.limit)

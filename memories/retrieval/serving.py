@@ -2,6 +2,8 @@
 
 import uuid
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
 
 from memories.db import binary_rows
 from memories.models import EndUser, Tenant
@@ -30,7 +32,8 @@ _FIND = f"""
     WHERE {_CALLED}
 """  # noqa: S608  (columns of our own models)
 _FIND_WITH_PROFILE = f"""
-    SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES}, {_GROUPS}, s.section, s.id, s.summary
+    SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES}, {_GROUPS}, s.section, s.id, s.summary,
+        s.actor_kind, s.updated_at
     FROM memories_enduser p
     LEFT JOIN memories_profilesection s ON s.tenant_id = %(tenant)s AND s.end_user_id = p.id AND s.summary <> ''
         AND s.agent_id IN ('', %(agent)s) AND {condition(EndUser, SERVED_PERSON, alias="p")}
@@ -42,8 +45,8 @@ _FIND_WITH_PROFILE = f"""
 class Audience:
     """The person whose memories may be served; None for an unknown, restricted or switched-off one.
 
-    `has_episodes`, `has_groups`: whether to read them at all. `profile`: (section, id, summary) of the person's own
-    sections and then of the agent's, if asked for.
+    `has_episodes`, `has_groups`: whether to read them at all. `profile`: the person's own sections and then the
+    agent's, if asked for.
     """
 
     person: EndUser | None = None
@@ -51,7 +54,17 @@ class Audience:
     has_groups: bool = False
     restricted: bool = False
     serve: bool = True
-    profile: list[tuple[str, uuid.UUID, str]] = field(default_factory=list)
+    profile: list["ServedSection"] = field(default_factory=list)
+
+
+class ServedSection(NamedTuple):
+    """A section of the profile; `actor_kind`: who wrote it last, at `updated_at`."""
+
+    section: str
+    id: uuid.UUID
+    summary: str
+    actor_kind: str
+    updated_at: datetime
 
 
 def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False, agent_id: str = "") -> Audience:
@@ -69,5 +82,5 @@ def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False, agent_
     if is_untold or not (tenant.serve and person.serve):
         return Audience(serve=False)
     person.tenant = tenant
-    sections = [(section, pk, summary) for *_, section, pk, summary in found if section] if with_profile else []
+    sections = [one for row in found if (one := ServedSection(*row[-5:])).section] if with_profile else []
     return Audience(person, has_episodes=has_episodes, has_groups=has_groups, profile=sections)

@@ -9,10 +9,11 @@ from django.db.models import Q, QuerySet
 
 from memories import conf
 from memories.graph import naming, reading
-from memories.models import EndUser, Fact, FactEvidence, GraphTriple, GraphTripleQuerySet, Turn
+from memories.models import ActorKind, EndUser, Fact, FactEvidence, GraphTriple, GraphTripleQuerySet, Turn
 from memories.models.memories import visibility
 from memories.models.memories.visibility import Viewer
 from memories.retrieval.hits import TRIPLE, Evidence, Finding, SearchFilters
+from memories.retrieval.outdated import Written
 
 # Of a triple between two things that the query names, and of one about one of them.
 _BOTH, _ONE = 1.0, 0.5
@@ -31,6 +32,15 @@ class RankedTriple(NamedTuple):
     @property
     def score(self) -> float:
         return self.parts["named"] * self.parts["confidence"]
+
+    @property
+    def written(self) -> Written | None:
+        """What of it can go out of date: one of a fact follows the fact."""
+        triple = self.triple
+        if triple.fact_id:
+            return None
+        is_stated = triple.actor_kind in (ActorKind.KEY, ActorKind.OPERATOR)
+        return Written(triple.sentence, triple.created_at if is_stated else None)
 
 
 def triples(person: EndUser, viewer: Viewer, text: str, *, rules: conf.Rules, now: datetime) -> GraphTripleQuerySet:
@@ -102,4 +112,5 @@ def _hit(found: RankedTriple, evidence: list[Evidence]) -> Finding:
         turn_numbers=[one.turn_number for one in evidence] if session else [],
         confidence=triple.confidence,
         evidence=evidence,
+        written=found.written,
     )

@@ -39,11 +39,11 @@ class OldClaim:
         then, now = self._statement.quantities, quantities.of(new)
         self._numbers, self._dates = then.numbers - now.numbers, set(then.dates) - set(now.dates)
 
-    def is_in(self, text: str) -> bool:
-        """Whether the text still says it."""
+    def is_in(self, text: str, voice: SpokenWords | None = None) -> bool:
+        """Whether the text still says it. `voice`: its words, if the caller asks of many claims."""
         if not text.strip():
             return False
-        voice = SpokenWords([text])
+        voice = voice or SpokenWords([text])
         if any(voice.has_code(code) for code in self._codes):
             return True
         if _has_half(self._words, voice) or _has_half(self._pairs, voice):
@@ -55,11 +55,12 @@ class OldClaim:
         return self._says_number(text, voice) or self._says_phrase(text)
 
     def reworded(self, text: str) -> str:
-        """The text with what was corrected in its new words; as it is where the old ones are not found."""
+        """The text with what was corrected in its new words; as it is where the old ones are not found whole, or where
+        the rest would say it still."""
         for was, now in self._replacements:
-            found = re.sub(_pattern(was), lambda _: now, text, flags=re.IGNORECASE)  # noqa: B023
+            found = re.sub(_pattern(was), lambda old: _in_place_of(old[0], was, now), text, flags=re.IGNORECASE)  # noqa: B023
             if found != text:
-                return found
+                return text if self.is_in(found) else found
         return text
 
     def _says_number(self, text: str, voice: SpokenWords) -> bool:
@@ -82,7 +83,7 @@ class OldClaim:
         """
         before, after = _PIECES.findall(self.old), _PIECES.findall(self.new)
         parts = [_middle(before, after), (self.old.strip(" .。"), self.new.strip(" .。"))]
-        return [(was, now) for was, now in parts if was and self.is_in(was)]
+        return [(was, now) for was, now in parts if was and now and self.is_in(was)]
 
 
 def shared_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
@@ -121,6 +122,13 @@ def _middle(before: list[str], after: list[str]) -> tuple[str, str]:
     """What stands between the beginning and the end that the two share."""
     head, tail = shared_ends(before, after)
     return _joined(before[head : len(before) - tail]), _joined(after[head : len(after) - tail])
+
+
+def _in_place_of(found: str, was: str, now: str) -> str:
+    """The new words, which go on as the old ones did in the middle of a sentence; a name keeps its capital."""
+    first = next(iter(words.of(now).pieces), None)
+    goes_on = was[0].isupper() and found[0].islower() and first is not None and not first.is_distinctive
+    return f"{now[0].lower()}{now[1:]}" if goes_on else now
 
 
 def _joined(pieces: list[str]) -> str:

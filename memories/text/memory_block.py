@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 
-from memories.time_zones import is_utc
-
 OPENING = "<memory>"
 CLOSING = "</memory>"
 # The running summary of turns that left the window has the same kind of frame.
@@ -50,9 +48,7 @@ class Frame:
     rules: str
 
     def in_zone(self, zone: tzinfo) -> "Frame":
-        """The frame of a block whose days are of that zone; UTC is named nowhere."""
-        if is_utc(zone):
-            return self
+        """The frame of a block whose days are of that zone, UTC too: an agent knows where its user is."""
         return replace(self, notice=f"{self.notice}\n{self.zone_notice.replace(NAMED, str(zone))}")
 
     @property

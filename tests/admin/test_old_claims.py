@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from memories.models import EndUser, Fact, ProfileSection
+from memories.models import EndUser, Fact, ProfileSection, Turn
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, page_of, queries_of, shows_harmless, text_of
@@ -47,6 +47,94 @@ def test_without_anything_left_it_leads_to_the_fact(admin: Client) -> None:
     fact = factories.fact(factories.end_user(), "Lives in Leiden")
     assert correct(admin, fact).headers["Location"] == page_of(fact)
     assert "No other memory has the old claim" in text_of(admin.get(page_of(fact, "old_claims")))
+
+
+def test_forgetting_leads_to_what_still_says_it(admin: Client, fact: Fact) -> None:
+    page = admin.post(page_of(fact, "forget"), {"version": fact.version, "reason": ""})
+    shown = text_of(page)
+    assert page.status_code == 200
+    assert "A baker from Leiden." in shown
+    # There are no new words.
+    assert "Save the text" in shown
+    assert "<textarea" in shown
+    assert ">A baker from Leiden.</textarea>" not in shown
+    assert offered(page)
+    fact.refresh_from_db()
+    assert page_of(fact, "old_claims") in text_of(admin.get(page_of(fact)))
+    admin.post(page_of(fact, "restore"), {"version": fact.version, "reason": ""})
+    assert admin.get(page_of(fact, "old_claims")).status_code == 302
+
+
+def test_a_list_of_an_episode_is_named_and_its_lines_are_cut_out(admin: Client, fact: Fact) -> None:
+    session = factories.session(fact.end_user, [("user", "Hm")])
+    episode = factories.episode(session, "Talked about moving", outcomes=["Found a flat in Leiden", "Booked a table"])
+    shown = text_of(correct(admin, fact))
+    assert "<bdi>Outcomes</bdi>" in shown
+    assert "Found a flat in <del>Leiden</del><ins>Utrecht</ins>" in shown
+    given = {"kind": "episode", "memory": episode.pk, "version": episode.version, "how": "drop", "field": "outcomes"}
+    cut = admin.post(page_of(fact, "old_claims"), given)
+    assert "The lines are cut out." in text_of(cut)
+    episode.refresh_from_db()
+    assert (episode.status, episode.outcomes) == ("active", ["Booked a table"])
+    admin.post(offered(cut))
+    episode.refresh_from_db()
+    assert len(episode.outcomes) == 2
+    assert admin.post(page_of(fact, "old_claims"), {**given, "field": "flaws"}).status_code == 400
+
+
+class TestTurns:
+    """The page counts the turns that say it, and redacts those that are chosen."""
+
+    @pytest.fixture
+    def turns(self, fact: Fact) -> list[Turn]:
+        talk = factories.session(fact.end_user, [("user", "I live in Leiden. I like tea."), ("user", "Leiden? No.")])
+        return list(talk.turns.order_by("number"))
+
+    @pytest.mark.parametrize("verb", ["correct", "forget"])
+    def test_they_are_counted_after_each(self, admin: Client, fact: Fact, turns: list[Turn], verb: str) -> None:
+        given = CORRECTED if verb == "correct" else {"reason": ""}
+        shown = text_of(admin.post(page_of(fact, verb), {"version": fact.version, **given}))
+        assert "Turns that say it" in shown
+        assert ">1 turn<" in shown
+        assert "<q>I live in Leiden.</q>" in shown
+        assert "<q>Leiden? No.</q>" not in shown
+
+    def test_without_other_memories_too(self, admin: Client, fact: Fact, turns: list[Turn]) -> None:
+        ProfileSection.objects.all().delete()
+        assert "Turns that say it" in text_of(correct(admin, fact))
+
+    def test_the_chosen_ones_are_redacted_once_somebody_is_sure(
+        self, admin: Client, fact: Fact, turns: list[Turn]
+    ) -> None:
+        correct(admin, fact)
+        address, given = page_of(fact, "old_claims"), {"redact": "1", "turn": turns[0].pk}
+        for wrong in (given, {"redact": "1", "is_sure": "on"}, {**given, "turn": turns[1].pk, "is_sure": "on"}):
+            assert admin.post(address, wrong).status_code == 400
+        turns[0].refresh_from_db()
+        assert turns[0].content == "I live in Leiden. I like tea."
+        page = text_of(admin.post(address, {**given, "is_sure": "on"}))
+        assert "1 turn is redacted." in page
+        assert "Turns that say it" not in page
+        turns[0].refresh_from_db()
+        assert turns[0].content == "[redacted] I like tea."
+
+    def test_a_fact_that_goes_with_them_leads_to_its_person(self, admin: Client, fact: Fact, turns: list[Turn]) -> None:
+        factories.evidence(fact, turns[0], "I live in Leiden.")
+        admin.post(page_of(fact, "forget"), {"version": fact.version, "reason": ""})
+        given = {"redact": "1", "turn": turns[0].pk, "is_sure": "on"}
+        page = admin.post(page_of(fact, "old_claims"), given)
+        assert page.headers["Location"] == page_of(fact.end_user)
+
+    def test_who_may_not_see_conversations_sees_their_number_alone(
+        self, staff_who_may: Callable[..., Client], fact: Fact, turns: list[Turn]
+    ) -> None:
+        shown = text_of(correct(staff_who_may("view_fact", "change_fact"), fact))
+        assert ">1 turn<" in shown
+        assert "I live in Leiden" not in shown
+        reader = staff_who_may("view_fact", "change_fact", "view_session")
+        assert "<q>I live in Leiden.</q>" in text_of(reader.get(page_of(fact, "old_claims")))
+        given = {"redact": "1", "turn": turns[0].pk, "is_sure": "on"}
+        assert reader.post(page_of(fact, "old_claims"), given).status_code == 403
 
 
 def test_one_press_mends_one_and_shows_the_context_before_and_after(admin: Client, fact: Fact) -> None:

@@ -56,7 +56,7 @@ def test_every_line_has_the_persons_day(zone: str, at: str, day: str, query: str
     kinds = {item["kind"] for item in found.items}
     assert kinds == {"turn", "episode", "diary", "file", "group_fact", "triple"}
     assert found.memory.count(day) == len(found.items)
-    assert found.memory.count(zone or "UTC") == (0 if zone in ("", "UTC") else 1)
+    assert found.memory.count(zone or "UTC") == 1
     assert tokens.count(found.memory) == found.token_count
 
 

@@ -58,7 +58,7 @@ def test_what_holds_now_between_facts_and_files_and_no_fact_twice(person: EndUse
     factories.triple(person, "Max", "worked_at", "OldCo", valid_from=NOW - 9 * DAY, valid_to=NOW)
     factories.triple(person, "Max", "works_at", "NewCo", valid_from=LATER + DAY)
     built = build(person, "Does Max, my friend, work?", include=frozenset({"facts", "graph"}))
-    assert built.memory.split("\n")[2:] == [
+    assert built.memory.split("\n")[3:] == [
         "Facts:",
         "- [knowledge | 0.90] Lives in Leiden",
         "Graph:",

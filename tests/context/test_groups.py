@@ -29,7 +29,7 @@ def build(person: EndUser, **over: Any) -> Context:
 
 
 def lines(told: Context) -> list[str]:
-    return told.memory.split("\n")[2:-1]
+    return told.memory.split("\n")[3:-1]
 
 
 def test_each_group_has_a_section_after_the_facts(person: EndUser) -> None:
@@ -132,7 +132,8 @@ def test_whoever_is_in_no_group_costs_no_statement(person: EndUser, django_asser
     nothing = statements("working_memory")
     assert statements("groups") == nothing
     factories.group_fact(factories.memory_group(person), person)
-    assert statements("groups") == nothing + 1
+    # One more asks what of them does not hold any more.
+    assert statements("groups") == nothing + 2
 
 
 def test_logged_texts_go_with_a_fact_that_is_deleted_for_good(person: EndUser) -> None:

@@ -7,7 +7,17 @@ import pytest
 
 from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
-from memories.curation.old_claims import REPLACEABLE, Mend, OccurrenceKind, claim_of, correction_of, mend, occurrences
+from memories.curation.facts.forgetting import forget_fact
+from memories.curation.old_claims import (
+    REPLACEABLE,
+    Mend,
+    OccurrenceKind,
+    claim_of,
+    correction_of,
+    mend,
+    occurrences,
+    redact_turns,
+)
 from memories.curation.reverting import revert
 from memories.curation.running_summaries import version_of_summary
 from memories.curation.sessions import delete_session
@@ -27,6 +37,7 @@ from memories.models import (
     ProfileRevision,
     ProfileSection,
     Session,
+    Turn,
     WorkingMemory,
 )
 from memories.models.ids import new_id
@@ -48,7 +59,7 @@ def session(person: EndUser) -> Session:
 @pytest.fixture
 def said(person: EndUser, session: Session) -> dict[OccurrenceKind, uuid.UUID]:
     """A memory of each kind that says it."""
-    episode = factories.episode(session, "Asked for a dentist in Leiden", key_topics=["Leiden", "dentist"])
+    episode = factories.episode(session, "Asked for a dentist in Leiden")
     return {
         OccurrenceKind.SECTION: factories.profile_section(person, summary="A baker from Leiden.").pk,
         OccurrenceKind.FACT: factories.fact(person, "Rents a flat in Leiden").pk,
@@ -70,8 +81,7 @@ def corrected(person: EndUser, said: dict[OccurrenceKind, uuid.UUID]) -> Fact:
 
 
 def claim(fact: Fact) -> OldClaim:
-    correction = correction_of(fact)
-    found = claim_of(correction) if correction else None
+    found = claim_of(fact)
     assert found
     return found
 
@@ -180,9 +190,100 @@ def test_what_follows_a_fact_or_is_over_is_not_asked_about(corrected: Fact, pers
     assert len(occurrences(corrected, claim(corrected))) == before
 
 
-def test_the_lists_of_an_episode_are_mended_with_it(corrected: Fact, said: dict[OccurrenceKind, uuid.UUID]) -> None:
-    mend_it(corrected, OccurrenceKind.EPISODE, said[OccurrenceKind.EPISODE])
-    assert Episode.objects.get(pk=said[OccurrenceKind.EPISODE]).key_topics == ["Utrecht", "dentist"]
+class TestLists:
+    """Topics, actions and outcomes of an episode are found and mended line by line, and say which they are."""
+
+    @pytest.fixture
+    def episode(self, corrected: Fact, session: Session) -> Episode:
+        lines = ["Booked a table", "Found a flat in Leiden", "Signed for the flat in Leiden"]
+        return factories.episode(session, "Talked about moving", first_number=2, last_number=2, outcomes=lines)
+
+    def test_the_field_that_matched_is_told_and_no_other_text(self, corrected: Fact, episode: Episode) -> None:
+        (one,) = [one for one in occurrences(corrected, claim(corrected)) if one.id == episode.pk]
+        assert (one.field, one.text) == ("outcomes", "Found a flat in Leiden\nSigned for the flat in Leiden")
+        assert one.proposed == "Found a flat in Utrecht\nSigned for the flat in Utrecht"
+
+    def test_words_of_several_fields_together_say_nothing(self, person: EndUser, session: Session) -> None:
+        factories.episode(session, "Sold a vintage lamp", outcomes=["Fixed a fountain"], key_topics=["flowers"])
+        fact = factories.fact(person, "Collects vintage typewriters and fountain pens")
+        forget_fact(fact_id=fact.pk, tenant=None, **BY_STAFF)
+        fact.refresh_from_db()
+        assert [one for one in occurrences(fact, claim(fact)) if one.kind == OccurrenceKind.EPISODE] == []
+
+    def test_its_lines_are_mended(self, corrected: Fact, episode: Episode) -> None:
+        self.mend(corrected, episode, Mend.REPLACE, text="Found a flat in Utrecht")
+        episode.refresh_from_db()
+        assert (episode.summary, episode.outcomes) == (
+            "Talked about moving", ["Booked a table", "Found a flat in Utrecht"],
+        )  # fmt: skip
+        undo_last()
+        episode.refresh_from_db()
+        assert len(episode.outcomes) == 3
+
+    def test_or_cut_out_and_the_episode_stays(self, corrected: Fact, episode: Episode) -> None:
+        self.mend(corrected, episode, Mend.DROP)
+        episode.refresh_from_db()
+        assert (episode.status, episode.outcomes) == ("active", ["Booked a table"])
+
+    def test_of_no_other_field(self, corrected: Fact, episode: Episode) -> None:
+        with pytest.raises(NotFound):
+            self.mend(corrected, episode, Mend.DROP, field="flaws")
+
+    def mend(self, fact: Fact, episode: Episode, how: Mend, *, field: str = "outcomes", text: str = "") -> None:
+        given = {"row_id": episode.pk, "how": how, "text": text, "expected_version": episode.version, "field": field}
+        mend(end_user=fact.end_user, claim=claim(fact), kind=OccurrenceKind.EPISODE, **given, **BY_STAFF)
+
+
+class TestForgotten:
+    """After Forget the same memories are found; there are no new words to put in."""
+
+    def test_the_same_is_found_and_nothing_is_proposed(
+        self, person: EndUser, said: dict[OccurrenceKind, uuid.UUID]
+    ) -> None:
+        fact = factories.fact(person)
+        assert claim_of(fact) is None
+        forget_fact(fact_id=fact.pk, tenant=None, **BY_STAFF)
+        fact.refresh_from_db()
+        found = occurrences(fact, claim(fact))
+        assert {one.kind: one.id for one in found} == said
+        assert not any(one.has_words for one in found)
+        undo_last()
+        fact.refresh_from_db()
+        assert claim_of(fact) is None
+
+    def test_what_faded_was_not_forgotten(self, person: EndUser) -> None:
+        assert claim_of(factories.fact(person, status="trashed", trashed_at=NOW)) is None
+
+
+class TestTurns:
+    """What turns say of it is cut out of those that are chosen, the fact's own evidence last."""
+
+    def test_the_sentences_are_redacted(self, person: EndUser) -> None:
+        talk = factories.session(
+            person, [("user", "I live in Leiden. I like tea."), ("user", "Leiden is where I live.")]
+        )
+        Turn.objects.update(created_at=NOW)
+        first, second = talk.turns.order_by("number")
+        fact = factories.fact(person)
+        factories.evidence(fact, first, "I live in Leiden.")
+        forget_fact(fact_id=fact.pk, tenant=None, **BY_STAFF)
+        other = factories.session(factories.end_user(person.tenant), [("user", "I live in Leiden.")]).turns.get()
+        assert redact_turns(fact, [first.pk, second.pk, other.pk], **BY_STAFF) == 2
+        texts = [turn.content for turn in Turn.objects.filter(session=talk).order_by("number")]
+        assert texts == ["[redacted] I like tea.", "[redacted]"]
+        assert Turn.objects.get(pk=other.pk).content == "I live in Leiden."
+        # It rested on the turn alone.
+        assert not Fact.objects.filter(pk=fact.pk).exists()
+
+    def test_only_the_chosen_ones(self, person: EndUser) -> None:
+        talk = factories.session(person, [("user", "I live in Leiden."), ("user", "We live in Leiden.")])
+        Turn.objects.update(created_at=NOW)
+        fact = correct_fact(
+            fact_id=factories.fact(person).pk, tenant=None, content="Lives in Utrecht", reason="", **BY_STAFF
+        )
+        assert redact_turns(fact, [talk.turns.get(number=2).pk], **BY_STAFF) == 1
+        assert [one.content for one in talk.turns.order_by("number")] == ["I live in Leiden.", "[redacted]"]
+        assert redact_turns(fact, [talk.turns.get(number=2).pk], **BY_STAFF) == 0
 
 
 def test_a_section_gets_a_revision_with_the_reason(corrected: Fact, said: dict[OccurrenceKind, uuid.UUID]) -> None:

@@ -5,6 +5,8 @@ import pytest
 from memories.text.claims import OldClaim
 
 LEIDEN = ("Lives in Leiden", "Lives in Utrecht")
+ENGINEER = ("Works as a data engineer at a logistics company", "Is a product manager at a bank")
+SENTENCES = ("Answers in at most three sentences", "Answers as long as it takes")
 STILL = [
     (*LEIDEN, "Moved to LEIDEN in 2019"),
     (*LEIDEN, "The user, a Leidenaar, asked for directions"),
@@ -52,6 +54,21 @@ def test_what_the_two_share_is_not_the_old_claim(old: str, new: str, text: str) 
         ("Is 41 years old, in Leiden", "Is 42 years old, in Utrecht", "A baker in Leiden", "A baker in Leiden"),
         # Another form of the word: nobody can say how the new one is written.
         (*LEIDEN, "The user is a Leidenaar", "The user is a Leidenaar"),
+        # Whole or none: neither a part of what changed, nor what would leave a part of it.
+        (*ENGINEER, "Data engineer at a logistics start-up", "Data engineer at a logistics start-up"),
+        (*ENGINEER, "Works as a data engineer", "Works as a data engineer"),
+        (
+            *ENGINEER,
+            "The user works as a data engineer at a logistics company",
+            "The user is a product manager at a bank",
+        ),
+        (*SENTENCES, "Wants at most three sentences", "Wants at most three sentences"),
+        (*SENTENCES, "Answers in at most three sentences please", "Answers as long as it takes please"),
+        (*LEIDEN, "Moved to Leiden, and is a Leidenaar", "Moved to Leiden, and is a Leidenaar"),
+        # What was only taken away leaves no gap, and what was forgotten has no new words.
+        ("Walks with Tom", "Walks", "Cycles with Tom to work", "Cycles with Tom to work"),
+        ("Lives in Leiden", "", "Moved to Leiden", "Moved to Leiden"),
+        ("住在莱顿", "", "用户几年前搬到莱顿", "用户几年前搬到莱顿"),
     ],
 )
 def test_the_new_words_take_the_place_of_the_old_ones(old: str, new: str, text: str, mended: str) -> None:

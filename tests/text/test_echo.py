@@ -28,9 +28,9 @@ def rendered() -> str:
     """A block as contexts render it, of a line of each kind."""
     fact = FactText(uuid.uuid4(), Category.CORRECTION, 0.9, "Not <b>Delft</b>", "Delft")
     told = [
-        rendering.profile_line(row_id=uuid.uuid4(), section=Section.WORK_CONTEXT, summary="Bakes."),
+        rendering.profile_line(row_id=uuid.uuid4(), section=Section.WORK_CONTEXT, text="Bakes."),
         rendering.fact_line(fact, place=0, score=1.0, score_parts={}),
-        rendering.episode_line(row_id=uuid.uuid4(), summary="Moved.", ended_at=NOW, score=None, score_parts={}),
+        rendering.episode_line(row_id=uuid.uuid4(), text="Moved.", ended_at=NOW, score=None, score_parts={}),
         rendering.turn_line(Turn(role="user", content="I live in Leiden", created_at=NOW, number=1)),
     ]
     return rendering.render(told)

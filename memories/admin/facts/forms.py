@@ -199,7 +199,13 @@ class ExpireForm(FactForm):
 class ForgetForm(FactForm):
     reason = ReasonField(*reasons.FORGET)
     calls = partial(forget_fact, tenant=None)
-    done = _("%(fact)s is forgotten. It won't be learned again. You can restore it below.")
+    done = _("%(fact)s is forgotten. It won't be learned again. You can restore it on its page.")
+    # What was served before.
+    context_before: str
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        self.context_before = next_context(self.record)
+        return super().carry_out(actor=actor, now=now)
 
 
 class RestoreForm(FactForm):

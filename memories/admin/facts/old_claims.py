@@ -1,22 +1,24 @@
-"""After a correction: what else still says the old claim, each mended with one key; and the next context."""
+"""After a fact was corrected or forgotten: what else still says the old claim, each mended with one key; the turns that
+say it; and the next context."""
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import QuerySet, prefetch_related_objects
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.access.tenant_scope import permitted
-from memories.admin.facts.forms import CorrectForm
+from memories.admin.facts.forms import CorrectForm, ForgetForm
 from memories.admin.people.views import MEMORY
 from memories.admin.recall.live_context import next_context
 from memories.admin.site.naming import called
@@ -30,15 +32,18 @@ from memories.curation.old_claims import (
     Occurrence,
     OccurrenceKind,
     claim_of,
-    correction_of,
     mend,
     occurrences,
+    redact_turns,
 )
 from memories.exceptions import MemoryHubError
 from memories.models import ActorKind, ChangeSet, EndUser, Fact
+from memories.retrieval.outdated import SayingTurn, turns_still_saying
 from memories.text.claims import OldClaim
 
 MOST_SHOWN = 50
+# Redacting deletes the words of a conversation, and what rests on them.
+REDACT = ("memories.view_session", "memories.change_session")
 # What it takes to see a memory of the kind, and to change it.
 MAY_SEE = {
     OccurrenceKind.SECTION: "memories.view_fact",
@@ -81,27 +86,46 @@ DROPS: dict[OccurrenceKind, Promise] = {
 }
 
 
+# The lists of an episode.
+FIELDS: dict[str, Promise] = {"key_topics": _("Topics"), "actions_taken": _("Actions"), "outcomes": _("Outcomes")}
+
+
 class MendForm(forms.Form):
     kind = forms.ChoiceField(choices=[(kind, kind) for kind in OccurrenceKind], widget=forms.HiddenInput)
     memory = forms.UUIDField(widget=forms.HiddenInput)
     version = forms.IntegerField(widget=forms.HiddenInput)
+    field = forms.ChoiceField(choices=[(name, name) for name in FIELDS], required=False, widget=forms.HiddenInput)
     how = forms.ChoiceField(choices=[(how, how) for how in Mend])
     # Two characters for each end of a line of a file.
     text = forms.CharField(required=False, max_length=2 * LONGEST_FILE)
 
 
+class RedactForm(forms.Form):
+    """The turns that are chosen; `is_sure`: that it cannot be undone."""
+
+    turn = forms.TypedMultipleChoiceField(coerce=uuid.UUID)
+    is_sure = forms.BooleanField()
+
+    def __init__(self, data: Any, saying: Sequence[SayingTurn]) -> None:
+        super().__init__(data)
+        self.fields["turn"].choices = [(str(one.turn.pk), "") for one in saying]  # type: ignore[attr-defined]
+
+
 class OldClaimViews(UndoViews):
-    """A page of facts that goes on, after a correction, to what else still says the old claim."""
+    """A page of facts that goes on, after a fact was corrected or forgotten, to what else still says the old claim."""
 
     @address("<uuid:object_id>/old_claims/")
     def old_claims(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
-        """The list; posted, one of its memories is mended, and the next context is shown before and after."""
+        """The list; posted, one of its memories is mended, or turns are redacted, and the next context is shown before
+        and after."""
         fact = self.find(request, str(object_id), may_change=True)
-        claim = _claim_of(fact)
+        claim = claim_of(fact)
         if claim is None:
             return HttpResponseRedirect(url_of(fact))
         if request.method != "POST":
             return self._show_claims(request, fact, claim)
+        if "redact" in request.POST:
+            return self._redact(request, fact, claim)
         form = MendForm(request.POST)
         if not form.is_valid():
             return self._show_claims(request, fact, claim, refused=gettext("Please fix the marked fields."), status=400)
@@ -116,6 +140,7 @@ class OldClaimViews(UndoViews):
                 claim=claim,
                 kind=kind,
                 row_id=data["memory"],
+                field=data["field"],
                 how=how,
                 text=data["text"],
                 expected_version=data["version"],
@@ -126,7 +151,28 @@ class OldClaimViews(UndoViews):
             return self._show_claims(request, fact, claim, refused=message_of(error), status=error.status)
         made = self._mends(request, fact).filter(created_at=now).order_by("-id").first()
         undo = f"{UNDO_TAG}{reverse('admin:memories_fact_undo_mend', args=[fact.pk, made.pk])}" if made else ""
-        messages.success(request, str(DONE[how]), extra_tags=undo)
+        done = _("The lines are cut out.") if how == Mend.DROP and data["field"] else DONE[how]
+        messages.success(request, str(done), extra_tags=undo)
+        return self._show_claims(request, fact, claim, before=before)
+
+    def _redact(self, request: HttpRequest, fact: Fact, claim: OldClaim) -> HttpResponse:
+        """Cut what they say of the old claim out of the chosen turns."""
+        if not request.user.has_perms(REDACT):
+            raise PermissionDenied
+        form = RedactForm(request.POST, turns_still_saying(fact.end_user, fact.pk)[:MOST_SHOWN])
+        if not form.is_valid():
+            refused = gettext("Choose the turns, and confirm that they can be redacted.")
+            return self._show_claims(request, fact, claim, refused=refused, status=400)
+        before = _next_context(request, fact)
+        try:
+            count = redact_turns(fact, form.cleaned_data["turn"], actor=actor_of(request), now=timezone.now())
+        except MemoryHubError as error:
+            return self._show_claims(request, fact, claim, refused=message_of(error), status=error.status)
+        said = ngettext("%(count)d turn is redacted.", "%(count)d turns are redacted.", count)
+        messages.success(request, said % {"count": count})
+        if not Fact.objects.filter(pk=fact.pk).exists():
+            # It rested on these turns alone.
+            return HttpResponseRedirect(url_of(fact.end_user))
         return self._show_claims(request, fact, claim, before=before)
 
     @address("<uuid:object_id>/old_claims/undo/<uuid:change_set>/")
@@ -142,12 +188,13 @@ class OldClaimViews(UndoViews):
         return page
 
     def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:
-        """After a correction whose old claim is said elsewhere, the list of that in the place of the fact's page."""
-        if not isinstance(form, CorrectForm):
+        """After a fact was corrected or forgotten whose claim is said elsewhere, the list of that in the place of its
+        page."""
+        if not isinstance(form, CorrectForm | ForgetForm):
             return super().answer(request, form, done)
         fact = self.find(request, str(form.record.pk), may_change=True)
-        claim = _claim_of(fact)
-        if claim is None or not occurrences(fact, claim, _kinds(request)):
+        claim = claim_of(fact)
+        if claim is None or not (occurrences(fact, claim, _kinds(request)) or _saying(request, fact)):
             return super().answer(request, form, done)
         messages.success(request, done, extra_tags=self.tag_of(request, form))
         if request.headers.get("X-Fragment"):
@@ -184,6 +231,9 @@ class OldClaimViews(UndoViews):
     ) -> HttpResponse:
         after = _next_context(request, fact)
         found = occurrences(fact, claim, _kinds(request))
+        saying = turns_still_saying(fact.end_user, fact.pk)
+        shown = saying[:MOST_SHOWN] if request.user.has_perm("memories.view_session") else []
+        prefetch_related_objects([one.turn for one in shown], "session")
         context = {
             **self.admin_site.each_context(request),
             "title": gettext("Other memories with the old claim"),
@@ -193,6 +243,10 @@ class OldClaimViews(UndoViews):
             "changed": diff(claim.old, claim.new),
             "found": [_shown(request, one, fact.end_user) for one in found[:MOST_SHOWN]],
             "more": max(0, len(found) - MOST_SHOWN),
+            "is_forgotten": not claim.new,
+            "saying": len(saying),
+            "turns": shown,
+            "may_redact": request.user.has_perms(REDACT),
             "refused": refused,
             "context": after,
             "is_changed": before is not None and before != after,
@@ -207,9 +261,9 @@ def _next_context(request: HttpRequest, fact: Fact) -> str | None:
     return next_context(fact) if request.user.has_perms(MEMORY) else None
 
 
-def _claim_of(fact: Fact) -> OldClaim | None:
-    correction = correction_of(fact)
-    return claim_of(correction) if correction else None
+def _saying(request: HttpRequest, fact: Fact) -> list[SayingTurn]:
+    """None for who may not see conversations."""
+    return turns_still_saying(fact.end_user, fact.pk) if request.user.has_perm("memories.view_session") else []
 
 
 def _kinds(request: HttpRequest) -> list[OccurrenceKind]:
@@ -223,7 +277,7 @@ def _shown(request: HttpRequest, one: Occurrence, person: EndUser) -> dict[str, 
         "where": _where(one),
         "url": _address_of(one, person),
         "segments": diff(one.text, one.proposed),
-        "drop": DROPS.get(one.kind, ""),
+        "drop": _("Cut out") if one.field else DROPS.get(one.kind, ""),
         "may_change": request.user.has_perm(MAY_CHANGE[one.kind]),
     }
 
@@ -238,6 +292,8 @@ def _where(one: Occurrence) -> str:
         return f"{one.row.path} · {one.row.agent_id}" if one.row.agent_id else str(one.row.path)
     if one.kind in (OccurrenceKind.TRIPLE, OccurrenceKind.DIARY):
         return str(one.row.agent_id)
+    if one.kind == OccurrenceKind.EPISODE:
+        return str(FIELDS[one.field] if one.field else _("Summary"))
     return called(one.row.session) if one.kind == OccurrenceKind.SUMMARY else ""
 
 

@@ -23,7 +23,7 @@ from memories.admin.site.page import VerbForm
 from memories.admin.site.wording import KINDS, why_it_stays
 from memories.curation.facts.approving import stated_earlier
 from memories.curation.facts.splitting import is_merged
-from memories.curation.old_claims import correction_of
+from memories.curation.old_claims import claim_of
 from memories.curation.review.suggestions import UNAPPROVED
 from memories.models import Fact, ReviewItem, Status
 
@@ -128,7 +128,7 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
             "purged_on": purged_on(record),
             "related": related(record),
             "merged": is_merged(record),
-            "corrected": correction_of(record),
+            "has_old_claim": claim_of(record) is not None,
             "late": record.status in UNAPPROVED and bool(stated_earlier([record], now=timezone.now())),
             "merge": record.change_sets.filter(verb="merge", undone_at=None).first(),
             "waiting": ReviewItem.objects.waiting().filter(Q(fact=record) | Q(known=record)),

@@ -57,8 +57,8 @@ JOBS: Sequence[Job] = (
     Job(
         _("Correct a memory, or forget it"),
         _(
-            "Open the fact and choose Correct or Forget. After a correction the page lists what else still says the "
-            "old claim. The message after it has an Undo."
+            "Open the fact and choose Correct or Forget. Then the page lists what else still says the old claim, and "
+            "the turns that say it, which you can redact. The message after it has an Undo."
         ),
         (_list(_("Facts"), "fact"), _list(_("Episodes"), "episode")),
     ),

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Case, Exists, OuterRef, Q, When
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
@@ -122,6 +122,11 @@ class GroupFactQuerySet(models.QuerySet["GroupFact"]):
             group__members__end_user=person,
             group__members__tenant=person.tenant_id,
         )
+
+    def said_by(self, person: EndUser) -> Self:
+        """With `is_own`: whether it is about the person, or about nobody and one of those who said it is the person."""
+        said = GroupEvidence.objects.filter(fact=OuterRef("pk"), end_user=person)
+        return self.annotate(is_own=Case(When(about=None, then=Exists(said)), default=Q(about=person)))
 
     def discarded(self, *, now: datetime) -> Self:
         """What is in the trash since then, or longer, by itself or with its group."""

@@ -4,14 +4,31 @@ A hunt for a claim that was corrected (claims.OldClaim) finds all that shares it
 wish, somebody else's case, or a town that is only named does not count: it says nothing that is over.
 """
 
+import re
+
 from memories.text import words
 from memories.text.reading import moods, slips
 from memories.text.reading.slips import Heard
 from memories.text.words import SpokenWords
 
+# In the languages of moods.toml, as subjects.
+_WORDS = r"(?:he|she|they|er|sie|il|elle|ils|elles|él|ella|ellos|ellas|ele|ela|eles|elas|он|она|они)"
+_EAST = r"(?P<east>[他她](?!们)|[他她]们|彼女?(?!ら))"
+_PRONOUN = re.compile(rf"\b{_WORDS}\b|{_EAST}", re.IGNORECASE)
+
 
 def states(sentence: str, known: str) -> bool:
     """Whether the sentence, which has the claim's telling words, says them of its speaker as the claim does."""
+    return _repeats(sentence, known, of_speaker=True)
+
+
+def tells(sentence: str, known: str, *, before: str = "") -> bool:
+    """Whether the sentence says them of the person whom a written text is about, and whom it need not name; `before`:
+    the sentence before it."""
+    return _repeats(_of_person(sentence, known, before), known, of_speaker=False)
+
+
+def _repeats(sentence: str, known: str, *, of_speaker: bool) -> bool:
     if slips.slip(known, Heard([sentence])):
         return False
     voice, pieces = SpokenWords([sentence]), words.of(known).pieces
@@ -23,7 +40,21 @@ def states(sentence: str, known: str) -> bool:
     )
     if relation and is_needed:
         return not relation.isdisjoint(voice.concepts)
-    return moods.is_of_speaker(sentence)
+    return not of_speaker or moods.is_of_speaker(sentence)
+
+
+def _of_person(sentence: str, known: str, before: str) -> str:
+    """The sentence with the person in the place of "she" and its like, unless these may mean somebody else it names."""
+    named = {piece.text for piece in words.of(known).pieces}
+    has_others = any(piece.is_name and piece.text not in named for piece in words.of(sentence).pieces)
+
+    def person(found: re.Match[str]) -> str:
+        kin = moods.kin_in(f"{before}\n{sentence[: found.start()]}")
+        if not all(map(moods.is_animal, kin)) or (has_others and sentence[: found.start()].strip(" -*•")):
+            return found[0]
+        return "用户" if found["east"] else "user"
+
+    return _PRONOUN.sub(person, sentence)
 
 
 def _relation(known: str) -> frozenset[int]:

@@ -82,7 +82,7 @@ class ResultSerializer(serializers.Serializer[Any]):
     )
     outdated_since = serializers.DateTimeField(
         allow_null=True,
-        help_text="Of a turn that says what was corrected, superseded or forgotten since: when it ended.",
+        help_text="Of what says something that was corrected, superseded or forgotten since: when it ended.",
     )
     group = FoundGroupSerializer(allow_null=True, help_text="Of a fact that a group of the person's shares.")
     path = serializers.CharField(allow_null=True, help_text="Of a passage of a memory file: that file's.")
@@ -124,7 +124,7 @@ def found_answer(found: SearchResult) -> dict[str, Any]:
     """In the shape of FoundSerializer. By hand for speed: agents wait for it in the middle of a conversation."""
     answer: dict[str, Any] = {
         "results": [
-            vars(one)
+            {name: value for name, value in vars(one).items() if name != "written"}
             | {
                 "evidence": [vars(cited) | {"quote": cited.quote or None} for cited in one.evidence],
                 "group": vars(one.group) if one.group else None,

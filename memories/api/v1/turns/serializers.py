@@ -90,7 +90,10 @@ class MessageSerializer(Strict):
             # Of gateways, SDKs and frameworks.
             *("provider_specific_fields", "citations", "images", "extra_content", "executed_tools", "cache_control"),
             *("additional_kwargs", "response_metadata", "usage_metadata", "tool_call_chunks", "invalid_tool_calls"),
-            *("example", "parts", "experimental_attachments", "artifact", "is_error", "audio_id"),
+            *("example", "parts", "experimental_attachments", "artifact", "is_error", "audio_id", "createdAt"),
+            *("toolInvocations", "providerOptions", "providerMetadata", "provider_options", "provider_metadata"),
+            *("context", "end_turn", "finish_reason", "index", "channel", "recipient", "tool_plan", "search_results"),
+            *("encrypted_content", "reasoning_signature", "reasoning_text", "container", "object"),
         }
     )
 
