@@ -15,12 +15,10 @@ if sys.version_info < (3, 11):
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import Field
+from scripted import Scripted
 
 from memoryhub_client import MemoryHub, Retries
 from memoryhub_client.errors import ServerError
@@ -29,26 +27,6 @@ from memoryhub_client.models import Turn
 from memoryhub_client.testing import FakeMemoryHub
 
 Answer = AIMessage | str
-
-
-class Scripted(BaseChatModel):
-    """A model that says what it was told to, in order, and keeps what it was asked."""
-
-    answers: list[Any] = Field(default_factory=list)
-    asked: list[list[BaseMessage]] = Field(default_factory=list)
-
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def bind_tools(self, tools: Any, **_: Any) -> "Scripted":
-        return self
-
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
-        self.asked.append(messages)
-        said = self.answers.pop(0) if self.answers else f"Answer {len(self.asked)}."
-        made = said.model_copy() if isinstance(said, AIMessage) else AIMessage(said)
-        return ChatResult(generations=[ChatGeneration(message=made)])
 
 
 @tool
