@@ -161,6 +161,36 @@ def test_nobody_waits_for_a_hub_that_is_away(
         closed.get_context(user_id)
 
 
+def test_a_thread_that_ends_is_an_episode_behind_what_waits(
+    manager: HubMemoryManager, hub: MemoryHub, user_id: str
+) -> None:
+    said = [Message("human" if one % 2 else "ai", f"Leiden has {one} bridges.", f"m{one}") for one in range(1, 7)]
+    manager.end("t1", user_id=user_id)
+    manager.add("t1", said, user_id=user_id)
+    manager.end("t1", user_id=user_id)
+    assert manager.shutdown_flush(60)
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at
+    wait_until(lambda: list(hub.list_episodes(user_id=user_id)))
+    manager.add("t1", [*said, ASKED], user_id=user_id)
+    assert manager.shutdown_flush(60)
+    [session] = hub.list_sessions(user_id=user_id)
+    assert (session.turn_count, session.ended_at) == (7, None)
+
+
+def test_an_end_while_the_hub_is_away_comes_later() -> None:
+    fake = FakeMemoryHub()
+    outbox = Outbox(fake.client(Retries(times=0)))
+    to = ConversationKey("u", None, "t")
+    fake.refuse(503, "unavailable", times=2)
+    outbox.put(to, [{"role": "user", "content": "Hello", "external_id": "1"}], end=True)
+    assert outbox.flush(60)
+    assert [one.operation for one in fake.asked] == ["post_turns"] * 3 + ["end_session"]
+    [session] = fake.sessions.values()
+    assert session["ended_at"]
+    outbox.close()
+
+
 def test_what_was_away_is_posted_when_the_hub_is_back() -> None:
     fake = FakeMemoryHub()
     outbox = Outbox(fake.client(Retries(times=0)))

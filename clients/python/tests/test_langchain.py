@@ -104,6 +104,29 @@ def test_each_message_is_a_turn_once_though_the_thread_is_resumed(make: Make, hu
     assert calls[0]["function"] == {"name": "weather", "arguments": '{"city": "Leiden"}'}
 
 
+async def test_a_thread_that_ends_is_an_ended_session(
+    hub: MemoryHub, user_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory, saver = HubMemoryMiddleware(hub, agent_id="cook"), InMemorySaver()
+    talk = Talk(create_agent(Scripted(), [], middleware=[memory], checkpointer=saver), user_id)
+    talk.say("I moved to Leiden.")
+    memory.end("t1", user_id=f"{user_id}-other")
+    memory.end("none", user_id=user_id)
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at is None
+    await memory.aend("t1", user_id=user_id)
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at
+    talk.say("And it rains.")
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at is None
+    assert caplog.text == ""
+    # When the hub is away the log says so, and nothing else happens.
+    away = MemoryHub("any", base_url="http://127.0.0.1:9", retries=Retries(times=0))
+    HubMemoryMiddleware(away, user_id=user_id).end("t1")
+    assert "not told that the conversation is over" in caplog.text
+
+
 @makers
 async def test_async_as_well(make: Make, hub: MemoryHub, user_id: str) -> None:
     hub.add_fact(user_id=user_id, content="Allergic to peanuts", category="constraint")
@@ -357,6 +380,17 @@ def test_of_a_restricted_person_nothing_is_posted_later(user_id: str) -> None:
 @pytest.fixture
 def history(hub: MemoryHub, user_id: str) -> HubChatMessageHistory:
     return HubChatMessageHistory("h1", user_id=user_id, hub=hub)
+
+
+async def test_a_history_that_ends_can_go_on(history: HubChatMessageHistory, hub: MemoryHub, user_id: str) -> None:
+    history.end()
+    history.add_user_message("Hello.")
+    await history.aend()
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at
+    history.add_user_message("One more thing.")
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at is None
 
 
 def test_a_history_gives_messages_back_as_they_were(history: HubChatMessageHistory) -> None:

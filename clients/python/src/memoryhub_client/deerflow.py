@@ -131,6 +131,12 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
         """As `add`, and have the hub extract at once: DeerFlow is about to drop these messages."""
         self._put(thread_id, messages, agent_name, user_id, flush=True)
 
+    def end(self, thread_id: str, *, agent_name: str | None = None, user_id: str | None = None) -> None:
+        """The thread is over, as when it is deleted. The hub hears it in the background, behind what waits, and makes
+        an episode at once. A new message reopens the session.
+        """
+        self._outbox.put(ConversationKey(self._person(user_id), _agent(agent_name), thread_id), [], end=True)
+
     def shutdown_flush(self, timeout: float) -> bool:
         """Post what waits. False if `timeout` seconds were not enough."""
         return bool(self._outbox.flush(timeout))
