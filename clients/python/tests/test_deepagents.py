@@ -1,18 +1,24 @@
 """deepagents on memory files of a fresh hub, as its own StoreBackend does the same."""
 
+import logging
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import RunningHub
+from deepagents import create_deep_agent
 from deepagents.backends import CompositeBackend, StateBackend, StoreBackend
 from deepagents.backends.protocol import BackendProtocol
 from deepagents.middleware.memory import MemoryMiddleware
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
+from scripted import Scripted
 
-from memoryhub_client import AsyncMemoryHub, MemoryHub, Retries
-from memoryhub_client.deepagents import HubBackend, thread_folder
+from memoryhub_client import AsyncMemoryHub, ConnectionFailedError, MemoryHub, MemoryHubError, Retries
+from memoryhub_client._retrying import httpx
+from memoryhub_client.deepagents import UNREAD, HubBackend, thread_folder
 from memoryhub_client.testing import FakeMemoryHub
 
 TEXT = "one\ntwo\nthree\r\nfour two\n"
@@ -148,9 +154,151 @@ def test_what_the_hub_refuses_is_said_to_the_agent(backend: HubBackend, user_id:
     )
     results: list[Any] = [away.read("/a"), away.write("/a", ""), away.edit("/a", "b", "c"), away.edit("/a", "", "")]
     results += [away.ls("/"), away.glob("*"), away.grep("x"), away.delete("/a")]
-    results += [*away.upload_files([("/a", b"")]), *away.download_files(["/a"])]
+    results += away.upload_files([("/a", b"")])
     for result in results:
         assert "cannot be reached" in str(result.error)
+
+
+# When the hub cannot be had
+
+
+class Line(httpx.BaseTransport):
+    """The way to a hub, which can be cut: before a request arrives, or behind it."""
+
+    def __init__(self) -> None:
+        self._whole = httpx.HTTPTransport()
+        self.is_cut = False
+        self.loses_answers = False
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if self.is_cut:
+            raise httpx.ConnectError("cut", request=request)
+        answer = self._whole.handle_request(request)
+        if self.loses_answers:
+            raise httpx.ReadError("cut", request=request)
+        return answer
+
+
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+@pytest.fixture
+def cuttable(running: RunningHub, key: str, line: Line) -> MemoryHub:
+    return MemoryHub(key, base_url=running.base_url, retries=Retries(times=0), transport=line)
+
+
+MEMORY = "/memories/AGENTS.md"
+
+
+def call(name: str, **given: Any) -> AIMessage:
+    return AIMessage("", tool_calls=[{"name": name, "args": given, "id": f"call-{name}-{len(given)}"}])
+
+
+def agent_of(model: Scripted, **given: Any) -> Any:
+    mounted = HubBackend(root="/memories", **given)
+    backend = CompositeBackend(default=StateBackend(), routes={"/memories/": mounted, "/skills/": mounted})
+    return create_deep_agent(model, backend=backend, memory=[MEMORY], skills=["/skills/"], checkpointer=InMemorySaver())
+
+
+def ask(agent: Any, text: str, thread: str) -> list[str]:
+    """What the tools of this run answered."""
+    run = agent.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": thread}})
+    since = max(place for place, one in enumerate(run["messages"]) if one.type == "human")
+    return [str(one.content) for one in run["messages"][since:] if isinstance(one, ToolMessage)]
+
+
+def prompt_of(model: Scripted) -> str:
+    return str(model.asked[-1][0].content)
+
+
+def test_a_hub_that_is_killed_in_the_middle_of_a_run_ends_no_run(
+    cuttable: MemoryHub, line: Line, user_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    model = Scripted()
+    agent = agent_of(model, hub=cuttable, user_id=user_id, agent_id="writer")
+    cuttable.write_file(MEMORY, "Wants short answers.\n", user_id=user_id, agent_id="writer")
+
+    def killed(name: str, **given: Any) -> AIMessage:
+        line.is_cut = True
+        return call(name, **given)
+
+    model.answers = [
+        call("edit_file", file_path=MEMORY, old_string="short", new_string="very short"),
+        lambda: killed("write_file", file_path="/memories/trip.md", content="Leaves on Friday."),
+        call("edit_file", file_path=MEMORY, old_string="very short", new_string="long"),
+        call("read_file", file_path=MEMORY),
+        call("ls", path="/memories/"),
+        call("grep", pattern="Friday", path="/memories/"),
+        call("write_file", file_path="/plan.md", content="Of the thread."),
+        "Done.",
+    ]
+    edited, *lost, read, listed, searched, own = ask(agent, "Short answers, please.", "t1")
+    assert "Wants short answers." in prompt_of(model)
+    assert "Error" not in edited + own
+    assert [text.startswith("Error: Nothing was kept.") for text in lost] == [True, True]
+    assert all("cannot be reached" in text for text in (read, listed, searched))
+    # A run that begins without it knows that there may be something.
+    model.answers = [call("write_file", file_path=MEMORY, content=f"{UNREAD} …)\nLikes tea.\n"), "Done."]
+    [refused] = ask(agent, "Hello again.", "t2")
+    assert UNREAD in prompt_of(model)
+    assert "cannot be reached" in prompt_of(model)
+    assert "read the file first" in refused
+    assert caplog.text.count("goes on without its memory files") >= 6
+    assert "Friday" not in caplog.text
+    # And when it is back.
+    line.is_cut = False
+    model.answers = [call("read_file", file_path=MEMORY), "Done."]
+    [read] = ask(agent, "And now?", "t2")
+    assert "Wants very short answers." in read
+    ask(agent, "Hello.", "t3")
+    assert "Wants very short answers." in prompt_of(model)
+    assert UNREAD not in prompt_of(model)
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, "unauthorized"), (403, "scope"), (423, "restricted"), (500, "x")])
+async def test_a_key_or_a_person_without_memory_ends_no_run(status: int, code: str) -> None:
+    fake = FakeMemoryHub()
+    model = Scripted()
+    given: dict[str, Any] = {"hub": fake.client(), "async_hub": fake.async_client(), "user_id": "u1"}
+    said = {"messages": [("user", "Hello")]}, {"configurable": {"thread_id": "t"}}
+    fake.refuse(status, code, times=9)
+    answer = await agent_of(model, **given).ainvoke(*said)
+    assert answer["messages"][-1].content == "Answer 1."
+    assert UNREAD in prompt_of(model)
+    # Strictly it does. The skills come first.
+    strict = agent_of(model, **given, failure_policy="fail_closed")
+    with pytest.raises(MemoryHubError):
+        await strict.ainvoke(*said)
+    fake._refusals.clear()
+    assert (await strict.ainvoke(*said))["messages"][-1].content == "Answer 2."
+    with pytest.raises(ValueError, match="failure_policy"):
+        HubBackend(fake.client(), user_id="u1", failure_policy="open")  # type: ignore[arg-type]
+
+
+def test_strictly_a_run_ends_with_the_hub(cuttable: MemoryHub, line: Line, user_id: str) -> None:
+    backend = HubBackend(cuttable, user_id=user_id, root="/notes", failure_policy="fail_closed")
+    assert backend.write("/a.md", "one").error is None
+    # What is about a file is no reason to end.
+    assert "not found" in str(backend.read("/none.md").error)
+    assert "begins with a slash" in str(backend.write("x", "y").error)
+    line.is_cut = True
+    for change in (lambda: backend.write("/a.md", "two"), lambda: backend.read("/a.md"), lambda: backend.ls("/")):
+        with pytest.raises(ConnectionFailedError):
+            change()
+
+
+def test_of_a_change_whose_answer_is_lost_nobody_knows(cuttable: MemoryHub, line: Line, user_id: str) -> None:
+    backend = HubBackend(cuttable, user_id=user_id, root="/notes")
+    line.loses_answers = True
+    assert "Nobody knows whether this was kept" in str(backend.write("/a.md", "one").error)
+    assert "Nobody knows whether this was deleted" in str(backend.delete("/b.md").error)
+    line.loses_answers = False
+    assert backend.download_files(["/a.md"])[0].content == b"one"
+    line.is_cut = True
+    assert str(backend.delete("/a.md").error).startswith("Error: Nothing was deleted.")
 
 
 def test_many_files_at_once(backend: HubBackend) -> None:

@@ -1,6 +1,7 @@
 """DeerFlow's memory against a fresh hub, without DeerFlow: what its own tests cannot ask, as they fake the store."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -160,6 +161,36 @@ def test_nobody_waits_for_a_hub_that_is_away(
         closed.get_context(user_id)
 
 
+def test_a_thread_that_ends_is_an_episode_behind_what_waits(
+    manager: HubMemoryManager, hub: MemoryHub, user_id: str
+) -> None:
+    said = [Message("human" if one % 2 else "ai", f"Leiden has {one} bridges.", f"m{one}") for one in range(1, 7)]
+    manager.end("t1", user_id=user_id)
+    manager.add("t1", said, user_id=user_id)
+    manager.end("t1", user_id=user_id)
+    assert manager.shutdown_flush(60)
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at
+    wait_until(lambda: list(hub.list_episodes(user_id=user_id)))
+    manager.add("t1", [*said, ASKED], user_id=user_id)
+    assert manager.shutdown_flush(60)
+    [session] = hub.list_sessions(user_id=user_id)
+    assert (session.turn_count, session.ended_at) == (7, None)
+
+
+def test_an_end_while_the_hub_is_away_comes_later() -> None:
+    fake = FakeMemoryHub()
+    outbox = Outbox(fake.client(Retries(times=0)))
+    to = ConversationKey("u", None, "t")
+    fake.refuse(503, "unavailable", times=2)
+    outbox.put(to, [{"role": "user", "content": "Hello", "external_id": "1"}], end=True)
+    assert outbox.flush(60)
+    assert [one.operation for one in fake.asked] == ["post_turns"] * 3 + ["end_session"]
+    [session] = fake.sessions.values()
+    assert session["ended_at"]
+    outbox.close()
+
+
 def test_what_was_away_is_posted_when_the_hub_is_back() -> None:
     fake = FakeMemoryHub()
     outbox = Outbox(fake.client(Retries(times=0)))
@@ -279,14 +310,91 @@ def test_documents_move_in_and_out(manager: HubMemoryManager, user_id: str) -> N
     assert taken == manager.export_memory(user_id=user_id, agent_name="writer")
     assert taken == manager.reload_memory(user_id=user_id, agent_name="writer")
     assert taken["facts"][0]["topics"] == ["games"]
-    # Summaries are the person's, for all agents.
-    shared = manager.get_memory(user_id=user_id)
-    assert shared["user"]["workContext"] == document["user"]["workContext"]
-    assert shared["facts"] == []
+    # All of it is the agent's.
+    for others in ({}, {"agent_name": "coder"}):
+        shared = manager.get_memory(user_id=user_id, **others)
+        assert (shared["user"]["workContext"]["summary"], shared["facts"]) == ("", [])
+    # Without an agent it is for all of them.
+    manager.import_memory(document, user_id=f"{user_id}-2")
+    assert manager.get_memory(user_id=f"{user_id}-2", agent_name="coder")["user"]["workContext"] == {
+        "summary": "Builds bridges.", "updatedAt": "2026-05-01T10:00:00Z",
+    }  # fmt: skip
     with pytest.raises(ValueError, match="memory_data"):
         manager.import_memory([], user_id=user_id)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="content"):
         manager.import_memory({"facts": [{"id": "x"}]}, user_id=user_id)
+
+
+def exported_by_deerflow(about: str) -> dict[str, Any]:
+    """As DeerFlow writes a memory: all summaries, categories of its own, members that only it knows."""
+    parts = {
+        "user": ("workContext", "personalContext", "topOfMind"),
+        "history": ("recentMonths", "earlierContext", "longTermBackground"),
+    }
+    document: dict[str, Any] = {"_comment": "示例", "version": "1.0", "lastUpdated": "2026-03-28T10:30:00Z"}
+    for part, names in parts.items():
+        document[part] = {
+            name: {"summary": f"{about}: {name}.", "updatedAt": f"2026-03-28T10:2{place}:00Z"}
+            for place, name in enumerate(names)
+        }
+    kinds = ("preference", "workflow", "project", "测试", "correction")
+    document["facts"] = [
+        {
+            "id": f"fact_{kind}", "content": f"Works on {about}, number {place}", "category": kind,
+            "confidence": round(0.95 - place / 100, 2), "createdAt": f"2026-03-28T09:5{place}:00Z",
+            "source": f"thread_{place}" if place else "manual", "_comment": "用于测试",
+            **({"sourceError": "Said otherwise."} if kind == "correction" else {}),
+        }
+        for place, kind in enumerate(kinds)
+    ]  # fmt: skip
+    return document
+
+
+@pytest.mark.parametrize("options", [(), ("--memory-of", "agent")], ids=["shared", "isolated"])
+def test_the_documents_of_two_agents_come_back_and_reach_nobody_else(
+    options: tuple[str, ...], running: RunningHub, user_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORYHUB_KEY", running.key(*options))
+    manager = HubMemoryManager.from_config({"base_url": running.base_url})
+    given = {name: exported_by_deerflow(about) for name, about in (("coder", "Falcon"), ("Therapist", "sleep"))}
+    for _ in range(2):
+        # What comes out can come in again.
+        given = {
+            name: manager.import_memory(document, user_id=user_id, agent_name=name) | {"_comment": "示例"}
+            for name, document in given.items()
+        }
+        for name, about in (("coder", "Falcon"), ("Therapist", "sleep")):
+            # A comment beside the parts is all that is left out.
+            assert json.dumps(given[name], sort_keys=True) == json.dumps(exported_by_deerflow(about), sort_keys=True)
+            assert given[name]["facts"] == exported_by_deerflow(about)["facts"]
+    context = manager.get_context(user_id, agent_name="therapist")
+    assert "sleep" in context
+    assert "Falcon" not in context
+    assert "Falcon" not in manager.get_context(user_id)
+    manager.clear_memory(user_id=user_id, agent_name="coder")
+    assert manager.get_memory(user_id=user_id, agent_name="therapist")["facts"] == given["Therapist"]["facts"]
+    manager.close()
+
+
+def test_clearing_an_agents_memory_says_what_stays(
+    manager: HubMemoryManager, user_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager.create_fact("Lives in Leiden", user_id=user_id)
+    manager.import_memory(
+        {"user": {"topOfMind": {"summary": "The move."}, "workContext": {"summary": ""}}}, user_id=user_id
+    )
+    manager.create_fact("Wants tables", user_id=user_id, agent_name="coder")
+    cleared = manager.clear_memory(user_id=user_id, agent_name="coder")
+    assert [one["content"] for one in cleared["facts"]] == ["Lives in Leiden"]
+    assert cleared["stays"] == {"facts": 1, "sections": 1}
+    assert "1 facts and 1 summaries stay" in caplog.text
+    assert "--memory-of agent" in caplog.text
+    assert "Leiden" not in caplog.text
+    # Without an agent nothing is left, and there is nothing to say.
+    caplog.clear()
+    assert "stays" not in manager.clear_memory(user_id=user_id)
+    assert "stays" not in manager.clear_memory(user_id=user_id, agent_name="coder")
+    assert caplog.text == ""
 
 
 def test_what_an_operator_decides_is_said(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, RunningHub
+from conftest import ROOT, RunningHub, wait_until
 
 from memoryhub_client import MemoryHub
 from memoryhub_client.hook import said as said_in
@@ -120,6 +120,34 @@ def test_what_was_said_is_posted_once(
     assert len(said(hub, user_id)) == 3
 
 
+@pytest.mark.parametrize("entries", [CLAUDE, CODEX], ids=["claude-code", "codex"])
+def test_the_end_of_a_session_makes_an_episode_of_it(
+    entries: list[dict[str, Any]], hook: Hook, hub: MemoryHub, user_id: str, tmp_path: Path
+) -> None:
+    more = [json.loads(json.dumps(one).replace('"uuid": "a', '"uuid": "c').replace("12:0", "13:0")) for one in entries]
+    path = written(tmp_path / "transcript.jsonl", [*entries, *more])
+
+    def ended() -> bool:
+        return next(iter(hub.list_sessions(user_id=user_id, session_id="s1"))).ended_at is not None
+
+    # Of a session that said nothing, and of a hub that is away, nobody hears much.
+    end = {"hook_event_name": "SessionEnd", "transcript_path": path, "reason": "exit"}
+    assert hook({**end, "transcript_path": written(tmp_path / "none.jsonl", [])}).stderr == ""
+    assert hook(end, "--url", "http://127.0.0.1:9").stderr.count("\n") == 1
+    hook({**end, "hook_event_name": "Stop"})
+    assert not ended()
+    done = hook(end)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert ended()
+    wait_until(lambda: list(hub.list_episodes(user_id=user_id)))
+    [episode] = hub.list_episodes(user_id=user_id)
+    assert "Leiden" in episode.summary
+    # A session that is resumed goes on.
+    written(tmp_path / "transcript.jsonl", [json.loads(json.dumps(entries[2]).replace("a1", "d1"))], "a")
+    hook({**end, "hook_event_name": "Stop"})
+    assert not ended()
+
+
 REVIEW = (
     "<command-message>review2</command-message>\n<command-name>/review2</command-name>\n<command-args>{}</command-args>"
 )
@@ -190,7 +218,7 @@ def test_what_it_cannot_do_holds_nobody_up(hook: Hook) -> None:
 @pytest.mark.parametrize("block", re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 def test_the_configurations_of_the_page_call_it(block: str, hook: Hook) -> None:
     hooks = json.loads(block)["hooks"]
-    assert {"SessionStart", "Stop", "PreCompact"} <= set(hooks)
+    assert set(hooks) == {"SessionStart", "Stop", "PreCompact", "SessionEnd"}
     for event, groups in hooks.items():
         for one in (one for group in groups for one in group["hooks"]):
             program, name, *options = one["command"].split()

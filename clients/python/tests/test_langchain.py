@@ -15,12 +15,10 @@ if sys.version_info < (3, 11):
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import Field
+from scripted import Scripted
 
 from memoryhub_client import MemoryHub, Retries
 from memoryhub_client.errors import ServerError
@@ -29,26 +27,6 @@ from memoryhub_client.models import Turn
 from memoryhub_client.testing import FakeMemoryHub
 
 Answer = AIMessage | str
-
-
-class Scripted(BaseChatModel):
-    """A model that says what it was told to, in order, and keeps what it was asked."""
-
-    answers: list[Any] = Field(default_factory=list)
-    asked: list[list[BaseMessage]] = Field(default_factory=list)
-
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def bind_tools(self, tools: Any, **_: Any) -> "Scripted":
-        return self
-
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
-        self.asked.append(messages)
-        said = self.answers.pop(0) if self.answers else f"Answer {len(self.asked)}."
-        made = said.model_copy() if isinstance(said, AIMessage) else AIMessage(said)
-        return ChatResult(generations=[ChatGeneration(message=made)])
 
 
 @tool
@@ -124,6 +102,29 @@ def test_each_message_is_a_turn_once_though_the_thread_is_resumed(make: Make, hu
     calls = kept[1].tool_calls
     assert calls
     assert calls[0]["function"] == {"name": "weather", "arguments": '{"city": "Leiden"}'}
+
+
+async def test_a_thread_that_ends_is_an_ended_session(
+    hub: MemoryHub, user_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory, saver = HubMemoryMiddleware(hub, agent_id="cook"), InMemorySaver()
+    talk = Talk(create_agent(Scripted(), [], middleware=[memory], checkpointer=saver), user_id)
+    talk.say("I moved to Leiden.")
+    memory.end("t1", user_id=f"{user_id}-other")
+    memory.end("none", user_id=user_id)
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at is None
+    await memory.aend("t1", user_id=user_id)
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at
+    talk.say("And it rains.")
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at is None
+    assert caplog.text == ""
+    # When the hub is away the log says so, and nothing else happens.
+    away = MemoryHub("any", base_url="http://127.0.0.1:9", retries=Retries(times=0))
+    HubMemoryMiddleware(away, user_id=user_id).end("t1")
+    assert "not told that the conversation is over" in caplog.text
 
 
 @makers
@@ -379,6 +380,17 @@ def test_of_a_restricted_person_nothing_is_posted_later(user_id: str) -> None:
 @pytest.fixture
 def history(hub: MemoryHub, user_id: str) -> HubChatMessageHistory:
     return HubChatMessageHistory("h1", user_id=user_id, hub=hub)
+
+
+async def test_a_history_that_ends_can_go_on(history: HubChatMessageHistory, hub: MemoryHub, user_id: str) -> None:
+    history.end()
+    history.add_user_message("Hello.")
+    await history.aend()
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at
+    history.add_user_message("One more thing.")
+    [session] = hub.list_sessions(user_id=user_id)
+    assert session.ended_at is None
 
 
 def test_a_history_gives_messages_back_as_they_were(history: HubChatMessageHistory) -> None:

@@ -112,6 +112,23 @@ async def test_two_who_pop_at_once_get_different_items() -> None:
     assert [asked.given for asked in fake.asked if asked.operation == "redact_turn"] == [{"once": True}] * 3
 
 
+async def test_a_closed_session_has_ended(
+    session: HubSession, hub: MemoryHub, user_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await session.close()
+    await session.add_items(ITEMS[:1])
+    await session.close()
+    [stored] = hub.list_sessions(user_id=user_id)
+    assert stored.ended_at
+    await session.add_items(ITEMS[:1])
+    [stored] = hub.list_sessions(user_id=user_id)
+    assert stored.ended_at is None
+    assert caplog.text == ""
+    away = MemoryHub("any", base_url="http://127.0.0.1:9", retries=Retries(times=0))
+    await HubSession("s1", user_id=user_id, hub=away).close()
+    assert "not told that the conversation is over" in caplog.text
+
+
 async def test_a_cleared_session_is_empty_and_others_are_not(session: HubSession, hub: MemoryHub, user_id: str) -> None:
     others = [
         HubSession("s2", user_id=user_id, hub=hub),

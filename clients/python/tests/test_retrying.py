@@ -208,7 +208,7 @@ def test_what_is_sent(script: Script) -> None:
 FACT: dict[str, Any] = {
     **dict.fromkeys((
         "agent_id", "raw", "structured", "external_id", "key", "value", "source_error", "extraction_id",
-        "last_recalled_at", "valid_to", "superseded_by", "expires_at", "forget_at", "embedding_model",
+        "last_recalled_at", "valid_to", "superseded_by", "expires_at", "forget_at", "embedding_model", "still_said_by",
     )),
     "id": "f", "user_id": "u", "type": "semantic", "category": "other", "content": "…", "confidence": 1,
     "importance": 0.5, "tags": [], "source": "external_data", "trust": "user", "extractor": "api", "status": "active",

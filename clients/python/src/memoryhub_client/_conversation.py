@@ -7,6 +7,7 @@ them, in the turn's metadata, or as a part of its content where it is larger tha
 import json
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, Literal, cast
 
 from memoryhub_client.client import MemoryHub
@@ -68,6 +69,11 @@ class StoredSession:
                 raise
             return False
         return True
+
+    def end(self) -> None:
+        """Say that the conversation is over: the hub makes an episode of it now. A new message reopens it."""
+        with suppress(NotFoundError):  # nothing of it was stored
+            self._hub.end_session(**self.names)
 
     def clear(self) -> None:
         """Delete the session, with what rests on it alone."""

@@ -18,6 +18,7 @@ from memoryhub_client.errors import (
     ConflictError,
     GoneError,
     MemoryHubError,
+    NotFoundError,
     ProblemError,
     RestrictedError,
     TooLargeError,
@@ -129,6 +130,16 @@ class Memory:
         if message["role"] == "user" and VERSION not in own_id:
             own = hashlib.sha256(json.dumps(message["content"]).encode()).hexdigest()[:12]
             self._store(names, [{**message, "external_id": f"{own_id[: LONGEST_ID - 16]}{VERSION}{own}"}])
+
+    def end(self, names: Mapping[str, str | None]) -> None:
+        """Say that the conversation is over: the hub makes an episode of it now. A new message reopens it."""
+        try:
+            self.hub.end_session(**names)  # type: ignore[arg-type]
+        except NotFoundError:
+            # Nothing of it was posted.
+            return
+        except MemoryHubError as error:
+            self.failed("The hub was not told that the conversation is over", error)
 
     def may_ask(self) -> bool:
         """Whether the hub is to be asked now: not right after it could not be had."""

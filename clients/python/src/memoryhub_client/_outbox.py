@@ -5,6 +5,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from memoryhub_client.errors import (
     ConflictError,
     ConnectionFailedError,
     MemoryHubError,
+    NotFoundError,
     ServerError,
     ThrottledError,
     TooLargeError,
@@ -42,7 +44,9 @@ class ConversationKey(NamedTuple):
 @dataclass
 class WaitingMessages:
     messages: list[NewMessage] = field(default_factory=list)
+    # What the hub is told once they are posted: to extract at once, that the conversation is over.
     flush: bool = False
+    end: bool = False
 
 
 class Outbox:
@@ -62,7 +66,9 @@ class Outbox:
         self._hurry = False
         self._closed = False
 
-    def put(self, to: ConversationKey, messages: Sequence[NewMessage], *, flush: bool) -> None:
+    def put(
+        self, to: ConversationKey, messages: Sequence[NewMessage], *, flush: bool = False, end: bool = False
+    ) -> None:
         with self._changed:
             posted = self._posted.get(to, {})
             waiting = self._waiting.get(to, WaitingMessages())
@@ -72,10 +78,10 @@ class Outbox:
             if self._closed or len(new) > max(room, 0):
                 logger.warning("%d messages are not posted: the outbox is full or closed", len(new))
                 return
-            if not new and not (flush and posted):
+            if not new and not (flush and posted) and not end:
                 return
             waiting.messages += new
-            waiting.flush = waiting.flush or flush
+            waiting.flush, waiting.end = waiting.flush or flush, waiting.end or end
             self._waiting[to] = waiting
             if self._daemon is None or not self._daemon.is_alive():
                 self._daemon = threading.Thread(target=self._run, name="memoryhub-outbox", daemon=True)
@@ -112,25 +118,29 @@ class Outbox:
                     return
                 to, waiting = next(iter(self._waiting.items()))
                 batch, whole = waiting.messages[:MOST_MESSAGES], len(waiting.messages) <= MOST_MESSAGES
-                flush = waiting.flush and whole
-            failures = failures + 1 if not self._try(to, batch, flush=flush) else 0
+                flush, end = waiting.flush and whole, waiting.end and whole
+                # What is put meanwhile is asked for anew.
+                waiting.flush, waiting.end = waiting.flush and not flush, waiting.end and not end
+            failures = failures + 1 if not self._try(to, batch, flush=flush, end=end) else 0
             with self._changed:
                 if failures:
+                    waiting.flush, waiting.end = waiting.flush or flush, waiting.end or end
                     self._waiting.move_to_end(to)
                     continue
                 del waiting.messages[: len(batch)]
-                waiting.flush = waiting.flush and not flush
-                if not waiting.messages and not waiting.flush:
+                if not waiting.messages and not waiting.flush and not waiting.end:
                     del self._waiting[to]
                 self._changed.notify_all()
 
-    def _try(self, to: ConversationKey, batch: list[NewMessage], *, flush: bool) -> bool:
+    def _try(self, to: ConversationKey, batch: list[NewMessage], *, flush: bool, end: bool) -> bool:
         """False if it is to be tried again."""
         try:
             if batch:
                 self._post(to, batch, flush=flush)
-            else:
-                self._hub.flush_session(user_id=to.user_id, session_id=to.session_id, agent_id=to.agent_id)
+            elif flush and not end:
+                self._hub.flush_session(**to._asdict())
+            if end:
+                self._end(to)
         except (ConnectionFailedError, ThrottledError, ServerError, UnexpectedAnswerError) as error:
             logger.warning("Messages wait for the hub: %s", error)
             return False
@@ -162,6 +172,10 @@ class Outbox:
             else:
                 logger.warning("A message cannot be stored: %s", error)
         self._note(to, batch)
+
+    def _end(self, to: ConversationKey) -> None:
+        with suppress(NotFoundError):  # nothing of it was stored
+            self._hub.end_session(**to._asdict())
 
     def _note(self, to: ConversationKey, batch: Sequence[NewMessage]) -> None:
         with self._changed:

@@ -9,7 +9,14 @@ from email.utils import parsedate_to_datetime
 from typing import cast
 
 from memoryhub_client._calls import PreparedRequest
-from memoryhub_client.errors import ConnectionFailedError, NoAnswerInTimeError, ProblemError, problem
+from memoryhub_client.errors import (
+    ConnectionFailedError,
+    MemoryHubError,
+    NoAnswerInTimeError,
+    ProblemError,
+    ServerError,
+    problem,
+)
 
 # httpx2 is the maintained continuation of httpx, and left Python 3.10.
 if sys.version_info >= (3, 11):
@@ -55,7 +62,7 @@ def steps(call: PreparedRequest, retries: Retries) -> Steps:
     for attempt in range(retries.times + 1):
         outcome = cast("Came", (yield Send()))
         if isinstance(outcome, httpx.Response):
-            error: Exception | None = _refusal(outcome)
+            error: MemoryHubError | None = _refusal(outcome)
             if error is None:
                 return outcome.content
             if lost and call.method == "DELETE" and outcome.status_code == 404:
@@ -66,6 +73,8 @@ def steps(call: PreparedRequest, retries: Retries) -> Steps:
             lost = lost or not _never_sent(outcome)
         wait = _wait(error, attempt)
         if attempt == retries.times or not _may_repeat(call, outcome, error) or wait > retries.longest_wait:
+            # Of a proxy nobody knows.
+            error.may_be_done = lost or (isinstance(error, ServerError) and not error.code)
             raise error
         yield RetryDelay(wait)
     raise AssertionError

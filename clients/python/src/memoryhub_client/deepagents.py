@@ -7,14 +7,16 @@
     agent = create_deep_agent(model, backend=backend, memory=["/memories/AGENTS.md"])
 
 It behaves as deepagents' own `StoreBackend` and answers with its results and texts. What the hub refuses is an `error`
-of the result, in the hub's words: agents read it.
+of the result, in the hub's words: agents read it. A hub that is away, or does not know the key, ends no run: the log
+says so, and so does the result. Of a file that is loaded into the prompt its content says it.
 """
 
 import asyncio
 import base64
+import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from deepagents.backends.protocol import (
@@ -45,11 +47,25 @@ from deepagents.backends.utils import (
 from langgraph.config import get_config
 from langgraph.runtime import Runtime, get_runtime
 
+from memoryhub_client._memory import logged
+from memoryhub_client._retrying import Retries
 from memoryhub_client.client import AsyncMemoryHub, MemoryHub
-from memoryhub_client.errors import ForbiddenError, GoneError, MemoryHubError, ProblemError, RestrictedError, explained
+from memoryhub_client.errors import (
+    ForbiddenError,
+    GoneError,
+    MemoryHubError,
+    ProblemError,
+    RestrictedError,
+    ServerError,
+    ThrottledError,
+    UnauthorizedError,
+    explained,
+)
 from memoryhub_client.models import FileContent, FileEntry, FileToUpload, StatedBy
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
+FailurePolicy: TypeAlias = Literal["fail_open", "fail_closed"]
 # A name, or what tells it for the run that is under way.
 Named: TypeAlias = str | Callable[[Runtime[Any]], str | None] | None
 # An operation of the client and its arguments, what it answers, and what comes of it.
@@ -60,6 +76,10 @@ MOST_BYTES = 4_000_000
 MOST_LINES = 100_000
 LARGEST_OFFSET = 2**31 - 1
 SCRATCH = "/temp"
+# An agent does not wait long for its files.
+TIMEOUT_SECONDS = 10.0
+# How a file begins that is loaded into a prompt while it cannot be read.
+UNREAD = "(This memory file could not be read."
 
 
 def thread_folder(runtime: Runtime[Any] | None = None) -> str:  # noqa: ARG001  # as a backend calls it
@@ -76,6 +96,9 @@ class HubBackend(BackendProtocol):
     `user_id`, `agent_id` and `root` are texts, or functions of the `Runtime` as `namespace` is of a `StoreBackend`.
     `root` is the folder of the hub that is `/` here: a `CompositeBackend` takes the route away from each path.
     Without `async_hub` the asynchronous twins ask `hub` in threads.
+
+    `failure_policy`: what happens while the hub is away, or does not serve this key or person. With "fail_open" the run
+    goes on, with "fail_closed" it ends with the error of the client.
     """
 
     def __init__(
@@ -87,8 +110,12 @@ class HubBackend(BackendProtocol):
         root: str | Callable[[Runtime[Any]], str] = "/",
         stated_by: StatedBy | None = None,
         async_hub: AsyncMemoryHub | None = None,
+        failure_policy: FailurePolicy = "fail_open",
     ) -> None:
-        self._hub = hub or MemoryHub()
+        if failure_policy not in {"fail_open", "fail_closed"}:
+            raise ValueError("failure_policy is fail_open or fail_closed")
+        self._hub = hub or MemoryHub(timeout=TIMEOUT_SECONDS, retries=Retries(times=1, longest_wait=1.0))
+        self._fails_open = failure_policy == "fail_open"
         self._async_hub = async_hub
         self._user_id, self._agent_id, self._root = user_id, agent_id, root
         self._stated_by = stated_by
@@ -194,12 +221,19 @@ class HubBackend(BackendProtocol):
             try:
                 found = yield "download_files", {**files.owner, "paths": [files.full(path) for path in wanted]}
             except MemoryHubError as error:
-                responses += [FileDownloadResponse(path=path, error=_code(error)) for path in wanted]
+                responses += [self._unread(path, error) for path in wanted]
                 continue
             for path, one in zip(wanted, found.results, strict=True):
                 content = None if one.error else _bytes(one.content, one.encoding)
                 responses.append(FileDownloadResponse(path=path, content=content, error=one.error))
         return responses
+
+    def _unread(self, path: str, error: MemoryHubError) -> FileDownloadResponse:
+        """A file that cannot be had: deepagents ends a run for an error, and shows the agent a content."""
+        if not self._fails_open:
+            return FileDownloadResponse(path=path, error=_code(error))
+        mark = f"{UNREAD} {explained(error)} It may say something: read it before you change it.)"
+        return FileDownloadResponse(path=path, content=mark.encode())
 
     # Writing
 
@@ -212,10 +246,12 @@ class HubBackend(BackendProtocol):
     def _write(self, file_path: str, content: str) -> Asking[WriteResult]:
         files = self._files()
         given = {"path": files.full(file_path), "content": content, "stated_by": self._stated_by}
+        if UNREAD in content:
+            return WriteResult(error=WITHOUT_READING)
         try:
             yield "write_file", {**files.owner, **given}
         except MemoryHubError as error:
-            return WriteResult(error=_error_text(error))
+            return WriteResult(error=_not_done(error))
         return WriteResult(path=file_path)
 
     def edit(
@@ -250,7 +286,7 @@ class HubBackend(BackendProtocol):
         except ProblemError as error:
             return EditResult(error=_why_not_edited(error, file_path, old))
         except MemoryHubError as error:
-            return EditResult(error=_error_text(error))
+            return EditResult(error=_not_done(error))
         return EditResult(path=file_path, occurrences=stored.occurrences)
 
     def delete(self, file_path: str) -> DeleteResult:
@@ -273,7 +309,7 @@ class HubBackend(BackendProtocol):
         except MemoryHubError as error:
             missing = _missing(error) if isinstance(error, ProblemError) else None
             if missing is None:
-                return DeleteResult(error=_error_text(error))
+                return DeleteResult(error=_not_done(error, "deleted"))
             return DeleteResult(error=f"Error: File '{file_path}' not found{missing}")
         return DeleteResult(path=file_path) if deleted else DeleteResult(error=f"Error: File '{file_path}' not found")
 
@@ -291,7 +327,7 @@ class HubBackend(BackendProtocol):
             try:
                 found = yield "upload_files", {**files.owner, "files": sent, "stated_by": self._stated_by}
             except MemoryHubError as error:
-                responses += [FileUploadResponse(path=path, error=_code(error)) for path, _ in batch]
+                responses += [FileUploadResponse(path=path, error=_code(error, _not_done)) for path, _ in batch]
                 continue
             answers = zip(batch, found.results, strict=True)
             responses += [FileUploadResponse(path=path, error=one.error) for (path, _), one in answers]
@@ -328,6 +364,7 @@ class HubBackend(BackendProtocol):
                 answer = getattr(self._hub, name)(**given)
                 step.answered(answer.page() if name == "list_files" else answer)
             except MemoryHubError as error:  # a request each time
+                self._fail(name, error)
                 step.refused(error)
         return step.result
 
@@ -341,8 +378,17 @@ class HubBackend(BackendProtocol):
                 answer = getattr(self._async_hub, name)(**given)
                 step.answered(await (answer.page() if name == "list_files" else answer))
             except MemoryHubError as error:  # a request each time
+                self._fail(name, error)
                 step.refused(error)
         return step.result
+
+    def _fail(self, name: str, error: MemoryHubError) -> None:
+        """Raise or log what is not about a file or a text, but about all of the memory."""
+        if isinstance(error, ProblemError) and not isinstance(error, OF_ALL_FILES):
+            return
+        if not self._fails_open:
+            raise error
+        logger.warning("The agent goes on without its memory files (%s): %s", name, logged(error))
 
 
 class _Question(Generic[T]):
@@ -396,6 +442,8 @@ class _Paths:
 # Results and texts
 
 NOT_THERE = {"file_not_found", "not_found"}
+OF_ALL_FILES = (UnauthorizedError, ForbiddenError, GoneError, RestrictedError, ThrottledError, ServerError)
+WITHOUT_READING = "Error: Nothing was kept. The text has the note of an unread file in it: read the file first."
 
 
 def _window(found: FileContent, offset: int, limit: int, *, is_text: bool) -> ReadResult:
@@ -448,16 +496,23 @@ def _why_not_edited(error: ProblemError, file_path: str, old: str) -> str:
         like = f"\0{old.removesuffix(chr(10))}" * int(error.document["occurrences_without_newline"])
     elif error.code == "text_not_found":
         like = ""
-    return _error_text(error) if like is None else str(perform_string_replacement(like, old, ""))
+    return _not_done(error) if like is None else str(perform_string_replacement(like, old, ""))
 
 
 def _error_text(error: MemoryHubError) -> str:
     return f"Error: {explained(error)}"
 
 
-def _code(error: MemoryHubError) -> str:
+def _not_done(error: MemoryHubError, done: str = "kept") -> str:
+    """Of a change: what came of it, too."""
+    if error.may_be_done:
+        return f"Error: Nobody knows whether this was {done}: the memory did not answer. Look before you try again."
+    return f"Error: Nothing was {done}. {explained(error)}"
+
+
+def _code(error: MemoryHubError, said: Callable[[MemoryHubError], str] = _error_text) -> str:
     """Of a request for many files, all of which it concerns."""
-    return PERMISSION_DENIED if isinstance(error, ForbiddenError | GoneError | RestrictedError) else _error_text(error)
+    return PERMISSION_DENIED if isinstance(error, ForbiddenError | GoneError | RestrictedError) else said(error)
 
 
 def _bytes(content: str, encoding: str) -> bytes:

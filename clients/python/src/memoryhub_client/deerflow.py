@@ -131,6 +131,12 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
         """As `add`, and have the hub extract at once: DeerFlow is about to drop these messages."""
         self._put(thread_id, messages, agent_name, user_id, flush=True)
 
+    def end(self, thread_id: str, *, agent_name: str | None = None, user_id: str | None = None) -> None:
+        """The thread is over, as when it is deleted. The hub hears it in the background, behind what waits, and makes
+        an episode at once. A new message reopens the session.
+        """
+        self._outbox.put(ConversationKey(self._person(user_id), _agent(agent_name), thread_id), [], end=True)
+
     def shutdown_flush(self, timeout: float) -> bool:
         """Post what waits. False if `timeout` seconds were not enough."""
         return bool(self._outbox.flush(timeout))
@@ -229,22 +235,31 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
     def import_memory(
         self, memory_data: dict[str, Any], *, user_id: str | None = None, agent_name: str | None = None
     ) -> dict[str, Any]:
-        """Take a document in. What it leaves out stays. Facts are the agent's, summaries the person's."""
+        """Take a document in, with an agent as that agent's own: facts and summaries. What it leaves out stays."""
         if not isinstance(memory_data, dict):
             raise ValueError("memory_data")
-        if not agent_name:
-            self._take(memory_data, user_id, None)
-        else:
-            # Facts first: they are what the hub may refuse.
-            for whose, names in ((agent_name, ("facts",)), (None, ("user", "history"))):
-                part = {name: memory_data[name] for name in names if name in memory_data}
-                if part:
-                    self._take({**part, "lastUpdated": memory_data.get("lastUpdated")}, user_id, whose)
+        self._take(memory_data, user_id, agent_name)
         return self.get_memory(user_id=user_id, agent_name=agent_name)
 
     def clear_memory(self, *, user_id: str | None = None, agent_name: str | None = None) -> dict[str, Any]:
-        """Move facts and episodes to the trash and empty the profile; with an agent, only what is that agent's."""
-        return _called(lambda: dict(self._hub.clear_memory(user_id=self._person(user_id), agent_id=_agent(agent_name))))
+        """Move facts and episodes to the trash and empty the profile; with an agent, only what is that agent's.
+
+        What an agent is given still, `stays` of the answer counts, and the log says it: what all agents share, which
+        is what was said to this one, too, unless the memory is the agent's (`--memory-of agent`).
+        """
+        document = _called(
+            lambda: dict(self._hub.clear_memory(user_id=self._person(user_id), agent_id=_agent(agent_name)))
+        )
+        stays = _counts(document) if agent_name else {}
+        if not any(stays.values()):
+            return document
+        logger.warning(
+            "%d facts and %d summaries stay, because they are not this agent's own. All agents share what people say, "
+            "unless the key was made with --memory-of agent.",
+            stays["facts"],
+            stays["sections"],
+        )
+        return document | {"stays": stays}
 
     def delete_memory(self, *, user_id: str | None = None, agent_name: str | None = None) -> None:
         """As `clear_memory`."""
@@ -529,6 +544,15 @@ def _called(ask: Callable[[], T]) -> T:
 def _agent(agent_name: str | None) -> str | None:
     # DeerFlow's names of agents are the same in any case.
     return agent_name.lower() if agent_name else None
+
+
+def _counts(document: Mapping[str, Any]) -> dict[str, int]:
+    """How much a document has."""
+    sections = [one for part in ("user", "history") for one in document.get(part, {}).values()]
+    return {
+        "facts": len(document.get("facts", ())),
+        "sections": sum(bool(one.get("summary")) for one in sections),
+    }
 
 
 def _content(text: str) -> str:

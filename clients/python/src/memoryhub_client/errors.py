@@ -8,6 +8,9 @@ from typing import Any
 class MemoryHubError(Exception):
     """The root of all errors of this package."""
 
+    # Whether an attempt may have reached the hub: then nobody knows whether it did what it was asked.
+    may_be_done = False
+
 
 class ConnectionFailedError(MemoryHubError):
     """The hub could not be reached, or the connection broke."""

@@ -1,7 +1,8 @@
 """`memoryhub-client hook`: memory for Claude Code and Codex. Both call it at events, with a JSON object on its input.
 
 When a session starts it prints what the hub remembers, as both take it. When the agent stops, before the conversation
-is compacted and when the session ends it posts what the transcript has and the hub has not.
+is compacted and when the session ends it posts what the transcript has and the hub has not. At the end it also tells
+the hub that the session is over.
 """
 
 import hashlib
@@ -87,6 +88,9 @@ def answered(
     """Do what the event asks for. What is to be printed. `hub` stands for the hub and the key."""
     if event.get("hook_event_name") in POSTS:
         post(str(event.get("transcript_path") or ""), memory, names, hub)
+    # While messages wait for the next chance it is not over for the hub.
+    if event.get("hook_event_name") == "SessionEnd" and memory.may_ask():
+        memory.end(names)
     if event.get("hook_event_name") != "SessionStart":
         return None
     # A session that is resumed shows its turns itself. One that was cleared or compacted does not.

@@ -150,6 +150,20 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
         done = self._memory.post(names._asdict(), [one for _, one in new])
         return new[done][0] if done < len(new) else len(messages)
 
+    # The end
+
+    def end(self, session_id: str, *, user_id: str | None = None, agent_id: str | None = None) -> None:
+        """Tell the hub that a thread is over, as when you delete it: an episode of it comes at once, and not after half
+        an hour of silence. A new message reopens it. The names that are left out are the middleware's own texts.
+        """
+        own = {name: one if isinstance(one, str) else None for name, one in self._named.items()}
+        names = {"user_id": user_id or own["user_id"], "agent_id": agent_id or own["agent_id"]}
+        self._memory.end({**names, "session_id": session_id})
+
+    async def aend(self, session_id: str, *, user_id: str | None = None, agent_id: str | None = None) -> None:
+        """As `end`."""
+        await asyncio.to_thread(self.end, session_id, user_id=user_id, agent_id=agent_id)
+
     # Contexts
 
     def wrap_model_call(
@@ -359,6 +373,14 @@ class HubChatMessageHistory(BaseChatMessageHistory):
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """As `add_messages`."""
         await asyncio.to_thread(self.add_messages, messages)
+
+    def end(self) -> None:
+        """Tell the hub that the conversation is over: an episode of it comes at once. A new message reopens it."""
+        self._session.end()
+
+    async def aend(self) -> None:
+        """As `end`."""
+        await asyncio.to_thread(self.end)
 
     def clear(self) -> None:
         """Delete the session."""

@@ -20,8 +20,9 @@ from memoryhub_client._conversation import (
     text_of,
     unpacked,
 )
-from memoryhub_client._memory import LONGEST_ID, Memory, field_of
+from memoryhub_client._memory import LONGEST_ID, Memory, field_of, logged
 from memoryhub_client.client import MemoryHub
+from memoryhub_client.errors import MemoryHubError
 from memoryhub_client.models import NewMessage, Role, Turn
 
 try:
@@ -76,6 +77,15 @@ class HubSession(SessionABC):
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the last item off the session."""
         return cast("TResponseInputItem | None", await _settled(self._pop))
+
+    async def close(self) -> None:
+        """Tell the hub that the conversation is over: an episode of it comes at once. A new item reopens it. When the
+        hub cannot be had, the log says so.
+        """
+        try:
+            await _settled(self._session.end)
+        except MemoryHubError as error:
+            logger.warning("The hub was not told that the conversation is over: %s", logged(error))
 
     async def clear_session(self) -> None:
         """Delete the session."""
