@@ -48,6 +48,12 @@ _READ = 10_000
 _SELF_DENYING = re.compile("|".join(f"(?:{one['word']})" for one in _DATA["stands_for"]))
 # "Is my sister allergic?" states nothing, "What do I cook for my sister?" states that there is one.
 _ABOUT_MINE = re.compile(r"\W*(?:is|are|was|does|do|did|has|have|ist|sind|hat|est-ce que)\s(?:my|mein\w*|mon|ma|mes)\b")
+# "Can one strike as a teacher?" asks of any teacher.
+_OF_ANYBODY = re.compile(
+    r"\b(?:can|may|does|do|could|should|is it \w+ for) (?:one|people|someone|somebody|a \w+|\w+s)\b|\bcan you\b.{0,60}\bas an?\b"
+    r"|\bman\b|\b(?:se puede|se gana|se cobra|uno|una persona)\b|\b(?:peut-on|on peut|doit-on|gagne-t-on|a-t-on)\b"
+    r"|(?:大家|人们|一般人|普通人)|(?:皆さん|人は|普通は)"
+)
 # A text that is handed over and yet tells of the person, and what a doctor says of them.
 _OF_ONESELF = re.compile(
     r"cover letter|\bcv\b|résumé|\bresume\b|\bbio\b|biogra[pf]|\bprofile?\b|perfil|self[- ]intro|lebenslauf"
@@ -161,6 +167,15 @@ def last_question(text: str) -> str:
 def is_short(text: str) -> bool:
     """Whether a turn may be no more than the answer to a question."""
     return len(text) <= _LONGEST_ANSWER
+
+
+def whose_own(others: str) -> str:
+    """Somebody without "my"."""
+    return re.sub(r"\A(?:(?:my|our|mein\w*|mi|mon|ma)\s|我们?的?|(?:私|僕|俺|うち)の)", "", others, flags=re.IGNORECASE)
+
+
+def compares_with_me(clause: Clause) -> bool:
+    return _THAN_ME.search(clause.folded) is not None
 
 
 def is_of_speaker(sentence: str) -> bool:
@@ -443,7 +458,7 @@ def _begins_with_own(clause: Clause) -> bool:
 
 
 def _presumes(clause: Clause) -> bool:
-    if _ABOUT_MINE.match(clause.folded):
+    if _ABOUT_MINE.match(clause.folded) or (_OF_ANYBODY.search(clause.folded) and not _is(clause, "me")):
         return False
     return _is(clause, "presumes") or (_is(clause, "which") and _is(clause, "mine"))
 

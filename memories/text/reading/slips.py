@@ -34,6 +34,7 @@ _CONDITION = re.compile(
     r"|если|когда|se|quando)\b"
     r"|时|的话|如果|もし|とき|時|場合|たら|れば"
 )
+_HAS = re.compile(r"\W*(?:has|hat|tiene|a|il a|elle a|有|请了|雇了)(?:\s|(?=[\u3400-\u9fff]))", re.IGNORECASE)
 _DATED = re.compile(r"\d|\b(?:on|until|by)\b|年|月|日")
 
 
@@ -145,6 +146,8 @@ def says(voice: SpokenWords, piece: StatementWord) -> bool:
     """Whether a side has the word, its idea, or another spelling of a name."""
     if voice.says(piece) or (piece.is_name and voice.resembles(piece.text)):
         return True
+    if len(piece.text) > _FEW and not piece.is_name and not piece.is_plain and voice.begins_like(piece.text):
+        return True
     return not piece.is_plain and not words.concepts_of(piece.text).isdisjoint(voice.concepts)
 
 
@@ -213,6 +216,9 @@ def is_told_of_others(parts: Sequence[Clause], said: Clause) -> bool:
     rest = said.folded[len(others) :]
     if any(one.others or any(word not in rest for word in moods.kin_in(one.text)) for one in parts):
         return True
+    if others.lower().endswith("they") and not any(_has_predicate(one, said) for one in parts):
+        # Whoever they are, they did something: "They knocked 15% off the sofa".
+        return True
     named = [piece for piece in words.of(others).pieces if not piece.is_plain]
     return any(one.words.says(piece) for one in parts for piece in named)
 
@@ -276,8 +282,8 @@ def _has_predicate(part: Clause, said: Clause) -> bool:
 def _says_loosely(clause: Clause, word: str) -> bool:
     """Whether it has the word, however it ends."""
     piece = StatementWord(fold(word), words.stems(fold(word)))
-    said = clause.words.words
-    return clause.words.says(piece) or _begins_like_one(piece, said) or _changes_vowel(piece.text, said)
+    voice = clause.words
+    return voice.says(piece) or voice.begins_like(piece.text) or _changes_vowel(piece.text, voice.words)
 
 
 def _changes_vowel(word: str, said: Iterable[str]) -> bool:
@@ -299,8 +305,12 @@ def _denies_alike(part: Clause, one: Clause, said: Clause) -> bool:
         and one is not said
         and not one.moods
         and _denies(one, part)
-        and (_has_predicate(part, one) or not one.words.concepts.isdisjoint(part.words.concepts))
+        and (_has_predicate(part, one) or _shares_character(part, one))
     )
+
+
+def _shares_character(part: Clause, one: Clause) -> bool:
+    return any(character in one.folded for character in arrangements.characters(part.without("denies")))
 
 
 def _is_other_matter(part: Clause, said: Clause) -> bool:
@@ -406,16 +416,13 @@ def _is_spelled(item: str, heard: Heard) -> bool | None:
 
 
 def _are_people(item: str) -> bool:
-    """Whether it names people of the person's, whom one calls by many words."""
+    """Whether it names people of the person's, whom one calls by many words; not somebody whose trade it is."""
     found = moods.kin_in(item)
-    return bool(found) and not any(map(moods.is_animal, found))
+    if not found or any(map(moods.is_animal, found)):
+        return False
+    return not (_HAS.match(item) and all(map(moods.is_trade, found)))
 
 
 def _begins_alike(piece: StatementWord, heard: Heard) -> bool:
     """Short verbs change their ends: "male" and "malt"."""
-    return _begins_like_one(piece, heard.words.words)
-
-
-def _begins_like_one(piece: StatementWord, said: Iterable[str]) -> bool:
-    size = max(_SHORT, len(piece.text) - 2)
-    return any(word[:size] == piece.text[:size] and abs(len(word) - len(piece.text)) <= 2 for word in said)
+    return heard.words.begins_like(piece.text)
