@@ -67,6 +67,8 @@ _THAN_ME = re.compile(
 )
 # "Did I tell you that I have a cat": it is asked with the clause before it.
 _SUBORDINATE = re.compile(r"\W*(?:that|whether|if|dass|ob|que|qu'|si|como|ли|что)\b")
+# What somebody is called: "my son Ben", 我女儿禾禾.
+_CALLED = re.compile(r",?\s[A-ZÀ-Þ][\w-]+|([\u4e00-\u9fff])\1|[小阿][\u4e00-\u9fff]|[\u4e00-\u9fff]{2}(?=今年)")
 _RELATIVE = re.compile(r"\W*(?:who|whose|qui|quien|которая|который)\b")
 _LONGEST_ANSWER = 60
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
@@ -480,7 +482,10 @@ def _others(clause: Clause) -> str:
         rest = _THAN_ME.sub(" ", clause.folded[found.end() :])
         if _pattern(name, "me").search(rest) and name != "es":
             return ""
-        return "" if _pattern(name, "at_me").search(rest) else clause.text[: found.end()].strip()
+        if _pattern(name, "at_me").search(rest):
+            return ""
+        called = _CALLED.match(clause.text, found.end())
+        return clause.text[: called.end() if called else found.end()].strip()
     return ""
 
 

@@ -112,14 +112,24 @@ def supporting_clauses(part: Clause, clauses: Iterable[Clause]) -> list[Clause]:
     if best < _FOUND:
         return []
     found = [clause for much, clause in shares if much >= _NEARLY * best]
-    return [*found, *_completing(part, found, [clause for much, clause in shares if 0 < much < _NEARLY * best])]
+    rest = [clause for much, clause in shares if much < _NEARLY * best]
+    return [*found, *_completing(part, found, rest)]
 
 
 def _completing(part: Clause, found: Sequence[Clause], others: Iterable[Clause]) -> list[Clause]:
-    """Those with a telling word of the part that the best ones lack."""
+    """Those with a telling word, a number or a date of the part that the best ones lack."""
     telling = [piece for piece in words.of(part.text).pieces if piece.is_distinctive]
     missing = [piece for piece in telling if not any(says(clause.words, piece) for clause in found)]
-    return [clause for clause in others if any(says(clause.words, piece) for piece in missing)]
+    counted = _counted(part) - frozenset().union(*map(_counted, found))
+    return [
+        clause for clause in others if any(says(clause.words, piece) for piece in missing) or counted & _counted(clause)
+    ]
+
+
+def _counted(clause: Clause) -> frozenset[str]:
+    """Its numbers, and the days of its dates."""
+    found = quantities.of(clause.text)
+    return found.numbers | {f"{one.month}/{one.day}" for one in found.dates}
 
 
 def share(part: Clause, clause: Clause, voice: SpokenWords | None = None) -> float:
@@ -139,7 +149,7 @@ def _share_of_characters(part: Clause, clause: Clause) -> float:
     """Of a few Chinese or Japanese characters without a pair in common: whether half of them are said."""
     telling = arrangements.characters(part.text)
     said = sum(one in clause.text for one in telling)
-    return _FOUND if 0 < len(telling) <= _FEW and 2 * said >= len(telling) else 0.0
+    return _FOUND if 0 < len(telling) <= _FEW and 2 * said >= len(telling) and said >= min(2, len(telling)) else 0.0
 
 
 def says(voice: SpokenWords, piece: StatementWord) -> bool:
