@@ -223,7 +223,10 @@ def _anchors(text: str) -> dict[str, set[str]]:
     found["number"] = {number for number in statement.quantities.numbers if number != "1"}
     found["name"] = {piece.text for piece in statement.pieces if piece.is_name}
     found["name"] |= {
-        one.lower() for one in re.findall(r"(?:^|(?<=[\s、,]))[A-Z][\w-]{1,20}(?=\s(?:is|ist|es|est|e)\s)", text)
+        one.lower()
+        for one in re.findall(
+            r"(?:^|(?<=[\s、,]))[A-Z][\w-]{1,20}(?=\s(?:(?:is|ist|es|est|e)\s|(?:my|mein\w*|mi|mon|ma)\s))", text
+        )
     }
     found["name"] = {one for one in found["name"] if not _DAYS.fullmatch(one)}
     found["kin"] = set(moods.kin_in(text))
@@ -296,5 +299,8 @@ def unsaid(item: str, said: str) -> str:
     runs = re.findall(
         r"[\u30a1-\u30ff\u3400-\u9fff]+", "".join(" " if fold(one) in said or one in little else one for one in rest)
     )
+    spelled = re.match(r"[ぁ-ん]{3,8}(?=を)", item)
+    if spelled and spelled[0] not in said:
+        return spelled[0]
     head = max(runs, key=len, default="")
     return head if len(head) > 1 else ""

@@ -3,6 +3,7 @@
 A removal counts only if they do: in words of their own, of themselves, as a statement.
 """
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,10 @@ from memories.text.words import SpokenWords
 
 _NOT_STATED = frozenset([QUOTED, QUESTION, SUPPOSED])
 _NOT_OVER = frozenset([DOUBTFUL, WISHED, WILL])
+# "I nearly sold it": it is still there.
+_ALMOST = re.compile(
+    r"\b(?:nearly|almost|failli|beinahe|um ein haar|por poco|a punto de|casi|fast)\b|差点|差一点|险些|ところだった|ところでした|そうになっ"
+)
 # Cosine of `use-multilingual-3` between a sentence and what it speaks of in other words (docs/what-is-kept.md).
 _NEAR = 0.5
 # A text still has a sentence if it has so much of its telling words.
@@ -92,11 +97,11 @@ def _telling(known: str) -> Sequence[words.StatementWord]:
 
 def _ends(parts: Sequence[Clause], clause: Clause, embed: Embed | None, heard: Heard) -> bool:
     """Whether the clause is about what is known, and says that it is over."""
-    if clause.moods & (_NOT_STATED | _NOT_OVER):
+    if clause.moods & (_NOT_STATED | _NOT_OVER) or _ALMOST.search(clause.folded):
         return False
     if clause.others and not any(slips.is_told_of_others([part], clause) for part in parts):
         return False
-    about = [part for part in parts if slips.supporting_clauses(part, [clause])]
+    about = [part for part in parts if slips.supporting_clauses(part, [clause]) or slips.stands_for(part, clause)]
     if any(_is_ended(part, clause) or _ends_beside(part, clause, heard) for part in about):
         return True
     return not about and any(_is_ended(part, clause) and _is_near(part, clause, embed) for part in parts)

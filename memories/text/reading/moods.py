@@ -211,6 +211,16 @@ def mentions(text: str, kind: str) -> re.Match[str] | None:
     return next((match for match in found if match), None)
 
 
+def languages_of(text: str, among: tuple[str, ...]) -> tuple[str, ...]:
+    """The languages that a short text may be in, `among` others if it can be one of them."""
+    return _languages(text, among)
+
+
+def is_everyday(word: str, language: str) -> bool:
+    """Whether a folded word says little in that language."""
+    return word in _marks(language)
+
+
 def is_handed_over(heading: str) -> bool:
     """Whether a sentence that ends with a colon introduces a text that is not about the person."""
     folded = _straight(heading).lower()
@@ -451,7 +461,7 @@ def _hands_over(clause: Clause) -> bool:
 
 
 def _begins_question(clause: Clause) -> bool:
-    return any(_pattern(name, "asking").match(clause.folded) for name in clause.languages)
+    return any(_pattern(name, "asking").match(clause.folded.lstrip(" ,;—–")) for name in clause.languages)
 
 
 def _begins_with_own(clause: Clause) -> bool:

@@ -35,6 +35,11 @@ _CONDITION = re.compile(
     r"|时|的话|如果|もし|とき|時|場合|たら|れば"
 )
 _HAS = re.compile(r"\W*(?:has|hat|tiene|a|il a|elle a|有|请了|雇了)(?:\s|(?=[\u3400-\u9fff]))", re.IGNORECASE)
+# How a clause about something else begins.
+_SUBJECT = re.compile(
+    r"\W*(?:(?:and|but|so|und|aber|y|pero|et|mais)\s)?"
+    r"(?:(?:the|an?|this|that|these|those|every|each|some|another|der|die|das|eine?|dieser?|dieses|jeder?|el|la|los|las|una?|este|esta|ese|esa|le|les|ce|cette|une?)\s|l')"
+)
 _DATED = re.compile(r"\d|\b(?:on|until|by)\b|年|月|日")
 
 
@@ -190,11 +195,27 @@ def _slip_in_mood(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
         WISHED: bool(told & {DOUBTFUL, WISHED, WILL, SUPPOSED}) or _tells_wish(parts),
         WILL: bool(told & {DOUBTFUL, WISHED, WILL}) or _tells_future(part, parts, said),
     }
-    if said.others and not is_told_of_others(parts, said):
+    if (said.others and not is_told_of_others(parts, said)) or _is_of_another(part, said):
         return OTHER_PERSON
     # What somebody else wants is no wish of the person's.
     asked = said.moods - {WISHED, WILL} if said.others else said.moods
     return next((mood for mood, excused in is_told.items() if mood in asked and not excused), "")
+
+
+def _is_of_another(part: Clause, said: Clause) -> bool:
+    """Whether the clause has the part's verb, as the part has it, of somebody or something that the part leaves out:
+    "The man upstairs keeps ferrets"."""
+    if said.others or part.others or said.says("me") or said.says("at_me"):
+        return False
+    verb = re.match(r"[^\W\d_]{2,}", part.folded)
+    subject = _SUBJECT.match(said.folded) if verb else None
+    if not verb or not subject:
+        return False
+    found = re.compile(rf"(?:[\w'-]+\s){{1,7}}?(?={verb[0]}\b)").match(said.folded, subject.end())
+    if not found:
+        return False
+    named = [piece for piece in words.of(found[0]).pieces if len(piece.text) > _SHORT]
+    return bool(named) and not any(says(part.words, piece) for piece in named)
 
 
 def _wonders(parts: Sequence[Clause]) -> bool:
@@ -254,7 +275,7 @@ def are_opposed(part: Clause, said: Clause, beside: Iterable[Clause] = ()) -> bo
 
 def _denies(clause: Clause, other: Clause) -> bool:
     """Whether the clause denies, beside what the other one says."""
-    by_meaning = clause.against or _stands_for(clause, other)
+    by_meaning = clause.against or stands_for(clause, other)
     if clause.over and not other.over:
         # What tells of the past says the same without the word.
         by_meaning = by_meaning or not other.is_past
@@ -269,7 +290,7 @@ def _is_contrary(part: Clause, said: Clause) -> bool:
         return True
     if any(part.says(kind) and said.says(kind) for kind in ("consumes", "owns")):
         return True
-    if part.against or _stands_for(part, said):
+    if part.against or stands_for(part, said):
         return said.says("consumes") or said.says("owns")
     return _has_predicate(part, said)
 
@@ -343,7 +364,8 @@ def _only_names(part: Clause, said: Clause) -> bool:
     return bool(owned) and bool(telling) and all(says(voice, piece) for piece in telling)
 
 
-def _stands_for(clause: Clause, other: Clause) -> bool:
+def stands_for(clause: Clause, other: Clause) -> bool:
+    """Whether the clause denies by one word what the other one speaks of: "vegetarian" and "I eat meat"."""
     return any(
         one.word.search(clause.folded)
         and not one.about.search(clause.folded)
@@ -419,10 +441,20 @@ def _is_spelled(item: str, heard: Heard) -> bool | None:
         return True
     if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item):
         return False
+    if any(len(piece.text) > _SHORT and _tells_in(piece, item, heard) for piece in statement.pieces):
+        return False
     if any(heard.words.says(piece) for piece in full):
         return True
     # "… and hates cities": plain words, and a verb that says something of its own.
     return False if len(full) > 1 and any(one.against or one.says("verb") for one in moods.told(item)) else None
+
+
+def _tells_in(piece: StatementWord, item: str, heard: Heard) -> bool:
+    """Whether a word is no plain one of the language of what was said, though it may be one of another."""
+    languages = [name for name in moods.languages_of(item, heard.languages) if name in heard.languages]
+    return (
+        len(languages) == 1 and languages[0] != "en" and not says(heard.words, piece) and not moods.is_everyday(piece.text, languages[0])
+    )
 
 
 def _are_people(item: str) -> bool:
