@@ -210,6 +210,7 @@ def _alike(one: str, other: str) -> bool:
     return any(voice.says(piece) for piece in pieces)
 
 
+_NAMED = re.compile(r"\b(?:named|called|is|heißt|namens|llama|llamad[oa]|se llama|s'appelle|appelée?|nommée?)\s([A-ZÀ-Þ][\w-]{1,20})")
 # What can change places: weekdays, parts of the day, numbers, names, relations.
 _ONE = re.compile(r"\b(?:one|une?|una|uno|eine?n?|1)\b|一")
 _DAYS = re.compile(_DATA["anchors"]["days"])
@@ -228,6 +229,7 @@ def _anchors(text: str) -> dict[str, set[str]]:
             r"(?:^|(?<=[\s、,]))[A-Z][\w-]{1,20}(?=\s(?:(?:is|ist|es|est|e)\s|(?:my|mein\w*|mi|mon|ma)\s))", text
         )
     }
+    found["name"] |= {one.lower() for one in _NAMED.findall(text)}
     found["name"] = {one for one in found["name"] if not _DAYS.fullmatch(one)}
     found["kin"] = set(moods.kin_in(text))
     folded = quantities.normalised(text).lower()
@@ -256,9 +258,24 @@ def _exchanged(told: Sequence[str], said: Sequence[str]) -> bool:
             for beside in ("day", "number", "name", "kin", "part", "other"):
                 if beside == kind or {kind, beside} == {"name", "other"}:
                     continue
-                if any(_is_exchanged(kind, one, beside, other, theirs) for one in ours[kind] for other in ours[beside]):
+                pairs = [(one, other) for one in ours[kind] for other in ours[beside]]
+                if any(
+                    _is_exchanged(kind, one, beside, other, theirs)
+                    and not _goes_with(kind, one, beside, other, ours, theirs)
+                    for one, other in pairs
+                ):
                     return True
     return False
+
+
+def _goes_with(
+    kind: str, one: str, beside: str, other: str, ours: dict[str, set[str]], clauses: Sequence[dict[str, set[str]]]
+) -> bool:
+    """Whether the statement has more of what was said of `one`, and none of what was said of `other` alone."""
+    rest = ours["other"] - {one, other}
+    of_one = {word for clause in clauses if one in clause[kind] for word in clause["other"]}
+    of_other = {word for clause in clauses if other in clause[beside] for word in clause["other"]}
+    return bool(rest & (of_one - of_other)) and not rest & (of_other - of_one)
 
 
 def _is_exchanged(kind: str, one: str, beside: str, other: str, clauses: Sequence[dict[str, set[str]]]) -> bool:

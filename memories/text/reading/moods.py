@@ -41,6 +41,8 @@ _NOW = re.compile(
 # A quotation of so few words or characters names something: a title, a nickname.
 _TITLE_WORDS, _TITLE_CHARACTERS = 3, 8
 # A clause of so few words that supposes something supposes all that follows: "Imagine: …".
+# What goes on with a list has few words.
+_LONGEST_OF_LIST = 6
 _OPENING_WORDS, _OPENING_CHARACTERS = 3, 4
 # Of a longer turn its beginning and its end are read.
 _READ = 10_000
@@ -388,6 +390,7 @@ def _carried(clause: Clause, before: Clause) -> Clause:
     """What it takes over from the clause before it: a list goes on with a denial, a further verb with the subject."""
     has_subject = bool(clause.others) or _is(clause, "me")
     is_list = not _is(clause, "verb") and not _is(clause, "fresh") and not has_subject
+    is_list = is_list and len(clause.folded.split()) <= _LONGEST_OF_LIST
     if is_list:
         denied, against, over = (
             clause.denied or (before.denied and not before.apart),

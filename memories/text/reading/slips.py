@@ -23,6 +23,7 @@ OTHER_PERSON, DENIED, SWAPPED, ADDED = "other_person", "denied", "swapped", "add
 
 # What a shared word weighs: names and distinctive words most, the words that any text has hardly anything.
 _DISTINCTIVE, _COMMON, _PLAIN, _PAIR = 3.0, 2.0, 0.6, 2.0
+_OF_IDEA = 0.8
 _SHORT = 3
 _FEW = 4
 # Clauses with so much of the best one's share support a statement, too.
@@ -144,10 +145,17 @@ def share(part: Clause, clause: Clause, voice: SpokenWords | None = None) -> flo
     pieces = [(piece, _weight(piece, alone=not telling)) for piece in statement.pieces]
     if voice is not None:
         pieces = [(piece, weight) for piece, weight in pieces if weight and says(voice, piece)]
-    found = sum(weight for piece, weight in pieces if weight and says(clause.words, piece))
+    found = sum(weight * _much(clause.words, piece) for piece, weight in pieces if weight)
     found += sum(_DISTINCTIVE for code in statement.codes if clause.words.has_code(code))
     numbers = statement.quantities.numbers & quantities.of(clause.text).numbers
     return max(found + _COMMON * len(numbers), _share_of_characters(part, clause))
+
+
+def _much(voice: SpokenWords, piece: StatementWord) -> float:
+    """How much of a word a side says: its idea alone is less than the word."""
+    if voice.says(piece):
+        return 1.0
+    return _OF_IDEA if says(voice, piece) else 0.0
 
 
 def _share_of_characters(part: Clause, clause: Clause) -> float:
@@ -436,12 +444,13 @@ def _is_spelled(item: str, heard: Heard) -> bool | None:
         return True
     if statement.codes or statement.quantities.numbers or _are_people(item):
         return None
-    if any(heard.words.says(piece) for piece in full[1:]):
+    told = [piece for piece in full[1:] if heard.words.says(piece)]
+    if len(told) > 1 or any(not piece.is_plain for piece in told):
         # Its verb may be another one.
         return True
     if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item):
         return False
-    if any(len(piece.text) > _SHORT and _tells_in(piece, item, heard) for piece in statement.pieces):
+    if len(full) < _SHORT and any(_tells(piece, item, heard) for piece in full):
         return False
     if any(heard.words.says(piece) for piece in full):
         return True
@@ -449,12 +458,10 @@ def _is_spelled(item: str, heard: Heard) -> bool | None:
     return False if len(full) > 1 and any(one.against or one.says("verb") for one in moods.told(item)) else None
 
 
-def _tells_in(piece: StatementWord, item: str, heard: Heard) -> bool:
-    """Whether a word is no plain one of the language of what was said, though it may be one of another."""
+def _tells(piece: StatementWord, item: str, heard: Heard) -> bool:
+    """Whether nobody said a word that is no plain one of their language, though it may be one of another."""
     languages = [name for name in moods.languages_of(item, heard.languages) if name in heard.languages]
-    return (
-        len(languages) == 1 and languages[0] != "en" and not says(heard.words, piece) and not moods.is_everyday(piece.text, languages[0])
-    )
+    return len(languages) == 1 and not (says(heard.words, piece) or moods.is_everyday(piece.text, languages[0]))
 
 
 def _are_people(item: str) -> bool:
