@@ -320,4 +320,7 @@ def unsaid(item: str, said: str) -> str:
     if spelled and spelled[0] not in said:
         return spelled[0]
     head = max(runs, key=len, default="")
+    # Another one of a kind that was said: 法语 beside 英语.
+    if re.fullmatch(r"[\u3400-\u9fff]{2,3}", rest) and len(head) == len(rest) - 1 and rest.startswith(head):
+        return rest
     return head if len(head) > 1 else ""

@@ -33,6 +33,7 @@ _LETTERS = {
     "de": re.compile(r"[äöüß]"),
     "fr": re.compile(r"[œèùîë]"),
 }
+_ACUTE = ("es", "pt")
 _NOW = re.compile(
     r"\b(?:currently|now|at the moment|momentan|derzeit|jetzt|ahora|actualmente|actuellement|maintenant|agora|сейчас)\b"
     r"|现在|目前|现(?=住|居)"
@@ -65,13 +66,21 @@ _OF_ONESELF = re.compile(
 )
 _THAN_ME = re.compile(
     r"\b(?:than|like|as \w+ as) (?:me|i am|i|us)\b|\b(?:als|wie) (?:ich|wir|mich)\b|\bque (?:yo|nosotr[oa]s|moi|nous|eu)\b"
-    r"|比(?:我们|咱们|我|咱)|[跟和像](?:我|咱)一样|(?:私|僕|俺|自分)(?:より|と同じ)"
+    r"|\b(?:bei|unter|von) uns\b|\bchez nous\b|比(?:我们|咱们|我|咱)|[跟和像](?:我|咱)一样|(?:私|僕|俺|自分)(?:より|と同じ)"
 )
 # "Did I tell you that I have a cat": it is asked with the clause before it.
+# "It may be that I …" is in the mood of its first clause.
+_COMPLEMENT = re.compile(r"[\W]*(?:that|dass|que|qu')(?=\W)")
 _SUBORDINATE = re.compile(r"\W*(?:that|whether|if|dass|ob|que|qu'|si|como|ли|что)\b")
 # What somebody is called: "my son Ben", 我女儿禾禾.
 _CALLED = re.compile(r",?\s[A-ZÀ-Þ][\w-]+|([\u4e00-\u9fff])\1|[小阿][\u4e00-\u9fff]|[\u4e00-\u9fff]{2}(?=今年)")
 _RELATIVE = re.compile(r"\W*(?:who|whose|qui|quien|которая|который)\b")
+# "The user likes tea" tells what "likes tea" does.
+_WHO = re.compile(
+    r"\A\W*(?:(?:the|der|die|el|la|il)\s)?(?:user|person|speaker|nutzer(?:in)?|benutzer(?:in)?|usuari[oa])(?=\s)(?!'s)|\A\W*l'utilisat(?:eur|rice)(?=\s)"
+    r"|\A\W*(?:该|这位)?用户(?=[^的])[:，]?|\A\W*(?:ユーザー?|利用者)(?:は|が)、?",
+    re.IGNORECASE,
+)
 _LONGEST_ANSWER = 60
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
 # No word is as long; a pattern would look at the rest of it from each of its letters.
@@ -146,7 +155,7 @@ def told(statement: str, among: tuple[str, ...] = ()) -> tuple[Clause, ...]:
 
     `among`: the languages of what was said. A short statement may show none of its own.
     """
-    return tuple(_clauses(_straight(statement), among))
+    return tuple(_clauses(_straight(_WHO.sub("", statement, count=1)), among))
 
 
 def answered(question: str, answer: str) -> Clause:
@@ -245,6 +254,8 @@ def _languages(text: str, among: tuple[str, ...] = ()) -> tuple[str, ...]:
     counts = {name: sum(word in _marks(name) for word in found) for name in _WRITTEN_ALIKE}
     for name, letters in _LETTERS.items():
         counts[name] += 2 * bool(letters.search(text.lower()))
+    for name in _ACUTE if re.search("[áíóú]", text.lower()) else ():
+        counts[name] += 1
     most = max(counts.values())
     likeliest = tuple(name for name, count in counts.items() if count == most)
     return tuple(name for name in likeliest if name in among) or likeliest
@@ -398,10 +409,10 @@ def _carried(clause: Clause, before: Clause) -> Clause:
             clause.over or before.over,
         )
         clause = replace(clause, denied=denied, against=against, over=over)
-    if has_subject:
+    if has_subject and not _COMPLEMENT.match(clause.folded):
         return clause
     moods = before.moods & _CARRIED if not _NOW.search(clause.folded) else frozenset()
-    return replace(clause, others=before.others, moods=clause.moods | moods)
+    return replace(clause, others=clause.others if has_subject else before.others, moods=clause.moods | moods)
 
 
 def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:

@@ -23,6 +23,7 @@ OTHER_PERSON, DENIED, SWAPPED, ADDED = "other_person", "denied", "swapped", "add
 
 # What a shared word weighs: names and distinctive words most, the words that any text has hardly anything.
 _DISTINCTIVE, _COMMON, _PLAIN, _PAIR = 3.0, 2.0, 0.6, 2.0
+_SHOWN = 2_000
 _OF_IDEA = 0.8
 _SHORT = 3
 _FEW = 4
@@ -68,6 +69,10 @@ class Heard:
         """Those of its clauses."""
         return tuple(dict.fromkeys(name for clause in self.clauses for name in clause.languages))
 
+    def languages_with(self, statement: str) -> tuple[str, ...]:
+        """Those that it and a statement show together: either may be too short to show one."""
+        return moods.languages_of(f"{self.words.text[:_SHOWN]} {statement}", self.languages)
+
 
 def slip(statement: str, heard: Heard, *, by_words: bool = False) -> str:
     """What is wrong with the statement; empty if it is what the person said.
@@ -77,7 +82,7 @@ def slip(statement: str, heard: Heard, *, by_words: bool = False) -> str:
     """
     if not heard.clauses:
         return ""
-    parts = moods.told(statement, heard.languages)
+    parts = moods.told(statement, heard.languages_with(statement))
     for part in parts:
         if found := _slip_of(part, parts, heard, by_words=by_words):
             return found
@@ -216,10 +221,13 @@ def _is_of_another(part: Clause, said: Clause) -> bool:
     if said.others or part.others or said.says("me") or said.says("at_me"):
         return False
     verb = re.match(r"[^\W\d_]{2,}", part.folded)
-    subject = _SUBJECT.match(said.folded) if verb else None
-    if not verb or not subject:
+    if not verb:
         return False
-    found = re.compile(rf"(?:[\w'-]+\s){{1,7}}?(?={verb[0]}\b)").match(said.folded, subject.end())
+    named = re.match(rf"\W*([A-ZÀ-Þ][\w-]+)\s(?={verb[0]}\b)", said.text)
+    if named and not any(moods.is_everyday(fold(named[1]), name) for name in said.languages):
+        return not part.words.says(StatementWord(fold(named[1]), words.stems(fold(named[1]))))
+    subject = _SUBJECT.match(said.folded)
+    found = subject and re.compile(rf"(?:[\w'-]+\s){{1,7}}?(?={verb[0]}\b)").match(said.folded, subject.end())
     if not found:
         return False
     named = [piece for piece in words.of(found[0]).pieces if len(piece.text) > _SHORT]
