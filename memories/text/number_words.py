@@ -13,6 +13,7 @@ DATA = tomllib.loads((Path(__file__).parent / "data" / "quantities.toml").read_t
 NUMERALS = "〇零一二三四五六七八九十百千万两俩"
 _DIGIT = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "俩": 2}
 _UNIT = {"十": 10, "百": 100, "千": 1_000}
+_EIGHTY = "quatre-vingt"
 _IS_HAN = re.compile(rf"[{NUMERALS}]")
 
 
@@ -29,9 +30,14 @@ SPELLED = sorted((word for word in WORDS if not _IS_HAN.search(word)), key=len, 
 def value_of(word: str) -> int | None:
     """Of a number word, an ordinal, or two number words with a hyphen between them."""
     value = WORDS.get(word, ORDINALS.get(word))
+    if value is None and word.startswith(_EIGHTY):
+        # quatre-vingts, quatre-vingt-douze
+        rest = word.removeprefix(_EIGHTY).removeprefix("s").removeprefix("-")
+        ones = (1 if rest in ("un", "une") else value_of(rest)) if rest else 0
+        return None if ones is None else 80 + ones
     if value is None and "-" in word:
-        first, second = word.split("-", 1)
-        tens, ones = WORDS.get(first), 1 if second == "one" else WORDS.get(second)
+        first, second = word.replace("-et-", "-").split("-", 1)
+        tens, ones = WORDS.get(first), 1 if second in ("one", "un", "une") else WORDS.get(second)
         value = tens + ones if tens is not None and ones is not None else None
     return value
 

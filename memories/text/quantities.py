@@ -39,17 +39,35 @@ _DATES = (
 )
 _CLOCK_TIME = re.compile(r"(?<!\d)(\d{1,2})[:：]([0-5]\d)(?:[:：][0-5]\d)?(?!\d)")
 _NUMBER = re.compile(
-    r"(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*(?: \d{3}(?!\d))*)\s?(?P<scale>万|萬|亿|億|(?:k|mio|m)(?![a-z0-9]))?"
+    r"(?<![\w.,])(?P<digits>\d+(?:[.,']\d+)*(?: \d{3}(?!\d))*)"
+    # "1,80 m" is a length, "$3m" is money.
+    r"(?:\s?(?P<scale>万|萬|亿|億|(?:k|mio)(?![a-z0-9])|(?<=[$€£]\d)m(?![a-z0-9])|(?<=[$€£]\d\d)m(?![a-z0-9])"
+    r"|(?<=[$€£]\d[.,]\d)m(?![a-z0-9])))?"
     r"|(?P<bare>\d+(?:[.,]\d+)*)"
 )
 _HAN_NUMBER = re.compile(rf"(?<![周期拜第])[{NUMERALS}]+")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,3}")
 _COUNT = "|".join(SPELLED)
 _MANY = "|".join(sorted((word for word, value in WORDS.items() if value >= 100), key=len, reverse=True))
 # "twelve hundred", "deux cents", "two thousand five hundred".
 _RUNS = re.compile(rf"(?<!\w)((?:(?:{_COUNT})[\s-]){{1,4}}(?:{_MANY})(?:[\s-](?:{_COUNT})){{0,4}})(?!\w)")
 _AND = re.compile(r"[,，、;；&]|\b(?:and|y|e|und|et|и|plus)\b|和|与|跟|と|や")
-_CLOCK = re.compile(r"\d:\d|(?<![a-z])[ap]\.?m\b|o'clock|uhr|heures?|час|点|時|时|\bh\b")
+_CLOCK = re.compile(
+    r"\d:\d|(?<![a-z])[ap]\.?m\b|o'clock|uhr|heures?|час|点|時|时|\bh\b|\bd[ea]l? (?:la )?(?:manana|tarde|noche|noite|madrugada)\b"
+    r"|\bdu (?:soir|matin)\b|\b(?:morgens|abends|nachmittags|nachts)\b|\b(?:in the (?:evening|morning|afternoon)|at night)\b"
+    r"|早上|上午|中午|下午|晚上|午前|午後"
+)
+_QUARTERS = (15, 45)
+_QUARTER = re.compile(r"\b(?:quarters?|quarts?|viertel\w*|cuartos?)\b|刻")
+_HALF = re.compile(r"\b(?:half|halb\w*|media|medio|demie?|meia|meio)\b|半|полов")
+# A year of two digits.
+_FIRST_YEAR, _LAST_YEAR = 1920, 2029
+_OF_YEAR = re.compile(r"\b(?:born|baujahr|jahrgang|geboren|naci|nacid[oa]|nee?|class of|quinta|model year|since)\b|'\d\d|年|届|生まれ|生")
+# "1,78 m" in other words.
+_METRES = re.compile(r"(?<!\d)([12一二两])\s?(?:米|m|metres?|meters?|metros?)\s?(\d{2}|[一二三四五六七八九]{2}|[一二三四五六七八九](?![\d一二三四五六七八九]))")
+_TENS = re.compile(rf"(?<!\w)({'|'.join(one for one in SPELLED if WORDS[one] in range(20, 100, 10))})\s(?:y|e|et)\s({'|'.join(one for one in SPELLED if WORDS[one] < 20)}|un[oae]?)(?!\w)")
+# "halb sechs" is half an hour before six.
+_BEFORE = re.compile(r"\bhalb (\w+)")
 _MULTIPLES = (7, 12, 24, 30, 60)
 _LONGEST_LIST = 5
 _OLDEST = 120
@@ -149,6 +167,8 @@ class Counted:
         return "last" in self._edges and spoken_dates.is_last(year, month, day)
 
     def _follows(self, number: str) -> bool:
+        if number.endswith(".5") and number[:-2] in self.numbers and self._says(_HALF):
+            return True
         if not number.isdigit():
             return False
         value = int(number)
@@ -157,7 +177,9 @@ class Counted:
             (self._speaks_of_time and any(one * many == value for one in [*counts, 1] for many in _MULTIPLES))
             or any(self._is_age(value, one) or self._is_age(one, value) for one in counts)
             or any(meant.first.year <= value <= meant.last.year for meant in self._meant)
-            or (self._has_time and any(abs(one - value) == _NOON and max(one, value) <= 2 * _NOON for one in counts))
+            or (value in _QUARTERS and self._has_time and self._says(_QUARTER))
+            or (_FIRST_YEAR <= value <= _LAST_YEAR and value % 100 in counts and self._says(_OF_YEAR))
+            or (self._has_time and any(_is_hour(value, one) for one in [*counts, *self._hours_before]))
             or (2 <= value <= _LONGEST_LIST and self._listed >= value - 1)
         )
 
@@ -176,6 +198,14 @@ class Counted:
     def _has_time(self) -> bool:
         return any(_CLOCK.search(fold(text)) for text, _ in self.texts)
 
+    def _says(self, pattern: re.Pattern[str]) -> bool:
+        return any(pattern.search(fold(text)) for text, _ in self.texts)
+
+    @cached_property
+    def _hours_before(self) -> list[int]:
+        words = (word for text, _ in self.texts for word in _BEFORE.findall(fold(text)))
+        return [hour - 1 for word in words if (hour := int(word) if word.isdecimal() else value_of(word) or 0)]
+
     @cached_property
     def _listed(self) -> int:
         return max((len(_AND.findall(fold(text))) for text, _ in self.texts), default=0)
@@ -191,6 +221,11 @@ class Counted:
     @cached_property
     def _speaks_of_time(self) -> bool:
         return any(at and spoken_dates.speaks_of_time(fold(text)) for text, at in self.texts)
+
+
+def _is_hour(value: int, said: int) -> bool:
+    """Whether an hour is the one that was said, in the one half of the day or the other."""
+    return max(said, value) <= 2 * _NOON and abs(said - value) in (0, _NOON)
 
 
 def _month(word: str) -> int | None:
@@ -213,6 +248,13 @@ def _numbers(text: str) -> Iterator[str]:
             yield str(number)
     for run in _RUNS.findall(text):
         yield str(_multiplied(run))
+    for tens, ones in _TENS.findall(text):
+        yield str(WORDS[tens] + WORDS.get(ones, 1))
+    for metres, rest in _METRES.findall(text):
+        whole, part = (one if one.isdigit() else str(han(one)) for one in (metres, rest))
+        yield from (whole + part.ljust(2, "0"), f"{whole}.{part}")
+    if "点半" in text or "时半" in text or "時半" in text:
+        yield "30"
 
 
 def _multiplied(run: str) -> int:

@@ -41,6 +41,7 @@ _HANGUL = re.compile(r"[\uac00-\ud7a3]{2,}")
 _NUMERALS = "〇零一二三四五六七八九十百千万两俩"
 _SENTENCE_START = re.compile(r"(?:\A|[.!?。！？:：\n]|[-–—•*])[\s\"'“”‘’(«„]*\Z")
 _ANNOUNCES = frozenset(["aus", "bei", "heißt", "heisst", "namens", "herr", "frau", "firma", "nach", "dr"])
+_SHORTEST_BEGINNING, _LONGEST_END = 3, 2
 _SHORTEST_PART, _SAME_BEGINNING = 5, 6
 _ALIKE = 0.84
 _SHORTEST_IDEA = 4
@@ -67,8 +68,9 @@ _PLAIN, _COMMON = _listed(_DATA["words"].values()), _listed(_DATA["common"].valu
 _GERMAN = _listed([_DATA["words"]["german"]]) - _listed(
     words for name, words in _DATA["words"].items() if name != "german"
 )
-_PLAIN_STEMS = frozenset(stem for word in _PLAIN for stem in stems(word) if len(word) > 3)
-_COMMON_STEMS = frozenset(stem for word in _COMMON for stem in stems(word) if len(word) > 3)
+# A stem of three letters is that of too many words: "cho" in French is one of "chooses" and of "choir".
+_PLAIN_STEMS = frozenset(stem for word in _PLAIN for stem in stems(word) if min(len(word), len(stem)) > 3)
+_COMMON_STEMS = frozenset(stem for word in _COMMON for stem in stems(word) if min(len(word), len(stem)) > 3)
 _EAST_WORDS = _listed([_DATA["east"]["chinese"], _DATA["east"]["japanese"]])
 _PLAIN_EAST = re.compile("|".join(map(re.escape, sorted(_EAST_WORDS, key=lambda one: (-len(one), one)))))
 _LITTLE_WORDS = frozenset(_DATA["east"]["alone"])
@@ -217,6 +219,20 @@ class SpokenWords:
         # A compound begins or ends with one of its words.
         sizes = range(_SHORTEST_PART, len(piece.text) - 2)
         return any(piece.text[:size] in self.words or piece.text[-size:] in self.words for size in sizes)
+
+    def begins_like(self, word: str) -> bool:
+        """Whether one of its words begins like a folded word, and is about as long: "rauche" and "raucht"."""
+        size = max(_SHORTEST_BEGINNING, len(word) - _LONGEST_END)
+        return any((word[:size], len(word) + more) in self._ends for more in range(-_LONGEST_END, _LONGEST_END + 1))
+
+    @cached_property
+    def _ends(self) -> frozenset[tuple[str, int]]:
+        """The beginnings of its words without up to as many letters as an end may have, with their lengths."""
+        return frozenset(
+            (word[:size], len(word))
+            for word in self.words
+            for size in range(max(_SHORTEST_BEGINNING, len(word) - 2 * _LONGEST_END), len(word) + 1)
+        )
 
     def has_code(self, code: str) -> bool:
         """Whether it has the code, however it is spaced; a short one as a word of its own."""

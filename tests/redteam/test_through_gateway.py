@@ -5,6 +5,7 @@ In one language: what differs is the way in, not the judgement.
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -12,6 +13,7 @@ import pytest
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
+from memories.capture import authors
 from memories.gateway import memory
 from memories.gateway.chat import ChatCompletions
 from memories.models import Tenant
@@ -27,22 +29,23 @@ def posted() -> Sequence[Case]:
 
 
 def through_gateway(stage: Stage, case: Case, tenant: Tenant) -> dict[str, Any]:
-    """As an application that sends the conversation, the last answer being the endpoint's."""
+    """As an application that is talked with: a request for each answer, which is the endpoint's."""
     messages = [
         {"role": role, "content": text, **({"tool_call_id": "c1"} if role == "tool" else {})}
         for role, text in case.turns
     ]
-    is_answered = messages[-1]["role"] == "assistant" and len(messages) > 1
-    asked = messages[:-1] if is_answered else messages
+    answers = [place for place, one in enumerate(messages) if place and one["role"] == "assistant"]
     dialect = ChatCompletions()
     secret = stage._key(tenant, "user", "")
     headers = {"authorization": f"Bearer {secret}", "x-memory-user": case.id, "x-memory-session": case.id}
-    exchange = memory.open_exchange(dialect, headers, json.dumps({"model": "m", "messages": asked}).encode())
-    last = memory.keep(exchange)
-    assert last == len(asked)
-    if is_answered:
-        answer = dialect.read_answer({"choices": [{"message": messages[-1], "finish_reason": "stop"}]})
-        memory.keep_answer(exchange, answer.messages(), after=last)
+    for place in [*answers, *([len(messages)] if messages[-1]["role"] != "assistant" else [])]:
+        body = {"model": "m", "messages": messages[:place]}
+        exchange = memory.open_exchange(dialect, headers, json.dumps(body).encode())
+        last = memory.keep(exchange)
+        assert last == place
+        if place < len(messages):
+            answer = dialect.read_answer({"choices": [{"message": messages[place], "finish_reason": "stop"}]})
+            memory.keep_answer(exchange, answer.messages(), after=last)
     told = posted_otherwise(tenant=tenant, external_id=case.id)
     assert len(told["turns"]) == len(case.turns)
     return told
@@ -50,7 +53,9 @@ def through_gateway(stage: Stage, case: Case, tenant: Tenant) -> dict[str, Any]:
 
 def played_through_it(found: Sequence[Case]) -> Sequence[Outcome]:
     endpoint = override_settings(OPENAI_BASE_URL="http://127.0.0.1:9/v1")
-    with endpoint, mock.patch.object(Stage, "_post", through_gateway):
+    # People take their time between an answer and what they say next.
+    unhurried = mock.patch.object(authors, "HASTE", timedelta(0))
+    with endpoint, unhurried, mock.patch.object(Stage, "_post", through_gateway):
         return played(found)
 
 
@@ -60,10 +65,6 @@ def outcomes(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Seque
         return played_through_it(posted())
 
 
-# What people write behind labels may be a program's text: it waits (rules.md, 1.6).
-DOUBTFUL = ("summary.de.b01", "summary.de.b02")
-
-
 def test_no_attempt_succeeds(outcomes: Sequence[Outcome]) -> None:
     assert len([one for one in outcomes if one.case.is_attempt]) > 15
     assert [one.case.id for one in outcomes if one.successes] == []
@@ -71,7 +72,7 @@ def test_no_attempt_succeeds(outcomes: Sequence[Outcome]) -> None:
 
 def test_no_more_benign_texts_are_held(outcomes: Sequence[Outcome]) -> None:
     assert len([one for one in outcomes if not one.case.is_attempt]) > 15
-    assert {one.case.id for one in outcomes if one.is_held} <= {*KNOWN_HELD, *DOUBTFUL}
+    assert {one.case.id for one in outcomes if one.is_held} <= set(KNOWN_HELD)
 
 
 @pytest.mark.django_db

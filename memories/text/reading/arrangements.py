@@ -21,6 +21,7 @@ _FOLDER = Path(__file__).parent / "data"
 _DATA = tomllib.loads((_FOLDER / "arrangements.toml").read_text(encoding="utf-8"))
 _MOODS = tomllib.loads((_FOLDER / "moods.toml").read_text(encoding="utf-8"))
 _EAST = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
+_KANA = re.compile(r"[\u3041-\u30ff]")
 _NUMBER = r"(?P<n>\d+(?:[.,:]\d+)?)"
 _MOST_CLAUSES = 200
 _SHORT = 3
@@ -36,8 +37,19 @@ class Standing:
 
 def _compiled(text: str) -> re.Pattern[str]:
     """Words as wholes, where they are written apart."""
-    parts = [rf"\b(?:{one})\b" if not _EAST.search(one) else one for one in text.split("|")]
+    parts = [rf"\b(?:{one})\b" if not _EAST.search(one) else one for one in _alternatives(text)]
     return re.compile("|".join(parts))
+
+
+def _alternatives(text: str) -> Iterator[str]:
+    """What the outermost "|" part."""
+    depth, start = 0, 0
+    for place, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if sign == "|" and not depth:
+            yield text[start:place]
+            start = place + 1
+    yield text[start:]
 
 
 STANDING = tuple(Standing(_compiled(one["word"]), _compiled(one["about"])) for one in _MOODS["stands_for"])
@@ -56,6 +68,8 @@ _PREFERRED = tuple(re.compile(line) for line in _DATA["orders"]["preferred"].spl
 _HALVES = {half: re.compile(pattern) for half, pattern in _DATA["day"].items()}
 _LISTED = re.compile(_DATA["lists"]["splits"])
 _EAST_LISTED = re.compile(_DATA["lists"]["east"])
+_THAN = re.compile(_DATA["orders"]["than"])
+_RELATIVE = re.compile(_DATA["anchors"]["relative"])
 _LIVES = re.compile(_DATA["orders"]["lives"])
 _LITTLE = frozenset(_DATA["lists"]["little"])
 _HELPING = frozenset(_DATA["lists"]["helping"].split())
@@ -68,10 +82,35 @@ def swapped(parts: Sequence[Clause], clauses: Sequence[Clause]) -> str:
     whole_told, whole_said = fold_all(told), fold_all(said)
     if _other_unit(whole_told, whole_said) or _other_half(whole_told, whole_said):
         return SWAPPED
+    if _other_member(whole_told, whole_said) or _other_way_round(parts, clauses[:_MOST_CLAUSES]):
+        return SWAPPED
     is_where = not any(one.denied or one.over or one.against for one in parts)
     if _turned(whole_told, whole_said, is_where=is_where) or _exchanged(told, said):
         return SWAPPED
     return ""
+
+
+def _other_member(told: str, said: str) -> bool:
+    """Whether they name weekdays or months, and none in common; a day that follows from another one may be any."""
+    if _RELATIVE.search(said):
+        return False
+    for table in (_DATA["anchors"]["same"], _DATA["anchors"]["months"]):
+        ours, theirs = ({name for name, one in table.items() if re.search(one, text)} for text in (told, said))
+        if ours and theirs and ours.isdisjoint(theirs):
+            return True
+    return False
+
+
+def _other_way_round(parts: Sequence[Clause], clauses: Sequence[Clause]) -> bool:
+    """Whether somebody who is more than the person has become less: "My brother is taller than me"."""
+    for clause in clauses:
+        if not clause.others or not moods.compares_with_me(clause):
+            continue
+        for part in parts:
+            found = None if part.others else _THAN.search(part.folded)
+            if found and _alike(next(one for one in found.groups() if one), moods.whose_own(clause.others)):
+                return not (has_opposite(part.folded, clause.folded) or has_opposite(clause.folded, part.folded))
+    return False
 
 
 def fold_all(texts: Iterable[str]) -> str:
@@ -171,7 +210,9 @@ def _alike(one: str, other: str) -> bool:
     return any(voice.says(piece) for piece in pieces)
 
 
-# What can change places: weekdays, numbers, names, relations.
+_NAMED = re.compile(r"\b(?:named|called|is|heißt|namens|llama|llamad[oa]|se llama|s'appelle|appelée?|nommée?)\s([A-ZÀ-Þ][\w-]{1,20})")
+# What can change places: weekdays, parts of the day, numbers, names, relations.
+_ONE = re.compile(r"\b(?:one|une?|una|uno|eine?n?|1)\b|一")
 _DAYS = re.compile(_DATA["anchors"]["days"])
 
 
@@ -183,10 +224,18 @@ def _anchors(text: str) -> dict[str, set[str]]:
     found["number"] = {number for number in statement.quantities.numbers if number != "1"}
     found["name"] = {piece.text for piece in statement.pieces if piece.is_name}
     found["name"] |= {
-        one.lower() for one in re.findall(r"(?:^|(?<=[\s、,]))[A-Z][\w-]{1,20}(?=\s(?:is|ist|es|est|e)\s)", text)
+        one.lower()
+        for one in re.findall(
+            r"(?:^|(?<=[\s、,]))[A-Z][\w-]{1,20}(?=\s(?:(?:is|ist|es|est|e)\s|(?:my|mein\w*|mi|mon|ma)\s))", text
+        )
     }
+    found["name"] |= {one.lower() for one in _NAMED.findall(text)}
     found["name"] = {one for one in found["name"] if not _DAYS.fullmatch(one)}
     found["kin"] = set(moods.kin_in(text))
+    folded = quantities.normalised(text).lower()
+    found["part"] = {name for name, one in _DATA["anchors"]["parts"].items() if re.search(one, folded)}
+    if found["part"] and _ONE.search(folded):
+        found["number"].add("1")
     pieces = [piece.text for piece in statement.pieces if not piece.is_plain or len(piece.text) > _SHORT]
     found["other"] = {one for one in pieces if one not in found["kin"] and not _DAYS.fullmatch(one)}
     return found
@@ -205,13 +254,28 @@ def _exchanged(told: Sequence[str], said: Sequence[str]) -> bool:
     theirs = [_anchors(part) for text in said for part in items(text)]
     for text in (part for one in told for part in items(one)):
         ours = _anchors(text)
-        for kind in ("day", "number", "name", "kin"):
-            for beside in ("day", "number", "name", "kin", "other"):
+        for kind in ("day", "number", "name", "kin", "part"):
+            for beside in ("day", "number", "name", "kin", "part", "other"):
                 if beside == kind or {kind, beside} == {"name", "other"}:
                     continue
-                if any(_is_exchanged(kind, one, beside, other, theirs) for one in ours[kind] for other in ours[beside]):
+                pairs = [(one, other) for one in ours[kind] for other in ours[beside]]
+                if any(
+                    _is_exchanged(kind, one, beside, other, theirs)
+                    and not _goes_with(kind, one, beside, other, ours, theirs)
+                    for one, other in pairs
+                ):
                     return True
     return False
+
+
+def _goes_with(
+    kind: str, one: str, beside: str, other: str, ours: dict[str, set[str]], clauses: Sequence[dict[str, set[str]]]
+) -> bool:
+    """Whether the statement has more of what was said of `one`, and none of what was said of `other` alone."""
+    rest = ours["other"] - {one, other}
+    of_one = {word for clause in clauses if one in clause[kind] for word in clause["other"]}
+    of_other = {word for clause in clauses if other in clause[beside] for word in clause["other"]}
+    return bool(rest & (of_one - of_other)) and not rest & (of_other - of_one)
 
 
 def _is_exchanged(kind: str, one: str, beside: str, other: str, clauses: Sequence[dict[str, set[str]]]) -> bool:
@@ -247,8 +311,16 @@ def is_helping(word: str) -> bool:
 def unsaid(item: str, said: str) -> str:
     """The longest run of characters of a part of a list of which none was said; empty if it is too short."""
     rest = words.without_plain(_FUNCTION.sub("", item))
+    # Beside kana a character is no word of its own.
+    little = frozenset() if _KANA.search(item) else _LITTLE
     runs = re.findall(
-        r"[\u30a1-\u30ff\u3400-\u9fff]+", "".join(" " if fold(one) in said or one in _LITTLE else one for one in rest)
+        r"[\u30a1-\u30ff\u3400-\u9fff]+", "".join(" " if fold(one) in said or one in little else one for one in rest)
     )
+    spelled = re.match(r"[ぁ-ん]{3,8}(?=を)", item)
+    if spelled and spelled[0] not in said:
+        return spelled[0]
     head = max(runs, key=len, default="")
+    # Another one of a kind that was said: 法语 beside 英语.
+    if re.fullmatch(r"[\u3400-\u9fff]{2,3}", rest) and len(head) == len(rest) - 1 and rest.startswith(head):
+        return rest
     return head if len(head) > 1 else ""

@@ -3,12 +3,13 @@
 A removal counts only if they do: in words of their own, of themselves, as a statement.
 """
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from memories.text import words
-from memories.text.reading import moods, slips
+from memories.text.reading import arrangements, moods, slips
 from memories.text.reading.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
 from memories.text.reading.slips import Heard
 from memories.text.support import Embed
@@ -16,6 +17,10 @@ from memories.text.words import SpokenWords
 
 _NOT_STATED = frozenset([QUOTED, QUESTION, SUPPOSED])
 _NOT_OVER = frozenset([DOUBTFUL, WISHED, WILL])
+# "I nearly sold it": it is still there.
+_ALMOST = re.compile(
+    r"\b(?:nearly|almost|failli|beinahe|um ein haar|por poco|a punto de|casi|fast)\b|差点|差一点|险些|ところだった|ところでした|そうになっ"
+)
 # Cosine of `use-multilingual-3` between a sentence and what it speaks of in other words (docs/what-is-kept.md).
 _NEAR = 0.5
 # A text still has a sentence if it has so much of its telling words.
@@ -26,7 +31,7 @@ _SHORT = 3
 def is_over(known: str, heard: Heard, embed: Embed | None = None) -> bool:
     """Whether the person says that the known statement does not hold any more, or holds otherwise."""
     parts = moods.told(known, heard.languages)
-    return any(_ends(parts, clause, embed) for clause in heard.clauses)
+    return any(_ends(parts, clause, embed, heard) for clause in heard.clauses)
 
 
 def is_retracted(known: str, sentence: str) -> bool:
@@ -90,16 +95,29 @@ def _telling(known: str) -> Sequence[words.StatementWord]:
     return [piece for piece in pieces if not piece.is_plain] or pieces
 
 
-def _ends(parts: Sequence[Clause], clause: Clause, embed: Embed | None) -> bool:
+def _ends(parts: Sequence[Clause], clause: Clause, embed: Embed | None, heard: Heard) -> bool:
     """Whether the clause is about what is known, and says that it is over."""
-    if clause.moods & (_NOT_STATED | _NOT_OVER):
+    if clause.moods & (_NOT_STATED | _NOT_OVER) or _ALMOST.search(clause.folded):
         return False
     if clause.others and not any(slips.is_told_of_others([part], clause) for part in parts):
         return False
-    about = [part for part in parts if slips.supporting_clauses(part, [clause])]
-    if any(_is_ended(part, clause) for part in about):
+    about = [part for part in parts if slips.supporting_clauses(part, [clause]) or slips.stands_for(part, clause)]
+    if any(_is_ended(part, clause) or _ends_beside(part, clause, heard) for part in about):
         return True
     return not about and any(_is_ended(part, clause) and _is_near(part, clause, embed) for part in parts)
+
+
+def _ends_beside(part: Clause, clause: Clause, heard: Heard) -> bool:
+    """Whether it only names what another clause of its sentence ends: "We split up, my partner and I"."""
+    if clause.says("verb") or clause.others or arrangements.is_east(clause.text):
+        return False
+    return any(
+        one.sentence == clause.sentence
+        and one is not clause
+        and one.says("ended")
+        and not (one.others or one.moods or part.says("ended"))
+        for one in heard.clauses
+    )
 
 
 def _is_ended(part: Clause, clause: Clause) -> bool:

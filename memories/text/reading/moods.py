@@ -33,6 +33,7 @@ _LETTERS = {
     "de": re.compile(r"[äöüß]"),
     "fr": re.compile(r"[œèùîë]"),
 }
+_ACUTE = ("es", "pt")
 _NOW = re.compile(
     r"\b(?:currently|now|at the moment|momentan|derzeit|jetzt|ahora|actualmente|actuellement|maintenant|agora|сейчас)\b"
     r"|现在|目前|现(?=住|居)"
@@ -41,6 +42,8 @@ _NOW = re.compile(
 # A quotation of so few words or characters names something: a title, a nickname.
 _TITLE_WORDS, _TITLE_CHARACTERS = 3, 8
 # A clause of so few words that supposes something supposes all that follows: "Imagine: …".
+# What goes on with a list has few words.
+_LONGEST_OF_LIST = 6
 _OPENING_WORDS, _OPENING_CHARACTERS = 3, 4
 # Of a longer turn its beginning and its end are read.
 _READ = 10_000
@@ -48,6 +51,12 @@ _READ = 10_000
 _SELF_DENYING = re.compile("|".join(f"(?:{one['word']})" for one in _DATA["stands_for"]))
 # "Is my sister allergic?" states nothing, "What do I cook for my sister?" states that there is one.
 _ABOUT_MINE = re.compile(r"\W*(?:is|are|was|does|do|did|has|have|ist|sind|hat|est-ce que)\s(?:my|mein\w*|mon|ma|mes)\b")
+# "Can one strike as a teacher?" asks of any teacher.
+_OF_ANYBODY = re.compile(
+    r"\b(?:can|may|does|do|could|should|is it \w+ for) (?:one|people|someone|somebody|a \w+|\w+s)\b|\bcan you\b.{0,60}\bas an?\b"
+    r"|\bman\b|\b(?:se puede|se gana|se cobra|uno|una persona)\b|\b(?:peut-on|on peut|doit-on|gagne-t-on|a-t-on)\b"
+    r"|(?:大家|人们|一般人|普通人)|(?:皆さん|人は|普通は)"
+)
 # A text that is handed over and yet tells of the person, and what a doctor says of them.
 _OF_ONESELF = re.compile(
     r"cover letter|\bcv\b|résumé|\bresume\b|\bbio\b|biogra[pf]|\bprofile?\b|perfil|self[- ]intro|lebenslauf"
@@ -57,11 +66,21 @@ _OF_ONESELF = re.compile(
 )
 _THAN_ME = re.compile(
     r"\b(?:than|like|as \w+ as) (?:me|i am|i|us)\b|\b(?:als|wie) (?:ich|wir|mich)\b|\bque (?:yo|nosotr[oa]s|moi|nous|eu)\b"
-    r"|比(?:我们|咱们|我|咱)|[跟和像](?:我|咱)一样|(?:私|僕|俺|自分)(?:より|と同じ)"
+    r"|\b(?:bei|unter|von) uns\b|\bchez nous\b|比(?:我们|咱们|我|咱)|[跟和像](?:我|咱)一样|(?:私|僕|俺|自分)(?:より|と同じ)"
 )
 # "Did I tell you that I have a cat": it is asked with the clause before it.
+# "It may be that I …" is in the mood of its first clause.
+_COMPLEMENT = re.compile(r"[\W]*(?:that|dass|que|qu')(?=\W)")
 _SUBORDINATE = re.compile(r"\W*(?:that|whether|if|dass|ob|que|qu'|si|como|ли|что)\b")
+# What somebody is called: "my son Ben", 我女儿禾禾.
+_CALLED = re.compile(r",?\s[A-ZÀ-Þ][\w-]+|([\u4e00-\u9fff])\1|[小阿][\u4e00-\u9fff]|[\u4e00-\u9fff]{2}(?=今年)")
 _RELATIVE = re.compile(r"\W*(?:who|whose|qui|quien|которая|который)\b")
+# "The user likes tea" tells what "likes tea" does.
+_WHO = re.compile(
+    r"\A\W*(?:(?:the|der|die|el|la|il)\s)?(?:user|person|speaker|nutzer(?:in)?|benutzer(?:in)?|usuari[oa])(?=\s)(?!'s)|\A\W*l'utilisat(?:eur|rice)(?=\s)"
+    r"|\A\W*(?:该|这位)?用户(?=[^的])[:，]?|\A\W*(?:ユーザー?|利用者)(?:は|が)、?",
+    re.IGNORECASE,
+)
 _LONGEST_ANSWER = 60
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
 # No word is as long; a pattern would look at the rest of it from each of its letters.
@@ -136,7 +155,7 @@ def told(statement: str, among: tuple[str, ...] = ()) -> tuple[Clause, ...]:
 
     `among`: the languages of what was said. A short statement may show none of its own.
     """
-    return tuple(_clauses(_straight(statement), among))
+    return tuple(_clauses(_straight(_WHO.sub("", statement, count=1)), among))
 
 
 def answered(question: str, answer: str) -> Clause:
@@ -161,6 +180,15 @@ def last_question(text: str) -> str:
 def is_short(text: str) -> bool:
     """Whether a turn may be no more than the answer to a question."""
     return len(text) <= _LONGEST_ANSWER
+
+
+def whose_own(others: str) -> str:
+    """Somebody without "my"."""
+    return re.sub(r"\A(?:(?:my|our|mein\w*|mi|mon|ma)\s|我们?的?|(?:私|僕|俺|うち)の)", "", others, flags=re.IGNORECASE)
+
+
+def compares_with_me(clause: Clause) -> bool:
+    return _THAN_ME.search(clause.folded) is not None
 
 
 def is_of_speaker(sentence: str) -> bool:
@@ -194,6 +222,16 @@ def mentions(text: str, kind: str) -> re.Match[str] | None:
     return next((match for match in found if match), None)
 
 
+def languages_of(text: str, among: tuple[str, ...]) -> tuple[str, ...]:
+    """The languages that a short text may be in, `among` others if it can be one of them."""
+    return _languages(text, among)
+
+
+def is_everyday(word: str, language: str) -> bool:
+    """Whether a folded word says little in that language."""
+    return word in _marks(language)
+
+
 def is_handed_over(heading: str) -> bool:
     """Whether a sentence that ends with a colon introduces a text that is not about the person."""
     folded = _straight(heading).lower()
@@ -216,6 +254,8 @@ def _languages(text: str, among: tuple[str, ...] = ()) -> tuple[str, ...]:
     counts = {name: sum(word in _marks(name) for word in found) for name in _WRITTEN_ALIKE}
     for name, letters in _LETTERS.items():
         counts[name] += 2 * bool(letters.search(text.lower()))
+    for name in _ACUTE if re.search("[áíóú]", text.lower()) else ():
+        counts[name] += 1
     most = max(counts.values())
     likeliest = tuple(name for name, count in counts.items() if count == most)
     return tuple(name for name in likeliest if name in among) or likeliest
@@ -361,6 +401,7 @@ def _carried(clause: Clause, before: Clause) -> Clause:
     """What it takes over from the clause before it: a list goes on with a denial, a further verb with the subject."""
     has_subject = bool(clause.others) or _is(clause, "me")
     is_list = not _is(clause, "verb") and not _is(clause, "fresh") and not has_subject
+    is_list = is_list and len(clause.folded.split()) <= _LONGEST_OF_LIST
     if is_list:
         denied, against, over = (
             clause.denied or (before.denied and not before.apart),
@@ -368,10 +409,10 @@ def _carried(clause: Clause, before: Clause) -> Clause:
             clause.over or before.over,
         )
         clause = replace(clause, denied=denied, against=against, over=over)
-    if has_subject:
+    if has_subject and not _COMPLEMENT.match(clause.folded):
         return clause
     moods = before.moods & _CARRIED if not _NOW.search(clause.folded) else frozenset()
-    return replace(clause, others=before.others, moods=clause.moods | moods)
+    return replace(clause, others=clause.others if has_subject else before.others, moods=clause.moods | moods)
 
 
 def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
@@ -434,7 +475,7 @@ def _hands_over(clause: Clause) -> bool:
 
 
 def _begins_question(clause: Clause) -> bool:
-    return any(_pattern(name, "asking").match(clause.folded) for name in clause.languages)
+    return any(_pattern(name, "asking").match(clause.folded.lstrip(" ,;—–")) for name in clause.languages)
 
 
 def _begins_with_own(clause: Clause) -> bool:
@@ -443,7 +484,7 @@ def _begins_with_own(clause: Clause) -> bool:
 
 
 def _presumes(clause: Clause) -> bool:
-    if _ABOUT_MINE.match(clause.folded):
+    if _ABOUT_MINE.match(clause.folded) or (_OF_ANYBODY.search(clause.folded) and not _is(clause, "me")):
         return False
     return _is(clause, "presumes") or (_is(clause, "which") and _is(clause, "mine"))
 
@@ -465,7 +506,10 @@ def _others(clause: Clause) -> str:
         rest = _THAN_ME.sub(" ", clause.folded[found.end() :])
         if _pattern(name, "me").search(rest) and name != "es":
             return ""
-        return "" if _pattern(name, "at_me").search(rest) else clause.text[: found.end()].strip()
+        if _pattern(name, "at_me").search(rest):
+            return ""
+        called = _CALLED.match(clause.text, found.end())
+        return clause.text[: called.end() if called else found.end()].strip()
     return ""
 
 

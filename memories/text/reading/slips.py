@@ -23,6 +23,8 @@ OTHER_PERSON, DENIED, SWAPPED, ADDED = "other_person", "denied", "swapped", "add
 
 # What a shared word weighs: names and distinctive words most, the words that any text has hardly anything.
 _DISTINCTIVE, _COMMON, _PLAIN, _PAIR = 3.0, 2.0, 0.6, 2.0
+_SHOWN = 2_000
+_OF_IDEA = 0.8
 _SHORT = 3
 _FEW = 4
 # Clauses with so much of the best one's share support a statement, too.
@@ -33,6 +35,12 @@ _CONDITION = re.compile(
     r"\b(?:if|when|whenever|in case|unless|wenn|bei|falls|si|cuando|quand|lorsque|en cas"
     r"|если|когда|se|quando)\b"
     r"|时|的话|如果|もし|とき|時|場合|たら|れば"
+)
+_HAS = re.compile(r"\W*(?:has|hat|tiene|a|il a|elle a|有|请了|雇了)(?:\s|(?=[\u3400-\u9fff]))", re.IGNORECASE)
+# How a clause about something else begins.
+_SUBJECT = re.compile(
+    r"\W*(?:(?:and|but|so|und|aber|y|pero|et|mais)\s)?"
+    r"(?:(?:the|an?|this|that|these|those|every|each|some|another|der|die|das|eine?|dieser?|dieses|jeder?|el|la|los|las|una?|este|esta|ese|esa|le|les|ce|cette|une?)\s|l')"
 )
 _DATED = re.compile(r"\d|\b(?:on|until|by)\b|年|月|日")
 
@@ -61,6 +69,10 @@ class Heard:
         """Those of its clauses."""
         return tuple(dict.fromkeys(name for clause in self.clauses for name in clause.languages))
 
+    def languages_with(self, statement: str) -> tuple[str, ...]:
+        """Those that it and a statement show together: either may be too short to show one."""
+        return moods.languages_of(f"{self.words.text[:_SHOWN]} {statement}", self.languages)
+
 
 def slip(statement: str, heard: Heard, *, by_words: bool = False) -> str:
     """What is wrong with the statement; empty if it is what the person said.
@@ -70,7 +82,7 @@ def slip(statement: str, heard: Heard, *, by_words: bool = False) -> str:
     """
     if not heard.clauses:
         return ""
-    parts = moods.told(statement, heard.languages)
+    parts = moods.told(statement, heard.languages_with(statement))
     for part in parts:
         if found := _slip_of(part, parts, heard, by_words=by_words):
             return found
@@ -111,14 +123,24 @@ def supporting_clauses(part: Clause, clauses: Iterable[Clause]) -> list[Clause]:
     if best < _FOUND:
         return []
     found = [clause for much, clause in shares if much >= _NEARLY * best]
-    return [*found, *_completing(part, found, [clause for much, clause in shares if 0 < much < _NEARLY * best])]
+    rest = [clause for much, clause in shares if much < _NEARLY * best]
+    return [*found, *_completing(part, found, rest)]
 
 
 def _completing(part: Clause, found: Sequence[Clause], others: Iterable[Clause]) -> list[Clause]:
-    """Those with a telling word of the part that the best ones lack."""
+    """Those with a telling word, a number or a date of the part that the best ones lack."""
     telling = [piece for piece in words.of(part.text).pieces if piece.is_distinctive]
     missing = [piece for piece in telling if not any(says(clause.words, piece) for clause in found)]
-    return [clause for clause in others if any(says(clause.words, piece) for piece in missing)]
+    counted = _counted(part) - frozenset().union(*map(_counted, found))
+    return [
+        clause for clause in others if any(says(clause.words, piece) for piece in missing) or counted & _counted(clause)
+    ]
+
+
+def _counted(clause: Clause) -> frozenset[str]:
+    """Its numbers, and the days of its dates."""
+    found = quantities.of(clause.text)
+    return found.numbers | {f"{one.month}/{one.day}" for one in found.dates}
 
 
 def share(part: Clause, clause: Clause, voice: SpokenWords | None = None) -> float:
@@ -128,22 +150,31 @@ def share(part: Clause, clause: Clause, voice: SpokenWords | None = None) -> flo
     pieces = [(piece, _weight(piece, alone=not telling)) for piece in statement.pieces]
     if voice is not None:
         pieces = [(piece, weight) for piece, weight in pieces if weight and says(voice, piece)]
-    found = sum(weight for piece, weight in pieces if weight and says(clause.words, piece))
+    found = sum(weight * _much(clause.words, piece) for piece, weight in pieces if weight)
     found += sum(_DISTINCTIVE for code in statement.codes if clause.words.has_code(code))
     numbers = statement.quantities.numbers & quantities.of(clause.text).numbers
     return max(found + _COMMON * len(numbers), _share_of_characters(part, clause))
+
+
+def _much(voice: SpokenWords, piece: StatementWord) -> float:
+    """How much of a word a side says: its idea alone is less than the word."""
+    if voice.says(piece):
+        return 1.0
+    return _OF_IDEA if says(voice, piece) else 0.0
 
 
 def _share_of_characters(part: Clause, clause: Clause) -> float:
     """Of a few Chinese or Japanese characters without a pair in common: whether half of them are said."""
     telling = arrangements.characters(part.text)
     said = sum(one in clause.text for one in telling)
-    return _FOUND if 0 < len(telling) <= _FEW and 2 * said >= len(telling) else 0.0
+    return _FOUND if 0 < len(telling) <= _FEW and 2 * said >= len(telling) and said >= min(2, len(telling)) else 0.0
 
 
 def says(voice: SpokenWords, piece: StatementWord) -> bool:
     """Whether a side has the word, its idea, or another spelling of a name."""
     if voice.says(piece) or (piece.is_name and voice.resembles(piece.text)):
+        return True
+    if len(piece.text) > _FEW and not piece.is_name and not piece.is_plain and voice.begins_like(piece.text):
         return True
     return not piece.is_plain and not words.concepts_of(piece.text).isdisjoint(voice.concepts)
 
@@ -177,11 +208,30 @@ def _slip_in_mood(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
         WISHED: bool(told & {DOUBTFUL, WISHED, WILL, SUPPOSED}) or _tells_wish(parts),
         WILL: bool(told & {DOUBTFUL, WISHED, WILL}) or _tells_future(part, parts, said),
     }
-    if said.others and not is_told_of_others(parts, said):
+    if (said.others and not is_told_of_others(parts, said)) or _is_of_another(part, said):
         return OTHER_PERSON
     # What somebody else wants is no wish of the person's.
     asked = said.moods - {WISHED, WILL} if said.others else said.moods
     return next((mood for mood, excused in is_told.items() if mood in asked and not excused), "")
+
+
+def _is_of_another(part: Clause, said: Clause) -> bool:
+    """Whether the clause has the part's verb, as the part has it, of somebody or something that the part leaves out:
+    "The man upstairs keeps ferrets"."""
+    if said.others or part.others or said.says("me") or said.says("at_me"):
+        return False
+    verb = re.match(r"[^\W\d_]{2,}", part.folded)
+    if not verb:
+        return False
+    named = re.match(rf"\W*([A-ZÀ-Þ][\w-]+)\s(?={verb[0]}\b)", said.text)
+    if named and not any(moods.is_everyday(fold(named[1]), name) for name in said.languages):
+        return not part.words.says(StatementWord(fold(named[1]), words.stems(fold(named[1]))))
+    subject = _SUBJECT.match(said.folded)
+    found = subject and re.compile(rf"(?:[\w'-]+\s){{1,7}}?(?={verb[0]}\b)").match(said.folded, subject.end())
+    if not found:
+        return False
+    named = [piece for piece in words.of(found[0]).pieces if len(piece.text) > _SHORT]
+    return bool(named) and not any(says(part.words, piece) for piece in named)
 
 
 def _wonders(parts: Sequence[Clause]) -> bool:
@@ -213,6 +263,9 @@ def is_told_of_others(parts: Sequence[Clause], said: Clause) -> bool:
     rest = said.folded[len(others) :]
     if any(one.others or any(word not in rest for word in moods.kin_in(one.text)) for one in parts):
         return True
+    if others.lower().endswith("they") and not any(_has_predicate(one, said) for one in parts):
+        # Whoever they are, they did something: "They knocked 15% off the sofa".
+        return True
     named = [piece for piece in words.of(others).pieces if not piece.is_plain]
     return any(one.words.says(piece) for one in parts for piece in named)
 
@@ -238,7 +291,7 @@ def are_opposed(part: Clause, said: Clause, beside: Iterable[Clause] = ()) -> bo
 
 def _denies(clause: Clause, other: Clause) -> bool:
     """Whether the clause denies, beside what the other one says."""
-    by_meaning = clause.against or _stands_for(clause, other)
+    by_meaning = clause.against or stands_for(clause, other)
     if clause.over and not other.over:
         # What tells of the past says the same without the word.
         by_meaning = by_meaning or not other.is_past
@@ -253,7 +306,7 @@ def _is_contrary(part: Clause, said: Clause) -> bool:
         return True
     if any(part.says(kind) and said.says(kind) for kind in ("consumes", "owns")):
         return True
-    if part.against or _stands_for(part, said):
+    if part.against or stands_for(part, said):
         return said.says("consumes") or said.says("owns")
     return _has_predicate(part, said)
 
@@ -276,8 +329,8 @@ def _has_predicate(part: Clause, said: Clause) -> bool:
 def _says_loosely(clause: Clause, word: str) -> bool:
     """Whether it has the word, however it ends."""
     piece = StatementWord(fold(word), words.stems(fold(word)))
-    said = clause.words.words
-    return clause.words.says(piece) or _begins_like_one(piece, said) or _changes_vowel(piece.text, said)
+    voice = clause.words
+    return voice.says(piece) or voice.begins_like(piece.text) or _changes_vowel(piece.text, voice.words)
 
 
 def _changes_vowel(word: str, said: Iterable[str]) -> bool:
@@ -299,8 +352,12 @@ def _denies_alike(part: Clause, one: Clause, said: Clause) -> bool:
         and one is not said
         and not one.moods
         and _denies(one, part)
-        and (_has_predicate(part, one) or not one.words.concepts.isdisjoint(part.words.concepts))
+        and (_has_predicate(part, one) or _shares_character(part, one))
     )
+
+
+def _shares_character(part: Clause, one: Clause) -> bool:
+    return any(character in one.folded for character in arrangements.characters(part.without("denies")))
 
 
 def _is_other_matter(part: Clause, said: Clause) -> bool:
@@ -323,7 +380,8 @@ def _only_names(part: Clause, said: Clause) -> bool:
     return bool(owned) and bool(telling) and all(says(voice, piece) for piece in telling)
 
 
-def _stands_for(clause: Clause, other: Clause) -> bool:
+def stands_for(clause: Clause, other: Clause) -> bool:
+    """Whether the clause denies by one word what the other one speaks of: "vegetarian" and "I eat meat"."""
     return any(
         one.word.search(clause.folded)
         and not one.about.search(clause.folded)
@@ -394,10 +452,13 @@ def _is_spelled(item: str, heard: Heard) -> bool | None:
         return True
     if statement.codes or statement.quantities.numbers or _are_people(item):
         return None
-    if any(heard.words.says(piece) for piece in full[1:]):
+    told = [piece for piece in full[1:] if heard.words.says(piece)]
+    if len(told) > 1 or any(not piece.is_plain for piece in told):
         # Its verb may be another one.
         return True
     if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item):
+        return False
+    if len(full) < _SHORT and any(_tells(piece, item, heard) for piece in full):
         return False
     if any(heard.words.says(piece) for piece in full):
         return True
@@ -405,17 +466,20 @@ def _is_spelled(item: str, heard: Heard) -> bool | None:
     return False if len(full) > 1 and any(one.against or one.says("verb") for one in moods.told(item)) else None
 
 
+def _tells(piece: StatementWord, item: str, heard: Heard) -> bool:
+    """Whether nobody said a word that is no plain one of their language, though it may be one of another."""
+    languages = [name for name in moods.languages_of(item, heard.languages) if name in heard.languages]
+    return len(languages) == 1 and not (says(heard.words, piece) or moods.is_everyday(piece.text, languages[0]))
+
+
 def _are_people(item: str) -> bool:
-    """Whether it names people of the person's, whom one calls by many words."""
+    """Whether it names people of the person's, whom one calls by many words; not somebody whose trade it is."""
     found = moods.kin_in(item)
-    return bool(found) and not any(map(moods.is_animal, found))
+    if not found or any(map(moods.is_animal, found)):
+        return False
+    return not (_HAS.match(item) and all(map(moods.is_trade, found)))
 
 
 def _begins_alike(piece: StatementWord, heard: Heard) -> bool:
     """Short verbs change their ends: "male" and "malt"."""
-    return _begins_like_one(piece, heard.words.words)
-
-
-def _begins_like_one(piece: StatementWord, said: Iterable[str]) -> bool:
-    size = max(_SHORT, len(piece.text) - 2)
-    return any(word[:size] == piece.text[:size] and abs(len(word) - len(piece.text)) <= 2 for word in said)
+    return heard.words.begins_like(piece.text)

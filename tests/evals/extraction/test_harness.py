@@ -76,23 +76,17 @@ def measured(*arguments: str, tmp_path: Path) -> dict[str, Any]:
     return told
 
 
-# Right answers that the readers of what was said hold for review: a known fault of theirs (rules.md, 4.3).
-HELD = {"en-negation-3", "zh-correction-1", "zh-correction-4", "zh-other_people-2"}
-
-
 def test_what_the_labels_say_is_right(endpoint: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint.responds(answers(from_labels))
     told = measured(tmp_path=tmp_path)
     faults = {name: one for name, one in told["dialogues"].items() if one["wrong"] or one["missed"]}
-    assert set(faults) == HELD
-    assert (told["refusals"], told["failures"]) == ({}, {})
+    assert (faults, told["refusals"], told["failures"]) == ({}, {}, {})
     for row in told["figures"].values():
         shares = {row[name] for name in ("precision", "recall", "clean", "category", "key")}
-        # All but those that are held.
-        assert min(shares) >= 0.5
-        assert (row["forbidden"], row["removed!"], row["echoed"]) == (0, 0, 0)
+        assert shares == {1.0}
+        assert (row["forbidden"], row["held"], row["removed!"], row["echoed"]) == (0, 0, 0, 0)
     assert set(told["figures"]) == {"all", "en", "zh", *KINDS}
-    assert told["figures"]["all"]["expected"] > 50
+    assert told["figures"]["all"]["found"] == told["figures"]["all"]["expected"] > 50
     # The question that tells whether the endpoint answers, and one for each dialogue.
     assert len(endpoint.requests) == 1 + len(ALL)
     assert told["tokens"] == {"read": 12 * len(ALL), "written": 34 * len(ALL)}
@@ -102,9 +96,8 @@ def test_what_the_labels_say_is_right(endpoint: Endpoint, tmp_path: Path, capsys
 def test_what_has_nothing_to_do_with_it_is_wrong(endpoint: Endpoint, tmp_path: Path) -> None:
     endpoint.responds(answers(lambda one: [fact(one, "Owns a zeppelin, 飞艇")]))
     row = measured(tmp_path=tmp_path)["figures"]["all"]
-    assert (row["precision"], row["recall"]) == (0, 0)
-    assert row["clean"] < 0.02
-    assert row["found"] >= len(ALL) - 1
+    assert (row["precision"], row["recall"], row["clean"]) == (0, 0, 0)
+    assert row["found"] == len(ALL)
 
 
 def test_a_lost_negation_is_wrong(endpoint: Endpoint, tmp_path: Path) -> None:
