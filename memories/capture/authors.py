@@ -16,6 +16,7 @@ from memories.capture.seen_texts import Seen, Source
 from memories.models import Author, Role
 from memories.text import authorship
 from memories.text.frames import slot_of
+from memories.text.labels import SELF
 
 LAST, NONE = "last", "none"
 # Nobody reads an answer and types the next message in less time.
@@ -166,10 +167,11 @@ def _is_quoting(messages: Sequence[PostedMessage], at: int) -> bool:
 
 def _is_retold(message: PostedMessage, sources: Mapping[bytes, Source], count: int) -> bool:
     """Whether half of a text came before, or of what is its author's own in it: a program asks again what the person
-    asked, with the steps that it took since. A long order around several earlier texts (`count`) retells them, too."""
+    asked, with the steps that it took since. A long order around several earlier texts (`count`) retells them, too, and
+    one that quotes two of them and in which nobody speaks of themselves."""
     text = message.content
     own = "\n".join(text[start:end] for start, end in authorship.without((), text, message.reading.own))
-    if count >= _SEVERAL and len(own) > LONGEST_WITHOUT_TOOLS:
+    if len(own) > LONGEST_WITHOUT_TOOLS and (count >= _SEVERAL or SELF.search(own) is None):
         return True
     return any(
         2 * sum(len(sentence) for sentence, digest in seen_texts.sentences(part) if digest in sources) >= len(part)
