@@ -95,26 +95,30 @@ class _Ended:
     def successor(self) -> OldClaim | None:
         return OldClaim(self.new, self.old) if self.new else None
 
-    def is_said_by(self, sentence: str, quote: str) -> bool:
+    def is_said_by(self, sentence: "_Sentence", quote: str) -> bool:
         """By a sentence of the person's own; `quote`: the words of its turn that the fact was taken from."""
-        said = fold(sentence)
-        if not self.claim.is_in(sentence):
+        said = fold(sentence.text) if quote else ""
+        if not self.claim.is_in(sentence.text, sentence.words):
             # The sentence that it was taken from may say it in other words.
             return bool(quote) and quote in said and self.successor is None
         is_quoted = bool(quote) and (quote in said or said in quote)
-        return (is_quoted or states(sentence, self.old)) and not self._tells_of_both(sentence)
+        return (is_quoted or states(sentence.text, self.old)) and not self._tells_of_both(sentence)
 
-    def is_told_by(self, sentence: str, before: str = "") -> bool:
-        """By a sentence about the person; `before`: the one before it."""
-        return (
-            self.claim.is_in(sentence)
-            and tells(sentence, self.old, before=before)
-            and not self._tells_of_both(sentence)
-        )
+    def is_told_by(self, sentence: "_Sentence") -> bool:
+        """By a sentence about the person."""
+        is_in = self.claim.is_in(sentence.text, sentence.words)
+        return is_in and tells(sentence.text, self.old, before=sentence.before) and not self._tells_of_both(sentence)
 
-    def _tells_of_both(self, sentence: str) -> bool:
+    def _tells_of_both(self, sentence: "_Sentence") -> bool:
         """As "I moved from Leiden to Utrecht" does."""
-        return self.successor is not None and self.successor.is_in(sentence)
+        return self.successor is not None and self.successor.is_in(sentence.text, sentence.words)
+
+
+class _Sentence:
+    """A sentence with its words and the sentence before it."""
+
+    def __init__(self, text: str, before: str = "") -> None:
+        self.text, self.before, self.words = text, before, SpokenWords([text])
 
 
 class _OfTurn:
@@ -128,7 +132,7 @@ class _OfTurn:
         moment = self._turn.created_at if ended.leaves_out else self._turn.sent_at
         return moment < ended.since and (self._id in ended.quotes or ended.claim.is_in(self.text, voice))
 
-    def says(self, ended: _Ended, sentence: str, _before: str) -> bool:
+    def says(self, ended: _Ended, sentence: _Sentence) -> bool:
         return ended.is_said_by(sentence, ended.quotes.get(self._id, ""))
 
 
@@ -143,9 +147,9 @@ class _OfWritten:
         at, before = self._written.at, self._written.before
         return (at is None or at < ended.since or before is not None) and ended.claim.is_in(self.text, voice)
 
-    def says(self, ended: _Ended, sentence: str, before: str) -> bool:
-        is_told = ended.is_told_by(sentence, before)
-        return is_told and self._is_older(ended, sentence) and not self._is_stated_again(ended)
+    def says(self, ended: _Ended, sentence: _Sentence) -> bool:
+        is_told = ended.is_told_by(sentence)
+        return is_told and self._is_older(ended, sentence.text) and not self._is_stated_again(ended)
 
     def _is_older(self, ended: _Ended, sentence: str) -> bool:
         at, before = self._written.at, self._written.before
@@ -236,16 +240,16 @@ class Outdated:
         here.sort(key=lambda ended: not ended.leaves_out)
         found, before = [], ""
         for start, end in sentences.spans(side.text) if here else ():
-            sentence = side.text[start:end]
-            if ended := next((one for one in here if side.says(one, sentence, before)), None):
+            sentence = _Sentence(side.text[start:end], before)
+            if ended := next((one for one in here if side.says(one, sentence)), None):
                 found.append((start, end, ended))
-            before = sentence
+            before = sentence.text
         return found
 
     def _is_stated_again(self, ended: _Ended) -> bool:
         """Whether a newer fact of the user's or an operator's states it: then it holds, in whatever was written."""
         newer = (content for content, at in self._newer if at >= ended.since)
-        return any(map(ended.is_told_by, newer))
+        return any(ended.is_told_by(_Sentence(content)) for content in newer)
 
     @cached_property
     def _newer(self) -> list[tuple[str, datetime]]:

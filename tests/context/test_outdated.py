@@ -17,6 +17,7 @@ from memories.retrieval import search
 from memories.retrieval.search import SearchFilters, SearchRequest
 from tests import factories
 from tests.factories import LATER, NOW
+from tests.vectors import embed_all
 
 pytestmark = pytest.mark.django_db
 STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
@@ -88,11 +89,13 @@ def test_each_kind_that_is_served_has_a_row_here() -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
-@pytest.mark.parametrize("ends", [corrected, forgotten])
+@pytest.mark.parametrize(("ends", "with_vectors"), [(corrected, False), (corrected, True), (forgotten, True)])
 def test_the_sentence_is_left_out_and_the_rest_stays(
-    person: EndUser, fact: Fact, kind: str, ends: Callable[[Fact], None]
+    person: EndUser, fact: Fact, kind: str, ends: Callable[[Fact], None], with_vectors: bool
 ) -> None:
     MADE[kind](person, OLD)
+    if with_vectors:
+        embed_all(person)
     assert "Leiden" in served(person)
     ends(fact)
     told = served(person)
@@ -232,6 +235,18 @@ def test_the_running_summary_of_a_conversation(person: EndUser, fact: Fact) -> N
     forgotten(fact)
     assert "Leiden" not in summary()
     assert BESIDE in summary()
+
+
+def test_what_rules_wrote_in_the_persons_own_words(person: EndUser) -> None:
+    """Without a model facts and episodes are sentences of turns."""
+    fact = factories.fact(person, "I live in Leiden", extractor="rules-v1")
+    factories.episode(
+        factories.session(person, [("user", "Hm")]), f"I live in Leiden. {BESIDE}", extractor="extractive"
+    )
+    factories.profile_section(person, summary=OLD)
+    forgotten(fact)
+    assert "Leiden" not in served(person)
+    assert served(person).count(BESIDE) == 2
 
 
 def test_what_is_left_out_whole_takes_no_line(person: EndUser, fact: Fact) -> None:

@@ -5,6 +5,7 @@ wish, somebody else's case, or a town that is only named does not count: it says
 """
 
 import re
+from functools import lru_cache
 
 from memories.text import words
 from memories.text.reading import moods, slips
@@ -17,11 +18,14 @@ _EAST = r"(?P<east>[他她](?!们)|[他她]们|彼女?(?!ら))"
 _PRONOUN = re.compile(rf"\b{_WORDS}\b|{_EAST}", re.IGNORECASE)
 
 
+# Both take milliseconds, and each context asks again of the same texts.
+@lru_cache(maxsize=16_384)
 def states(sentence: str, known: str) -> bool:
     """Whether the sentence, which has the claim's telling words, says them of its speaker as the claim does."""
     return _repeats(sentence, known, of_speaker=True)
 
 
+@lru_cache(maxsize=16_384)
 def tells(sentence: str, known: str, *, before: str = "") -> bool:
     """Whether the sentence says them of the person whom a written text is about, and whom it need not name; `before`:
     the sentence before it."""
