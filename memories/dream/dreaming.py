@@ -346,7 +346,9 @@ def _edit_files(
     dream: Dream, answer: DreamEdits, episodes: Sequence[Episode], *, rules: conf.Rules, now: datetime
 ) -> dict[str, int]:
     """Carry out the edits of an answer, and note what was read; how many edits came to what. Errors: Outdated."""
-    edits = [_edit(dream, one) for one in proposals.read(answer.edits)]
+    # As it is by now: whoever wrote a file meanwhile may have begun it in another place.
+    files = unread.editable_files(dream.end_user, dream.agent_id, now=now)
+    edits = [_edit(dream, one) for one in proposals.read(answer.edits, files)]
     _carry_out(dream, edits, waits=rules.dreams_wait, now=now)
     _note_read(dream, episodes)
     dream.summary = summary_of(edits)

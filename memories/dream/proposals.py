@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from memories.files import paths
+from memories.files.dream_files import EditableFiles
 from memories.invisible import strip_invisible
 from memories.llm.prompts.dream_edits import ProposedEdit
 from memories.models.memories.dreams import LONGEST_EDIT
@@ -14,8 +14,6 @@ from memories.models.memories.files import LONGEST_PATH
 from memories.text.cleaning import clean
 from memories.text.secrets.redaction import redact_text
 
-FILES = ("/SOUL.md", "/USER.md", "/MEMORY.md")
-SKILLS = "/skills/"
 # Characters: what a prompt shows of a file. A dream makes none longer.
 LONGEST_FILE = 8_000
 MOST_EDITS = 50
@@ -34,17 +32,17 @@ class EditProposal:
     code: str = ""
 
 
-def read(edits: Sequence[Any]) -> list[EditProposal]:
+def read(edits: Sequence[Any], files: EditableFiles) -> list[EditProposal]:
     """The first MOST_EDITS items of an answer, each judged alone."""
-    return [_proposal(number, raw) for number, raw in enumerate(edits[:MOST_EDITS], start=1)]
+    return [_proposal(number, raw, files) for number, raw in enumerate(edits[:MOST_EDITS], start=1)]
 
 
-def _proposal(number: int, raw: Any) -> EditProposal:
+def _proposal(number: int, raw: Any, files: EditableFiles) -> EditProposal:
     try:
         edit = ProposedEdit.model_validate(raw)
     except ValidationError:
         return EditProposal(number, "", "", "", MALFORMED)
-    found = file_of(edit.path)
+    found = files.named(edit.path)
     path = found or redact_text(clean(edit.path))[0][:LONGEST_PATH]
     old, new = _text(edit.old_text), _text(edit.new_text)
     code = ""
@@ -55,15 +53,6 @@ def _proposal(number: int, raw: Any) -> EditProposal:
     elif old == new:
         code = NO_CHANGE
     return EditProposal(number, path, old[:LONGEST_EDIT], new[:LONGEST_EDIT], code)
-
-
-def file_of(path: str) -> str | None:
-    """The file that a path of an answer names, with or without a slash before it; None if no dream may change it."""
-    named = f"/{path.removeprefix('./').removeprefix('/')}"
-    if named in FILES:
-        return named
-    is_skill = named.startswith(SKILLS) and paths.fault_of_file(named) is None and not redact_text(named)[1]
-    return named if is_skill else None
 
 
 def _text(text: str) -> str:

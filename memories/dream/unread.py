@@ -2,24 +2,37 @@
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q
 
 from memories import conf
-from memories.dream.proposals import FILES, LONGEST_FILE, SKILLS
+from memories.dream.proposals import LONGEST_FILE
+from memories.files import dream_files
+from memories.files.dream_files import EditableFiles
 from memories.llm.prompts import dream_edits
 from memories.llm.prompts.dream_edits import EntryInput, FileInput
 from memories.llm.prompts.framing import Message
-from memories.models import Dream, DreamedEpisode, Encoding, EndUser, Episode, EpisodeQuerySet, MemoryFile, Tenant
+from memories.models import (
+    Dream,
+    DreamedEpisode,
+    Encoding,
+    EndUser,
+    Episode,
+    EpisodeQuerySet,
+    MemoryFile,
+    MemoryFileQuerySet,
+    Tenant,
+)
 from memories.models.memories.dreams import OPEN
 from memories.time_zones import zone_or_utc
 
 MOST_EPISODES = 20
 LONGEST_ENTRY = 1_000
-# Characters of all skills together that a prompt shows; of the others it names the paths.
-_LONGEST_SKILLS = 8_000
-_MOST_SKILLS = 50
+# Characters that a prompt shows of the files of the setting, and of those in its folders; of others it has the paths.
+_LONGEST_NAMED, _LONGEST_BELOW = 40_000, 8_000
+_MOST_BELOW = 50
 # So many people are looked up at a time.
 PAGE = 50
 
@@ -62,12 +75,14 @@ def next_episodes(person: EndUser, agent_id: str, *, now: datetime) -> list[Epis
 
 def messages(person: EndUser, agent_id: str, episodes: Sequence[Episode], *, now: datetime) -> list[Message]:
     """The prompt: these episodes, the files as they are, the tenant's guide."""
+    editable = editable_files(person, agent_id, now=now)
     return dream_edits.build(
         entries=[
             EntryInput(number, person.local(episode.ended_at), episode.text[:LONGEST_ENTRY])
             for number, episode in enumerate(episodes, start=1)
         ],
-        files=_files(person, agent_id, now=now),
+        files=_shown_files(person, agent_id, editable, now=now),
+        folders=[folder.removeprefix("/") for folder in editable.folders],
         today=person.local(now).date(),
         time_zone=person.clock.key,
         longest=LONGEST_FILE,
@@ -75,16 +90,29 @@ def messages(person: EndUser, agent_id: str, episodes: Sequence[Episode], *, now
     )
 
 
-def _files(person: EndUser, agent_id: str, *, now: datetime) -> list[FileInput]:
-    rows = MemoryFile.objects.of(person.tenant, person).present(now=now).filter(agent_id=agent_id)
-    rows = rows.filter(encoding=Encoding.UTF_8)
-    named = {row.path: row for row in rows.filter(path__in=FILES)}
-    shown = [_shown(path, named[path].content if path in named else None, LONGEST_FILE) for path in FILES]
-    left = _LONGEST_SKILLS
-    for row in rows.below(SKILLS).order_by("path")[:_MOST_SKILLS]:
-        one = _shown(row.path, row.content, left)
-        left -= len(one.shown or "")
-        shown.append(one)
+def editable_files(person: EndUser, agent_id: str, *, now: datetime) -> EditableFiles:
+    """What a dream may edit now: the tenant's setting, with the files of it that are there."""
+    named = dream_files.of_lines(person.tenant.dream_files)
+    rows = _of_agent(person, agent_id, now=now).filter(path__in=named.files)
+    return replace(named, present=frozenset(rows.values_list("path", flat=True)))
+
+
+def _of_agent(person: EndUser, agent_id: str, *, now: datetime) -> MemoryFileQuerySet:
+    return MemoryFile.objects.of(person.tenant, person).present(now=now).filter(agent_id=agent_id)
+
+
+def _shown_files(person: EndUser, agent_id: str, editable: EditableFiles, *, now: datetime) -> list[FileInput]:
+    rows = _of_agent(person, agent_id, now=now).filter(encoding=Encoding.UTF_8)
+    texts = dict(rows.filter(path__in=editable.present).values_list("path", "content"))
+    shown, left = [], _LONGEST_NAMED
+    for path in editable.shown():
+        shown.append(_shown(path, texts.get(path), min(LONGEST_FILE, left)))
+        left -= len(shown[-1].shown or "")
+    left = _LONGEST_BELOW
+    for folder in editable.folders:
+        for row in rows.below(folder).exclude(path__in=editable.files).order_by("path")[:_MOST_BELOW]:
+            shown.append(_shown(row.path, row.content, left))
+            left -= len(shown[-1].shown or "")
     return shown
 
 

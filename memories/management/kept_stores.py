@@ -99,7 +99,12 @@ class Kept:
 
 
 class FileImport(Kept):
-    """Files become memory files of their person and agent, each with its dates, as one version."""
+    """Files become memory files of their person and agent, each with its dates, as one version. `agents` counts those
+    that are there by whose they are."""
+
+    def __init__(self, tenant: Tenant, *, dry_run: bool) -> None:
+        super().__init__(tenant, dry_run=dry_run)
+        self.agents = Counter[str]()
 
     def take(self, files: Iterable[KeptFile], *, user_id: str) -> None:
         for file in files:
@@ -131,6 +136,7 @@ class FileImport(Kept):
         # Deleted ones, too: what somebody forgot since does not come back.
         if MemoryFile.objects.of(self._tenant, person).filter(agent_id=agent_id, path=file.path).exists():
             self.done["duplicates"] += 1
+            self.agents[agent_id] += 1
             return
         written = write_file(
             end_user=person,
@@ -145,6 +151,7 @@ class FileImport(Kept):
         MemoryFile.objects.filter(pk=written.file.pk).update(created_at=created, updated_at=modified)
         FileVersion.objects.filter(file=written.file, version=1).update(created_at=modified)
         self.done.update({"stored": 1, "redactions": written.redactions})
+        self.agents[agent_id] += 1
 
 
 class ItemImport(Kept):
@@ -184,14 +191,22 @@ class ItemImport(Kept):
             self.done.update({"stored": stored, "duplicates": len(writes) - stored})
 
 
-def read_files(place: StoreLocation, refused: Counter[str], *, folder: str) -> Iterator[KeptFile]:
+def is_folder(place: StoreLocation) -> bool:
+    """Whether files are read from a folder, which says by its name whose they are."""
+    return not place.is_database and Path(place.at).is_dir()
+
+
+def read_files(
+    place: StoreLocation, refused: Counter[str], *, folder: str, agent: str | None = None
+) -> Iterator[KeptFile]:
     """The folder of deepagents' command line, the table of a PostgresStore under its StoreBackend, or a JSON list of
     that store's items. What is not below `folder` already goes there; what is too much is counted in `refused`.
+    `agent`: whose all of them are, "" for none; a folder is that agent's then, whatever its name.
 
     Errors: OSError, ValueError, psycopg.Error.
     """
-    if not place.is_database and Path(place.at).is_dir():
-        yield from _command_line_files(Path(place.at), refused, folder)
+    if is_folder(place):
+        yield from _command_line_files(Path(place.at), refused, folder, agent)
         return
     for item in _items(place, refused):
         whose = whose_namespace(item.namespace, place.namespace)
@@ -209,6 +224,7 @@ def read_files(place: StoreLocation, refused: Counter[str], *, folder: str) -> I
             if data is None:
                 yield KeptFile(left_out="unreadable")
             else:
+                whose = whose if agent is None else whose._replace(agent_id=agent)
                 yield KeptFile(whose, path, data, _moment(value.get("created_at")), _moment(value["modified_at"]))
 
 
@@ -273,13 +289,15 @@ def _write(item: StoredItem, now: datetime) -> Write:
     return replace(given, created_at=min(_moment(item.created_at) or updated, updated), updated_at=updated)
 
 
-def _command_line_files(base: Path, refused: Counter[str], folder: str) -> Iterator[KeptFile]:
+def _command_line_files(base: Path, refused: Counter[str], folder: str, own: str | None) -> Iterator[KeptFile]:
     """`~/.deepagents`, with a folder for each agent, or one of these folders: notes, and what the agent keeps beside
-    them. Skills and hidden files are left out; the folder that was named may have a dot itself."""
-    agents = [base] if _has_notes(base) else sorted(one for one in base.iterdir() if one.is_dir())
+    them. Skills and hidden files are left out; the folder that was named may have a dot itself. With an `own` name it
+    is the folder of that agent."""
+    agents = [base] if _has_notes(base) or own is not None else sorted(one for one in base.iterdir() if one.is_dir())
     for agent in agents:
         # A project's own notes are in a folder with a dot, and no agent's.
-        name = "" if agent.name.startswith(".") else agent.resolve().name
+        named = "" if agent.name.startswith(".") else agent.resolve().name
+        name = named if own is None else own
         for path in sorted(one for one in agent.rglob("*") if one.is_file()):
             parts = path.relative_to(agent).parts
             if _leads_to_hidden(path, base):

@@ -108,7 +108,12 @@ class TestFiles:
         at = datetime.fromisoformat(MADE).timestamp()
         os.utime(home / "Writer/agent.md", (at, at))
         said = imported("deepagents", home, user="u1")
-        assert said == ["4 files: 3 stored, 0 were there already, 0 secrets cut out.", "1 left out: no_memory"]
+        assert said == [
+            "4 files: 3 stored, 0 were there already, 0 secrets cut out.",
+            "1 of the agent coder, the name of the folder: --agent names another one",
+            "2 of the agent writer, the name of the folder: --agent names another one",
+            "1 left out: no_memory",
+        ]
         assert files() == {
             ("u1", "writer", "/memories/AGENTS.md"): "Likes tea",
             ("u1", "writer", "/memories/notes/trip.md"): "Friday",
@@ -118,6 +123,30 @@ class TestFiles:
         # One agent's folder alone, to another place.
         imported("deepagents", home / "Writer", user="u2", folder="/")
         assert files()["u2", "writer", "/AGENTS.md"] == "Likes tea"
+
+    def test_whose_agents_they_are_can_be_said(self, tenant: Tenant, tmp_path: Path) -> None:
+        """As of a FilesystemBackend, whose folder has nobody's name."""
+        folder = tmp_path / "memories"
+        for name in ("AGENTS.md", "trips/leiden.md"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text("Likes tea", encoding="utf-8")
+        first = "2 files: 2 stored, 0 were there already, 0 secrets cut out."
+        by_name = "2 of the agent memories, the name of the folder: --agent names another one"
+        assert imported("deepagents", folder, user="u1", dry_run=True)[1:] == [by_name]
+        assert imported("deepagents", folder, user="u1", agent="") == [first, "2 of no agent"]
+        assert imported("deepagents", folder, user="u1", agent="Writer") == [first, "2 of the agent writer"]
+        assert imported("deepagents", folder, user="u1", agent="writer")[1] == "2 of the agent writer"
+        whose = {(agent, path.removeprefix("/memories/")) for _, agent, path in files()}
+        assert whose == {(agent, name) for agent in ("", "writer") for name in ("AGENTS.md", "trips/leiden.md")}
+        # It is a folder of one agent then, with notes or without.
+        (folder / "AGENTS.md").unlink()
+        imported("deepagents", folder, user="u2", agent="coder")
+        assert files()["u2", "coder", "/memories/trips/leiden.md"]
+        store = written(tmp_path / "items.json", FILES)
+        assert imported("deepagents", store, user="u3", agent="coder")[1] == "3 of the agent coder"
+        assert {agent for user, agent, _ in files() if user == "u3"} == {"coder"}
+        with pytest.raises(CommandError, match="--agent"):
+            imported("deerflow", folder, user="u1", agent="coder")
 
     def test_hidden_files_of_a_folder_are_left_out(self, tenant: Tenant, tmp_path: Path) -> None:
         """Also whole folders, and links to them. The folder that was named may have a dot itself."""
@@ -136,7 +165,10 @@ class TestFiles:
         (tmp_path / "plain.md").write_text("Likes tea", encoding="utf-8")
         (home / "Writer/near.md").symlink_to(tmp_path / "plain.md")
         said = imported("deepagents", home, user="u1")
-        assert said == ["11 files: 3 stored, 0 were there already, 0 secrets cut out.", "8 left out: hidden"]
+        assert [said[0], said[-1]] == [
+            "11 files: 3 stored, 0 were there already, 0 secrets cut out.",
+            "8 left out: hidden",
+        ]
         stored = {f"/memories/{name}" for name in ("a.md", "a.b/c.d.md", "near.md")}
         assert {path for _, _, path in files()} == stored
         (home / ".state/AGENTS.md").write_text("Named itself", encoding="utf-8")

@@ -193,6 +193,63 @@ class TestThePrompt:
         assert f"<line>{'a' * 7_999}b</line>\n<cut/>" in said
 
 
+class TestWhichFiles:
+    """The tenant's setting, beside the files that the agent has."""
+
+    def test_those_of_nanobot_and_deepagents_are_shown_and_edited(self, person: EndUser, model: Model) -> None:
+        for agent_id, path in (("nano", "/memory/MEMORY.md"), ("deep", "/memories/AGENTS.md")):
+            factories.memory_file(person, path, "Lives in Delft\n", agent_id=agent_id)
+            episodes(person, "Moved to Leiden", agent_id=agent_id)
+            model.answers.append(edits(edit(path, "Delft", "Leiden"), edit(path.rpartition("/")[2], "", "Rows\n")))
+            row = dream(person, agent_id)
+            assert (states(row), text_of(person, path, agent_id)) == ([("applied", "")] * 2, "Lives in Leiden\nRows\n")
+            assert f'<file path="{path[1:]}">\n<line>Lives in Delft</line>' in model.prompts[-1]
+            assert f"\n- {path[1:]}: " in model.instructions[-1]
+            assert "USER.md" not in model.prompts[-1] + model.instructions[-1]
+
+    def test_no_second_one_is_begun(self, person: EndUser, model: Model) -> None:
+        for path in ("/SOUL.md", "/USER.md", "/memory/MEMORY.md"):
+            factories.memory_file(person, path, "Old.\n", agent_id="bot")
+        episodes(person, "Moved to Leiden")
+        model.answers.append(edits(edit("/MEMORY.md", "", "New.\n"), edit("memories/AGENTS.md", "", "New.\n")))
+        row = dream(person)
+        assert states(row) == [("applied", ""), ("refused", "foreign_path")]
+        assert (text_of(person, "/memory/MEMORY.md"), text_of(person, "/MEMORY.md")) == ("Old.\nNew.\n", None)
+        assert row.summary == "memory/MEMORY.md +1"
+
+    def test_one_that_was_begun_during_the_call_is_the_one(self, person: EndUser, model: Model) -> None:
+        episodes(person, "Moved to Leiden")
+
+        def meanwhile() -> dict[str, Any]:
+            factories.memory_file(person, "/memory/MEMORY.md", "Old.\n", agent_id="bot")
+            return edits(edit("MEMORY.md", "", "New.\n"))
+
+        model.answers.append(meanwhile)
+        dream(person)
+        assert (text_of(person, "/memory/MEMORY.md"), text_of(person, "/MEMORY.md")) == ("Old.\nNew.\n", None)
+
+    def test_the_tenants_own(self, person: EndUser, model: Model) -> None:
+        tenant = person.tenant
+        tenant.dream_files = ["/notes/me.md", "/notes/how/"]
+        tenant.save()
+        factories.memory_file(person, "/USER.md", "Not this.\n", agent_id="bot")
+        factories.memory_file(person, "/notes/how/bake.md", "1. Knead\n", agent_id="bot")
+        episodes(person, "Moved to Leiden")
+        model.answers.append(
+            edits(
+                edit("notes/me.md", "", "Lives in Leiden\n"),
+                edit("notes/how/bake.md", "1. Knead", "1. Mix"),
+                edit("USER.md", "", "x"),
+                edit("skills/bread/SKILL.md", "", "x"),
+            )
+        )
+        row = dream(person)
+        assert states(row) == [("applied", "")] * 2 + [("refused", "foreign_path")] * 2
+        assert "Not this" not in model.prompts[0]
+        assert '<file path="notes/me.md" exists="false"></file>' in model.prompts[0]
+        assert text_of(person, "/notes/how/bake.md") == "1. Mix\n"
+
+
 class TestEdits:
     def test_are_applied_as_one_version_of_each_file(self, person: EndUser, model: Model) -> None:
         file = factories.memory_file(person, "/USER.md", "Likes tea\nLives in Delft\n", agent_id="bot")
@@ -214,7 +271,7 @@ class TestEdits:
         version = FileVersion.objects.get(file=file, version=2)
         assert (version.actor_kind, version.actor_id, version.trust) == ("dream", str(row.pk), "assistant")
         assert set(FileVersion.objects.exclude(version=1, file=file).values_list("change_set", flat=True)) == {row.pk}
-        assert (row.extractor, row.prompt_version, row.calls) == ("llm:test", "dream_edits-2", 1)
+        assert (row.extractor, row.prompt_version, row.calls) == ("llm:test", "dream_edits-3", 1)
         assert list(row.read.values_list("episode", flat=True).order_by("pk")) == list(
             Episode.objects.order_by("ended_at").values_list("pk", flat=True)
         )

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 import urllib.error
 import urllib.request
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,23 @@ def installed() -> Iterator[Hub]:
     finally:
         hub.end()
         shutil.rmtree(folder)
+
+
+def test_the_clients_wheel_leaves_nothing_where_it_is_built() -> None:
+    folder = scratch_folder()
+    checkout = shutil.copytree(
+        settings.BASE_DIR / "clients/python", folder / "checkout", ignore=shutil.ignore_patterns(".*", "__pycache__")
+    )
+    before = sorted(checkout.rglob("*"))
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, checkout], check=True)
+    assert sorted(checkout.rglob("*")) == before
+    [wheel] = folder.glob("memoryhub_client-*.whl")
+    with zipfile.ZipFile(wheel) as built:
+        names = {Path(name) for name in built.namelist() if ".dist-info/" not in name}
+    sources = checkout / "src"
+    assert names == {path.relative_to(sources) for path in sources.rglob("*") if path.is_file()}
+    shutil.rmtree(folder)
 
 
 def fill_as_before(home: Path) -> None:

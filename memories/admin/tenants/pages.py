@@ -21,7 +21,9 @@ from memories.admin.tenants.off_boarding import OffBoardingPage
 from memories.admin.tenants.overview import overview
 from memories.curation.marks import mark_of
 from memories.curation.tenants.settings import SETTINGS, save_tenant
+from memories.files.dream_files import MOST_LINES, wrong_line
 from memories.models import Operator, Tenant
+from memories.models.memories.files import LONGEST_PATH
 from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS, is_pattern
 from memories.text.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
 from memories.text.signals import KINDS
@@ -44,6 +46,14 @@ class TenantForm(forms.ModelForm[Tenant]):
             shortest=SHORTEST,
             longest=LONGEST,
         ),
+    )
+
+    dream_files = LinesField(
+        longest=LONGEST_PATH,
+        most=MOST_LINES,
+        rows=6,
+        label=_("Files of dreams"),
+        help_text=Tenant._meta.get_field("dream_files").help_text,
     )
 
     person_namespaces = LinesField(
@@ -74,6 +84,14 @@ class TenantForm(forms.ModelForm[Tenant]):
         # A browser sends each end of a line as two characters. Agents edit by exact text, and lines end with one.
         text: str = self.cleaned_data["file_seed"].replace("\r\n", "\n")
         return f"{text}\n" if text else ""
+
+    def clean_dream_files(self) -> list[str]:
+        lines: list[str] = self.cleaned_data["dream_files"]
+        wrong = wrong_line(lines)
+        if wrong is not None:
+            message = _("“%(path)s” is no path of a file, like /memory/MEMORY.md, nor of a folder, like /skills/.")
+            raise forms.ValidationError(message % {"path": wrong}, code="path")
+        return lines
 
     def clean_person_namespaces(self) -> list[str]:
         patterns: list[str] = self.cleaned_data["person_namespaces"]
@@ -112,7 +130,7 @@ class TenantPage(OffBoardingPage):
         (None, {"fields": ("slug", "name", "time_zone", "language", ("capture", "serve"))}),
         (_("What to remember"), {"fields": ("memory_of", "extraction_guidance", "trust_assistant", "signal_phrases")}),
         (_("What was said"), {"fields": ("context_log",)}),
-        (_("Memory files"), {"fields": ("file_seed", "dream_guide", "dream_model")}),
+        (_("Memory files"), {"fields": ("file_seed", "dream_guide", "dream_model", "dream_files")}),
         (_("Memory store"), {"fields": ("person_namespaces",)}),
     )
 

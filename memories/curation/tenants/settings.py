@@ -14,6 +14,7 @@ from memories.conf.kinds import CATEGORIES, NumberKind
 from memories.curation.marks import mark_of
 from memories.db import tenancy
 from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PreconditionFailed
+from memories.files import dream_files
 from memories.forgetting import decay
 from memories.invisible import strip_invisible, visible_json
 from memories.models import Tenant
@@ -26,7 +27,8 @@ from memories.time_zones import is_zone
 # What people decide about a tenant, by the names of its fields.
 SETTINGS = (
     "name", "time_zone", "language", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases",
-    "memory_of", "context_log", "file_seed", "dream_guide", "dream_model", "person_namespaces", "numbers",
+    "memory_of", "context_log", "file_seed", "dream_guide", "dream_model", "dream_files", "person_namespaces",
+    "numbers",
 )  # fmt: skip
 # Versions of tenants stay below: they are hashes, and nine digits fit an ETag.
 _VERSIONS = 999_999_999
@@ -49,6 +51,7 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
     tenant.file_seed = redact_text(strip_invisible(tenant.file_seed.replace("\r\n", "\n")))[0]
     tenant.dream_guide = redact_text(strip_invisible(tenant.dream_guide))[0]
     tenant.dream_model = strip_invisible(tenant.dream_model).strip()
+    tenant.dream_files = list(dict.fromkeys(tenant.dream_files)) or _default_of("dream_files")
     tenant.signal_phrases = redact_message(content="", metadata=visible_json(tenant.signal_phrases)).metadata
     tenant.person_namespaces = list(map(strip_invisible, tenant.person_namespaces))
     tenant.name = redact_text(strip_invisible(tenant.name))[0][:_LONGEST_NAME]
@@ -223,6 +226,12 @@ def _patterns_fault(patterns: list[str]) -> str:
     return message % {"pattern": wrong[0][:LONGEST_PATTERN]} if wrong else ""
 
 
+def _dream_files_fault(lines: list[str]) -> str:
+    wrong = dream_files.wrong_line(lines)
+    message = _("“%(path)s” is no path of a file, like /memory/MEMORY.md, nor of a folder, like /skills/.")
+    return message % {"path": wrong[:LONGEST_PATTERN]} if wrong is not None else ""
+
+
 def _phrases_fault(phrases: Mapping[str, list[str]]) -> str:
     try:
         signal_phrases.checked(phrases)
@@ -233,6 +242,7 @@ def _phrases_fault(phrases: Mapping[str, list[str]]) -> str:
 
 _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "time_zone": _zone_fault,
+    "dream_files": _dream_files_fault,
     "person_namespaces": _patterns_fault,
     "signal_phrases": _phrases_fault,
 }

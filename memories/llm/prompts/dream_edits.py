@@ -13,7 +13,7 @@ from memories.llm.prompts.framing import Message, block, escape, escape_attribut
 from memories.llm.prompts.schemas import TEXT, list_of, object_of
 
 NAME = "dream_edits"
-VERSION = "dream_edits-2"
+VERSION = "dream_edits-3"
 
 INSTRUCTIONS = """\
 You keep the memory files of an assistant about one person up to date. You get what happened since last time (history) and the files as they are. Answer with one JSON object, nothing else. Most of the files stays as it is; if nothing is worth noting, the list stays empty.
@@ -24,12 +24,10 @@ The answer, with these fields and no others:
 {"edits": [{"path": "...", "old_text": "...", "new_text": "..."}]}
 
 The files, and what belongs in each:
-- USER.md: the person: who they are, what they prefer, their habits, how they want to be talked to.
-- SOUL.md: how the assistant behaves with this person, as the person wants it. No facts about the person.
-- MEMORY.md: what they work on: projects, goals, decisions, dates that matter.
-- skills/NAME/SKILL.md: a way of doing something that came up at least twice, in steps.
+{files}
 
 The edits:
+- path is that of a file above, as it is written there.
 - old_text is copied from the file exactly, with its line ends, long enough to stand there once; new_text replaces it. An empty old_text adds new_text at the end of the file, or begins a file that does not exist. An empty new_text removes old_text.
 - The smallest edit that does it: a line, not the file. One fact a line, one place for each fact: never in two files.
 - What contradicts a line replaces that line. What is there already is not written again.
@@ -39,6 +37,20 @@ The edits:
 - Each file has at most {longest} characters. Near that, shorten or merge what is least useful.
 
 Language: write in the language of the file; in an empty file in that of the history. 中文内容写中文，不要翻译。"""
+
+# What belongs in a file, by its name; of these alone an agent may have each in another folder.
+PURPOSES = {
+    "USER.md": "the person: who they are, what they prefer, their habits, how they want to be talked to.",
+    "SOUL.md": "how the assistant behaves with this person, as the person wants it. No facts about the person.",
+    "MEMORY.md": "what they work on: projects, goals, decisions, dates that matter.",
+}
+# The one file of agents that have one, and what is behind the files with a purpose of their own.
+WHOLE = (
+    "all that later conversations need: who the person is, what they prefer, how the assistant behaves with them, what "
+    "they work on, with decisions and dates that matter."
+)
+OTHER = "what fits what it says already, and none of the other files."
+SKILL = "skills/NAME/SKILL.md: a way of doing something that came up at least twice, in steps."
 
 
 @dataclass(frozen=True)
@@ -89,19 +101,31 @@ def build(
     *,
     entries: Sequence[EntryInput],
     files: Sequence[FileInput],
+    folders: Sequence[str],
     today: date,
     time_zone: str,
     longest: int,
     guide: str = "",
 ) -> list[Message]:
     """The instructions with the tenant's guide, then one message with everything that people wrote, escaped."""
-    instructions = guided(INSTRUCTIONS.replace("{longest}", f"{longest:,}"), guide)
+    purposes = "\n".join(f"- {line}" for line in _purposes([file.path for file in files], folders))
+    instructions = guided(INSTRUCTIONS.replace("{longest}", f"{longest:,}").replace("{files}", purposes), guide)
     data = [
         today_line(today, time_zone),
         block("history", (_entry(one) for one in entries)),
         block("files", (line for one in files for line in _file(one))),
     ]
     return [{"role": "system", "content": instructions}, {"role": "user", "content": "\n".join(data)}]
+
+
+def _purposes(files: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
+    """What belongs in each file; of those in the folders, once for the folder."""
+    named = [path for path in files if not path.startswith(tuple(folders))]
+    for path in named:
+        purpose = PURPOSES.get(path.rpartition("/")[2]) or (WHOLE if len(named) == 1 else OTHER)
+        yield f"{escape(path)}: {purpose}"
+    for folder in folders:
+        yield SKILL if folder == "skills/" else f"files below {escape(folder)}: {OTHER}"
 
 
 def _entry(one: EntryInput) -> str:

@@ -5,8 +5,9 @@ import json
 import sqlite3
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ from memories.files import paths
 from memories.management import HubCommand, imports, memory_stores
 from memories.management.arguments import external_id, tenant_of
 from memories.management.importing import Import
-from memories.management.kept_stores import FileImport, ItemImport, read_files, read_items
-from memories.management.memory_stores import USER
+from memories.management.kept_stores import FileImport, ItemImport, is_folder, read_files, read_items
+from memories.management.memory_stores import USER, StoreLocation
 from memories.management.raw_documents import Outcome, RefusedDocumentError, checked
 from memories.models import Tenant, Turn
 from memories.text.secrets import effort
@@ -66,10 +67,17 @@ class Command(HubCommand):
         parser.add_argument(
             "--folder", default="/memories", help="Of deepagents: the folder of the hub that its files go to."
         )
+        parser.add_argument(
+            "--agent",
+            type=external_id,
+            help="Of deepagents: whose files they are, '' for requests that name no agent. Without it a folder is for "
+            "the agent of its name.",
+        )
         parser.add_argument("--dry-run", action="store_true", help="Say what would be stored, and store nothing.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant, done, left_out = tenant_of(options["tenant"]), Counter[str](), Counter[str]()
+        _check_agent(options)
         if options["source"] == DEEPAGENTS or options["form"] == "items":
             self._import_as_they_are(tenant, options)
             return
@@ -102,16 +110,16 @@ class Command(HubCommand):
 
     def _import_as_they_are(self, tenant: Tenant, options: dict[str, Any]) -> None:
         source, user = options["source"], options["user"]
-        place = memory_stores.StoreLocation(options["file"], options["table"], options["namespace"])
+        place = StoreLocation(options["file"], options["table"], options["namespace"])
         if source == DEEPAGENTS:
             if not (user or USER in place.namespace):
                 raise CommandError(f"--user or --namespace with {USER}: say whose files these are.")
             if paths.fault_of_folder(options["folder"]):
                 raise CommandError("--folder: give a folder of memory files, such as /memories.")
             files = FileImport(tenant, dry_run=options["dry_run"])
-            found = read_files(place, files.refused, folder=options["folder"])
-            self._read(files, lambda: files.take(found, user_id=user or ""))
-            self._say("files", files, options)
+            read = partial(read_files, place, files.refused, folder=options["folder"], agent=options["agent"])
+            self._read(files, lambda: files.take(read(), user_id=user or ""))
+            self._say("files", files, options, self._whose_files(files, place, options["agent"]))
             return
         if source != "langgraph":
             raise CommandError("--as items: only the items of langgraph can become items.")
@@ -130,12 +138,25 @@ class Command(HubCommand):
             # Their own messages can show what was stored, or the password of the database.
             raise CommandError(f"It cannot be read after {kept.done['found']}: {type(error).__name__}.") from None
 
-    def _say(self, what: str, kept: FileImport | ItemImport, options: dict[str, Any]) -> None:
+    def _whose_files(self, files: FileImport, place: StoreLocation, agent: str | None) -> Iterator[str]:
+        """Lines on the agents: a folder that is none of an agent's would be one's by its name."""
+        by_name = is_folder(place) and agent is None
+        for name, count in sorted(files.agents.items()):
+            if name and by_name:
+                yield f"{count} of the agent {name}, the name of the folder: --agent names another one"
+            elif name or by_name or agent is not None:
+                yield f"{count} of {f'the agent {name}' if name else 'no agent'}"
+
+    def _say(
+        self, what: str, kept: FileImport | ItemImport, options: dict[str, Any], whose: Iterable[str] = ()
+    ) -> None:
         done, stored = kept.done, "would be stored" if options["dry_run"] else "stored"
         secrets = f", {done['redactions']} secrets cut out" if what == "files" else ""
         self.stdout.write(
             f"{done['found']} {what}: {done['stored']} {stored}, {done['duplicates']} were there already{secrets}."
         )
+        for line in whose:
+            self.stdout.write(line)
         self._say_why(kept.left_out, kept.refused)
 
     def _say_why(self, left_out: Counter[str], refused: Counter[str]) -> None:
@@ -152,7 +173,7 @@ class Command(HubCommand):
             raise CommandError("--user: say whose memories these are.")
         if source == "langgraph" and not (options["user"] or USER in options["namespace"]):
             raise CommandError(f"--user or --namespace with {USER}: say whose memories these are.")
-        place = memory_stores.StoreLocation(options["file"], options["table"], options["namespace"])
+        place = StoreLocation(options["file"], options["table"], options["namespace"])
         importing = Import(tenant, user_id=options["user"] or "", dry_run=dry_run)
         try:
             importing.take(memory_stores.read(source, place, importing.refused))
@@ -188,6 +209,11 @@ class Command(HubCommand):
         except MemoryHubError as error:
             done["refused"] += 1
             self.stderr.write(f"Conversation {place}: {error.code}")
+
+
+def _check_agent(options: dict[str, Any]) -> None:
+    if options["agent"] is not None and options["source"] != DEEPAGENTS:
+        raise CommandError("--agent: only the files of deepagents are given to an agent.")
 
 
 def _whose(given: dict[str, Any], user: str | None) -> dict[str, Any]:

@@ -26,6 +26,11 @@ def person_namespaces() -> list[str]:
     return ["memories.{user_id}", "{user_id}.filesystem"]
 
 
+def dream_files() -> list[str]:
+    """The hub's own habit, nanobot's, deepagents', and the skills of all of them."""
+    return ["/SOUL.md", "/USER.md", "/MEMORY.md", "/memory/MEMORY.md", "/memories/AGENTS.md", "/skills/"]
+
+
 class Tenant(models.Model):
     class ContextLanguage(models.TextChoices):
         """The languages in which contexts have the hub's own words (memories/text/memory_block.py)."""
@@ -106,6 +111,15 @@ class Tenant(models.Model):
         blank=True,
         max_length=100,
         help_text=_("Name of another model at the same endpoint. Empty: the one that extracts."),
+    )
+    dream_files = models.JSONField(
+        _("files of dreams"),
+        default=dream_files,
+        blank=True,
+        help_text=_(
+            "Which memory files dreams may edit, one path per line. With a slash at its end it is a folder. A missing "
+            "file is begun only in a folder where the agent has one of these files."
+        ),
     )
     person_namespaces = models.JSONField(
         _("namespaces of people"),

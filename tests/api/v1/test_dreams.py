@@ -1,5 +1,7 @@
 """Dreams over the API: begun by hand, listed, read with their edits, and taken back."""
 
+from typing import Any
+
 import pytest
 from django.conf import LazySettings
 
@@ -43,6 +45,35 @@ def test_one_is_begun_listed_and_read_with_its_edits(client: HubClient, dreamt: 
     ]
     file = client.call("GET", "/files/content", query={"user_id": "anna", "agent_id": "bot", "path": "/USER.md"}).json()
     assert (file["content"], file["written_by"], file["trust"]) == ("Lives in Leiden\n", "dream", "assistant")
+
+
+@pytest.mark.parametrize("path", ["/memory/MEMORY.md", "/memories/AGENTS.md"])
+def test_by_schedule_it_edits_the_file_that_the_agents_framework_reads(hub: Hub, model: Model, path: str) -> None:
+    hub.tenant.numbers = {"dreams": True}
+    hub.tenant.save()
+    whose = {"user_id": "anna", "agent_id": "bot"}
+    factories.episode(factories.session(factories.end_user(hub.tenant, external_id="anna"), agent_id="bot"))
+    before = "# Work\n- Lives in Delft\n- Bakes\n"
+    hub.client.post("/files/upload", {**whose, "files": [{"path": path, "content": before}]})
+    model.answers.append(edits(edit(path[1:], "Delft", "Leiden"), edit(path.rpartition("/")[2], "", "- Rows\n")))
+
+    def seen() -> str:
+        [file] = hub.client.post("/files/download", {**whose, "paths": [path]}).json()["results"]
+        return str(file["content"])
+
+    assert tasks.dream() == 1
+    assert seen() == "# Work\n- Lives in Leiden\n- Bakes\n- Rows\n"
+    [row] = hub.client.get("/dreams", **whose).json()["results"]
+    assert (row["started_by"], row["summary"]) == ("schedule", f"{path[1:]} +2 −1")
+
+    def asked(address: str, path: str) -> Any:
+        return hub.client.call("GET", address, query={**whose, "path": path}).json()["results"]
+
+    newest, first = asked("/files/history", path)
+    assert (newest["actor"]["kind"], newest["actor"]["id"], first["content"]) == ("dream", row["id"], before)
+    assert [one["path"] for one in asked("/files", "/") if not one["is_dir"]] == []
+    assert hub.client.post(f"/dreams/{row['id']}/restore", {}).status_code == 200
+    assert seen() == before
 
 
 def test_without_anything_new_none_begins(client: HubClient, dreamt: str) -> None:

@@ -172,7 +172,8 @@ def test_a_tenant_is_made_once_and_read_back_whole(manager: HubClient) -> None:
         "name": "Acme", "time_zone": "Asia/Shanghai", "language": "zh-hans", "capture": True, "serve": False,
         "memory_of": "agent", "extraction_guidance": "Remember sizes.", "trust_assistant": True,
         "signal_phrases": {"goal": ["our target is … this year"]}, "context_log": "off", "file_seed": "# Notes\n",
-        "dream_guide": "Short.", "dream_model": "small", "person_namespaces": ["p.{user_id}"],
+        "dream_guide": "Short.", "dream_model": "small", "dream_files": ["/notes/me.md", "/skills/"],
+        "person_namespaces": ["p.{user_id}"],
         "numbers": {"debounce_seconds": 20, "half_lives": {"goal": None, "skill": 30}},
     }  # fmt: skip
     made = manager.call("PUT", ACME, given, headers={"If-None-Match": "*"})
@@ -208,6 +209,7 @@ def test_changes_are_of_what_is_named_and_null_is_the_default(acme: Tenant, mana
 WRONG_SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"time_zone": "Mars/Base"}, "/time_zone"),
     ({"person_namespaces": ["memories"]}, "/person_namespaces"),
+    *(({"dream_files": ["/USER.md", path]}, "/dream_files") for path in ("USER.md", "/", "/a/../b.md", "/temp/x.md")),
     ({"signal_phrases": {"no_kind": ["abc"]}}, "/signal_phrases"),
     ({"signal_phrases": {"goal": ["x"]}}, "/signal_phrases"),
     ({"numbers": {"no_number": 1}}, "/numbers/no_number"),

@@ -1191,6 +1191,7 @@ class Tenant:
     file_seed: str
     dream_guide: str
     dream_model: str
+    dream_files: list[str]
     person_namespaces: list[str]
     numbers: dict[str, Any]
     version: int

@@ -40,6 +40,7 @@ from memories.curation.tenants.language_models import (
     ModelTest,
 )
 from memories.curation.tenants.settings import version_of
+from memories.files.dream_files import MOST_LINES
 from memories.llm.addresses import LONGEST_ADDRESS
 from memories.models import (
     APIKey,
@@ -53,6 +54,7 @@ from memories.models import (
     WebhookEndpoint,
     WritesAs,
 )
+from memories.models.memories.files import LONGEST_PATH
 from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS
 from memories.text.signal_phrases import LONGEST, MOST_PHRASES
 
@@ -117,6 +119,13 @@ class TenantSettingsSerializer(Strict):
     file_seed = _text(LONGEST_TEXT, help_text="First text of memory files.")
     dream_guide = _text(LONGEST_TEXT, help_text="Instructions to the model for dreams.")
     dream_model = _text(100, help_text="Another model for dreams, at the same endpoint.")
+    dream_files = Words(
+        child=ExactText(max_length=LONGEST_PATH),
+        max_length=MOST_LINES,
+        required=False,
+        allow_null=True,
+        help_text="Paths of the memory files that dreams may edit; with a slash at its end it is a folder.",
+    )
     person_namespaces = Words(
         child=ExactText(max_length=LONGEST_PATTERN),
         max_length=MOST_PATTERNS,
@@ -149,6 +158,7 @@ class TenantSerializer(serializers.Serializer[Tenant]):
     file_seed = serializers.CharField()
     dream_guide = serializers.CharField()
     dream_model = serializers.CharField()
+    dream_files = serializers.ListField(child=serializers.CharField())
     person_namespaces = serializers.ListField(child=serializers.CharField())
     numbers = serializers.SerializerMethodField(help_text="The tenant's own numbers; the others are the hub's.")
     version = serializers.SerializerMethodField(help_text="Another one after each change; as in the ETag.")
