@@ -12,12 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from django.conf import settings
-from rest_framework.exceptions import ValidationError
-from rest_framework.serializers import Serializer
 
-from memories.api import parsers, shapes
-from memories.api.errors import faults_of
+from memories.api import documents
 from memories.exceptions import InvalidInput
 
 # A conversation of an export becomes several requests, and has more beside each message than a request.
@@ -69,21 +65,13 @@ def document_in(path: Path) -> dict[str, Any]:
     return _built(body)
 
 
-def checked(expected: type[Serializer[Any]], document: Any) -> dict[str, Any]:
+def checked(expected: type[Any], document: Any) -> dict[str, Any]:
     """The document as the operation with this serializer reads its body. Errors: RefusedDocumentError."""
     try:
-        body = json.dumps(document, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
-    except RecursionError as error:
-        raise RefusedDocumentError("depth") from error
-    if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        raise RefusedDocumentError(parsers.BodyTooLarge.default_code)
-    try:
-        return shapes.validated(expected, parsers.decode(body, most=shapes.most_values(expected)))
+        return documents.read(expected, document)
     except InvalidInput as error:
-        faults = error.faults
-    except ValidationError as error:
-        faults = faults_of(error.detail)
-    raise RefusedDocumentError(", ".join(f"{fault.pointer} {fault.code}".strip() for fault in faults))
+        faults = (f"{fault.pointer} {fault.code}".strip() for fault in error.faults)
+        raise RefusedDocumentError(", ".join(faults)) from error
 
 
 def _read(path: Path) -> bytes:
@@ -98,15 +86,12 @@ def _outcome(document: bytes) -> Outcome:
 
 
 def _built(document: bytes) -> dict[str, Any]:
-    """Errors: RefusedDocumentError."""
-    if len(document) > _TIMES * settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        raise RefusedDocumentError(parsers.BodyTooLarge.default_code)
+    """Errors: RefusedDocumentError, ValueError."""
     try:
-        if parsers.measure(document, most=_TIMES * shapes.MOST_VALUES) > parsers.MAX_DEPTH:
-            raise RefusedDocumentError("depth")
-        found = json.loads(document.decode())
+        documents.check_measure(document, times=_TIMES)
     except InvalidInput as error:
         raise RefusedDocumentError(error.faults[0].code) from error
+    found = json.loads(document.decode())
     return found if isinstance(found, dict) else {}
 
 

@@ -1,9 +1,10 @@
 """Who gets a thread next, and who is refused before: queues of keys take turns, and nobody waits beyond the bound."""
 
+import asyncio
 import http.client
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from queue import Queue
 from typing import Any
@@ -14,6 +15,7 @@ from memories.exceptions import HubBusy
 from memories.telemetry.log_fields import ANSWERED_TENANT
 from memories.web import admission
 from memories.web.admission import Admission, Ticket
+from memories.web.threads import Threads
 from tests.commands.served import said, served
 
 PATIENCE_SECONDS = 60.0
@@ -236,3 +238,84 @@ def test_a_key_with_a_deep_queue_keeps_nobody_else_waiting() -> None:
         assert (status, problem["code"], headers["content-type"]) == (503, "busy", "application/problem+json")
         assert int(headers["retry-after"]) >= 1
         assert problem["request_id"] == headers["x-request-id"]
+
+
+class TestRelease:
+    """A thread is free again however its request ends: the next one of the same key gets it."""
+
+    @pytest.fixture
+    def threads(self) -> Iterator[Threads]:
+        threads = Threads(1, bound=PATIENCE_SECONDS)
+        yield threads
+        threads.end(PATIENCE_SECONDS)
+
+    def run(self, scenario: Callable[[], Coroutine[Any, Any, None]], threads: Threads) -> None:
+        async def asked() -> None:
+            # Of a request; whatever it asks for afterwards is not refused any more.
+            admission.asking.set(Ticket("a", "GET a", "api"))
+            await asyncio.wait_for(scenario(), PATIENCE_SECONDS)
+
+        asyncio.run(asked())
+        assert threads.admission._free == 1
+        assert threads.admission._running == []
+        assert threads.admission._queues == {}
+
+    def test_when_its_call_raises(self, threads: Threads) -> None:
+        async def scenario() -> None:
+            for error in (ZeroDivisionError, SystemExit, HubBusy):
+
+                def fails(error: Any = error) -> None:
+                    raise error(1)
+
+                with pytest.raises(error):
+                    await threads.run(fails)
+                assert await threads.run(lambda: "next") == "next"
+
+        self.run(scenario, threads)
+
+    def test_when_its_client_goes_away(self, threads: Threads) -> None:
+        begun, gate, ran = threading.Event(), threading.Event(), []
+
+        def hangs() -> None:
+            begun.set()
+            assert gate.wait(PATIENCE_SECONDS)
+
+        async def scenario() -> None:
+            runs = asyncio.ensure_future(threads.run(hangs))
+            assert await asyncio.to_thread(begun.wait, PATIENCE_SECONDS)
+            gone, stays = (asyncio.ensure_future(threads.run(lambda at=at: ran.append(at))) for at in ("gone", "stays"))
+            # Both wait in the queue by now.
+            await asyncio.sleep(0)
+            assert len(threads.admission._queues["a"].waiting) == 2
+            for one in (runs, gone):
+                one.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await one
+            # The call goes on in its thread, which is nobody else's before it ends.
+            assert threads.admission._free == 0
+            assert not stays.done()
+            gate.set()
+            await stays
+            # What nobody waits for any more is not done.
+            assert ran == ["stays"]
+
+        self.run(scenario, threads)
+
+    def test_when_its_client_goes_away_while_the_call_raises(self, threads: Threads) -> None:
+        begun, gate = threading.Event(), threading.Event()
+
+        def fails() -> None:
+            begun.set()
+            assert gate.wait(PATIENCE_SECONDS)
+            raise ZeroDivisionError
+
+        async def scenario() -> None:
+            runs = asyncio.ensure_future(threads.run(fails))
+            assert await asyncio.to_thread(begun.wait, PATIENCE_SECONDS)
+            runs.cancel()
+            gate.set()
+            with pytest.raises(asyncio.CancelledError):
+                await runs
+            assert await threads.run(lambda: "next") == "next"
+
+        self.run(scenario, threads)

@@ -1,0 +1,164 @@
+"""Every operation of the document with every kind of key, against somebody of whom there is something of every kind.
+
+A new operation is tried by itself, and so is a new way of binding a key: it fails here until a kind has it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memories.curation.access.keys import Binding, revoke_api_key
+from memories.models import APIKey, Scope, Tenant
+from tests import factories
+from tests.api.calls import SECRET, Ids, populated, send
+from tests.api.client import HubClient, all_operations, management_operations, operations
+from tests.api.conftest import Hub
+from tests.api.test_bound_keys import AGENTS, GROUPS, LISTS, STORE
+from tests.api.test_isolation import everything_of
+from tests.api.test_scopes import NEEDED
+from tests.api.v1.test_management import call as manage
+from tests.database import undone
+
+pytestmark = pytest.mark.usefixtures("with_model")
+UNAUTHORIZED = (401, "unauthorized")
+# What an operation of a tenant's answers a key for another person or agent, by what it names.
+ELSEWHERE = {(403, "key_bound"), (404, "not_found")}
+# What agents of the same person do, or say, is no secret of one of them; a list is of nobody, an agent of no person.
+SHARED = LISTS | AGENTS | {"listStoreNamespaces"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of key, and what it gets: one of these answers, and never anything of the person; None: what is
+    documented."""
+
+    made: Callable[[Tenant, Ids], str]
+    gets: Callable[[str], set[tuple[int, str]]] | None = None
+
+
+def bound(**ids: Any) -> Callable[[Tenant, Ids], str]:
+    return lambda tenant, own: factories.api_key(tenant, binding=Binding(**ids))[1]
+
+
+def revoked(tenant: Tenant, own: Ids) -> str:
+    key, plaintext = factories.api_key(tenant)
+    revoke_api_key(key=key, actor=factories.COMMAND, now=timezone.now())
+    return plaintext
+
+
+def always(*answers: tuple[int, str]) -> Callable[[str], set[tuple[int, str]]]:
+    return lambda operation: set(answers)
+
+
+KINDS: dict[str, Kind] = {
+    "none": Kind(lambda tenant, own: "", always(UNAUTHORIZED)),
+    "malformed": Kind(lambda tenant, own: "mh_", always(UNAUTHORIZED)),
+    "invented": Kind(lambda tenant, own: "mh_abcdefghij_wrong", always(UNAUTHORIZED)),
+    "revoked": Kind(revoked, always(UNAUTHORIZED)),
+    "expired": Kind(
+        lambda tenant, own: factories.api_key(tenant, expires_at=timezone.now() - timedelta(seconds=1))[1],
+        always(UNAUTHORIZED),
+    ),
+    "managing": Kind(lambda tenant, own: factories.management_key(tenant)[1], always((403, "management_key"))),
+    "of somebody else": Kind(bound(user_id="somebody-else"), lambda operation: ELSEWHERE),
+    "of somebody else and an agent": Kind(
+        bound(user_id="somebody-else", agent_id="helper"), lambda operation: ELSEWHERE
+    ),
+    "of somebody else, their agent's words": Kind(
+        bound(user_id="somebody-else", writes_as="agent", memory_of="agent"), lambda operation: ELSEWHERE
+    ),
+    "of the person": Kind(lambda tenant, own: bound(user_id=own.user_id)(tenant, own)),
+    "of an agent": Kind(bound(agent_id="helper")),
+    "an agent's words": Kind(bound(writes_as="agent")),
+    "of everybody": Kind(bound()),
+}
+
+
+def test_there_is_a_kind_for_every_way_of_binding(hub: Hub) -> None:
+    own, seen = Ids(), set()
+    for kind in KINDS.values():
+        kind.made(hub.tenant, own)
+    for key in APIKey.objects.filter(tenant=hub.tenant):
+        binding, nothing = Binding.of(key), Binding()
+        seen |= {one.name for one in fields(Binding) if getattr(binding, one.name) != getattr(nothing, one.name)}
+    assert seen == {one.name for one in fields(Binding)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_operation(hub: Hub, other: Hub, kind: str) -> None:
+    """The client compares each answer with the document; what is not of the key's business stays as it was."""
+    theirs, stranger = populated(hub.tenant), populated(other.tenant)
+    factories.end_user(hub.tenant, external_id="somebody-else")
+    given = KINDS[kind]
+    client = HubClient(given.made(hub.tenant, theirs))
+    before, beyond = rows_of(hub), everything_of(other)
+    for operation in operations():
+        with undone():
+            answer = send(client, operation, theirs)
+            assert answer.status_code < 500, operation
+            if given.gets is not None:
+                told = answer.json() if answer.content else {}
+                is_shared = operation in SHARED and kind.startswith("of somebody else")
+                outcome = (answer.status_code, told.get("code", "") if isinstance(told, dict) else "")
+                assert is_shared or outcome in given.gets(operation), (operation, outcome)
+                assert SECRET not in answer.content.decode(), operation
+                assert rows_of(hub) == before, operation
+            assert everything_of(other) == beyond, operation
+        with undone():
+            # Another tenant's ids are nobody's, whatever the key.
+            foreign = send(client, operation, stranger)
+            assert foreign.status_code < 500, operation
+            assert everything_of(other) == beyond, operation
+            assert operation in SAID_BACK or SECRET not in foreign.content.decode(), operation
+
+
+def rows_of(hub: Hub) -> dict[str, str]:
+    """But for when a management key signed in."""
+    return {table: digest for table, digest in everything_of(hub).items() if table != "ManagementKey"}
+
+
+# What the caller sent itself may come back.
+SAID_BACK = ("postTurns", "postTurnsBulk", "addFact", "addTriple")
+
+
+def test_every_operation_with_all_scopes_but_its_own(hub: Hub) -> None:
+    theirs = populated(hub.tenant)
+    scopes = {scope: [one for one in Scope.values if one != scope] for scope in Scope.values}
+    keys = {scope: HubClient(factories.api_key(hub.tenant, scopes=own)[1]) for scope, own in scopes.items()}
+    before = everything_of(hub)
+    for operation in operations():
+        with undone():
+            answer = send(keys[NEEDED[operation]], operation, theirs)
+            assert (answer.status_code, answer.json()["code"]) == (403, "missing_scope"), operation
+            assert everything_of(hub) == before, operation
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if name != "managing"])
+def test_every_operation_of_management_is_closed_to_keys_of_tenants(hub: Hub, kind: str) -> None:
+    Tenant.objects.filter(pk=hub.tenant.pk).update(slug="acme")
+    client = HubClient(KINDS[kind].made(hub.tenant, populated(hub.tenant)))
+    before = everything_of(hub)
+    for operation in management_operations():
+        with undone():
+            answer = manage(client, operation)
+            assert answer.status_code in (401, 403), operation
+            assert answer.json()["code"] in ("unauthorized", "no_management_key"), operation
+            assert everything_of(hub) == before, operation
+
+
+def test_the_positive_control(hub: Hub) -> None:
+    """With a key for everybody the same calls do what they are for."""
+    theirs = populated(hub.tenant)
+    told = set()
+    for operation in operations():
+        with undone():
+            answer = send(hub.client, operation, theirs)
+            assert answer.status_code < 300 or answer.status_code == 409, operation
+            told |= {operation} if SECRET in answer.content.decode() else set()
+    assert len(told) > 15
+    assert len(all_operations()) > 80
+    assert operations().keys() >= (GROUPS | STORE)
