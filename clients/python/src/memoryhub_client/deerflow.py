@@ -229,18 +229,23 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
     def import_memory(
         self, memory_data: dict[str, Any], *, user_id: str | None = None, agent_name: str | None = None
     ) -> dict[str, Any]:
-        """Take a document in. What it leaves out stays. Facts are the agent's, summaries the person's."""
+        """Take a document in. What it leaves out stays. Facts are the agent's, summaries the person's.
+
+        What waits for an operator is not in the answer; `pending` counts it, where there is any, and the log says it.
+        """
         if not isinstance(memory_data, dict):
             raise ValueError("memory_data")
+        waiting: Counter[str] = Counter()
         if not agent_name:
-            self._take(memory_data, user_id, None)
+            waiting.update(self._take(memory_data, user_id, None).get("pending") or {})
         else:
             # Facts first: they are what the hub may refuse.
             for whose, names in ((agent_name, ("facts",)), (None, ("user", "history"))):
                 part = {name: memory_data[name] for name in names if name in memory_data}
                 if part:
-                    self._take({**part, "lastUpdated": memory_data.get("lastUpdated")}, user_id, whose)
-        return self.get_memory(user_id=user_id, agent_name=agent_name)
+                    taken = self._take({**part, "lastUpdated": memory_data.get("lastUpdated")}, user_id, whose)
+                    waiting.update(taken.get("pending") or {})
+        return self.get_memory(user_id=user_id, agent_name=agent_name) | _pending(waiting)
 
     def clear_memory(self, *, user_id: str | None = None, agent_name: str | None = None) -> dict[str, Any]:
         """Move facts and episodes to the trash and empty the profile; with an agent, only what is that agent's."""
@@ -415,6 +420,18 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
                 raise
             logger.warning("The agent goes on without memory: %s", error)
             return otherwise
+
+
+def _pending(waiting: Mapping[str, int]) -> dict[str, Any]:
+    """What an answer says of what waits for an operator; nothing where nothing does."""
+    if not any(waiting.values()):
+        return {}
+    logger.warning(
+        "%d facts and %d summaries of the imported memory wait for an operator, and are not served.",
+        waiting.get("facts", 0),
+        waiting.get("sections", 0),
+    )
+    return {"pending": dict(waiting)}
 
 
 # Settings
