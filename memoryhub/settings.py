@@ -306,11 +306,12 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "MemoryKind": ["fact", "profile", "triple", "group_fact", "file", "diary", "episode", "turn"],
-        "FoundKind": ["fact", "episode", "turn", "session", "triple", "diary"],
-        "ResultKind": ["fact", "episode", "turn", "session", "triple", "diary", "group_fact"],
+        "FoundKind": ["fact", "episode", "turn", "session", "triple", "diary", "file"],
+        "ResultKind": ["fact", "episode", "turn", "session", "triple", "diary", "file", "group_fact"],
         "StatedScope": ["private", "share"],
         "FactScopeEnum": ["private", "share", "public"],
         "FactTypeEnum": ["profile", "preference", "procedural", "semantic"],
+        "NewFactSourceEnum": ["explicit_user_input", "implicit_inference", "system_generated", "external_data"],
         "FactSourceEnum": [
             "explicit_user_input",
             "implicit_inference",

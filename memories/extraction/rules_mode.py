@@ -77,6 +77,7 @@ _NOT_FOLLOWED_BY = [_compiled(pattern) for pattern in _DATA["not_followed_by"]]
 _PREDICATE = _compiled(f"{_DATA['predicate']}|{_DATA['chinese_predicate']}")
 _CLAUSE = _compiled(_DATA["clause"])
 _LASTING = [_compiled(pattern) for pattern in _DATA["lasting"]]
+_CALLED = {name: _compiled(pattern) for name, pattern in _DATA["called"].items()}
 _CATEGORIES = {name: _compiled(pattern) for name, pattern in _DATA["category"].items()}
 _DOTTED = re.compile(r"\b[a-z]\.[a-z]\.\Z", re.IGNORECASE)
 _POLITE_WISH = re.compile(
@@ -314,7 +315,7 @@ def _requested(sentence: _OwnSentence, start: int) -> _QuotedText | None:
 
 
 def _noun(sentence: _OwnSentence, start: int) -> _QuotedText | None:
-    """What a request names without a verb."""
+    """What a request names without a verb; "save this preference: …" says the category, too."""
     asking = next((match for pattern in _NOUNS if (match := pattern.match(sentence.own, start))), None)
     if asking is None or sentences.is_question(sentence.own):
         return None
@@ -324,7 +325,10 @@ def _noun(sentence: _OwnSentence, start: int) -> _QuotedText | None:
         between = "" if asking.end("named") == asking.end() else "："
         content = f"{sentence.text[slice(*asking.span('named'))]}{between}{value}"
     is_short = len(content) <= _LONGEST_NOUN and not _ITEM.match(value)
-    return _QuotedText(content, sentence.text) if value and is_short and _MARK not in content else None
+    if not value or not is_short or _MARK in content:
+        return None
+    called = next((name for name, pattern in _CALLED.items() if pattern.search(asking[0])), "")
+    return _QuotedText(content, sentence.text, called)
 
 
 def _pointed_at(before: Sequence[_OwnSentence]) -> Iterator[_QuotedText]:

@@ -105,9 +105,9 @@ def test_category(text: str, category: str) -> None:
         ("请用简洁幽默的语气来和我聊天", "请用简洁幽默的语气来和我聊天", "preference"),
         ("从现在开始叫我队长。", "从现在开始叫我队长", "preference"),
         # What needs no verb.
-        ("Save this preference: use tabs", "use tabs", "other"),
+        ("Save this preference: use tabs", "use tabs", "preference"),
         ("Remember my email: ana@mail.example.", "my email: ana@mail.example", "identity"),
-        ("保存这个偏好：使用制表符", "使用制表符", "other"),
+        ("保存这个偏好：使用制表符", "使用制表符", "preference"),
         ("记住我的邮箱 ana@mail.example", "我的邮箱 ana@mail.example", "identity"),
         ("把我的邮箱记下来：ana@mail.example", "我的邮箱：ana@mail.example", "identity"),
         # What people say of themselves.
@@ -214,3 +214,43 @@ def test_a_megabyte_is_read_in_bounded_time(unit: str) -> None:
     begun = time.thread_time()
     extract((unit * 1_000_000)[:1_000_000])
     assert time.thread_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        *((f"请用简洁{comma}幽默的语气来和我聊天。", "preference") for comma in (",", "，", "、", ", ")),
+        ("以后请从务实，轻松，直率的角度跟我说话", "preference"),
+        ("我的 Slack 频道 ID 是 C0123456", "other"),
+        ("频道ID：C0123456", "other"),
+        ("My Slack channel ID is C0123456.", "other"),
+        ("Our Discord channel is #ops", "other"),
+        ("The Teams workspace id is 88123", "other"),
+        ("我的用户名是 octocat", "identity"),
+        ("我的 GitHub 账号：octocat", "identity"),
+        ("My Mastodon handle is @anna", "identity"),
+        ("My user name is octocat", "identity"),
+        ("我是Louis", "identity"),
+        ("Save this preference: use tabs", "preference"),
+        ("Please remember the following preference: dark mode", "preference"),
+        ("保存这个偏好：用制表符缩进", "preference"),
+        ("记录这个决定：用 PostgreSQL", "decision"),
+        ("Note this rule: no meetings on Fridays", "constraint"),
+    ],
+)
+def test_what_documents_say_is_worth_keeping(text: str, category: str) -> None:
+    [found] = admitted(text)
+    assert (found.category, found.status) == (category, "active")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "请用这段文字,改写的语气来和我聊天", "用英文，写一首诗", "请从下面两个角度，回答我的问题", "我的用户名是什么",
+        "我的账号是不是被封了", "My channel is broken", "My username is already taken", "The channel is full",
+        "The team is ready", "Our server is down", "我的账号被封了", "我是Python开发者的粉丝吗",
+        "我现在在路上", "我在用手机", "我好像喜欢Python",
+    ],
+)  # fmt: skip
+def test_and_what_resembles_it(text: str) -> None:
+    assert asked(text) == []

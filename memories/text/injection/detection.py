@@ -176,12 +176,15 @@ def _fitting(sentence: str, language: LanguageRules, rules: list[Rule]) -> Itera
 
 
 def _is_excused(sentence: str, found: re.Match[str], language: LanguageRules, rule: Rule) -> bool:
-    """Whether the phrase is harmless here: an exception fits, or the clause is about the speaker's own doings."""
+    """Whether the phrase is harmless here: an exception fits, or the clause is about the speaker's own doings, or about
+    what somebody built."""
     if rule.unless and rule.unless.search(sentence):
         return True
     if not rule.is_own or language.own is None:
         return False
     start = max(sentence.rfind(pause, 0, found.start() + 1) for pause in _BREAKS)
     clause = re.sub(r"\A[ ,]*(?:so )?", "", sentence[max(start, 0) :])
+    if language.is_report(clause, sentence):
+        return True
     is_own = language.own.match(clause) is not None
     return is_own and not (language.model and language.model.search(sentence))

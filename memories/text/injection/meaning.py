@@ -20,6 +20,7 @@ from memories.exceptions import EmbeddingError
 from memories.invisible import strip_invisible
 from memories.llm import embeddings
 from memories.text import sentences
+from memories.text.injection import reports
 from memories.text.injection.verdicts import cached_verdict
 
 WEIGHTS = Path(__file__).parent / "data" / "meaning.json"
@@ -68,7 +69,7 @@ def each_speaks(spoken: Sequence[str], *, is_own: bool = False) -> list[bool]:
     parts = [pieces(sentence) for sentence in spoken]
     every = list(dict.fromkeys(piece for own in parts for piece in own))
     try:
-        found = dict(zip(every, (scores(every) > margin).tolist(), strict=True))
+        found = dict(zip(every, (_judged_scores(every) > margin).tolist(), strict=True))
     except EmbeddingError:
         return [False] * len(spoken)
     return [any(found[piece] for piece in own) for own in parts]
@@ -113,7 +114,16 @@ def _judged_own(*texts: str) -> bool:
 
 def _highest(texts: Sequence[str]) -> float:
     spoken = list(dict.fromkeys(piece for text in texts for piece in pieces(text)))
-    return float(scores(spoken).max(initial=-np.inf))
+    return float(_judged_scores(spoken).max(initial=-np.inf))
+
+
+def _judged_scores(spoken: Sequence[str]) -> npt.NDArray[np.float32]:
+    """scores(), in which the meaning of reports counts less."""
+    found = scores(spoken)
+    for place in np.flatnonzero(found > 0):
+        if reports.is_report(spoken[place]):
+            found[place] -= reports.MARGIN
+    return found
 
 
 def _parts(sentence: str) -> Iterator[str]:

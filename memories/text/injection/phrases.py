@@ -51,7 +51,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class LanguageRules:
-    """The rules of one language; `own` opens a clause about the speaker, unless `model` is in the sentence.
+    """The rules of one language; `own` opens a clause about the speaker, unless `model` is in the sentence, and
+    `reports` one about what somebody built, unless `urges` is.
 
     A word sets its bits in `whole`, and those of its beginnings in `stems`. Texts in characters have no words: there
     `stems` are searched anywhere, by their first character.
@@ -60,11 +61,18 @@ class LanguageRules:
     rules: tuple[Rule, ...]
     own: re.Pattern[str] | None
     model: re.Pattern[str] | None
+    reports: re.Pattern[str] | None
+    urges: re.Pattern[str] | None
     is_characters: bool
     whole: Mapping[str, int]
     stems: Mapping[str, int]
     lengths: tuple[int, ...]
     by_first: Mapping[str, Sequence[tuple[str, int]]]
+
+    def is_report(self, clause: str, sentence: str = "") -> bool:
+        """Whether the clause of a normalized sentence tells what somebody built: it speaks of a memory, not to one."""
+        is_said = self.reports is not None and self.reports.match(clause) is not None
+        return is_said and not (self.urges and self.urges.search(sentence or clause))
 
     def bits(self, words: Iterable[str], text: str) -> int:
         """The sets of words of which the text has a word."""
@@ -110,6 +118,8 @@ def load(given: Mapping[str, Any]) -> LanguageRules:
     return LanguageRules(
         rules=rules,
         own=reader.any_of(given.get("own", [])),
+        reports=reader.any_of(given.get("reports", [])),
+        urges=reader.any_of(given.get("urges", [])),
         model=reader.any_of(given.get("model", [])),
         is_characters=reader.is_characters,
         whole=reader.whole,

@@ -235,11 +235,14 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
     def import_memory(
         self, memory_data: dict[str, Any], *, user_id: str | None = None, agent_name: str | None = None
     ) -> dict[str, Any]:
-        """Take a document in, with an agent as that agent's own: facts and summaries. What it leaves out stays."""
+        """Take a document in, with an agent as that agent's own: facts and summaries. What it leaves out stays.
+
+        What waits for an operator is not in the answer; `pending` counts it, where there is any, and the log says it.
+        """
         if not isinstance(memory_data, dict):
             raise ValueError("memory_data")
-        self._take(memory_data, user_id, agent_name)
-        return self.get_memory(user_id=user_id, agent_name=agent_name)
+        waiting = self._take(memory_data, user_id, agent_name).get("pending") or {}
+        return self.get_memory(user_id=user_id, agent_name=agent_name) | _pending(waiting)
 
     def clear_memory(self, *, user_id: str | None = None, agent_name: str | None = None) -> dict[str, Any]:
         """Move facts and episodes to the trash and empty the profile; with an agent, only what is that agent's.
@@ -430,6 +433,18 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
                 raise
             logger.warning("The agent goes on without memory: %s", error)
             return otherwise
+
+
+def _pending(waiting: Mapping[str, int]) -> dict[str, Any]:
+    """What an answer says of what waits for an operator; nothing where nothing does."""
+    if not any(waiting.values()):
+        return {}
+    logger.warning(
+        "%d facts and %d summaries of the imported memory wait for an operator, and are not served.",
+        waiting.get("facts", 0),
+        waiting.get("sections", 0),
+    )
+    return {"pending": dict(waiting)}
 
 
 # Settings
