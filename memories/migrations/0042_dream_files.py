@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0039_claims_to_rights'),
+        ('memories', '0041_words_of_quotes'),
     ]
 
     operations = [
