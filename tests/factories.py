@@ -367,7 +367,7 @@ def dream(person: EndUser, text: str = "Bakes rye bread", **over: Any) -> Dream:
         end_user=person,
         summary="USER.md +1",
         extractor="llm:test",
-        prompt_version="dream_edits-2",
+        prompt_version="dream_edits-3",
         **given,
     )
     edit = {"path": "/USER.md", "new_text": text, "state": "waiting" if row.state == "waiting" else "applied"}

@@ -233,6 +233,18 @@ def test_a_secret_in_the_settings_is_cut_out_and_the_operator_told(admin: Client
     assert places_of("what they eat") == ["memories_tenant.extraction_guidance"]
 
 
+def test_the_files_of_dreams_are_lines_and_none_are_the_hubs(admin: Client) -> None:
+    tenant = factories.tenant(slug="acme-prod")
+    wrong = admin.post(page_of(tenant), form(dream_files="/notes/me.md\nUSER.md"))
+    assert "“USER.md” is no path of a file" in text_of(wrong)
+    admin.post(page_of(tenant), form(dream_files="/notes/me.md\n/notes/me.md\n/skills/"))
+    tenant.refresh_from_db()
+    assert tenant.dream_files == ["/notes/me.md", "/skills/"]
+    admin.post(page_of(tenant), form(dream_files=""))
+    tenant.refresh_from_db()
+    assert tenant.dream_files == Tenant().dream_files
+
+
 def test_djangos_log_holds_no_content(admin: Client) -> None:
     tenant = factories.tenant(slug="acme-prod")
     admin.post(page_of(tenant), form(extraction_guidance="Remember what Katherine eats"))

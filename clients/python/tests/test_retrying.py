@@ -14,6 +14,7 @@ from memoryhub_client import (
     ConflictError,
     ConnectionFailedError,
     MemoryHub,
+    MemoryHubError,
     NoAnswerInTimeError,
     NotFoundError,
     Retries,
@@ -140,6 +141,21 @@ def test_what_could_be_done_twice_is_sent_again_only_if_it_never_arrived(script:
     assert (
         script.ask(lambda hub: hub.take_privacy_export("c"), problem(503), httpx.Response(200, content=b"PK")) == b"PK"
     )
+
+
+@pytest.mark.parametrize(("answers", "may_be"), [
+    (lambda: [httpx.ConnectError("no hub")] * 4, False),
+    (lambda: [httpx.ReadError("broke"), *[httpx.ConnectError("no hub")] * 3], True),
+    (lambda: [httpx.ReadTimeout("late")] * 4, True),
+    (lambda: [httpx.Response(502, text="<html>")] * 4, True),
+    (lambda: [problem(503)] * 4, False),
+    (lambda: [httpx.ReadError("broke"), problem(409, "review_needed")], False),
+    (lambda: [problem(401, "unauthorized")], False),
+])  # fmt: skip
+def test_an_error_says_whether_it_may_be_done_all_the_same(script: Script, answers: Any, may_be: bool) -> None:
+    with pytest.raises(MemoryHubError) as caught:
+        script.ask(flush, *answers())
+    assert caught.value.may_be_done is may_be
 
 
 def test_what_the_lost_attempt_deleted_is_gone(script: Script) -> None:

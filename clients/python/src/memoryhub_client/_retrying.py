@@ -73,8 +73,7 @@ def steps(call: PreparedRequest, retries: Retries) -> Steps:
             lost = lost or not _never_sent(outcome)
         wait = _wait(error, attempt)
         if attempt == retries.times or not _may_repeat(call, outcome, error) or wait > retries.longest_wait:
-            # Of a proxy nobody knows.
-            error.may_be_done = lost or (isinstance(error, ServerError) and not error.code)
+            error.may_be_done = _may_be_done(error, lost=lost)
             raise error
         yield RetryDelay(wait)
     raise AssertionError
@@ -103,6 +102,14 @@ def _may_repeat(call: PreparedRequest, outcome: Came, error: Exception) -> bool:
         refused = error.status in TRANSIENT or (error.status == 409 and error.code in PASSING)
         return refused and (call.repeatable or error.status in {408, 429} or bool(error.code))
     return isinstance(outcome, httpx.TransportError) and (call.repeatable or _never_sent(outcome))
+
+
+def _may_be_done(error: MemoryHubError, *, lost: bool) -> bool:
+    """Whether an attempt may have been carried out. A refusal of the hub's holds for the attempts before it, too."""
+    if isinstance(error, ProblemError) and error.code:
+        return lost and (error.status in TRANSIENT or error.status >= 500)
+    # Of a proxy nobody knows.
+    return lost or isinstance(error, ServerError)
 
 
 def _wait(error: Exception, attempt: int) -> float:
