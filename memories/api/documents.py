@@ -25,7 +25,7 @@ def read(expected: type[Serializer[Any]], document: Any) -> dict[str, Any]:
     try:
         return shapes.validated(expected, parsers.decode(body, most=shapes.most_values(expected)))
     except ValidationError as error:
-        raise InvalidInput(faults=faults_of(error.detail)) from error
+        raise InvalidInput(faults=list(faults_of(error.detail))) from error
 
 
 def check_measure(document: bytes, *, times: int) -> None:

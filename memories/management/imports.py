@@ -154,7 +154,7 @@ def _drawer(piece: dict[str, Any]) -> Request | None:
 
 def _by_date(conversations: Iterable[Outcome], name: str) -> list[Outcome]:
     """What was refused comes first."""
-    found = list(filter(None, conversations))
+    found = [one for one in conversations if one]
     return sorted(found, key=lambda one: str(_moment(one.get(name)) or "") if isinstance(one, dict) else "")
 
 

@@ -135,9 +135,8 @@ def with_text(body: Any, at: Place, text: str) -> Any:
 def post(client: HubClient, operation: str, ids: Ids, at: Place, text: str) -> Any:
     method, template = all_operations()[operation]
     if operation in MANAGED:
-        rows = {"agent_id": Agent, "webhook_id": WebhookEndpoint}
-        names = {name: model.objects.get(tenant__slug="acme").pk for name, model in rows.items()}
-        path = template.format(slug="acme", key_id=uuid.uuid4(), **names)
+        agent, webhook = (rows.get(tenant__slug="acme").pk for rows in (Agent.objects, WebhookEndpoint.objects))
+        path = template.format(slug="acme", key_id=uuid.uuid4(), agent_id=agent, webhook_id=webhook)
         query = {"username": "lin"} if "/operators/" in template else {}
     else:
         call = CALLS[operation](ids)

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from functools import partial
 from queue import Queue
 from typing import Any
 
@@ -274,7 +275,8 @@ class TestRelease:
         self.run(scenario, threads)
 
     def test_when_its_client_goes_away(self, threads: Threads) -> None:
-        begun, gate, ran = threading.Event(), threading.Event(), []
+        begun, gate = threading.Event(), threading.Event()
+        ran: list[str] = []
 
         def hangs() -> None:
             begun.set()
@@ -283,7 +285,8 @@ class TestRelease:
         async def scenario() -> None:
             runs = asyncio.ensure_future(threads.run(hangs))
             assert await asyncio.to_thread(begun.wait, PATIENCE_SECONDS)
-            gone, stays = (asyncio.ensure_future(threads.run(lambda at=at: ran.append(at))) for at in ("gone", "stays"))
+            gone = asyncio.ensure_future(threads.run(partial(ran.append, "gone")))
+            stays = asyncio.ensure_future(threads.run(partial(ran.append, "stays")))
             # Both wait in the queue by now.
             await asyncio.sleep(0)
             assert len(threads.admission._queues["a"].waiting) == 2

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from memories.api import parsers, shapes
 from memories.api.v1.memory.serializers import MemoryQuery
@@ -56,7 +57,9 @@ def test_what_is_no_list_is_refused_before_anything_is_taken(tmp_path: Path, con
         list_in(path)
 
 
-def test_what_is_too_much_is_refused_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_much_is_refused_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
     path = tmp_path / "file.json"
     deep = "[" * (parsers.MAX_DEPTH + 1) + "]" * (parsers.MAX_DEPTH + 1)
     deeper = "[" * 100_000 + "]" * 100_000
@@ -64,7 +67,7 @@ def test_what_is_too_much_is_refused_by_itself(tmp_path: Path, monkeypatch: pyte
     path.write_text(f'[{{"a": {deep}}}, {{"a": {many}}}, {{"a": {deeper}}}, {{"a": "{"x" * 500}"}}, {{"a": 1}}]')
     monkeypatch.setattr(shapes, "MOST_VALUES", 5)
     monkeypatch.setattr(raw_documents, "_TIMES", 20)
-    monkeypatch.setattr(parsers.settings, "DATA_UPLOAD_MAX_MEMORY_SIZE", 20)
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 20
     refused = Counter[str]()
     assert list(documents_in(path, refused, lists=())) == [{"a": 1}]
     # What is nested so deep is too long, too.
