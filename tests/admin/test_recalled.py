@@ -11,9 +11,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories.admin.recall.playground import RankedMemory, parts_of
+from memories.audit import Actor
+from memories.curation.facts.forgetting import forget_fact
 from memories.curation.people.external_ids import change_external_id
 from memories.curation.people.merging.merge import merge_people
-from memories.models import EndUser, Fact
+from memories.models import ActorKind, EndUser, Fact
 from memories.retrieval import recalls
 from memories.retrieval import search as retrieval
 from memories.retrieval.search import Finding, SearchRequest
@@ -97,6 +99,15 @@ def test_each_hit_says_what_became_of_it(admin: Client, person: EndUser) -> None
     assert "No space left" in text_of(tight)
 
 
+def test_what_does_not_hold_any_more_says_so(admin: Client, person: EndUser) -> None:
+    fact = factories.fact(person, "Lives in Leiden")
+    assert "Outdated" not in text_of(ask(admin, person))
+    forget_fact(fact_id=fact.pk, tenant=None, actor=Actor(kind=ActorKind.OPERATOR, id="7"), now=timezone.now())
+    page = ask(admin, person)
+    assert [hit.memory.kind for hit in hits(page) if hit.outcome.get("reason") == "outdated"] == ["turn"]
+    assert "Outdated" in text_of(page)
+
+
 def test_an_agent_is_shown_what_it_may_see(admin: Client, person: EndUser) -> None:
     factories.fact(person, "She lives where the coach lives", agent_id="coach")
     assert "She lives where the coach lives" not in {hit.memory.text for hit in hits(ask(admin, person))}
@@ -165,7 +176,9 @@ def test_a_hit_is_corrected_from_here(admin: Client, person: EndUser) -> None:
     form = {**hit.verbs["correct"].initial, "version": hit.memory.row.version, "category": "identity"}
     said = {"content": "She lives in Utrecht", "reason": "Phoned"}
     assert page_of(hit.memory.row, "correct") in text_of(ask(admin, person))
-    assert admin.post(page_of(hit.memory.row, "correct"), {**form, **said}).status_code == 302
+    # The page of a hit's form stays where it is; without a script the next one lists what still says it.
+    answer = admin.post(page_of(hit.memory.row, "correct"), {**form, **said}, headers={"X-Fragment": "verb"})
+    assert answer.status_code == 302
     assert "She lives in Utrecht" in {hit.memory.text for hit in hits(ask(admin, person))}
 
 

@@ -230,8 +230,9 @@ class TestLists:
             self.mend(corrected, episode, Mend.DROP, field="flaws")
 
     def mend(self, fact: Fact, episode: Episode, how: Mend, *, field: str = "outcomes", text: str = "") -> None:
-        given = {"row_id": episode.pk, "how": how, "text": text, "expected_version": episode.version, "field": field}
-        mend(end_user=fact.end_user, claim=claim(fact), kind=OccurrenceKind.EPISODE, **given, **BY_STAFF)
+        given: dict[str, Any] = {"row_id": episode.pk, "how": how, "text": text, "field": field, **BY_STAFF}
+        given |= {"end_user": fact.end_user, "expected_version": episode.version}
+        mend(claim=claim(fact), kind=OccurrenceKind.EPISODE, **given)
 
 
 class TestForgotten:

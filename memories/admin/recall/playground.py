@@ -214,11 +214,12 @@ def rank(
         row = rows.get((finding.kind, finding.id))
         # A context does not name the turns that it did not come to.
         waits = is_full and isinstance(row, Turn) and recalled_turns.may_be_recalled(row)
+        reason = "outdated" if finding.outdated_since else "budget" if waits else ""
         hits[FACT if finding.kind == GROUP_FACT else finding.kind].append(
             RankedMemory(
                 memory_of(person, finding.kind, finding.id, row, score=finding.score),
                 parts_of(finding, best),
-                outcomes.get((finding.kind, str(finding.id)), {"reason": "budget"} if waits else {}),
+                outcomes.get((finding.kind, str(finding.id)), {"reason": reason} if reason else {}),
                 finding.score_parts.get("rerank"),
                 _verbs(row) if may_change and finding.kind == FACT and row is not None else {},
             )

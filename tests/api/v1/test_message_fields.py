@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memories.models import Turn
-from tests.api.conftest import HubClient
+from tests.api.client import HubClient
 
 pytestmark = pytest.mark.django_db
 SAID = "It is nine o'clock."
