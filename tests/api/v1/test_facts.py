@@ -334,7 +334,7 @@ def test_what_stands_beside_the_text_is_found_by_its_words(hub: Hub) -> None:
     assert [row["score_parts"]["lexical"] for row in found] == [0, 0]
 
 
-RECORD = {
+RECORD: dict[str, Any] = {
     "memory_id": "user_id_xxx_mem_002",
     "tenant_id": "app",
     "user_id": "user_id_xxx",
