@@ -14,12 +14,13 @@ from datetime import datetime
 
 import numpy as np
 from django.db.models.functions import Left
+from numpy.typing import NDArray
 
 from memories.embedding import spaces
 from memories.exceptions import EmbeddingError
 from memories.files import paths
 from memories.files.reading import FileTree
-from memories.llm.embeddings import LONGEST_TEXT
+from memories.llm.embeddings import LONGEST_TEXT, Vectors
 from memories.models import EmbeddingSpace, Encoding, EndUser
 from memories.retrieval import memory_index, prepared_query
 from memories.retrieval.cache import IDLE_SECONDS, LRUCache
@@ -40,7 +41,7 @@ MOST_EMBEDDED = 200
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _MEMBER = re.compile(r"\s*(?:[-*+•]\s|\d{1,3}(?:[.)]\s|、))")
 # In each process: 20 MB of 512 dimensions. By the text's hash, so that a changed passage is another.
-_vectors: LRUCache[np.ndarray] = LRUCache(capacity=10_000, idle_seconds=IDLE_SECONDS, weigh=lambda _vector: 1)
+_vectors: LRUCache[Vectors] = LRUCache(capacity=10_000, idle_seconds=IDLE_SECONDS, weigh=lambda _vector: 1)
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ def _in_first_space(query: PreparedQuery, *, asked: datetime) -> PreparedQuery:
 
 def _units(found: Sequence[Passage], space: EmbeddingSpace | None) -> Units:
     vectors = _vectors_of([one.text for one in found[:MOST_EMBEDDED]], space) if space else None
-    rows = present = None
+    rows: Vectors | None = None
+    present: NDArray[np.bool_] | None = None
     if space and vectors:
         rows = np.zeros((len(found), space.dimensions), np.float32)
         rows[: len(vectors)] = vectors
@@ -144,7 +146,7 @@ def _units(found: Sequence[Passage], space: EmbeddingSpace | None) -> Units:
     )
 
 
-def _vectors_of(texts: Sequence[str], space: EmbeddingSpace) -> list[np.ndarray] | None:
+def _vectors_of(texts: Sequence[str], space: EmbeddingSpace) -> list[Vectors] | None:
     """None where the model does not answer in time."""
     keys = [(space.pk, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()) for text in texts]
     held = {key: _vectors.get(key) for key in keys}
@@ -153,9 +155,9 @@ def _vectors_of(texts: Sequence[str], space: EmbeddingSpace) -> list[np.ndarray]
         made = prepared_query.passages(list(new.values()), space)
         if made is None:
             return None
-        for key, vector in zip(new, made, strict=True):
-            held[key] = vector
-            _vectors.put(key, vector)
+        for key, one in zip(new, made, strict=True):
+            held[key] = one
+            _vectors.put(key, one)
     return [vector for key in keys if (vector := held[key]) is not None]
 
 

@@ -309,8 +309,8 @@ class Roles(ExactText):
 class Rounded(serializers.FloatField):
     """For answers: a number without the digits that sums of fractions leave."""
 
-    def to_representation(self, value: Any) -> float:
-        return round(super().to_representation(value), DIGITS)
+    def to_representation(self, value: Any) -> Any:
+        return round(float(value), DIGITS)
 
 
 class OrNull(serializers.CharField):

@@ -47,7 +47,8 @@ def edit_fact(
     evidence: list[uuid.UUID] = stated.pop("evidence", [])
     relations: list[RelationDraft] | None = stated.pop("relations", None)
     grounds = Grounds(evidence=evidence, relations=relations or ())
-    named = {"expected_version": expected_version, "reason": reason, "unlocks": stated.get("locked") is False}
+    named: dict[str, Any] = {"expected_version": expected_version, "reason": reason}
+    named["unlocks"] = stated.get("locked") is False
     with transaction.atomic():
         _lock_sessions(fact_id, grounds)
         with deciding_fact(fact_id, tenant, "edit", actor=actor, now=now, **named) as (fact, changed):

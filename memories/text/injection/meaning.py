@@ -120,7 +120,7 @@ def _highest(texts: Sequence[str]) -> float:
 def _judged_scores(spoken: Sequence[str]) -> npt.NDArray[np.float32]:
     """scores(), in which the meaning of reports counts less."""
     found = scores(spoken)
-    for place in np.flatnonzero(found > 0):
+    for place in np.flatnonzero(found > 0).tolist():
         if reports.is_report(spoken[place]):
             found[place] -= reports.MARGIN
     return found

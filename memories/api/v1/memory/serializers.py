@@ -14,7 +14,6 @@ from rest_framework import serializers
 
 from memories.api.v1.facts.serializers import FactQuery
 from memories.api.v1.fields import (
-    DIGITS,
     AgentId,
     CleanText,
     ExactText,
@@ -245,7 +244,7 @@ def _fact_out(fact: Fact) -> dict[str, Any]:
         "id": fact.external_id or str(fact.pk),
         "content": fact.content,
         "category": own if own is not None and _category_of(given) == fact.category else fact.category,
-        "confidence": round(fact.confidence, DIGITS),
+        "confidence": fact.confidence,
         "createdAt": given.get("createdAt", _text_of(fact.first_observed_at)),
         "source": given.get("source", cited[0] if cited else str(imported or MANUAL)),
     }
