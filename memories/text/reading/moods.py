@@ -238,6 +238,11 @@ def is_handed_over(heading: str) -> bool:
     return any(_handing(name).search(folded) for name in _languages(folded))
 
 
+def lists(*kinds: str) -> dict[str, str]:
+    """Patterns of these kinds by kind and language: "doubtful_en"."""
+    return {f"{kind}_{name}": _filled(name, kind) for kind in kinds for name in _LANGUAGES}
+
+
 def _straight(text: str) -> str:
     return _LONG.sub(r"\1", quantities.normalised(text).translate(_APOSTROPHES))
 
