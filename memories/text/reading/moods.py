@@ -68,6 +68,13 @@ _THAN_ME = re.compile(
     r"\b(?:than|like|as \w+ as) (?:me|i am|i|us)\b|\b(?:als|wie) (?:ich|wir|mich)\b|\bque (?:yo|nosotr[oa]s|moi|nous|eu)\b"
     r"|\b(?:bei|unter|von) uns\b|\bchez nous\b|比(?:我们|咱们|我|咱)|[跟和像](?:我|咱)一样|(?:私|僕|俺|自分)(?:より|と同じ)"
 )
+# What leaves open all that its sentence says.
+_UNDECIDED = re.compile(
+    r"\b(?:(?:not|nothing|haven't|hasn't|n't|yet to be) (?:\w+ )?decided|undecided|up in the air|nothing (?:is )?(?:fixed|settled))\b"
+    r"|\b(?:noch )?(?:nichts?|nicht) (?:\w+ )?(?:entschieden|beschlossen|spruchreif)\b|\b(?:aún|todavía) no (?:\w+ ){0,2}decidid\w+|\bmás adelante\b"
+    r"|\b(?:rien|pas) (?:\w+ ){0,2}décidé|\bplus tard peut-être\b|\bpeut-être plus tard\b"
+    r"|没(?:有)?(?:想好|定|决定|确定)|还早|再说吧?|まだ先|まだ(?:決め|決ま|わから|分から)"
+)
 # "Did I tell you that I have a cat": it is asked with the clause before it.
 # "It may be that I …" is in the mood of its first clause.
 _COMPLEMENT = re.compile(r"[\W]*(?:that|dass|que|qu')(?=\W)")
@@ -90,7 +97,10 @@ _NAMING = frozenset(["en", "de", "fr"])
 _SPEAKER = re.compile(
     r"\b(?:i|we|my|our|me|us|mine|ich|wir|mein\w{0,2}|unser\w{0,2}|mich|mir|uns|je|nous|mon|ma|mes|notre|nos|moi)\b|\bj'"
 )
-_SAID = re.compile(r"\b(?:i|je|ich|yo)\b|\b(?:i'm|i've|my|j'ai|soy|tengo|mein|mi)\b|我|私|僕")
+_SAID = re.compile(
+    r"\b(?:i|je|ich|yo)\b|\b(?:i'm|i've|i'll|my|j'ai|soy|estoy|tengo|voy|vivo|quiero|bin|habe|suis|mein|mi)\b|我|私|僕"
+    r"|(?:ました|します|です|したい?|する|よ|ね)[。！!]*\Z"
+)
 
 
 @dataclass(frozen=True)
@@ -284,10 +294,13 @@ def _filled(name: str, kind: str) -> str:
     return re.sub(r"\{([a-z]+)\}", lambda found: _filled(name, found[1]), text)
 
 
+_OF_IT = r"(?:at|in|of|with|for|im|in|bei|beim|vom|en|de|del|au|aux|à|du|dans|chez)"
+
+
 @cache
 def _owned(name: str) -> re.Pattern[str]:
     """Something of the person's, with up to two words before it."""
-    thing = r"\s(?:[\w-]+\s){0,2}?[\w-]{3,}(?:\s[\w-]{3,})?" if _DATA[name]["marks"] else r"的?[^，。、はがをもでに]{1,8}"
+    thing = rf"\s(?:[\w-]+\s){{0,2}}?[\w-]{{3,}}(?:\s[\w-]{{3,}})?(?:\s{_OF_IT}\s(?:[\w-]+\s)?[\w-]+)?" if _DATA[name]["marks"] else r"的?[^，。、はがをもでに]{1,8}"
     return re.compile(rf"(?:{_filled(name, 'mine')}){thing}")
 
 
@@ -438,6 +451,8 @@ def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
             replace(one, moods=one.moods - {QUESTION}) if _presumes(one) or _goes_on(one, place) else one
             for place, one in enumerate(found)
         ]
+    if any(_UNDECIDED.search(one.folded) for one in found):
+        found = [one if _presumes(one) else replace(one, moods=one.moods | {DOUBTFUL}) for one in found]
     if any(SUPPOSED in one.moods for one in found):
         found = [
             replace(one, moods=one.moods | {SUPPOSED}) if one.moods & {WILL, QUESTION} and not _presumes(one) else one
