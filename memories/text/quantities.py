@@ -62,10 +62,16 @@ _QUARTER = re.compile(r"\b(?:quarters?|quarts?|viertel\w*|cuartos?)\b|刻")
 _HALF = re.compile(r"\b(?:half|halb\w*|media|medio|demie?|meia|meio)\b|半|полов")
 # A year of two digits.
 _FIRST_YEAR, _LAST_YEAR = 1920, 2029
-_OF_YEAR = re.compile(r"\b(?:born|baujahr|jahrgang|geboren|naci|nacid[oa]|nee?|class of|quinta|model year|since)\b|'\d\d|年|届|生まれ|生")
+_OF_YEAR = re.compile(
+    r"\b(?:born|baujahr|jahrgang|geboren|naci|nacid[oa]|nee?|class of|quinta|model year|since)\b|'\d\d|年|届|生まれ|生"
+)
 # "1,78 m" in other words.
-_METRES = re.compile(r"(?<!\d)([12一二两])\s?(?:米|m|metres?|meters?|metros?)\s?(\d{2}|[一二三四五六七八九]{2}|[一二三四五六七八九](?![\d一二三四五六七八九]))")
-_TENS = re.compile(rf"(?<!\w)({'|'.join(one for one in SPELLED if WORDS[one] in range(20, 100, 10))})\s(?:y|e|et)\s({'|'.join(one for one in SPELLED if WORDS[one] < 20)}|un[oae]?)(?!\w)")
+_METRES = re.compile(
+    r"(?<!\d)([12一二两])\s?(?:米|m|metres?|meters?|metros?)\s?(\d{2}|[一二三四五六七八九]{2}|[一二三四五六七八九](?![\d一二三四五六七八九]))"
+)
+_TENS = re.compile(
+    rf"(?<!\w)({'|'.join(one for one in SPELLED if WORDS[one] in range(20, 100, 10))})\s(?:y|e|et)\s({'|'.join(one for one in SPELLED if WORDS[one] < 20)}|un[oae]?)(?!\w)"
+)
 # "halb sechs" is half an hour before six.
 _BEFORE = re.compile(r"\bhalb (\w+)")
 _MULTIPLES = (7, 12, 24, 30, 60)

@@ -16,6 +16,7 @@ TABLES = Path(__file__).parents[1] / "tables"
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
 # Of the slips so many may be believed, of the right answers so many may wait.
 MOST = 0.03
+TABLES_OF_SLIPS = ("slips", "slips_everyday", "slips_fresh")
 REMOVAL, PROFILE = "removal", "profile"
 
 

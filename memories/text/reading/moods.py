@@ -68,6 +68,11 @@ _THAN_ME = re.compile(
     r"\b(?:than|like|as \w+ as) (?:me|i am|i|us)\b|\b(?:als|wie) (?:ich|wir|mich)\b|\bque (?:yo|nosotr[oa]s|moi|nous|eu)\b"
     r"|\b(?:bei|unter|von) uns\b|\bchez nous\b|比(?:我们|咱们|我|咱)|[跟和像](?:我|咱)一样|(?:私|僕|俺|自分)(?:より|と同じ)"
 )
+_IF = re.compile(
+    r"\W*(?:(?:and|but|und|aber|y|pero|et|mais)\s)?(?:if|when|once|wenn|falls|sobald|si|s'il|cuando|quand|lorsque)\b"
+)
+# 如果 …, 我就 …
+_THEN = re.compile(r"\W*(?:那么?)?(?:我们?|咱)?(?:就|会|得)")
 # What leaves open all that its sentence says.
 _UNDECIDED = re.compile(
     r"\b(?:(?:not|nothing|haven't|hasn't|n't|yet to be) (?:\w+ )?decided|undecided|up in the air|nothing (?:is )?(?:fixed|settled))\b"
@@ -101,6 +106,14 @@ _SAID = re.compile(
     r"\b(?:i|je|ich|yo)\b|\b(?:i'm|i've|i'll|my|j'ai|soy|estoy|tengo|voy|vivo|quiero|bin|habe|suis|mein|mi)\b|我|私|僕"
     r"|(?:ました|します|です|したい?|する|よ|ね)[。！!]*\Z"
 )
+
+
+_SAYS_BEFORE = re.compile(
+    r"(?:\b(?:says?|said|wrote|writes|texted|replied|shouted|asked|sagt|sagte|schrieb|schreibt|fragte|rief|dice|dijo|escribió|puso|preguntó"
+    r"|dit|écrit|envoyé|répond\w*|demandé)(?: (?:me|us|mir|uns|him|her))?|说|写道?|问|喊|回复?|发来?一句)[:：,，]?\s*\Z"
+)
+_SAYS_AFTER = re.compile(r"\s*(?:と|って)(?:言|いう|いっ|いい|書|話|聞|叫|答|返|メール|連絡|LINE|妹|弟|友)")
+_NEAR = 40
 
 
 @dataclass(frozen=True)
@@ -155,7 +168,9 @@ def spoken(text: str) -> tuple[Clause, ...]:
     among = _languages(text)
     found = [*_clauses(own, among)]
     last = found[-1].sentence + 1 if found else 0
-    foreign = [replace(one, moods=one.moods | {QUOTED}, sentence=last) for part in quoted for one in _clauses(part, among)]
+    foreign = [
+        replace(one, moods=one.moods | {QUOTED}, sentence=last) for part in quoted for one in _clauses(part, among)
+    ]
     return (*found, *foreign)
 
 
@@ -300,7 +315,11 @@ _OF_IT = r"(?:at|in|of|with|for|im|in|bei|beim|vom|en|de|del|au|aux|à|du|dans|c
 @cache
 def _owned(name: str) -> re.Pattern[str]:
     """Something of the person's, with up to two words before it."""
-    thing = rf"\s(?:[\w-]+\s){{0,2}}?[\w-]{{3,}}(?:\s[\w-]{{3,}})?(?:\s{_OF_IT}\s(?:[\w-]+\s)?[\w-]+)?" if _DATA[name]["marks"] else r"的?[^，。、はがをもでに]{1,8}"
+    thing = (
+        rf"\s(?:[\w-]+\s){{0,2}}?[\w-]{{3,}}(?:\s[\w-]{{3,}})?(?:\s{_OF_IT}\s(?:[\w-]+\s)?[\w-]+)?"
+        if _DATA[name]["marks"]
+        else r"的?[^，。、はがをもでに]{1,8}"
+    )
     return re.compile(rf"(?:{_filled(name, 'mine')}){thing}")
 
 
@@ -318,7 +337,7 @@ def _parted(text: str) -> tuple[str, list[str]]:
     own = list(blanked)
     for run in re.finditer(rf"{sentences.BLANK}+", blanked):
         part = text[slice(*run.span())]
-        if _is_title(part):
+        if _is_title(part) and not _is_said(text[: run.start()], text[run.end() :]):
             own[slice(*run.span())] = part
         else:
             quoted.append(part.strip("\"'“”„‘’«»「」『』`> \n"))
@@ -329,6 +348,11 @@ def _parted(text: str) -> tuple[str, list[str]]:
         quoted.append(kept[min(starts) :])
         kept = kept[: min(starts)]
     return kept, quoted
+
+
+def _is_said(before: str, after: str) -> bool:
+    """Whether a quotation between these texts is what somebody says."""
+    return _SAYS_BEFORE.search(before[-_NEAR:].lower()) is not None or _SAYS_AFTER.match(after) is not None
 
 
 def _is_title(quotation: str) -> bool:
@@ -455,9 +479,14 @@ def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
         found = [one if _presumes(one) else replace(one, moods=one.moods | {DOUBTFUL}) for one in found]
     if any(SUPPOSED in one.moods for one in found):
         found = [
-            replace(one, moods=one.moods | {SUPPOSED}) if one.moods & {WILL, QUESTION} and not _presumes(one) else one
+            replace(one, moods=one.moods | {SUPPOSED})
+            if (one.moods & {WILL, QUESTION} or _THEN.match(one.folded)) and not _presumes(one)
+            else one
             for one in found
         ]
+        # What follows from it is not so yet; the same verb tells the same ("If you must know, I'm vegan").
+        if SUPPOSED in found[0].moods and _IF.match(found[0].folded):
+            found = [one if SUPPOSED in one.moods else replace(one, moods=one.moods | {WILL}) for one in found]
     return found
 
 

@@ -24,6 +24,10 @@ OTHER_PERSON, DENIED, SWAPPED, ADDED = "other_person", "denied", "swapped", "add
 # What a shared word weighs: names and distinctive words most, the words that any text has hardly anything.
 _DISTINCTIVE, _COMMON, _PLAIN, _PAIR = 3.0, 2.0, 0.6, 2.0
 _SHOWN = 2_000
+_PRONOUN = re.compile(
+    r"\b(?:it|them|that|those|es|das|den|die|sie|ihn|lo|la|los|las|eso|le|les|l'\w+|ça|cela|en)\b|它|这个|那个|それ|これ|あれ"
+)
+_BRIEF = 60
 _OF_IDEA = 0.8
 _SHORT = 3
 _FEW = 4
@@ -281,7 +285,7 @@ def are_opposed(part: Clause, said: Clause, beside: Iterable[Clause] = ()) -> bo
         return False
     ours, theirs = _denies(part, said), _denies(said, part)
     if ours == theirs:
-        return False
+        return not ours and part.says("likes") and any(_is_rejected(said, one) for one in beside)
     if arrangements.has_opposite(part.folded, said.folded) or arrangements.has_opposite(said.folded, part.folded):
         return True
     if ours:
@@ -296,6 +300,19 @@ def _denies(clause: Clause, other: Clause) -> bool:
         # What tells of the past says the same without the word.
         by_meaning = by_meaning or not other.is_past
     return (clause.denied != by_meaning) != arrangements.has_opposite(clause.folded, other.folded)
+
+
+def _is_rejected(said: Clause, one: Clause) -> bool:
+    """Whether the person will have none of what the clause names: "Pineapple on pizza is a crime, I won't have it"."""
+    return (
+        one.sentence == said.sentence
+        and one is not said
+        and one.says("me")
+        and (one.denied or one.against)
+        and not (said.says("me") or one.moods or one.says("harmless"))
+        and _PRONOUN.search(one.folded) is not None
+        and len(one.folded) < _BRIEF
+    )
 
 
 def _is_contrary(part: Clause, said: Clause) -> bool:
@@ -396,12 +413,19 @@ def _added(statement: str, heard: Heard) -> str:
     if _names_new_kin(statement, heard):
         return ADDED
     items = list(arrangements.items(statement))
+    heard_text = heard.words.text
     if len(items) < 2:
-        return ""
-    supported = {item: _is_supported(item, heard) for item in items}
+        return ADDED if arrangements.other_relative(statement, heard_text) and not _lists_more(items, heard) else ""
+    supported = {
+        item: False if arrangements.other_relative(item, heard_text) else _is_supported(item, heard) for item in items
+    }
     if False not in supported.values() or True not in supported.values():
         return ""
     return "" if _has_more(items, supported, heard) else ADDED
+
+
+def _lists_more(items: Sequence[str], heard: Heard) -> bool:
+    return _has_more(items, dict.fromkeys(items, True), heard)
 
 
 def _has_more(items: Sequence[str], supported: Mapping[str, bool | None], heard: Heard) -> bool:
