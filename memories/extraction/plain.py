@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memories.text.reading import moods
+from memories.text.reading import patterns
 
 # A longer sentence tells a story, a longer turn is a document.
 LONGEST_SENTENCE = 240
@@ -51,7 +51,7 @@ def _is_of(kind: Plain, sentence: str) -> bool:
 
 def _loaded() -> tuple[Plain, ...]:
     # What doubts and supposes is read in one way, here and in what a model answers.
-    words = _DATA["words"] | moods.lists("doubtful", "supposed")
+    words = _DATA["words"] | patterns.lists("doubtful", "supposed")
     return tuple(
         Plain(
             name=entry["name"],

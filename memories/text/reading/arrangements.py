@@ -283,7 +283,7 @@ def _exchanged(told: Sequence[str], said: Sequence[str]) -> bool:
                 pairs = [(one, other) for one in ours[kind] for other in ours[beside]]
                 if any(
                     _is_exchanged(kind, one, beside, other, theirs)
-                    and not _goes_with(kind, one, beside, other, ours, theirs)
+                    and not _goes_with((kind, one), (beside, other), ours, theirs)
                     for one, other in pairs
                 ):
                     return True
@@ -291,9 +291,10 @@ def _exchanged(told: Sequence[str], said: Sequence[str]) -> bool:
 
 
 def _goes_with(
-    kind: str, one: str, beside: str, other: str, ours: dict[str, set[str]], clauses: Sequence[dict[str, set[str]]]
+    first: tuple[str, str], second: tuple[str, str], ours: dict[str, set[str]], clauses: Sequence[dict[str, set[str]]]
 ) -> bool:
     """Whether the statement has more of what was said of `one`, and none of what was said of `other` alone."""
+    (kind, one), (beside, other) = first, second
     rest = ours["other"] - {one, other}
     of_one = {word for clause in clauses if one in clause[kind] for word in clause["other"]}
     of_other = {word for clause in clauses if other in clause[beside] for word in clause["other"]}
