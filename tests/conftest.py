@@ -51,6 +51,7 @@ LONG = (
     "tests/redteam/test_blind_rounds.py",
     "tests/redteam/test_through_mcp.py",
     "tests/redteam/test_through_gateway.py",
+    "tests/reconcile/test_slips_committed.py",
     "tests/models/test_migrations.py",
     "tests/stateful/test_planted.py",
     "tests/stateful/test_life.py",

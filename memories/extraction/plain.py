@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memories.text.reading import patterns
+
 # A longer sentence tells a story, a longer turn is a document.
 LONGEST_SENTENCE = 240
 _DATA = tomllib.loads((Path(__file__).parent / "data" / "plain.toml").read_text(encoding="utf-8"))
@@ -48,7 +50,8 @@ def _is_of(kind: Plain, sentence: str) -> bool:
 
 
 def _loaded() -> tuple[Plain, ...]:
-    words = _DATA["words"]
+    # What doubts and supposes is read in one way, here and in what a model answers.
+    words = _DATA["words"] | patterns.lists("doubtful", "supposed")
     return tuple(
         Plain(
             name=entry["name"],

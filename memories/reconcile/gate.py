@@ -23,7 +23,7 @@ from memories.text import signals, support, uploads
 from memories.text.cleaning import clean
 from memories.text.injection import detection, flagged_turns
 from memories.text.reading import moods, slips
-from memories.text.reading.slips import Heard
+from memories.text.reading.supporting import Heard
 from memories.text.secrets.redaction import redact_message, redact_text
 from memories.text.signals import Patterns
 from memories.text.support import Embed, SourceTexts

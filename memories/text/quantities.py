@@ -53,8 +53,10 @@ _MANY = "|".join(sorted((word for word, value in WORDS.items() if value >= 100),
 _RUNS = re.compile(rf"(?<!\w)((?:(?:{_COUNT})[\s-]){{1,4}}(?:{_MANY})(?:[\s-](?:{_COUNT})){{0,4}})(?!\w)")
 _AND = re.compile(r"[,，、;；&]|\b(?:and|y|e|und|et|и|plus)\b|和|与|跟|と|や")
 _CLOCK = re.compile(
-    r"\d:\d|(?<![a-z])[ap]\.?m\b|o'clock|uhr|heures?|час|点|時|时|\bh\b|\bd[ea]l? (?:la )?(?:manana|tarde|noche|noite|madrugada)\b"
-    r"|\bdu (?:soir|matin)\b|\b(?:morgens|abends|nachmittags|nachts)\b|\b(?:in the (?:evening|morning|afternoon)|at night)\b"
+    r"\d:\d|(?<![a-z])[ap]\.?m\b|o'clock|uhr|heures?|час|点|時|时|\bh\b"
+    r"|\bd[ea]l? (?:la )?(?:manana|tarde|noche|noite|madrugada)\b"
+    r"|\bdu (?:soir|matin)\b|\b(?:morgens|abends|nachmittags|nachts)\b"
+    r"|\b(?:in the (?:evening|morning|afternoon)|at night)\b"
     r"|早上|上午|中午|下午|晚上|午前|午後"
 )
 _QUARTERS = (15, 45)
@@ -62,10 +64,16 @@ _QUARTER = re.compile(r"\b(?:quarters?|quarts?|viertel\w*|cuartos?)\b|刻")
 _HALF = re.compile(r"\b(?:half|halb\w*|media|medio|demie?|meia|meio)\b|半|полов")
 # A year of two digits.
 _FIRST_YEAR, _LAST_YEAR = 1920, 2029
-_OF_YEAR = re.compile(r"\b(?:born|baujahr|jahrgang|geboren|naci|nacid[oa]|nee?|class of|quinta|model year|since)\b|'\d\d|年|届|生まれ|生")
+_OF_YEAR = re.compile(
+    r"\b(?:born|baujahr|jahrgang|geboren|naci|nacid[oa]|nee?|class of|quinta|model year|since)\b|'\d\d|年|届|生まれ|生"
+)
 # "1,78 m" in other words.
-_METRES = re.compile(r"(?<!\d)([12一二两])\s?(?:米|m|metres?|meters?|metros?)\s?(\d{2}|[一二三四五六七八九]{2}|[一二三四五六七八九](?![\d一二三四五六七八九]))")
-_TENS = re.compile(rf"(?<!\w)({'|'.join(one for one in SPELLED if WORDS[one] in range(20, 100, 10))})\s(?:y|e|et)\s({'|'.join(one for one in SPELLED if WORDS[one] < 20)}|un[oae]?)(?!\w)")
+_METRES = re.compile(
+    r"(?<!\d)([12一二两])\s?(?:米|m|metres?|meters?|metros?)\s?(\d{2}|[一二三四五六七八九]{2}|[一二三四五六七八九](?![\d一二三四五六七八九]))"
+)
+_TEN = "|".join(one for one in SPELLED if WORDS[one] in range(20, 100, 10))
+_ONES = "|".join(one for one in SPELLED if WORDS[one] < 20)
+_TENS = re.compile(rf"(?<!\w)({_TEN})\s(?:y|e|et)\s({_ONES}|un[oae]?)(?!\w)")
 # "halb sechs" is half an hour before six.
 _BEFORE = re.compile(r"\bhalb (\w+)")
 _MULTIPLES = (7, 12, 24, 30, 60)
@@ -246,6 +254,11 @@ def _numbers(text: str) -> Iterator[str]:
     for word in _WORD.findall(text):
         if (number := value_of(word)) is not None:
             yield str(number)
+    yield from _composed(text)
+
+
+def _composed(text: str) -> Iterator[str]:
+    """The numbers that several words make together."""
     for run in _RUNS.findall(text):
         yield str(_multiplied(run))
     for tens, ones in _TENS.findall(text):
@@ -253,7 +266,7 @@ def _numbers(text: str) -> Iterator[str]:
     for metres, rest in _METRES.findall(text):
         whole, part = (one if one.isdigit() else str(han(one)) for one in (metres, rest))
         yield from (whole + part.ljust(2, "0"), f"{whole}.{part}")
-    if "点半" in text or "时半" in text or "時半" in text:
+    if re.search("[点时時]半", text):
         yield "30"
 
 

@@ -14,6 +14,9 @@ from tests.model import candidate
 
 TABLES = Path(__file__).parents[1] / "tables"
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
+# Of the slips so many may be believed, of the right answers so many may wait.
+MOST = 0.03
+TABLES_OF_SLIPS = ("slips", "slips_everyday", "slips_fresh")
 REMOVAL, PROFILE = "removal", "profile"
 
 
@@ -35,13 +38,17 @@ def table(name: str) -> Iterator[Slip]:
             yield Slip(kind, language, verdict == "slip", said, answer)
 
 
+def spoken(said: str) -> list[tuple[str, bool]]:
+    """The turns of a conversation, and whether each is the assistant's."""
+    return [(part.removeprefix("A: "), part.startswith("A: ")) for part in said.split(" // ")]
+
+
 def turns(said: str) -> list[TranscriptTurn]:
-    spoken = [(part.removeprefix("A: "), part.startswith("A: ")) for part in said.split(" // ")]
     return [
         TranscriptTurn(
             turn=Turn(number=n, role=Role.ASSISTANT if is_assistants else Role.USER, content=text), text=text
         )
-        for n, (text, is_assistants) in enumerate(spoken, start=1)
+        for n, (text, is_assistants) in enumerate(spoken(said), start=1)
     ]
 
 

@@ -153,7 +153,11 @@ WORDS = [*" ".join(LINES).split(), "\n", "\t"]
 def generated(seed: int, count: int) -> list[str]:
     """Texts of the tables, and what comes of cutting and mixing them."""
     chance = random.Random(seed)
-    known = [*(re.sub("[⟦⟧]", "", marked) for _, marked in rows("secrets")), *texts("harmless"), *texts("harmless_fields")]
+    known = [
+        *(re.sub("[⟦⟧]", "", marked) for _, marked in rows("secrets")),
+        *texts("harmless"),
+        *texts("harmless_fields"),
+    ]
     made = list(known)
     made += ["".join(chance.choice(line.split("|")) for line in FIELDS) for _ in range(4 * count)]
     for _ in range(count):

@@ -101,6 +101,19 @@ def _other_member(told: str, said: str) -> bool:
     return False
 
 
+def other_relative(told: str, said: str) -> bool:
+    """Whether the statement names a member of a family that nobody named, where others of it were: a son beside a
+    daughter, a dog beside a cat."""
+    told, said = fold_all([told]), fold_all([said])
+    for family in _DATA["families"].values():
+        members = {name: one for name, one in family.items() if name != "any"}
+        named = {name for name, one in members.items() if re.search(one, said)}
+        ours = {name for name, one in members.items() if re.search(one, told)}
+        if named and ours - named and not re.search(family["any"], said):
+            return True
+    return False
+
+
 def _other_way_round(parts: Sequence[Clause], clauses: Sequence[Clause]) -> bool:
     """Whether somebody who is more than the person has become less: "My brother is taller than me"."""
     for clause in clauses:
@@ -210,7 +223,9 @@ def _alike(one: str, other: str) -> bool:
     return any(voice.says(piece) for piece in pieces)
 
 
-_NAMED = re.compile(r"\b(?:named|called|is|heißt|namens|llama|llamad[oa]|se llama|s'appelle|appelée?|nommée?)\s([A-ZÀ-Þ][\w-]{1,20})")
+_NAMED = re.compile(
+    r"\b(?:named|called|is|heißt|namens|llama|llamad[oa]|se llama|s'appelle|appelée?|nommée?)\s([A-ZÀ-Þ][\w-]{1,20})"
+)
 # What can change places: weekdays, parts of the day, numbers, names, relations.
 _ONE = re.compile(r"\b(?:one|une?|una|uno|eine?n?|1)\b|一")
 _DAYS = re.compile(_DATA["anchors"]["days"])
@@ -231,14 +246,21 @@ def _anchors(text: str) -> dict[str, set[str]]:
     }
     found["name"] |= {one.lower() for one in _NAMED.findall(text)}
     found["name"] = {one for one in found["name"] if not _DAYS.fullmatch(one)}
-    found["kin"] = set(moods.kin_in(text))
+    found["kin"] = {_member(word) for word in moods.kin_in(text)}
     folded = quantities.normalised(text).lower()
     found["part"] = {name for name, one in _DATA["anchors"]["parts"].items() if re.search(one, folded)}
     if found["part"] and _ONE.search(folded):
         found["number"].add("1")
     pieces = [piece.text for piece in statement.pieces if not piece.is_plain or len(piece.text) > _SHORT]
-    found["other"] = {one for one in pieces if one not in found["kin"] and not _DAYS.fullmatch(one)}
+    kin = set(moods.kin_in(text))
+    found["other"] = {one for one in pieces if one not in kin and not _DAYS.fullmatch(one)}
     return found
+
+
+def _member(kin: str) -> str:
+    """What somebody is in the family, by whatever word."""
+    members = ((name, one) for family in _DATA["families"].values() for name, one in family.items() if name != "any")
+    return next((name for name, one in members if re.search(one, kin)), kin)
 
 
 def _day(word: str) -> str:
@@ -261,7 +283,7 @@ def _exchanged(told: Sequence[str], said: Sequence[str]) -> bool:
                 pairs = [(one, other) for one in ours[kind] for other in ours[beside]]
                 if any(
                     _is_exchanged(kind, one, beside, other, theirs)
-                    and not _goes_with(kind, one, beside, other, ours, theirs)
+                    and not _goes_with((kind, one), (beside, other), ours, theirs)
                     for one, other in pairs
                 ):
                     return True
@@ -269,9 +291,10 @@ def _exchanged(told: Sequence[str], said: Sequence[str]) -> bool:
 
 
 def _goes_with(
-    kind: str, one: str, beside: str, other: str, ours: dict[str, set[str]], clauses: Sequence[dict[str, set[str]]]
+    first: tuple[str, str], second: tuple[str, str], ours: dict[str, set[str]], clauses: Sequence[dict[str, set[str]]]
 ) -> bool:
     """Whether the statement has more of what was said of `one`, and none of what was said of `other` alone."""
+    (kind, one), (beside, other) = first, second
     rest = ours["other"] - {one, other}
     of_one = {word for clause in clauses if one in clause[kind] for word in clause["other"]}
     of_other = {word for clause in clauses if other in clause[beside] for word in clause["other"]}
@@ -316,7 +339,8 @@ def unsaid(item: str, said: str) -> str:
     runs = re.findall(
         r"[\u30a1-\u30ff\u3400-\u9fff]+", "".join(" " if fold(one) in said or one in little else one for one in rest)
     )
-    spelled = re.match(r"[ぁ-ん]{3,8}(?=を)", item)
+    # Words of a Japanese list that are one character, or none.
+    spelled = re.match(r"[ぁ-ん]{3,8}(?=を)|[\u3400-\u9fff](?=[のをがには])", item)
     if spelled and spelled[0] not in said:
         return spelled[0]
     head = max(runs, key=len, default="")

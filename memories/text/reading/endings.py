@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from memories.text import words
-from memories.text.reading import arrangements, moods, slips
+from memories.text.reading import arrangements, moods, polarity, slips, supporting
 from memories.text.reading.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WILL, WISHED, Clause
-from memories.text.reading.slips import Heard
+from memories.text.reading.supporting import Heard
 from memories.text.support import Embed
 from memories.text.words import SpokenWords
 
@@ -19,7 +19,8 @@ _NOT_STATED = frozenset([QUOTED, QUESTION, SUPPOSED])
 _NOT_OVER = frozenset([DOUBTFUL, WISHED, WILL])
 # "I nearly sold it": it is still there.
 _ALMOST = re.compile(
-    r"\b(?:nearly|almost|failli|beinahe|um ein haar|por poco|a punto de|casi|fast)\b|差点|差一点|险些|ところだった|ところでした|そうになっ"
+    r"\b(?:nearly|almost|failli|beinahe|um ein haar|por poco|a punto de|casi|fast)\b"
+    r"|差点|差一点|险些|ところだった|ところでした|そうになっ"
 )
 # Cosine of `use-multilingual-3` between a sentence and what it speaks of in other words (docs/what-is-kept.md).
 _NEAR = 0.5
@@ -43,7 +44,7 @@ def is_retracted(known: str, sentence: str) -> bool:
     part = parts[0]
     telling = [piece for piece in words.of(known).pieces if not piece.is_plain]
     for clause in heard.clauses:
-        if clause.others or clause.moods & (_NOT_STATED | _NOT_OVER) or not slips.are_opposed(part, clause):
+        if clause.others or clause.moods & (_NOT_STATED | _NOT_OVER) or not polarity.are_opposed(part, clause):
             continue
         if telling and all(clause.words.says(piece) for piece in telling):
             return True
@@ -54,21 +55,21 @@ def is_restated(known: str, statement: str) -> bool:
     """Whether the statement says the same as what is known, in its words or in other ones."""
     parts = moods.told(known)
     said = moods.told(statement)
-    pairs = [(part, clause) for part in parts for clause in slips.supporting_clauses(part, said)]
-    return bool(pairs) and not any(slips.are_opposed(part, clause) for part, clause in pairs)
+    pairs = [(part, clause) for part in parts for clause in supporting.supporting_clauses(part, said)]
+    return bool(pairs) and not any(polarity.are_opposed(part, clause) for part, clause in pairs)
 
 
 def replaces(known: str, statement: str) -> bool:
     """Whether two statements are about one thing: they share a telling word or idea."""
     voice = SpokenWords([statement])
-    return any(slips.says(voice, piece) for piece in words.of(known).pieces if not piece.is_plain)
+    return any(supporting.says(voice, piece) for piece in words.of(known).pieces if not piece.is_plain)
 
 
 def is_in_place_of(known: str, statement: str) -> bool:
     """Whether a statement tells the same of something else: "Works in Leiden" in place of "Works in Delft"."""
     voice = SpokenWords([statement])
     return any(
-        slips.says(voice, piece) for piece in words.of(known).pieces if len(piece.text) > _SHORT or piece.is_east
+        supporting.says(voice, piece) for piece in words.of(known).pieces if len(piece.text) > _SHORT or piece.is_east
     )
 
 
@@ -76,7 +77,7 @@ def is_spoken_of(known: str, heard: Heard) -> bool:
     """Whether the person states something with a telling word of what is known."""
     pieces = _telling(known)
     stated = [clause for clause in heard.clauses if not clause.moods & _NOT_STATED]
-    return any(slips.says(clause.words, piece) for clause in stated for piece in pieces)
+    return any(supporting.says(clause.words, piece) for clause in stated for piece in pieces)
 
 
 def is_kept(known: str, text: str) -> bool:
@@ -84,10 +85,10 @@ def is_kept(known: str, text: str) -> bool:
     pieces, voice = _telling(known), SpokenWords([text])
     if not pieces:
         return True
-    if sum(slips.says(voice, piece) for piece in pieces) < _KEPT * len(pieces):
+    if sum(supporting.says(voice, piece) for piece in pieces) < _KEPT * len(pieces):
         return False
-    pairs = [(part, one) for part in moods.told(known) for one in slips.supporting_clauses(part, moods.told(text))]
-    return not pairs or not all(slips.are_opposed(part, one) for part, one in pairs)
+    pairs = [(part, one) for part in moods.told(known) for one in supporting.supporting_clauses(part, moods.told(text))]
+    return not pairs or not all(polarity.are_opposed(part, one) for part, one in pairs)
 
 
 def _telling(known: str) -> Sequence[words.StatementWord]:
@@ -101,10 +102,14 @@ def _ends(parts: Sequence[Clause], clause: Clause, embed: Embed | None, heard: H
         return False
     if clause.others and not any(slips.is_told_of_others([part], clause) for part in parts):
         return False
-    about = [part for part in parts if slips.supporting_clauses(part, [clause]) or slips.stands_for(part, clause)]
+    about = [part for part in parts if _is_about(part, clause)]
     if any(_is_ended(part, clause) or _ends_beside(part, clause, heard) for part in about):
         return True
     return not about and any(_is_ended(part, clause) and _is_near(part, clause, embed) for part in parts)
+
+
+def _is_about(part: Clause, clause: Clause) -> bool:
+    return bool(supporting.supporting_clauses(part, [clause])) or polarity.stands_for(part, clause)
 
 
 def _ends_beside(part: Clause, clause: Clause, heard: Heard) -> bool:
@@ -121,7 +126,7 @@ def _ends_beside(part: Clause, clause: Clause, heard: Heard) -> bool:
 
 
 def _is_ended(part: Clause, clause: Clause) -> bool:
-    return slips.are_opposed(part, clause) or (clause.says("ended") and not part.says("ended"))
+    return polarity.are_opposed(part, clause) or (clause.says("ended") and not part.says("ended"))
 
 
 def _is_near(part: Clause, clause: Clause, embed: Embed | None) -> bool:

@@ -1,44 +1,23 @@
 """How the clauses of a text are meant: what is denied, asked, supposed, wished or quoted, and of whom it is said; pure.
 
 Of what a person says (`spoken`) the quotations and the texts that are only handed over are told apart. A statement
-about the person (`told`) is read in the same way, so that the two can be compared (slips.py). data/moods.toml has the
-words, in eight languages.
+about the person (`told`) is read in the same way, so that the two can be compared (slips.py).
 """
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
-from pathlib import Path
+from functools import cached_property, lru_cache
 
-from memories.scoring.terms import fold
-from memories.text import quantities, sentences, words
+from memories.text import sentences, words
+from memories.text.reading import patterns
+from memories.text.reading.patterns import SHARED
 from memories.text.words import SpokenWords
 
 QUOTED, QUESTION, SUPPOSED, DOUBTFUL, WISHED, WILL = "quoted", "question", "supposed", "doubtful", "wished", "will"
 # What a clause without a subject of its own takes over from the clause before it.
 _CARRIED = frozenset([QUESTION, SUPPOSED, DOUBTFUL, WISHED, WILL])
 _OF_DENIAL = frozenset(["against", "over"])
-_DATA = tomllib.loads((Path(__file__).parent / "data" / "moods.toml").read_text(encoding="utf-8"))
-_LANGUAGES = tuple(name for name, table in _DATA.items() if isinstance(table, dict) and "marks" in table)
-_WRITTEN_ALIKE = tuple(name for name in _LANGUAGES if _DATA[name]["marks"])
-_ENGLISH_NAMES = {"en": "english", "de": "german", "es": "spanish", "fr": "french", "pt": "portuguese"}
-_KANA, _HAN, _CYRILLIC = re.compile(r"[\u3041-\u30ff]"), re.compile(r"[\u3400-\u9fff]"), re.compile(r"[\u0400-\u04ff]")
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
-# Letters and marks of one language alone.
-_LETTERS = {
-    "es": re.compile(r"[ñ¿¡]"),
-    "pt": re.compile(r"[ãõ]"),
-    "de": re.compile(r"[äöüß]"),
-    "fr": re.compile(r"[œèùîë]"),
-}
-_ACUTE = ("es", "pt")
-_NOW = re.compile(
-    r"\b(?:currently|now|at the moment|momentan|derzeit|jetzt|ahora|actualmente|actuellement|maintenant|agora|сейчас)\b"
-    r"|现在|目前|现(?=住|居)"
-    r"|今は|現在"
-)
 # A quotation of so few words or characters names something: a title, a nickname.
 _TITLE_WORDS, _TITLE_CHARACTERS = 3, 8
 # A clause of so few words that supposes something supposes all that follows: "Imagine: …".
@@ -48,49 +27,15 @@ _OPENING_WORDS, _OPENING_CHARACTERS = 3, 4
 # Of a longer turn its beginning and its end are read.
 _READ = 10_000
 # Their "not" is a part of the word: "non-smoker", 不耐受.
-_SELF_DENYING = re.compile("|".join(f"(?:{one['word']})" for one in _DATA["stands_for"]))
-# "Is my sister allergic?" states nothing, "What do I cook for my sister?" states that there is one.
-_ABOUT_MINE = re.compile(r"\W*(?:is|are|was|does|do|did|has|have|ist|sind|hat|est-ce que)\s(?:my|mein\w*|mon|ma|mes)\b")
-# "Can one strike as a teacher?" asks of any teacher.
-_OF_ANYBODY = re.compile(
-    r"\b(?:can|may|does|do|could|should|is it \w+ for) (?:one|people|someone|somebody|a \w+|\w+s)\b|\bcan you\b.{0,60}\bas an?\b"
-    r"|\bman\b|\b(?:se puede|se gana|se cobra|uno|una persona)\b|\b(?:peut-on|on peut|doit-on|gagne-t-on|a-t-on)\b"
-    r"|(?:大家|人们|一般人|普通人)|(?:皆さん|人は|普通は)"
-)
-# A text that is handed over and yet tells of the person, and what a doctor says of them.
-_OF_ONESELF = re.compile(
-    r"cover letter|\bcv\b|résumé|\bresume\b|\bbio\b|biogra[pf]|\bprofile?\b|perfil|self[- ]intro|lebenslauf"
-    r"|bewerbung|vorstellung"
-    r"|présentation|presentación|自我介绍|简历|自己紹介|履歴書|wedding speech|(?:verbesser|korrigier)\w* bitte\s*:"
-    r"|\b(?:doctor|arzt|ärztin|médic[oa]|médecin|врач\w*)\b|医生|医者"
-)
-_THAN_ME = re.compile(
-    r"\b(?:than|like|as \w+ as) (?:me|i am|i|us)\b|\b(?:als|wie) (?:ich|wir|mich)\b|\bque (?:yo|nosotr[oa]s|moi|nous|eu)\b"
-    r"|\b(?:bei|unter|von) uns\b|\bchez nous\b|比(?:我们|咱们|我|咱)|[跟和像](?:我|咱)一样|(?:私|僕|俺|自分)(?:より|と同じ)"
-)
-# "Did I tell you that I have a cat": it is asked with the clause before it.
-# "It may be that I …" is in the mood of its first clause.
-_COMPLEMENT = re.compile(r"[\W]*(?:that|dass|que|qu')(?=\W)")
-_SUBORDINATE = re.compile(r"\W*(?:that|whether|if|dass|ob|que|qu'|si|como|ли|что)\b")
+_SELF_DENYING = re.compile("|".join(f"(?:{one['word']})" for one in patterns.DATA["stands_for"]))
 # What somebody is called: "my son Ben", 我女儿禾禾.
 _CALLED = re.compile(r",?\s[A-ZÀ-Þ][\w-]+|([\u4e00-\u9fff])\1|[小阿][\u4e00-\u9fff]|[\u4e00-\u9fff]{2}(?=今年)")
-_RELATIVE = re.compile(r"\W*(?:who|whose|qui|quien|которая|который)\b")
-# "The user likes tea" tells what "likes tea" does.
-_WHO = re.compile(
-    r"\A\W*(?:(?:the|der|die|el|la|il)\s)?(?:user|person|speaker|nutzer(?:in)?|benutzer(?:in)?|usuari[oa])(?=\s)(?!'s)|\A\W*l'utilisat(?:eur|rice)(?=\s)"
-    r"|\A\W*(?:该|这位)?用户(?=[^的])[:，]?|\A\W*(?:ユーザー?|利用者)(?:は|が)、?",
-    re.IGNORECASE,
-)
 _LONGEST_ANSWER = 60
-_APOSTROPHES = str.maketrans("’‘ʼ", "'''")
-# No word is as long; a pattern would look at the rest of it from each of its letters.
-_LONG = re.compile(r"([a-zà-ÿа-я0-9]{40})[a-zà-ÿа-я0-9]+", re.IGNORECASE)
 # Languages that name who does something.
 _NAMING = frozenset(["en", "de", "fr"])
-_SPEAKER = re.compile(
-    r"\b(?:i|we|my|our|me|us|mine|ich|wir|mein\w{0,2}|unser\w{0,2}|mich|mir|uns|je|nous|mon|ma|mes|notre|nos|moi)\b|\bj'"
-)
-_SAID = re.compile(r"\b(?:i|je|ich|yo)\b|\b(?:i'm|i've|my|j'ai|soy|tengo|mein|mi)\b|我|私|僕")
+
+
+_NEAR = 40
 
 
 @dataclass(frozen=True)
@@ -124,28 +69,30 @@ class Clause:
         """The text in lower case without what matches patterns of this kind."""
         text = self.bare
         for name in self.languages:
-            text = _pattern(name, kind).sub(" ", text)
+            text = patterns.pattern(name, kind).sub(" ", text)
         return text
 
     def own_things(self) -> list[re.Match[str]]:
         """What it calls the person's own: "my hearing aids"."""
-        return [found for name in self.languages for found in _owned(name).finditer(self.folded)]
+        return [found for name in self.languages for found in patterns.owned(name).finditer(self.folded)]
 
     def says(self, kind: str) -> bool:
         """Whether a pattern of this kind is found in it."""
         text = self.bare if kind in _OF_DENIAL else self.folded
-        return any(_pattern(name, kind).search(text) for name in self.languages)
+        return any(patterns.pattern(name, kind).search(text) for name in self.languages)
 
 
 @lru_cache(maxsize=2_048)
 def spoken(text: str) -> tuple[Clause, ...]:
     """The clauses of a person's turn."""
-    text = _straight(text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}")
+    text = patterns.straight(text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}")
     own, quoted = _parted(text)
-    among = _languages(text)
+    among = patterns.languages_of(text)
     found = [*_clauses(own, among)]
     last = found[-1].sentence + 1 if found else 0
-    foreign = [replace(one, moods=one.moods | {QUOTED}, sentence=last) for part in quoted for one in _clauses(part, among)]
+    foreign = [
+        replace(one, moods=one.moods | {QUOTED}, sentence=last) for part in quoted for one in _clauses(part, among)
+    ]
     return (*found, *foreign)
 
 
@@ -155,13 +102,13 @@ def told(statement: str, among: tuple[str, ...] = ()) -> tuple[Clause, ...]:
 
     `among`: the languages of what was said. A short statement may show none of its own.
     """
-    return tuple(_clauses(_straight(_WHO.sub("", statement, count=1)), among))
+    return tuple(_clauses(patterns.straight(SHARED["who"].sub("", statement, count=1)), among))
 
 
 def answered(question: str, answer: str) -> Clause:
     """What a person says by answering a question in few words: "Are you vegetarian?" "Yes, since 2010"."""
-    asked = _straight(question).rstrip("? ")
-    languages = _languages(asked)
+    asked = patterns.straight(question).rstrip("? ")
+    languages = patterns.languages_of(asked)
     denies = re.match(
         r"\W*(?:no|nope|nein|non|não|нет|いいえ|いや|不是?|没有?|沒)\b|\W*(?:不|没|いいえ|いや)", answer.lower()
     )
@@ -188,110 +135,46 @@ def whose_own(others: str) -> str:
 
 
 def compares_with_me(clause: Clause) -> bool:
-    return _THAN_ME.search(clause.folded) is not None
+    return SHARED["than_me"].search(clause.folded) is not None
 
 
 def is_of_speaker(sentence: str) -> bool:
     """Whether the sentence names its speaker, or is in a language that need not."""
-    folded = _straight(sentence).casefold()
-    return _SPEAKER.search(folded) is not None or not _NAMING.issuperset(_languages(folded))
+    folded = patterns.straight(sentence).casefold()
+    return SHARED["speaker"].search(folded) is not None or not _NAMING.issuperset(patterns.languages_of(folded))
 
 
 def kin_in(text: str) -> list[str]:
     """The people and animals that a text names by what they are to somebody."""
-    folded = _straight(text).lower()
-    languages = _languages(folded)
-    is_east = _HAN.search(folded) or _KANA.search(folded)
+    folded = patterns.straight(text).lower()
+    languages = patterns.languages_of(folded)
+    is_east = patterns.HAN.search(folded) or patterns.KANA.search(folded)
     before, after = ("", "") if is_east else (r"(?<!\w)", r"(?!\w)")
-    return [found[0] for name in languages for found in re.finditer(before + _filled(name, "kin") + after, folded)]
+    return [
+        found[0] for name in languages for found in re.finditer(before + patterns.filled(name, "kin") + after, folded)
+    ]
 
 
 def is_trade(word: str) -> bool:
     """Whether it may be somebody's work."""
-    return word.startswith(tuple(_DATA["trades"]["words"].split("|")))
+    return word.startswith(tuple(patterns.DATA["trades"]["words"].split("|")))
 
 
 def is_animal(word: str) -> bool:
-    return word.startswith(tuple(_DATA["animals"]["words"].split("|")))
+    return word.startswith(tuple(patterns.DATA["animals"]["words"].split("|")))
 
 
 def mentions(text: str, kind: str) -> re.Match[str] | None:
     """The first match of a pattern of this kind, in any language."""
-    folded = _straight(text).lower()
-    found = (_pattern(name, kind).search(folded) for name in _languages(folded))
+    folded = patterns.straight(text).lower()
+    found = (patterns.pattern(name, kind).search(folded) for name in patterns.languages_of(folded))
     return next((match for match in found if match), None)
-
-
-def languages_of(text: str, among: tuple[str, ...]) -> tuple[str, ...]:
-    """The languages that a short text may be in, `among` others if it can be one of them."""
-    return _languages(text, among)
-
-
-def is_everyday(word: str, language: str) -> bool:
-    """Whether a folded word says little in that language."""
-    return word in _marks(language)
 
 
 def is_handed_over(heading: str) -> bool:
     """Whether a sentence that ends with a colon introduces a text that is not about the person."""
-    folded = _straight(heading).lower()
-    return any(_handing(name).search(folded) for name in _languages(folded))
-
-
-def _straight(text: str) -> str:
-    return _LONG.sub(r"\1", quantities.normalised(text).translate(_APOSTROPHES))
-
-
-def _languages(text: str, among: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The language that a text shows, or all that it may be in, `among` others if it can be one of them."""
-    if _KANA.search(text):
-        return ("ja",)
-    if _HAN.search(text):
-        return ("zh",)
-    if _CYRILLIC.search(text):
-        return ("ru",)
-    found = [fold(word) for word in _WORD.findall(text.lower())]
-    counts = {name: sum(word in _marks(name) for word in found) for name in _WRITTEN_ALIKE}
-    for name, letters in _LETTERS.items():
-        counts[name] += 2 * bool(letters.search(text.lower()))
-    for name in _ACUTE if re.search("[áíóú]", text.lower()) else ():
-        counts[name] += 1
-    most = max(counts.values())
-    likeliest = tuple(name for name, count in counts.items() if count == most)
-    return tuple(name for name in likeliest if name in among) or likeliest
-
-
-@cache
-def _marks(name: str) -> frozenset[str]:
-    return frozenset(map(fold, _DATA[name]["marks"].split())) | words.everyday(_ENGLISH_NAMES[name])
-
-
-@cache
-def _pattern(name: str, kind: str) -> re.Pattern[str]:
-    text = _filled(name, kind)
-    # A list of whole words; Chinese and Japanese have no edges of words.
-    return re.compile(rf"(?<!\w)(?:{text})(?!\w)" if kind == "verb" and _DATA[name]["marks"] else text)
-
-
-def _filled(name: str, kind: str) -> str:
-    table = _DATA[name]
-    text = "|".join(line for line in table[kind].split("\n") if line)
-    return re.sub(r"\{([a-z]+)\}", lambda found: _filled(name, found[1]), text)
-
-
-@cache
-def _owned(name: str) -> re.Pattern[str]:
-    """Something of the person's, with up to two words before it."""
-    thing = r"\s(?:[\w-]+\s){0,2}?[\w-]{3,}(?:\s[\w-]{3,})?" if _DATA[name]["marks"] else r"的?[^，。、はがをもでに]{1,8}"
-    return re.compile(rf"(?:{_filled(name, 'mine')}){thing}")
-
-
-@cache
-def _handing(name: str) -> re.Pattern[str]:
-    """What introduces another text, up to the colon."""
-    return re.compile(
-        rf"(?:{_filled(name, 'other_text')})[^\n:]{{0,200}}:\s*|(?:{_filled(name, 'speech')})[^\n:]{{0,20}}:\s*"
-    )
+    folded = patterns.straight(heading).lower()
+    return any(patterns.handing(name).search(folded) for name in patterns.languages_of(folded))
 
 
 def _parted(text: str) -> tuple[str, list[str]]:
@@ -300,24 +183,32 @@ def _parted(text: str) -> tuple[str, list[str]]:
     own = list(blanked)
     for run in re.finditer(rf"{sentences.BLANK}+", blanked):
         part = text[slice(*run.span())]
-        if _is_title(part):
+        if _is_title(part) and not _is_said(text[: run.start()], text[run.end() :]):
             own[slice(*run.span())] = part
         else:
             quoted.append(part.strip("\"'“”„‘’«»「」『』`> \n"))
     kept = "".join(own).replace(sentences.BLANK, " ")
-    headings = [found for name in _languages(kept) if (found := _handing(name).search(kept.lower()))]
-    starts = [found.end() for found in headings if not _OF_ONESELF.search(kept.lower()[: found.end()][-200:])]
+    headings = [found for name in patterns.languages_of(kept) if (found := patterns.handing(name).search(kept.lower()))]
+    starts = [found.end() for found in headings if not SHARED["of_oneself"].search(kept.lower()[: found.end()][-200:])]
     if starts and kept[min(starts) :].strip():
         quoted.append(kept[min(starts) :])
         kept = kept[: min(starts)]
     return kept, quoted
 
 
+def _is_said(before: str, after: str) -> bool:
+    """Whether a quotation between these texts is what somebody says."""
+    return (
+        SHARED["says_before"].search(before[-_NEAR:].lower()) is not None
+        or SHARED["says_after"].match(after) is not None
+    )
+
+
 def _is_title(quotation: str) -> bool:
     inner = quotation.strip("\"'“”„‘’«»「」『』` ")
-    if _HAN.search(inner) or _KANA.search(inner):
-        return len(inner) <= _TITLE_CHARACTERS and not _SAID.search(inner)
-    return len(inner.split()) <= _TITLE_WORDS and not _SAID.search(inner.lower())
+    if patterns.HAN.search(inner) or patterns.KANA.search(inner):
+        return len(inner) <= _TITLE_CHARACTERS and not SHARED["said"].search(inner)
+    return len(inner.split()) <= _TITLE_WORDS and not SHARED["said"].search(inner.lower())
 
 
 def _clauses(text: str, among: tuple[str, ...]) -> Iterator[Clause]:
@@ -326,11 +217,11 @@ def _clauses(text: str, among: tuple[str, ...]) -> Iterator[Clause]:
 
 
 def _of_sentence(sentence: str, among: tuple[str, ...]) -> list[Clause]:
-    languages = _languages(sentence.lower(), among)
+    languages = patterns.languages_of(sentence.lower(), among)
     lowered = sentence.lower()
     bare = lowered
     for name in languages:
-        bare = _pattern(name, "neutral").sub(lambda found: " " * len(found[0]), bare)
+        bare = patterns.pattern(name, "neutral").sub(lambda found: " " * len(found[0]), bare)
     asked = _asked(lowered, languages)
     found: list[Clause] = []
     supposing = False
@@ -348,15 +239,15 @@ def _of_sentence(sentence: str, among: tuple[str, ...]) -> list[Clause]:
 
 def _is_opening(clause: Clause) -> bool:
     words = clause.folded.split()
-    if _HAN.search(clause.folded):
+    if patterns.HAN.search(clause.folded):
         return len(clause.folded) <= _OPENING_CHARACTERS
     return len(words) <= _OPENING_WORDS
 
 
 def _pieces(folded: str, languages: tuple[str, ...]) -> Iterator[tuple[int, int, bool]]:
     """(start, end, whether it is parted as denied) of the clauses."""
-    cuts = {_cut(found) for name in languages for found in _pattern(name, "splits").finditer(folded)}
-    apart = {found.start() for name in languages for found in _pattern(name, "apart").finditer(folded)}
+    cuts = {_cut(found) for name in languages for found in patterns.pattern(name, "splits").finditer(folded)}
+    apart = {found.start() for name in languages for found in patterns.pattern(name, "apart").finditer(folded)}
     places = sorted({0, *cuts, *apart})
     # "Coffee, I can't stand it": what is only named goes with what is said of it.
     if len(places) > 1 and places[1] not in apart and _is_topic(folded[: places[1]], languages):
@@ -366,11 +257,11 @@ def _pieces(folded: str, languages: tuple[str, ...]) -> Iterator[tuple[int, int,
 
 
 def _is_topic(folded: str, languages: tuple[str, ...]) -> bool:
-    if any(_pattern(name, kind).search(folded) for name in languages for kind in ("me", "supposed", "others")):
+    if any(patterns.pattern(name, kind).search(folded) for name in languages for kind in ("me", "supposed", "others")):
         return False
-    if _HAN.search(folded):
+    if patterns.HAN.search(folded):
         return len(folded) <= _OPENING_CHARACTERS
-    has_verb = any(_pattern(name, "verb").search(f" {folded} ") for name in languages)
+    has_verb = any(patterns.pattern(name, "verb").search(f" {folded} ") for name in languages)
     return not has_verb and 0 < len(folded.split()) <= _OPENING_WORDS
 
 
@@ -409,9 +300,9 @@ def _carried(clause: Clause, before: Clause) -> Clause:
             clause.over or before.over,
         )
         clause = replace(clause, denied=denied, against=against, over=over)
-    if has_subject and not _COMPLEMENT.match(clause.folded):
+    if has_subject and not SHARED["complement"].match(clause.folded):
         return clause
-    moods = before.moods & _CARRIED if not _NOW.search(clause.folded) else frozenset()
+    moods = before.moods & _CARRIED if not SHARED["now"].search(clause.folded) else frozenset()
     return replace(clause, others=clause.others if has_subject else before.others, moods=clause.moods | moods)
 
 
@@ -433,27 +324,36 @@ def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
             replace(one, moods=one.moods - {QUESTION}) if _presumes(one) or _goes_on(one, place) else one
             for place, one in enumerate(found)
         ]
+    if any(SHARED["undecided"].search(one.folded) for one in found):
+        found = [one if _presumes(one) else replace(one, moods=one.moods | {DOUBTFUL}) for one in found]
     if any(SUPPOSED in one.moods for one in found):
         found = [
-            replace(one, moods=one.moods | {SUPPOSED}) if one.moods & {WILL, QUESTION} and not _presumes(one) else one
+            replace(one, moods=one.moods | {SUPPOSED})
+            if (one.moods & {WILL, QUESTION} or SHARED["then"].match(one.folded)) and not _presumes(one)
+            else one
             for one in found
         ]
+        # What follows from it is not so yet; the same verb tells the same ("If you must know, I'm vegan").
+        if SUPPOSED in found[0].moods and SHARED["if"].match(found[0].folded):
+            found = [one if SUPPOSED in one.moods else replace(one, moods=one.moods | {WILL}) for one in found]
     return found
 
 
 def _asked(sentence: str, languages: tuple[str, ...]) -> str:
     """QUESTION if it asks whether or what; empty if it states, or asks for agreement or for a deed."""
-    if any(_pattern(name, "hands_over").search(sentence) for name in languages) and not _OF_ONESELF.search(sentence):
+    if any(patterns.pattern(name, "hands_over").search(sentence) for name in languages) and not SHARED[
+        "of_oneself"
+    ].search(sentence):
         return QUESTION
     # People leave the mark out.
     if not re.search(r"[?？]\W*\Z", sentence) and not any(
-        _pattern(name, "unmarked").search(sentence) for name in languages
+        patterns.pattern(name, "unmarked").search(sentence) for name in languages
     ):
         return ""
-    if any(_pattern(name, "request").search(sentence) for name in languages):
+    if any(patterns.pattern(name, "request").search(sentence) for name in languages):
         return ""
     for name in languages:
-        if (tag := _pattern(name, "tag").search(sentence)) and not _pattern(name, "asking").match(
+        if (tag := patterns.pattern(name, "tag").search(sentence)) and not patterns.pattern(name, "asking").match(
             sentence[: tag.start()]
         ):
             return ""
@@ -462,8 +362,8 @@ def _asked(sentence: str, languages: tuple[str, ...]) -> str:
 
 def _states(clause: Clause, *, is_last: bool) -> bool:
     """Whether a clause of a question states something: it has a subject and does not begin as a question."""
-    if _SUBORDINATE.match(clause.folded) or any(
-        _pattern(name, "asking").search(clause.folded) for name in clause.languages
+    if SHARED["subordinate"].match(clause.folded) or any(
+        patterns.pattern(name, "asking").search(clause.folded) for name in clause.languages
     ):
         return False
     # "My knee hurts, should I …", "My sister is a nurse, is that …": the question comes after it.
@@ -475,38 +375,40 @@ def _hands_over(clause: Clause) -> bool:
 
 
 def _begins_question(clause: Clause) -> bool:
-    return any(_pattern(name, "asking").match(clause.folded.lstrip(" ,;—–")) for name in clause.languages)
+    return any(patterns.pattern(name, "asking").match(clause.folded.lstrip(" ,;—–")) for name in clause.languages)
 
 
 def _begins_with_own(clause: Clause) -> bool:
     """Whether it begins with what is the person's: "my knee"."""
-    return any(re.match(rf"\W*(?:{_filled(name, 'mine')})", clause.folded) for name in clause.languages)
+    return any(re.match(rf"\W*(?:{patterns.filled(name, 'mine')})", clause.folded) for name in clause.languages)
 
 
 def _presumes(clause: Clause) -> bool:
-    if _ABOUT_MINE.match(clause.folded) or (_OF_ANYBODY.search(clause.folded) and not _is(clause, "me")):
+    if SHARED["about_mine"].match(clause.folded) or (
+        SHARED["of_anybody"].search(clause.folded) and not _is(clause, "me")
+    ):
         return False
     return _is(clause, "presumes") or (_is(clause, "which") and _is(clause, "mine"))
 
 
 def _goes_on(clause: Clause, place: int) -> bool:
     """Whether a clause of a question tells more of somebody: "for my sister, who is …"."""
-    return place > 0 and _RELATIVE.match(clause.folded) is not None
+    return place > 0 and SHARED["relative"].match(clause.folded) is not None
 
 
 def _others(clause: Clause) -> str:
     """The words that make somebody else the subject."""
     for name in clause.languages:
-        found = _pattern(name, "others").match(clause.folded)
+        found = patterns.pattern(name, "others").match(clause.folded)
         if found is None:
-            found = re.compile(rf"\W*(?:[^\W\d_]\w+)\s(?={_filled(name, 'names')}\b)").match(clause.folded)
+            found = re.compile(rf"\W*(?:[^\W\d_]\w+)\s(?={patterns.filled(name, 'names')}\b)").match(clause.folded)
             if found is None or not _is_name(clause, found):
                 continue
         # "My brother is taller than me" is said of the brother.
-        rest = _THAN_ME.sub(" ", clause.folded[found.end() :])
-        if _pattern(name, "me").search(rest) and name != "es":
+        rest = SHARED["than_me"].sub(" ", clause.folded[found.end() :])
+        if patterns.pattern(name, "me").search(rest) and name != "es":
             return ""
-        if _pattern(name, "at_me").search(rest):
+        if patterns.pattern(name, "at_me").search(rest):
             return ""
         called = _CALLED.match(clause.text, found.end())
         return clause.text[: called.end() if called else found.end()].strip()
@@ -526,14 +428,14 @@ def _are_plain(word: str) -> bool:
 
 def _denies(folded: str, languages: tuple[str, ...]) -> bool:
     folded = _SELF_DENYING.sub(" ", folded)
-    return any(_pattern(name, "denies").search(folded) for name in languages)
+    return any(patterns.pattern(name, "denies").search(folded) for name in languages)
 
 
 def _once(clause: Clause) -> str:
     """Its text without the "not" of words that deny by their meaning: "can't stand"."""
     text = clause.bare
     for name in clause.languages:
-        text = _pattern(name, "against").sub(
+        text = patterns.pattern(name, "against").sub(
             lambda found: " " * len(found[0]) if _denies(found[0], clause.languages) else found[0], text
         )
     return text

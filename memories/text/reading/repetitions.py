@@ -8,8 +8,8 @@ import re
 from functools import lru_cache
 
 from memories.text import words
-from memories.text.reading import moods, slips
-from memories.text.reading.slips import Heard
+from memories.text.reading import moods, slips, supporting
+from memories.text.reading.supporting import Heard
 from memories.text.words import SpokenWords
 
 # In the languages of moods.toml, as subjects.
@@ -37,7 +37,7 @@ def _repeats(sentence: str, known: str, *, of_speaker: bool) -> bool:
         return False
     voice, pieces = SpokenWords([sentence]), words.of(known).pieces
     relation = _relation(known)
-    said = [piece for piece in pieces if not piece.is_plain and slips.says(voice, piece)]
+    said = [piece for piece in pieces if not piece.is_plain and supporting.says(voice, piece)]
     # "I met Tom in Leiden" has the town of "Lives in Leiden" alone, "I bought peanuts" that of which an allergy is.
     is_needed = all(piece.is_name or piece.is_east for piece in said) or any(
         piece.is_common and words.concepts_of(piece.text) & relation for piece in pieces
