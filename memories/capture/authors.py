@@ -85,7 +85,7 @@ def placed(messages: Sequence[PostedMessage], *, said: str, user_id: str) -> Jud
     given = list(messages)
     users = [at for at, message in enumerate(given) if message.role == Role.USER]
     if said:
-        typed = _last_typed(given, users) if said == LAST else []
+        typed = _last_typed(given, users) if users and said == LAST else []
         for at in users:
             author = Author.PERSON if at in typed else Author.APPLICATION
             given[at] = replace(given[at], author=author, is_declared=True)
@@ -110,7 +110,7 @@ def _last_typed(messages: Sequence[PostedMessage], users: Sequence[int]) -> list
         if not messages[at].is_part or (parts and parts[-1] != at + 1):
             break
         parts.append(at)
-    return [at for at in parts if not messages[at].is_material] or users[-1:]
+    return [at for at in parts if not messages[at].is_material] or [users[-1]]
 
 
 def judged(

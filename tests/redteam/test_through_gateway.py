@@ -41,7 +41,7 @@ def through_gateway(stage: Stage, case: Case, tenant: Tenant) -> dict[str, Any]:
     for place in [*answers, *([len(messages)] if messages[-1]["role"] != "assistant" else [])]:
         body = {"model": "m", "messages": messages[:place]}
         exchange = memory.open_exchange(dialect, headers, json.dumps(body).encode())
-        last = memory.keep(exchange)
+        exchange, last = memory.keep(exchange)
         assert last == place
         if place < len(messages):
             answer = dialect.read_answer({"choices": [{"message": messages[place], "finish_reason": "stop"}]})
