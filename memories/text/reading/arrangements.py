@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from memories.scoring.terms import fold
@@ -104,14 +105,21 @@ def _other_member(told: str, said: str) -> bool:
 def other_relative(told: str, said: str) -> bool:
     """Whether the statement names a member of a family that nobody named, where others of it were: a son beside a
     daughter, a dog beside a cat."""
-    told, said = fold_all([told]), fold_all([said])
-    for family in _DATA["families"].values():
-        members = {name: one for name, one in family.items() if name != "any"}
-        named = {name for name, one in members.items() if re.search(one, said)}
-        ours = {name for name, one in members.items() if re.search(one, told)}
-        if named and ours - named and not re.search(family["any"], said):
-            return True
-    return False
+    ours, theirs = _relatives(told), _relatives(said)
+    return any(
+        theirs[family] and named - theirs[family] - {"any"} and "any" not in theirs[family]
+        for family, named in ours.items()
+    )
+
+
+@lru_cache(maxsize=64)
+def _relatives(text: str) -> dict[str, frozenset[str]]:
+    """The members of each family that a text names."""
+    folded = fold_all([text])
+    return {
+        family: frozenset(name for name, one in members.items() if re.search(one, folded))
+        for family, members in _DATA["families"].items()
+    }
 
 
 def _other_way_round(parts: Sequence[Clause], clauses: Sequence[Clause]) -> bool:

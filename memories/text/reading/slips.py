@@ -104,9 +104,9 @@ def _is_of_another(part: Clause, said: Clause) -> bool:
     verb = re.match(r"[^\W\d_]{2,}", part.folded)
     if not verb:
         return False
-    named = re.match(rf"\W*([A-ZÀ-Þ][\w-]+)\s(?={verb[0]}\b)", said.text)
-    if named and not any(patterns.is_everyday(fold(named[1]), name) for name in said.languages):
-        return not part.words.says(StatementWord(fold(named[1]), words.stems(fold(named[1]))))
+    name = re.match(rf"\W*([A-ZÀ-Þ][\w-]+)\s(?={verb[0]}\b)", said.text)
+    if name and not any(patterns.is_everyday(fold(name[1]), language) for language in said.languages):
+        return not part.words.says(StatementWord(fold(name[1]), words.stems(fold(name[1]))))
     subject = _SUBJECT.match(said.folded)
     found = subject and re.compile(rf"(?:[\w'-]+\s){{1,7}}?(?={verb[0]}\b)").match(said.folded, subject.end())
     if not found:
