@@ -313,7 +313,7 @@ def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
         asking = [place for place, one in enumerate(found) if _begins_question(one) or _hands_over(one)]
         for place, one in enumerate(found):
             # What has no subject of its own goes on with the clause before it; the last one asks, if none begins so.
-            if not place or one.others or _is(one, "me") or _begins_with_own(one):
+            if not place or one.others or _is(one, "me") or begins_with_own(one):
                 asks = not _states(one, is_last=place == last)
             else:
                 asks = asks or place == last
@@ -367,7 +367,7 @@ def _states(clause: Clause, *, is_last: bool) -> bool:
     ):
         return False
     # "My knee hurts, should I …", "My sister is a nurse, is that …": the question comes after it.
-    return _is(clause, "me") or (not is_last and bool(clause.others or _begins_with_own(clause)))
+    return _is(clause, "me") or (not is_last and bool(clause.others or begins_with_own(clause)))
 
 
 def _hands_over(clause: Clause) -> bool:
@@ -378,7 +378,7 @@ def _begins_question(clause: Clause) -> bool:
     return any(patterns.pattern(name, "asking").match(clause.folded.lstrip(" ,;—–")) for name in clause.languages)
 
 
-def _begins_with_own(clause: Clause) -> bool:
+def begins_with_own(clause: Clause) -> bool:
     """Whether it begins with what is the person's: "my knee"."""
     return any(re.match(rf"\W*(?:{patterns.filled(name, 'mine')})", clause.folded) for name in clause.languages)
 

@@ -99,7 +99,7 @@ def _slip_in_mood(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
 def _is_of_another(part: Clause, said: Clause) -> bool:
     """Whether the clause has the part's verb, as the part has it, of somebody or something that the part leaves out:
     "The man upstairs keeps ferrets"."""
-    if said.others or part.others or said.says("me") or said.says("at_me"):
+    if said.others or part.others or said.says("me") or said.says("at_me") or moods.begins_with_own(part):
         return False
     verb = re.match(r"[^\W\d_]{2,}", part.folded)
     if not verb:
