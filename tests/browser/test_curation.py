@@ -65,12 +65,18 @@ def read_the_evidence(page: Page) -> None:
     expect(page.get_by_text("您好，请问有什么可以帮您？")).to_be_visible()
 
 
+def back_from_what_turns_say(page: Page) -> None:
+    expect(page.get_by_role("heading", name="Turns that say it")).to_be_visible()
+    page.get_by_role("link", name="Back to the fact").first.click()
+
+
 def correct(page: Page) -> None:
     verb(page, "Correct")
     page.get_by_label("Corrected text").fill("对青霉素过敏")
     page.get_by_label("Reason").first.fill("医生来信")
     page.get_by_role("button", name="Correct this fact").click()
     expect(page.get_by_text("is corrected")).to_be_visible()
+    back_from_what_turns_say(page)
     assert content(page) == "对青霉素过敏"
     expect(page.locator(".hub-diff ins").first).to_have_text("青霉素")
 
@@ -80,6 +86,7 @@ def forget(page: Page) -> None:
     page.locator(".hub-danger").get_by_label("Reason").fill("她要求忘记")
     page.get_by_role("button", name="Forget this fact").click()
     expect(page.get_by_text("is forgotten")).to_be_visible()
+    back_from_what_turns_say(page)
     expect(page.locator("summary", has_text="Correct")).to_have_count(0)
 
 
@@ -125,6 +132,7 @@ def test_the_second_of_two_operators_loses_nothing_typed(
     expect(page.get_by_label("Corrected text")).to_have_value("对青霉素过敏")
     page.get_by_role("button", name="Correct this fact").click()
     expect(page.get_by_text("is corrected")).to_be_visible()
+    back_from_what_turns_say(page)
     assert content(page) == "对青霉素过敏"
 
 
@@ -146,4 +154,5 @@ def test_the_keyboard_alone_is_enough(open_page: Open, fact: Fact, operator: Ope
     page.keyboard.type("by hand")
     page.keyboard.press("Enter")
     expect(page.get_by_text("is corrected")).to_be_visible()
+    back_from_what_turns_say(page)
     assert content(page) == "Allergic to nuts"
