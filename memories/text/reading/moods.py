@@ -292,7 +292,8 @@ def _carried(clause: Clause, before: Clause) -> Clause:
     """What it takes over from the clause before it: a list goes on with a denial, a further verb with the subject."""
     has_subject = bool(clause.others) or _is(clause, "me")
     is_list = not _is(clause, "verb") and not _is(clause, "fresh") and not has_subject
-    is_list = is_list and len(clause.folded.split()) <= _LONGEST_OF_LIST
+    # "I must not eat nuts, allergy" does not deny the allergy.
+    is_list = is_list and len(clause.folded.split()) <= _LONGEST_OF_LIST and not _is(clause, "trouble")
     if is_list:
         denied, against, over = (
             clause.denied or (before.denied and not before.apart),
