@@ -23,9 +23,10 @@ _DATA = tomllib.loads((_FOLDER / "everyday.toml").read_text(encoding="utf-8"))
 _LATIN = tuple(Stemmer.Stemmer(name) for name in ("english", "german", "french", "spanish", "portuguese"))
 _CYRILLIC = (Stemmer.Stemmer("russian"),)
 
-# Addresses, mails, and whatever mixes letters with digits, but for a number with its unit ("20mg", "3rd").
+# Addresses, mails, and whatever mixes letters with digits, but for a number with its unit ("20mg", "3rd"). Bounded: in
+# a long Chinese text a mail may begin with each letter.
 _CODE = re.compile(
-    r"(?:https?://|www\.)[^\s<>\"'，。）)]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|@[\w.]{2,}"
+    r"(?:https?://|www\.)[^\s<>\"'，。）)]+|[\w.+-]{1,80}@[\w-]{1,80}(?:\.[\w-]+)+|@[\w.]{2,}"
     r"|(?<![\w.])(?!\w+\.(?:js|ts|py|md|txt|net)\b)[a-z0-9][a-z0-9-]*(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?:/[^\s，。）)]*)?(?![\w.])"
     r"|(?<![a-z0-9])(?=[a-z0-9/_.-]*\d)(?=[a-z0-9/_.-]*[a-z])[a-z0-9]+(?:[/_.-][a-z0-9]+)*",
     re.IGNORECASE,

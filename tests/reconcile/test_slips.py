@@ -5,6 +5,7 @@ import pytest
 from memories.models import Status
 from memories.reconcile import gate
 from memories.reconcile.gate import Accepted
+from memories.text.reading import endings
 from tests.model import candidate
 from tests.reconcile.slipping import MOST, PROFILE, RULES, TABLES_OF_SLIPS, Slip, evidence, is_believed, table
 
@@ -57,6 +58,29 @@ SYMMETRIC = [
 @pytest.mark.parametrize("text", SYMMETRIC)
 def test_what_the_sentence_says_itself_the_fact_may_say(text: str) -> None:
     assert judged(text, text).flags == ()
+
+
+OF_ONE_SIDE = [
+    # A "not" of the fact alone counts against what plainly says the contrary.
+    ("Mushrooms make me gag.", "Does not eat mushrooms", ()),
+    ("I eat mushrooms every day.", "Does not eat mushrooms", ("not_as_said",)),
+    # A "not" of the sentence does not touch what it only names as the person's.
+    ("My hearing aid can't cope with music.", "Has a hearing aid", ()),
+    ("I don't have a hearing aid.", "Has a hearing aid", ("not_as_said",)),
+    # Each clause is the person's own, or somebody else's.
+    ("My sister skis. I have skied since school.", "Has skied since school", ()),
+    ("My sister has skied since school. I never learned it.", "Has skied since school", ("not_as_said",)),
+]
+
+
+@pytest.mark.parametrize(("said", "content", "flags"), OF_ONE_SIDE)
+def test_what_a_reader_does_not_understand_passes(said: str, content: str, flags: tuple[str, ...]) -> None:
+    assert judged(said, content).flags == flags
+
+
+def test_an_allergy_beside_a_not_is_not_over() -> None:
+    assert not endings.is_over("Allergic to peanuts", evidence("I must not eat peanuts, allergy.").heard)
+    assert endings.is_over("Allergic to peanuts", evidence("I am not allergic to peanuts any more.").heard)
 
 
 ANSWERED = [

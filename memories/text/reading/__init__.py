@@ -1,2 +1,3 @@
-"""How people mean what they say: which clauses state something of themselves (`moods`), whether a statement is what
-they said (`slips`, `arrangements`), and whether they say that something is over (`endings`). Pure."""
+"""How people mean what they say: which clauses state something of themselves (`moods`, by the words of `patterns`),
+whether a statement is what they said (`slips`, which asks `supporting`, `polarity`, `arrangements` and `details`), and
+whether they say that something is over (`endings`). Pure."""

@@ -8,8 +8,7 @@ from memories.text.reading import arrangements, moods, patterns, supporting
 from memories.text.reading.supporting import Heard
 from memories.text.words import SpokenWords, Statement, StatementWord
 
-# What is wrong; all wait for review alike.
-OTHER_PERSON, DENIED, SWAPPED, ADDED = "other_person", "denied", "swapped", "added"
+ADDED = "added"
 _SHORT = 3
 _HAS = re.compile(r"\W*(?:has|hat|tiene|a|il a|elle a|有|请了|雇了)(?:\s|(?=[\u3400-\u9fff]))", re.IGNORECASE)
 

@@ -20,9 +20,9 @@ _CARRIED = frozenset([QUESTION, SUPPOSED, DOUBTFUL, WISHED, WILL])
 _OF_DENIAL = frozenset(["against", "over"])
 # A quotation of so few words or characters names something: a title, a nickname.
 _TITLE_WORDS, _TITLE_CHARACTERS = 3, 8
-# A clause of so few words that supposes something supposes all that follows: "Imagine: …".
 # What goes on with a list has few words.
 _LONGEST_OF_LIST = 6
+# A clause of so few words that supposes something supposes all that follows: "Imagine: …".
 _OPENING_WORDS, _OPENING_CHARACTERS = 3, 4
 # Of a longer turn its beginning and its end are read.
 _READ = 10_000
@@ -33,8 +33,7 @@ _CALLED = re.compile(r",?\s[A-ZÀ-Þ][\w-]+|([\u4e00-\u9fff])\1|[小阿][\u4e00-
 _LONGEST_ANSWER = 60
 # Languages that name who does something.
 _NAMING = frozenset(["en", "de", "fr"])
-
-
+# Before a quotation so many characters are searched for who says it.
 _NEAR = 40
 
 
@@ -292,7 +291,8 @@ def _carried(clause: Clause, before: Clause) -> Clause:
     """What it takes over from the clause before it: a list goes on with a denial, a further verb with the subject."""
     has_subject = bool(clause.others) or _is(clause, "me")
     is_list = not _is(clause, "verb") and not _is(clause, "fresh") and not has_subject
-    is_list = is_list and len(clause.folded.split()) <= _LONGEST_OF_LIST
+    # "I must not eat nuts, allergy" does not deny the allergy.
+    is_list = is_list and len(clause.folded.split()) <= _LONGEST_OF_LIST and not _is(clause, "trouble")
     if is_list:
         denied, against, over = (
             clause.denied or (before.denied and not before.apart),

@@ -16,8 +16,8 @@ from memories.text.reading.moods import DOUBTFUL, QUESTION, QUOTED, SUPPOSED, WI
 from memories.text.reading.supporting import Heard
 from memories.text.words import StatementWord
 
-# What is wrong; all wait for review alike.
-OTHER_PERSON, DENIED, SWAPPED, ADDED = "other_person", "denied", "swapped", "added"
+# What is wrong, beside a mood, arrangements.SWAPPED and details.ADDED; all wait for review alike.
+OTHER_PERSON, DENIED = "other_person", "denied"
 _SHORT = 3
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|in case|unless|wenn|bei|falls|si|cuando|quand|lorsque|en cas"
