@@ -12,10 +12,21 @@ from memories.text.reading import moods, slips, supporting
 from memories.text.reading.supporting import Heard
 from memories.text.words import SpokenWords
 
-# In the languages of moods.toml, as subjects.
-_WORDS = r"(?:he|she|they|er|sie|il|elle|ils|elles|él|ella|ellos|ellas|ele|ela|eles|elas|он|она|они)"
-_EAST = r"(?P<east>[他她](?!们)|[他她]们|彼女?(?!ら))"
-_PRONOUN = re.compile(rf"\b{_WORDS}\b|{_EAST}", re.IGNORECASE)
+# By the word with which somebody speaks of themselves: what stands for the person in a text about them, as a subject.
+_SUBJECTS = {
+    "I": "he|she|they|(?:the )?(?:user|person)",
+    "ich": "er|sie|(?:der |die )?(?:nutzer(?:in)?|benutzer(?:in)?)",
+    "je": "il|elle|ils|elles|l['’]utilisat(?:eur|rice)",
+    "yo": "él|ella|ellos|ellas|(?:el |la )?usuari[oa]",
+    "eu": "ele|ela|eles|elas|[oa] usuári[oa]",
+    "я": "он|она|они|пользователь(?:ница)?",
+}
+_SUBJECT = re.compile(
+    "|".join(rf"(?P<of_{place}>\b(?:{words})\b(?!['’]s\b))" for place, words in enumerate(_SUBJECTS.values()))
+    + r"|(?P<zh>[他她](?!们)|[他她]们|(?:这位)?用户)|(?P<ja>彼女?(?!ら)|ユーザー)",
+    re.IGNORECASE,
+)
+_OWN = {f"of_{place}": own for place, own in enumerate(_SUBJECTS)} | {"zh": "我", "ja": "私"}
 
 
 # Both take milliseconds, and each context asks again of the same texts.
@@ -48,7 +59,8 @@ def _repeats(sentence: str, known: str, *, of_speaker: bool) -> bool:
 
 
 def _of_person(sentence: str, known: str, before: str) -> str:
-    """The sentence with the person in the place of "she" and its like, unless these may mean somebody else it names."""
+    """The sentence as the person would say it: "she" and its like become "I", unless these may mean somebody else whom
+    it names."""
     named = {piece.text for piece in words.of(known).pieces}
     has_others = any(piece.is_name and piece.text not in named for piece in words.of(sentence).pieces)
 
@@ -56,9 +68,9 @@ def _of_person(sentence: str, known: str, before: str) -> str:
         kin = moods.kin_in(f"{before}\n{sentence[: found.start()]}")
         if not all(map(moods.is_animal, kin)) or (has_others and sentence[: found.start()].strip(" -*•")):
             return found[0]
-        return "用户" if found["east"] else "user"
+        return _OWN[str(found.lastgroup)]
 
-    return _PRONOUN.sub(person, sentence)
+    return _SUBJECT.sub(person, sentence)
 
 
 def _relation(known: str) -> frozenset[int]:
