@@ -242,7 +242,7 @@ class Rules:
         zero="no bound",
     )
     dreams: bool = SettingGroup.DREAMS.switch(
-        "Dreams", "A model edits a few memory files from new episodes; the tenant’s page names them."
+        "Dreams", "A model edits memory files from new episodes; the tenant’s page names them."
     )
     dream_hours: int = SettingGroup.DREAMS.number(
         2,

@@ -73,5 +73,5 @@ def test_a_page_costs_the_same_wherever_it_is(
     hub: Hub, facts: list[str], django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     first = hub.client.get("/facts", user_id="用户", page_size=3).json()
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         assert ids(follow(hub.client, first["next"])) == facts[3:6]

@@ -94,7 +94,7 @@ def tombstones(person: EndUser) -> Look:
 
 def readers(person: EndUser) -> Look:
     """A fact that was for them alone is for nobody, also in its history."""
-    other = factories.end_user(person.tenant)
+    other = factories.end_user(person.tenant, external_id="b")
     alone = known(other, "For one", allowed_users=["anneke-7"])
     both = known(other, "For two", allowed_users=["b", "anneke-7-old"])
     once = known(other, "For them once", allowed_users=["anneke-7"])

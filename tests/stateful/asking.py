@@ -125,8 +125,9 @@ def _check_budget(told: Context) -> None:
 def _check_form(memory: str) -> None:
     if not memory:
         return
-    opening, _, *lines, closing = memory.split("\n")
+    opening, _, zone, *lines, closing = memory.split("\n")
     assert (opening, closing) == ("<memory>", "</memory>")
+    assert zone.startswith("Days are of the time zone ")
     assert memory.count("<") == memory.count(">") == 2
     assert [line for line in lines if line not in HEADINGS and not LINE.fullmatch(line)] == []
     headings = [line for line in lines if line in HEADINGS]

@@ -51,7 +51,7 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
     tenant.file_seed = redact_text(strip_invisible(tenant.file_seed.replace("\r\n", "\n")))[0]
     tenant.dream_guide = redact_text(strip_invisible(tenant.dream_guide))[0]
     tenant.dream_model = strip_invisible(tenant.dream_model).strip()
-    tenant.dream_files = list(dict.fromkeys(tenant.dream_files)) or _default_of("dream_files")
+    tenant.dream_files = list(dict.fromkeys(map(strip_invisible, tenant.dream_files))) or _default_of("dream_files")
     tenant.signal_phrases = redact_message(content="", metadata=visible_json(tenant.signal_phrases)).metadata
     tenant.person_namespaces = list(map(strip_invisible, tenant.person_namespaces))
     tenant.name = redact_text(strip_invisible(tenant.name))[0][:_LONGEST_NAME]

@@ -43,7 +43,7 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str, str]]] = {
         ({"query": ""}, "/query", "blank"),
         ({"query": "x" * 20_001}, "/query", "max_length"),
         ({"kinds": []}, "/kinds", "min_length"),
-        ({"kinds": ["file"]}, "/kinds/0", "invalid_choice"),
+        ({"kinds": ["folder"]}, "/kinds/0", "invalid_choice"),
         ({"limit": 0}, "/limit", "min_value"),
         ({"limit": 101}, "/limit", "max_value"),
         ({"filters": {"colour": "red"}}, "/filters/colour", "unknown_field"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.models import FactRelation, PrivacyExport
+from memories.models import EndUser, FactRelation, PrivacyExport
 from tests import factories
 from tests.api.conftest import Hub
 from tests.database import statements
@@ -35,7 +35,10 @@ def test_a_list(hub: Hub) -> None:
 def test_a_context(hub: Hub) -> None:
     factories.fact(factories.end_user(hub.tenant, external_id="u1"))
     hub.client.post("/context", {"user_id": "u1"})
-    # Key, person with profile, facts, turns, what of them does not hold any more.
+    # Key, person with profile, facts, turns.
+    assert len(statements(lambda: hub.client.post("/context", {"user_id": "u1"}))) == 4
+    factories.session(EndUser.objects.get(external_id="u1"))
+    # What of them does not hold any more.
     assert len(statements(lambda: hub.client.post("/context", {"user_id": "u1"}))) == 5
 
 
