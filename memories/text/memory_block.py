@@ -72,7 +72,7 @@ ENGLISH = Frame(
 Your memory of this user outlasts this conversation, and you write it with your memory tools.
 Note at once, before you answer:
 - what the user asks you to remember, and what they prefer
-- what they correct, and what to do instead
+- what they correct, what to do instead, and why
 - who they are, what they work on and with whom, what was decided and until when
 Write one statement for each, about the user, in words that are clear without this conversation, with dates instead of \
 "tomorrow". Change what is there rather than add it again.
@@ -102,7 +102,7 @@ CHINESE = Frame(
 你对该用户的记忆会保留到以后的对话，由你用记忆工具写入。
 以下内容请在回复之前立即记下：
 - 用户要求你记住的内容，以及他们的偏好
-- 用户的纠正，以及正确的做法
+- 用户的纠正，正确的做法，以及原因
 - 用户是谁、在做什么、与谁共事，作了哪些决定、期限是什么
 每条只写一件关于用户的事，脱离本次对话也能看懂，用具体日期，不写“明天”。已有的内容请修改，不要重复添加。
 不要记：

@@ -226,6 +226,7 @@ def test_a_megabyte_is_read_in_bounded_time(unit: str) -> None:
         ("My Slack channel ID is C0123456.", "other"),
         ("Our Discord channel is #ops", "other"),
         ("The Teams workspace id is 88123", "other"),
+        ("The id of my Notion workspace is W12345", "other"),
         ("我的用户名是 octocat", "identity"),
         ("我的 GitHub 账号：octocat", "identity"),
         ("My Mastodon handle is @anna", "identity"),

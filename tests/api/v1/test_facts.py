@@ -392,10 +392,13 @@ class TestNamesOfOtherSystems:
 
     def test_flat_ones_too_and_in_a_change(self, hub: Hub) -> None:
         fact = hub.client.post("/facts", stated()).json()
-        changed = hub.client.call("PATCH", f"/facts/{fact['id']}", {"visibility": "share", "nonsense": 1})
+        changed = hub.client.call(
+            "PATCH", f"/facts/{fact['id']}", {"visibility": "share", "expires_in_days": 3, "nonsense": 1}
+        )
         told = {one["pointer"]: (one["code"], one["detail"]) for one in changed.json()["errors"]}
         assert told == {
             "/visibility": ("unknown_field", "There is no such field. Here it is `scope`."),
+            "/expires_in_days": ("unknown_field", "There is no such field. Here it is `expires_at`, a time."),
             "/nonsense": ("unknown_field", "There is no such field."),
         }
 

@@ -27,6 +27,8 @@ ELSEWHERE: Mapping[str, str] = {
     "allowed_users": _HERE.format("allowed_users"),
     "allowed_roles": _HERE.format("allowed_roles"),
     "type": "It follows from `category`.",
+    "expires_in_days": f"{_HERE.format('expires_at')[:-1]}, a time.",
+    "mentions": _OF_THE_HUB.format("mentions"),
     "tenant_id": "The key says which tenant it is.",
     "version": _OF_THE_HUB.format("version"),
     "created_at": f"{_OF_THE_HUB.format('created_at')} Since when it holds is `valid_from`.",
