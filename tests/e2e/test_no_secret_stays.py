@@ -103,8 +103,8 @@ def send(tenant: Tenant, operation: str, word: str, ids: Ids) -> Any:
     call = CALLS[operation](ids)
     body = body_of(operation, word)
     body |= dict.fromkeys({"user_id", "about_user_id"} & body.keys(), ids.user_id)
-    # Ids of the person.
-    body |= dict.fromkeys({"allowed_users"} & body.keys(), [ids.user_id])
+    if "allowed_users" in body:
+        body["allowed_users"] = [ids.user_id]
     _say_in_parts(body, SAYING_IT[word])
     if operation == "editFile":
         # The known file is every agent's.
