@@ -7,8 +7,8 @@ import pytest
 from memories.text import signals
 from tests.tables import rows, texts
 
-FOUND = rows("signals")
-NOT_FOUND = texts("no_signals")
+FOUND = [*rows("signals"), *rows("signals_later")]
+NOT_FOUND = [*texts("no_signals"), *texts("no_signals_later")]
 
 
 def test_the_tables_are_as_long_as_promised() -> None:
