@@ -1,5 +1,12 @@
 """Slips through whole extractions: turns are posted, the model answers, and the row of the fact tells what the hub
-believes. What decides is tested in test_slips.py."""
+believes. What decides is tested in test_slips.py.
+
+All tables: `pytest tests/reconcile/test_slips_committed.py -m soak`.
+"""
+
+from collections.abc import Sequence
+
+import pytest
 
 from memories.models import Fact, Role, Status, Tenant
 from tests import factories
@@ -8,20 +15,25 @@ from tests.reconcile.reconciling import attempt
 from tests.reconcile.slipping import MOST, PROFILE, REMOVAL, TABLES_OF_SLIPS, Slip, spoken, table
 
 
-def cases() -> list[Slip]:
-    """Of each table one for each kind, language and verdict: about 300."""
+def cases(tables: Sequence[str]) -> list[Slip]:
+    """Of each table one for each kind, language and verdict."""
     first: dict[tuple[str, str, str, bool], Slip] = {}
-    for name in TABLES_OF_SLIPS:
+    for name in tables:
         for case in table(name):
             if case.kind != PROFILE:
                 first.setdefault((name, case.kind, case.language, case.is_slip), case)
     return list(first.values())
 
 
-def test_slips_wait_in_the_rows_and_right_answers_do_not(model: Model, db: None) -> None:
+@pytest.mark.parametrize(
+    ("tables", "least"), [(TABLES_OF_SLIPS[:1], 50), pytest.param(TABLES_OF_SLIPS, 300, marks=pytest.mark.soak)]
+)
+def test_slips_wait_in_the_rows_and_right_answers_do_not(
+    model: Model, db: None, tables: Sequence[str], least: int
+) -> None:
     tenant = factories.tenant()
-    played = cases()
-    assert len(played) >= 300
+    played = cases(tables)
+    assert len(played) >= least
     believed = {case: _is_believed(model, tenant, case) for case in played}
     for is_slip in (True, False):
         wrong = [case for case, is_active in believed.items() if case.is_slip == is_slip and is_active == is_slip]
