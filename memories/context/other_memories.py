@@ -11,11 +11,10 @@ from functools import partial
 from typing import Any
 
 from django.db.models import Case, Q, Value, When
-from django.db.models.functions import Left
 
 from memories import conf
 from memories.context.rendering import MemoryLine, diary_line, file_line, group_line, line_that_ages, triple_line
-from memories.files import paths, seeds
+from memories.files import seeds
 from memories.files.reading import FileTree
 from memories.models import ActorKind, DiaryEntry, Encoding, EndUser, FileVersion, GroupFact
 from memories.models.memories.visibility import Viewer
@@ -44,25 +43,20 @@ def file_lines(person: EndUser, *, agent_id: str, now: datetime) -> list[MemoryL
     nothing is remembered in it.
     """
     tree = FileTree(person.tenant, person, agent_id, now)
-    rows = tree.present.filter(encoding=Encoding.UTF_8).exclude(path__startswith=paths.SCRATCH)
     order = Case(When(path=seeds.SEEDED, then=Value(0)), default=Value(1))
-    # The order first: the database would read every text to sort the rows.
-    chosen = list(rows.order_by(order, "-updated_at", "path").values_list("pk", flat=True)[:MOST_FILES])
-    read = tree.present.filter(pk__in=chosen).annotate(start=Left("content", MOST_CHARACTERS + 1))
-    columns = ("pk", "path", "actor_kind", "created_at", "updated_at", "start")
-    found = {row[0]: row for row in read.values_list(*columns)} if chosen else {}
+    ordered = tree.lasting_texts.order_by(order, "-updated_at", "path")
+    columns = ("pk", "path", "actor_kind", "created_at", "updated_at")
     lines = []
-    for place, pk in enumerate(chosen):
-        if row := found.get(pk):
-            _, path, actor_kind, created_at, changed_at, start = row
-            text, is_cut = _whole_lines(start)
-            if text.strip():
-                shown: dict[str, Any] = {"row_id": pk, "path": path, "changed_at": changed_at, "place": place}
-                line_of = partial(file_line, **shown, is_cut=is_cut, zone=person.clock)
-                # An operator who writes has seen all of it.
-                before = None if actor_kind == ActorKind.OPERATOR else partial(_file_before, pk, created_at)
-                at = None if actor_kind == ActorKind.DREAM else changed_at
-                lines.append(line_that_ages(line_of, Written(text, at, before)))
+    for place, row in enumerate(tree.beginnings(ordered, columns, most=MOST_FILES, characters=MOST_CHARACTERS + 1)):
+        pk, path, actor_kind, created_at, changed_at, start = row
+        text, is_cut = _whole_lines(start)
+        if text.strip():
+            shown: dict[str, Any] = {"row_id": pk, "path": path, "changed_at": changed_at, "place": place}
+            line_of = partial(file_line, **shown, is_cut=is_cut, zone=person.clock)
+            # An operator who writes has seen all of it.
+            before = None if actor_kind == ActorKind.OPERATOR else partial(_file_before, pk, created_at)
+            at = None if actor_kind == ActorKind.DREAM else changed_at
+            lines.append(line_that_ages(line_of, Written(text, at, before)))
     return lines
 
 

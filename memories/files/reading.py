@@ -103,6 +103,21 @@ class FileTree:
     def present(self) -> MemoryFileQuerySet:
         return self.rows.present(now=self.now)
 
+    @property
+    def lasting_texts(self) -> MemoryFileQuerySet:
+        """Those of text, without scratch files, which belong to a conversation."""
+        return self.present.filter(encoding=Encoding.UTF_8).exclude(path__startswith=paths.SCRATCH)
+
+    def beginnings(
+        self, ordered: MemoryFileQuerySet, columns: Sequence[str], *, most: int, characters: int
+    ) -> list[tuple[Any, ...]]:
+        """Of the first `most` files their columns, of which the first is pk, and the beginning of the text."""
+        # The order first: the database would read every text to sort the rows.
+        chosen = list(ordered.values_list("pk", flat=True)[:most])
+        read = self.present.filter(pk__in=chosen).annotate(start=Left("content", characters))
+        found = {row[0]: row for row in read.values_list(*columns, "start")} if chosen else {}
+        return [found[pk] for pk in chosen if pk in found]
+
     def file(self, path: str) -> MemoryFile | None:
         """The file at this path, perhaps the seeded one, which is not saved and has version 0."""
         row = self.rows.filter(path=path).first() if path == seeds.SEEDED else self.present.filter(path=path).first()

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from django.db.models.functions import Left
 from numpy.typing import NDArray
 
 from memories.embedding import spaces
 from memories.exceptions import EmbeddingError
-from memories.files import paths
 from memories.files.reading import FileTree
 from memories.llm.embeddings import LONGEST_TEXT, Vectors
-from memories.models import EmbeddingSpace, Encoding, EndUser
+from memories.models import EmbeddingSpace, EndUser
 from memories.retrieval import memory_index, prepared_query
 from memories.retrieval.cache import IDLE_SECONDS, LRUCache
 from memories.retrieval.hits import FILE, Finding, SearchFilters
@@ -103,17 +101,14 @@ def cut(text: str) -> Iterator[tuple[int, int, str]]:
 def _passages(person: EndUser, filters: SearchFilters, *, now: datetime) -> list[Passage]:
     """Of the newest files first. Scratch files belong to a conversation, and are left out."""
     tree = FileTree(person.tenant, person, filters.agent_id or "", now)
-    rows = tree.present.filter(encoding=Encoding.UTF_8).exclude(path__startswith=paths.SCRATCH)
+    rows = tree.lasting_texts
     given = {"updated_at__gte": filters.since, "updated_at__lt": filters.until}
     rows = rows.filter(**{name: at for name, at in given.items() if at is not None})
-    # The order first: the database would read every text to sort the rows.
-    chosen = list(rows.order_by("-updated_at", "path").values_list("pk", flat=True)[:MOST_FILES])
-    read = tree.present.filter(pk__in=chosen).annotate(start=Left("content", MOST_CHARACTERS))
-    texts = {row[0]: row for row in read.values_list("pk", "path", "updated_at", "start")} if chosen else {}
     found: list[Passage] = []
-    for pk in chosen:
-        if pk in texts and len(found) < MOST_PASSAGES:
-            _, path, changed_at, start = texts[pk]
+    ordered = rows.order_by("-updated_at", "path")
+    for row in tree.beginnings(ordered, ("pk", "path", "updated_at"), most=MOST_FILES, characters=MOST_CHARACTERS):
+        pk, path, changed_at, start = row
+        if len(found) < MOST_PASSAGES:
             found += [Passage(pk, path, changed_at, *lines) for lines in cut(start)]
     return found[:MOST_PASSAGES]
 
