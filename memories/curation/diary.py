@@ -18,7 +18,7 @@ from memories.audit import Actor
 from memories.curation.facts.changing import lock_person
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PersonRestricted, ReviewNeeded, TooManyEntries
+from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted, ReviewNeeded, TooManyEntries
 from memories.files.passages import ChangedText
 from memories.invisible import strip_invisible
 from memories.models import DiaryEntry, EndUser
@@ -100,13 +100,11 @@ def _check(text: str, topic: str) -> None:
         raise ReviewNeeded(_("The topic speaks to a model: name what the entry is about."))
     found = guarding.newly_speaks(ChangedText("", text))
     if found:
-        first, last = found.lines_in(text)
-        where = _("Lines %(first)d to %(last)d") % {"first": first, "last": last}
         detail = _(
             "The entry was not kept: %(where)s tell a model what to do, whom to believe or what to keep from "
             "people. Write what the user said or wants as a note about them."
-        ) % {"where": where}
-        raise ReviewNeeded(detail, faults=[Fault("/content", ReviewNeeded.code, where)])
+        )
+        guarding.refuse_at(found, text, detail)
 
 
 def _check_number(person: EndUser) -> None:

@@ -24,7 +24,6 @@ from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import (
     Conflict,
-    Fault,
     FileIsBinary,
     FileIsFolder,
     FileNotFound,
@@ -441,13 +440,11 @@ def _check_text(path: str, before: str, text: str, writer: FileWriter) -> None:
     writer.judging.take(changed.effort)
     found = guarding.newly_speaks(changed)
     if found:
-        first, last = found.lines_in(text)
-        where = _("Lines %(first)d to %(last)d") % {"first": first, "last": last}
         detail = _(
             "The file was not changed: %(where)s tell a model what to do, whom to believe or what to keep from "
             "people. Write what the user said or wants as a note about them. An operator can write it as it is."
-        ) % {"where": where}
-        raise ReviewNeeded(detail, faults=[Fault("/content", ReviewNeeded.code, where)])
+        )
+        guarding.refuse_at(found, text, detail)
 
 
 def _save(file: MemoryFile, verb: FileVersion.Verb, new: NewContent, writer: FileWriter, **more: Any) -> None:

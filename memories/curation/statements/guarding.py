@@ -6,14 +6,15 @@ application that stores an order number does so on purpose.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from memories import budgets, conf
 from memories.conf import Rules
 from memories.curation.statements.voices import WriteTrust, may_change
-from memories.exceptions import BeyondTrust, ReviewNeeded
+from memories.exceptions import BeyondTrust, Fault, ReviewNeeded
 from memories.files.passages import ChangedText, Place
 from memories.models import Episode, Fact, ReviewItem, Status, Trust
 from memories.reconcile.gate import rank
@@ -79,6 +80,13 @@ def newly_speaks(text: ChangedText) -> Place | None:
     What merely looks like a secret is none: notes name commits and ids.
     """
     return next(text.findings(_says_phrase), None) or next(_meant(text), None)
+
+
+def refuse_at(found: Place, text: str, detail: str) -> NoReturn:
+    """Errors: ReviewNeeded with the lines of the text, which the detail has as `%(where)s`."""
+    first, last = found.lines_in(text)
+    where = _("Lines %(first)d to %(last)d") % {"first": first, "last": last}
+    raise ReviewNeeded(detail % {"where": where}, faults=[Fault("/content", ReviewNeeded.code, where)])
 
 
 def _says_phrase(passage: str) -> bool:
