@@ -205,12 +205,11 @@ def _is_hasty(messages: Sequence[PostedMessage], instructions: str, seen: Sequen
 def session_behind_summary(messages: Sequence[PostedMessage], seen: Sequence[Seen], *, agent_id: str) -> str:
     """The session of which a request has but the last answers, behind a summary that a model made of the others; "" for
     none. Both passed through the hub: an example, or a greeting, comes behind no such text."""
-    sources = seen_texts.sources(seen)
     sessions = {one.whole: one.session for one in reversed(seen) if one.author == Author.MODEL and one.session}
     answers = [at for at, message in enumerate(messages) if at and message.role == Role.ASSISTANT]
     for at in answers[:_FIRST_ANSWERS]:
         agent, session_id = sessions.get(seen_texts.whole_of(seen_texts.text_of(messages[at])), ("", ""))
-        if session_id and agent == agent_id and _holds_models_words(messages[at - 1], sources):
+        if session_id and agent == agent_id and _holds_models_words(messages[at - 1], seen_texts.sources(seen)):
             return session_id
     return ""
 
