@@ -11,11 +11,11 @@ from memories import audit
 from memories.audit import Actor
 from memories.curation.change_sets import Action, Changes, Table
 from memories.curation.facts.changing import lock_person
-from memories.curation.statements.scrubbing import scrubbed_text
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import Change, ChangeSet, WorkingMemory
 from memories.models.folding import text_digest
 from memories.queue import queue_rows
+from memories.text.secrets.scrubbing import scrubbed_text
 
 REWRITE = "rewrite_summary"
 _FIELDS = ("summary", "extractor", "prompt_version")

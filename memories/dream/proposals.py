@@ -7,12 +7,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from memories.files.dream_files import EditableFiles
-from memories.invisible import strip_invisible
 from memories.llm.prompts.dream_edits import ProposedEdit
 from memories.models.memories.dreams import LONGEST_EDIT
 from memories.models.memories.files import LONGEST_PATH
 from memories.text.cleaning import clean
 from memories.text.secrets.redaction import redact_text
+from memories.text.secrets.scrubbing import scrubbed_text
 
 # Characters: what a prompt shows of a file. A dream makes none longer.
 LONGEST_FILE = 8_000
@@ -57,4 +57,4 @@ def _proposal(number: int, raw: Any, files: EditableFiles) -> EditProposal:
 
 def _text(text: str) -> str:
     # As files are stored.
-    return redact_text(strip_invisible(text.replace("\r\n", "\n").replace("\0", "")))[0]
+    return scrubbed_text(text.replace("\r\n", "\n").replace("\0", ""))

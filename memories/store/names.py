@@ -15,6 +15,7 @@ from memories.store import namespaces
 from memories.store.namespaces import BadNamespace
 from memories.text.injection import detection
 from memories.text.secrets.redaction import redact_text
+from memories.text.secrets.scrubbing import scrubbed_text
 
 # So that names that differ in their secret alone stay apart: hexadecimal digits of a keyed hash.
 _DIGITS = 12
@@ -44,7 +45,7 @@ def kept_key(key: str, *, at: str) -> str:
 
 def kept_path(path: str) -> str:
     """A path into a value, whose names are kept like this. Errors: TooManySecrets."""
-    return redact_text(strip_invisible(path))[0]
+    return scrubbed_text(path)
 
 
 def speak_to_model(labels: Sequence[str], key: str, patterns: Sequence[str]) -> bool:

@@ -18,7 +18,6 @@ from memories import conf
 from memories.capture import get_or_create
 from memories.db import binary_rows
 from memories.exceptions import CapacityReached, Fault, InvalidInput, PersonRestricted, ReviewNeeded
-from memories.invisible import visible_json
 from memories.models import StoreItem, Tenant
 from memories.models.hand_written import first
 from memories.models.ids import new_id
@@ -27,7 +26,7 @@ from memories.store.namespaces import BadNamespace, Named
 from memories.store.viewers import StoreViewer
 from memories.text import value_texts
 from memories.text.injection import detection
-from memories.text.secrets.redaction import redact_message
+from memories.text.secrets.scrubbing import scrubbed_json
 
 # A merge, a new id and an erasure wait for it, and it waits for them; then it sees what they left. By id, as everybody
 # locks people.
@@ -224,7 +223,7 @@ def _lock_people(ids: Sequence[str], tenant: Tenant) -> dict[str, uuid.UUID]:
 def _row(one: Write, tenant: Tenant, viewer: StoreViewer) -> dict[str, Any]:
     """What is stored of a put. Errors: InvalidInput, ReviewNeeded, TooManySecrets."""
     rules = conf.rules(tenant)
-    value = cleaned(one.value or {})
+    value = scrubbed_json(one.value or {})
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if len(written.encode()) > rules.store_value_kilobytes * 1_000:
         detail = f"A value can have {rules.store_value_kilobytes:,} kB."
@@ -249,11 +248,6 @@ def _row(one: Write, tenant: Tenant, viewer: StoreViewer) -> dict[str, Any]:
 
 _NAME_SPEAKS = "The key or the namespace speaks to a model: name the item after what it is. Nothing was stored."
 _SPEAKS = "A text of this value speaks to a model, and would be read by one. Say it otherwise; nothing was stored."
-
-
-def cleaned(value: dict[str, Any]) -> dict[str, Any]:
-    """The value without secrets and without invisible characters, at any depth."""
-    return redact_message(content="", metadata=visible_json(value)).metadata
 
 
 def _check_room(owners: set[uuid.UUID | None], tenant: Tenant) -> None:

@@ -20,7 +20,7 @@ from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
 from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import NO_GROUNDS, Grounds, Rests
-from memories.curation.statements.scrubbing import scrubbed_fact, scrubbed_text
+from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound, PersonRestricted
 from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Trust
@@ -29,6 +29,7 @@ from memories.reconcile import neighbours, review_items
 from memories.reconcile.changes import MOST_DUPLICATES
 from memories.reconcile.gate import LONGEST_KEY, rank
 from memories.reconcile.review_items import REASON_OF_FLAG, ReviewQuestion
+from memories.text.secrets.scrubbing import scrubbed_text
 
 # Who is served a fact. Two facts with other readers are two, also where they say the same.
 READERS = ("agent_id", "scope", "allowed_users", "allowed_roles")

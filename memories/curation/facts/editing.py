@@ -15,11 +15,12 @@ from memories.curation.facts.changing import deciding_fact, lock_facts, must_be_
 from memories.curation.facts.readers import check_readers
 from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import Grounds, RelationDraft
-from memories.curation.statements.scrubbing import scrubbed_fact, scrubbed_text
+from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.models import Fact, FactQuerySet, Status, Tenant
 from memories.models.folding import fold
 from memories.models.memories.refusals import mark_of_text
+from memories.text.secrets.scrubbing import scrubbed_text
 
 
 def edit_fact(

@@ -12,9 +12,9 @@ from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts, lock_person, state_as_operator
 from memories.curation.review import item_states
-from memories.curation.statements.scrubbing import scrubbed_text
 from memories.exceptions import Conflict, InvalidInput, NotFound, PreconditionFailed
 from memories.models import Fact, FactEvidence, RelationType, Status
+from memories.text.secrets.scrubbing import scrubbed_text
 
 MOST_MERGED = 10
 # Who is served a fact: merged ones must agree, or somebody would be served what was kept from them.

@@ -12,7 +12,6 @@ from memories.audit import Actor
 from memories.curation.change_sets import LIVE, Changes, still_ahead
 from memories.curation.facts.changing import check_no_rival, lock_facts, lock_person, state_as_operator
 from memories.curation.review import item_states
-from memories.curation.statements.scrubbing import scrubbed_text
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import (
     Change,
@@ -24,6 +23,7 @@ from memories.models import (
     Status,
 )
 from memories.models.folding import fold
+from memories.text.secrets.scrubbing import scrubbed_text
 
 
 def split_fact(

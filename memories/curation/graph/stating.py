@@ -19,7 +19,7 @@ from memories.curation.facts.changing import lock_person
 from memories.curation.people.errors import PersonMerged
 from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import Rests
-from memories.curation.statements.scrubbing import scrubbed_fact, scrubbed_text
+from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import (
     BeyondTrust,
@@ -35,6 +35,7 @@ from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQueryS
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE, LONGEST_TYPE
 from memories.reconcile.gate import rank
 from memories.text.injection import detection
+from memories.text.secrets.scrubbing import scrubbed_text
 
 
 @dataclass(frozen=True)

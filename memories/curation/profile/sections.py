@@ -18,9 +18,9 @@ from memories import audit
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.people.errors import PersonMerged
-from memories.curation.statements.scrubbing import scrubbed_text
 from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection, Trust
+from memories.text.secrets.scrubbing import scrubbed_text
 
 
 @dataclass(frozen=True)

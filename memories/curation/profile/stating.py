@@ -8,7 +8,6 @@ from memories import conf
 from memories.audit import Actor
 from memories.curation.profile.sections import locked_section, write_profile_section
 from memories.curation.statements import guarding
-from memories.curation.statements.scrubbing import scrubbed_text
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import RefusedBefore
 from memories.models import ActorKind, EndUser, ProfileRevision, ProfileSection, ReviewItem
@@ -16,6 +15,7 @@ from memories.models.folding import fold
 from memories.reconcile import review_items
 from memories.reconcile.gate import rank
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
+from memories.text.secrets.scrubbing import scrubbed_text
 
 Reason = ReviewItem.Reason
 # The newest proposals of a section that a further one is compared with.

@@ -14,11 +14,12 @@ from memories.curation.facts.changing import approve, make_way, state_as_operato
 from memories.curation.profile.sections import take_proposed_section
 from memories.curation.review.deciding import Choice, ExpectedVersions, deciding
 from memories.curation.review.suggestions import turn_down
-from memories.curation.statements.scrubbing import scrubbed_episode, scrubbed_fact, scrubbed_text
+from memories.curation.statements.scrubbing import scrubbed_episode, scrubbed_fact
 from memories.exceptions import Conflict, InvalidInput
 from memories.models import Episode, EpisodeStatus, Fact, ProfileRevision, RelationType, ReviewItem, Status
 from memories.models.folding import fold
 from memories.models.memories.refusals import mark_of_text
+from memories.text.secrets.scrubbing import scrubbed_text
 
 Kind = ReviewItem.Kind
 

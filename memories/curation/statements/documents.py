@@ -25,7 +25,7 @@ from memories.curation.facts.editing import edit_fact
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.stating import state_profile_section
 from memories.curation.statements import guarding
-from memories.curation.statements.scrubbing import scrubbed_fact, scrubbed_json, scrubbed_text
+from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, IMPORTED, WriteTrust
 from memories.exceptions import CapacityReached, OperatorWord, PersonRestricted, RefusedBefore, ReviewNeeded
 from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ProfileSection, ReviewItem, Status
@@ -35,6 +35,7 @@ from memories.reconcile import review_items
 from memories.reconcile.gate import rank
 from memories.reconcile.review_items import ReviewQuestion
 from memories.text.secrets.redaction import redact_text
+from memories.text.secrets.scrubbing import scrubbed_json, scrubbed_text
 
 Reason = ReviewItem.Reason
 LONGEST_EXTERNAL_ID = 255

@@ -1,11 +1,9 @@
-"""Cuts secrets and invisible characters out of what is stated outright, before anything is stored (rules.md, 1.2)."""
+"""The fields of people, facts and episodes that are scrubbed before anything is stored (rules.md, 1.2)."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from memories.invisible import strip_invisible, visible_json
 from memories.models.memories.episodes import LONGEST_SUMMARY
-from memories.text.secrets.redaction import redact_message, redact_text
+from memories.text.secrets.scrubbing import scrubbed_json, scrubbed_text
 
 # Lengths of the columns: a mark can be longer than the secret that it replaces.
 _TEXTS = {"content": None, "source_error": None, "raw": None, "key": 100, "value": 500}
@@ -50,13 +48,3 @@ def scrubbed_episode(fields: dict[str, Any]) -> dict[str, Any]:
         if fields.get(name):
             scrubbed[name] = [scrubbed_text(text, longest=LONGEST_SUMMARY) for text in fields[name]]
     return scrubbed
-
-
-def scrubbed_text(text: str, *, longest: int | None = None) -> str:
-    """The text, cut where it is longer. Errors: TooManySecrets."""
-    return redact_text(strip_invisible(text))[0][:longest]
-
-
-def scrubbed_json(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The object with its names, at any depth. Errors: TooManySecrets."""
-    return redact_message(content="", metadata=visible_json(dict(value))).metadata

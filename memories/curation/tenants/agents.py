@@ -11,9 +11,8 @@ from memories import audit
 from memories.audit import Actor
 from memories.curation.tenants.settings import check_not_off_boarded
 from memories.exceptions import NotFound, OperatorWord
-from memories.invisible import strip_invisible
 from memories.models import ActorKind, Agent, SessionQueue, Tenant
-from memories.text.secrets.redaction import redact_text
+from memories.text.secrets.scrubbing import scrubbed_text
 
 _SWITCHES = ("extraction", "recall")
 
@@ -29,7 +28,7 @@ def change_agent(
     that switches on what an operator switched off, or that writes over an operator's guidance.
     """
     if "guidance" in changes:
-        changes = {**changes, "guidance": redact_text(strip_invisible(changes["guidance"]))[0]}
+        changes = {**changes, "guidance": scrubbed_text(changes["guidance"])}
     with transaction.atomic():
         # Locked, a tenant cannot be off-boarded past the change.
         tenant = Tenant.objects.select_for_update(no_key=True).filter(pk=agent.tenant_id).first()

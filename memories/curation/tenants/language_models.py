@@ -14,12 +14,11 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.tenants.settings import check_not_off_boarded
 from memories.exceptions import InvalidInput, ModelError, ModelTimeout, ModelUntested, NotFound, PreconditionFailed
-from memories.invisible import strip_invisible
 from memories.llm import client
 from memories.llm.addresses import AddressRefused, check_address
 from memories.models import LanguageModel, Tenant
 from memories.queue import circuit_breaker, own_models, spending
-from memories.text.secrets.redaction import redact_text
+from memories.text.secrets.scrubbing import scrubbed_text
 
 LONGEST_MODEL, LONGEST_KEY = 100, 500
 # A tested endpoint answers within this time or does not.
@@ -65,7 +64,7 @@ def save_language_model(
     Errors: InvalidInput with the field; NotFound; PreconditionFailed when somebody changed it meanwhile; Conflict when
     the tenant is off-boarded.
     """
-    settings = replace(settings, model=redact_text(strip_invisible(settings.model))[0][:LONGEST_MODEL])
+    settings = replace(settings, model=scrubbed_text(settings.model, longest=LONGEST_MODEL))
     _check(settings)
     with transaction.atomic():
         tenant = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant_id).first()

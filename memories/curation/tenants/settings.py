@@ -16,12 +16,12 @@ from memories.db import tenancy
 from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PreconditionFailed
 from memories.files import dream_files
 from memories.forgetting import decay
-from memories.invisible import strip_invisible, visible_json
+from memories.invisible import strip_invisible
 from memories.models import Tenant
 from memories.store import assigning
 from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS, is_pattern
 from memories.text import signal_phrases
-from memories.text.secrets.redaction import redact_message, redact_text
+from memories.text.secrets.scrubbing import scrubbed_json, scrubbed_text
 from memories.time_zones import is_zone
 
 # What people decide about a tenant, by the names of its fields.
@@ -46,15 +46,15 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
     Numbers that cannot be used are dropped. The audit event's counts name the numbers that changed. When one of them
     decides how memories fade, a task computes anew when each is forgotten.
     """
-    tenant.extraction_guidance = redact_text(strip_invisible(tenant.extraction_guidance))[0]
+    tenant.extraction_guidance = scrubbed_text(tenant.extraction_guidance)
     # Agents edit by exact text, and lines end with one character.
-    tenant.file_seed = redact_text(strip_invisible(tenant.file_seed.replace("\r\n", "\n")))[0]
-    tenant.dream_guide = redact_text(strip_invisible(tenant.dream_guide))[0]
+    tenant.file_seed = scrubbed_text(tenant.file_seed.replace("\r\n", "\n"))
+    tenant.dream_guide = scrubbed_text(tenant.dream_guide)
     tenant.dream_model = strip_invisible(tenant.dream_model).strip()
     tenant.dream_files = list(dict.fromkeys(map(strip_invisible, tenant.dream_files))) or _default_of("dream_files")
-    tenant.signal_phrases = redact_message(content="", metadata=visible_json(tenant.signal_phrases)).metadata
+    tenant.signal_phrases = scrubbed_json(tenant.signal_phrases)
     tenant.person_namespaces = list(map(strip_invisible, tenant.person_namespaces))
-    tenant.name = redact_text(strip_invisible(tenant.name))[0][:_LONGEST_NAME]
+    tenant.name = scrubbed_text(tenant.name, longest=_LONGEST_NAME)
     tenant.numbers = conf.own_numbers(tenant.numbers)
     # Also where the caller reaches all tenants, as to look whether there is one.
     with tenancy.of_tenant(tenant.pk), transaction.atomic():

@@ -11,12 +11,11 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.exceptions import InvalidInput, NotFound, PreconditionFailed
-from memories.invisible import strip_invisible
 from memories.models import ActorKind, PrivacyCase
 from memories.privacy.casework import workflow
 from memories.privacy.casework.errors import CaseNeedsOperator
 from memories.privacy.casework.workflow import CaseVerb
-from memories.text.secrets.redaction import redact_text
+from memories.text.secrets.scrubbing import scrubbed_text
 
 STAFF = (ActorKind.OPERATOR, ActorKind.COMMAND)
 LONGEST_TEXT = 2000
@@ -78,4 +77,4 @@ def optional_text(pointer: str, text: str, *, longest: int = LONGEST_TEXT) -> st
     if len(text) > longest or "\0" in text:
         raise InvalidInput.at(pointer, _("Enter at most %(count)s characters.") % {"count": longest})
     # The mark of a redaction can be longer than the secret that it replaces.
-    return redact_text(strip_invisible(text))[0][:longest]
+    return scrubbed_text(text, longest=longest)
