@@ -32,6 +32,8 @@ from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
 from memories.gateway import limits
 from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest, shortened_query
 from memories.gateway.documents import UnreadableDocument
+from memories.llm import tokens
+from memories.llm.tokenizers import DEFAULT_TOKENIZER, TokenizerNotInstalled, UnknownTokenizer, named, of_model
 from memories.models import ActorKind, Author, Role, Scope, Session
 from memories.queue import own_models
 
@@ -62,10 +64,12 @@ class GatewayRefused(Exception):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of the memory a request wants: kinds as in POST /context, and the most tokens."""
+    """What of the memory a request wants: kinds as in POST /context, the most tokens, and who counts them."""
 
     include: frozenset[str] = DEFAULT_INCLUDE
     max_tokens: int = DEFAULT_TOKENS
+    # Empty: that of the model which is asked.
+    tokenizer: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,7 @@ class Given:
 
     body: bytes = b""
     tokens: int = 0
+    tokenizer: str = ""
     reason: str = ""
 
 
@@ -180,7 +185,11 @@ def _wanted(headers: Mapping[str, str]) -> Wanted:
     if tokens and not (tokens.isascii() and tokens.isdigit() and len(tokens) < 5 and int(tokens) <= MAX_TOKENS):
         detail = f"X-Memory-Max-Tokens is a number from 0 to {MAX_TOKENS}, or left out."
         raise GatewayRefused(400, "invalid_header", detail)
-    return Wanted(kinds or DEFAULT_INCLUDE, int(tokens) if tokens else DEFAULT_TOKENS)
+    try:
+        tokenizer = named(name) if (name := headers.get("x-memory-tokenizer", "")) else ""
+    except (UnknownTokenizer, TokenizerNotInstalled) as error:
+        raise GatewayRefused(400, "invalid_header", f"X-Memory-Tokenizer: {error}") from None
+    return Wanted(kinds or DEFAULT_INCLUDE, int(tokens) if tokens else DEFAULT_TOKENS, tokenizer)
 
 
 def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None) -> tuple[str, str, str]:
@@ -284,12 +293,21 @@ def recall(exchange: Exchange, dialect: Dialect) -> Given:
         query=shortened_query(exchange.judged.query or _last_text(asked)),
         max_tokens=exchange.wanted.max_tokens,
         include=include,
+        tokenizer=exchange.wanted.tokenizer or _tokenizer_of(document),
     )
     built = context.build(tenant=key.tenant, request=request, now=timezone.now(), key_id=key.pk)
     if not built.memory:
         return Given(reason="restricted" if built.restricted else "empty" if built.serve else "off")
     text = json.dumps(dialect.with_memory(document, built.memory), ensure_ascii=False)
-    return Given(text.encode("utf-8", "surrogatepass"), built.token_count)
+    return Given(text.encode("utf-8", "surrogatepass"), built.token_count, built.tokenizer)
+
+
+def _tokenizer_of(document: dict[str, Any]) -> str:
+    """That of the model which is asked. The first requests do not wait until it is loaded, and are counted as those of
+    unknown models."""
+    model = document.get("model")
+    found = of_model(model) if isinstance(model, str) else DEFAULT_TOKENIZER
+    return found if tokens.is_loaded(found) else DEFAULT_TOKENIZER
 
 
 def _last_text(asked: ChatRequest) -> str:
