@@ -12,9 +12,9 @@ from memories.text.memory_block import ENGLISH, Frame
 class Block:
     """A block that is being filled: the longest prefix of the lines offered whose rendered text fits.
 
-    In no vocabulary a token continues after a line break that `-`, `<`, a letter or the bar of a file follows. So frame,
-    headings (in any language) and lines add up to the count of the rendered text. Several vocabularies, those of
-    `conservative`, add up each by itself; the dearest of the sums decides. Lines beyond the budget are not counted.
+    In no vocabulary a token continues after a line break that `-`, `<`, a letter or the bar of a file follows. So
+    frame, headings (in any language) and lines add up to the count of the rendered text. Several vocabularies, those
+    of `conservative`, add up each by itself; the dearest of the sums decides. Lines beyond the budget are not counted.
     """
 
     def __init__(self, max_tokens: int, tokenizer: str, frame: Frame = ENGLISH) -> None:

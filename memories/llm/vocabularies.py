@@ -75,7 +75,7 @@ def _of_file(vocabulary: Vocabulary) -> tiktoken.Encoding:
 
 
 def _digits_apart() -> tiktoken.Encoding:
-    """cl100k_base, but each digit is a token. Such are the vocabularies of most open models, in about the same words."""
+    """cl100k_base, but each digit is a token, as in the vocabularies of most open models."""
     given = cl100k_base()
     pattern = given["pat_str"].replace(r"\p{N}{1,3}+", r"\p{N}")
     return _slim(

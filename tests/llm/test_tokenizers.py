@@ -8,10 +8,11 @@ from memories.llm.tokenizers import TOKENIZERS, TokenizerNotInstalled, UnknownTo
 NAMES = {
     "o200k_base": "o200k_base O200K-base gpt-4o gpt-4o-mini gpt-4.1 gpt-5-mini o3-mini openai/gpt-oss-20b",
     "cl100k_base": "cl100k_base gpt-4 gpt-4-turbo gpt-3.5-turbo",
-    "qwen3": "qwen3 Qwen2.5 Qwen/Qwen3-8B Qwen/Qwen2.5-72B-Instruct qwen3:8b qwen3-coder-plus qwen-max QwQ-32B qwen3-6b "
-    "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
+    "qwen3": "qwen3 Qwen2.5 Qwen/Qwen3-8B Qwen/Qwen2.5-72B-Instruct qwen3:8b qwen3-coder-plus qwen-max QwQ-32B "
+    "qwen3-6b deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
     "qwen3.5": "qwen3.5 qwen3.6 Qwen/Qwen3.6-27B qwen3.5-35b-a3b qwen3.5:4b",
-    "deepseek-v3": "deepseek-v3 deepseek-v4 deepseek_v3 deepseek-ai/DeepSeek-V3.2 deepseek-chat deepseek-reasoner deepseek-r1:14b",
+    "deepseek-v3": "deepseek-v3 deepseek-v4 deepseek_v3 deepseek-ai/DeepSeek-V3.2 deepseek-chat "
+    "deepseek-reasoner deepseek-r1:14b",
     "llama-3": "llama-3 llama3 llama3.1:8b meta-llama/Llama-3.1-8B-Instruct llama-3.3-70b-versatile "
     "accounts/fireworks/models/llama-v3p1-8b-instruct us.meta.llama3-1-8b-instruct-v1:0 DeepSeek-R1-Distill-Llama-70B",
     "llama-4": "llama-4 llama4 meta-llama/Llama-4-Scout-17B-16E-Instruct us.meta.llama4-maverick-17b-instruct-v1:0",
