@@ -309,7 +309,7 @@ def _memory_headers(request: _Request) -> Headers:
         headers = {
             "x-memory": "used",
             "x-memory-tokens": str(given.tokens),
-            "x-memory-tokenizer": given.tokenizer,
+            "x-memory-tokenizer": exchange.wanted.tokenizer,
         }
     else:
         headers = {"x-memory": "none", "x-memory-reason": given.reason}

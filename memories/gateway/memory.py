@@ -32,8 +32,8 @@ from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
 from memories.gateway import limits
 from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest, shortened_query
 from memories.gateway.documents import UnreadableDocument
-from memories.llm import tokens
 from memories.llm.tokenizers import DEFAULT_TOKENIZER, TokenizerNotInstalled, UnknownTokenizer, named, of_model
+from memories.llm.tokens import is_loaded
 from memories.models import ActorKind, Author, Role, Scope, Session
 from memories.queue import own_models
 
@@ -68,8 +68,7 @@ class Wanted:
 
     include: frozenset[str] = DEFAULT_INCLUDE
     max_tokens: int = DEFAULT_TOKENS
-    # Empty: that of the model which is asked.
-    tokenizer: str = ""
+    tokenizer: str = DEFAULT_TOKENIZER
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,6 @@ class Given:
 
     body: bytes = b""
     tokens: int = 0
-    tokenizer: str = ""
     reason: str = ""
 
 
@@ -169,13 +167,13 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
         raise GatewayRefused(400, "invalid_header", "X-Memory is on, read-only, off, or left out.")
     if said not in _SAID:
         raise GatewayRefused(400, "invalid_header", "X-Memory-Said is last, none, or left out.")
-    wanted = _wanted(headers)
+    wanted = _wanted(headers, document)
     user_id, agent_id, session_id = _names(caller, headers, asked)
     exchange = Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode, wanted)
     return _with_conversation(exchange, asked, said=said) if asked and user_id else exchange
 
 
-def _wanted(headers: Mapping[str, str]) -> Wanted:
+def _wanted(headers: Mapping[str, str], document: Mapping[str, Any]) -> Wanted:
     """Errors: GatewayRefused."""
     include, tokens = headers.get("x-memory-include", ""), headers.get("x-memory-max-tokens", "").strip()
     kinds = frozenset(kind for part in include.split(",") if (kind := part.strip().lower()))
@@ -185,11 +183,20 @@ def _wanted(headers: Mapping[str, str]) -> Wanted:
     if tokens and not (tokens.isascii() and tokens.isdigit() and len(tokens) < 5 and int(tokens) <= MAX_TOKENS):
         detail = f"X-Memory-Max-Tokens is a number from 0 to {MAX_TOKENS}, or left out."
         raise GatewayRefused(400, "invalid_header", detail)
+    return Wanted(kinds or DEFAULT_INCLUDE, int(tokens) if tokens else DEFAULT_TOKENS, _tokenizer(headers, document))
+
+
+def _tokenizer(headers: Mapping[str, str], document: Mapping[str, Any]) -> str:
+    """The one that is named, else that of the model which is asked. The first requests do not wait until that is
+    loaded, and are counted as those of unknown models. Errors: GatewayRefused."""
     try:
-        tokenizer = named(name) if (name := headers.get("x-memory-tokenizer", "")) else ""
+        if name := headers.get("x-memory-tokenizer", ""):
+            return named(name)
     except (UnknownTokenizer, TokenizerNotInstalled) as error:
         raise GatewayRefused(400, "invalid_header", f"X-Memory-Tokenizer: {error}") from None
-    return Wanted(kinds or DEFAULT_INCLUDE, int(tokens) if tokens else DEFAULT_TOKENS, tokenizer)
+    model = document.get("model")
+    found = of_model(model) if isinstance(model, str) else DEFAULT_TOKENIZER
+    return found if is_loaded(found) else DEFAULT_TOKENIZER
 
 
 def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None) -> tuple[str, str, str]:
@@ -293,21 +300,13 @@ def recall(exchange: Exchange, dialect: Dialect) -> Given:
         query=shortened_query(exchange.judged.query or _last_text(asked)),
         max_tokens=exchange.wanted.max_tokens,
         include=include,
-        tokenizer=exchange.wanted.tokenizer or _tokenizer_of(document),
+        tokenizer=exchange.wanted.tokenizer,
     )
     built = context.build(tenant=key.tenant, request=request, now=timezone.now(), key_id=key.pk)
     if not built.memory:
         return Given(reason="restricted" if built.restricted else "empty" if built.serve else "off")
     text = json.dumps(dialect.with_memory(document, built.memory), ensure_ascii=False)
-    return Given(text.encode("utf-8", "surrogatepass"), built.token_count, built.tokenizer)
-
-
-def _tokenizer_of(document: dict[str, Any]) -> str:
-    """That of the model which is asked. The first requests do not wait until it is loaded, and are counted as those of
-    unknown models."""
-    model = document.get("model")
-    found = of_model(model) if isinstance(model, str) else DEFAULT_TOKENIZER
-    return found if tokens.is_loaded(found) else DEFAULT_TOKENIZER
+    return Given(text.encode("utf-8", "surrogatepass"), built.token_count)
 
 
 def _last_text(asked: ChatRequest) -> str:
