@@ -33,12 +33,11 @@ class TokenizerNotInstalled(Exception):
 class Vocabulary:
     """Where the tokens of a tokenizer are; the fields are those of data/tokenizers.toml.
 
-    Without a distribution it is one of tiktoken's own.
+    Without a package it is one of tiktoken's own.
     """
 
     name: str
-    extra: str = ""
-    distribution: str = ""
+    package: str = ""
     file: str = ""
     pattern: str = ""
     bundled: str = ""
@@ -47,7 +46,12 @@ class Vocabulary:
 
     @property
     def is_installed(self) -> bool:
-        return not self.distribution or _is_installed(self.distribution)
+        return not self.package or _is_installed(self.package)
+
+    @property
+    def extra(self) -> str:
+        """What brings it, for pip."""
+        return f"memory-hub[{_DATA['packages'][self.package]['extra']}]"
 
 
 VOCABULARIES = {name: Vocabulary(name, **fields) for name, fields in _DATA["tokenizers"].items()}
@@ -70,7 +74,7 @@ def named(name: str) -> str:
     if found != CONSERVATIVE and not VOCABULARIES[found].is_installed:
         extra = VOCABULARIES[found].extra
         raise TokenizerNotInstalled(
-            f"The vocabulary of {found} is not installed: install the extra memory-hub[{extra}] with the hub. "
+            f"The vocabulary of {found} is not installed: install the extra {extra} with the hub. "
             f"Installed are: {', '.join(installed())}."
         )
     return found
@@ -103,9 +107,10 @@ def _found(name: str) -> str | None:
 
 
 @cache
-def _is_installed(distribution: str) -> bool:
+def _is_installed(package: str) -> bool:
+    """In a version that is known."""
     try:
-        metadata.distribution(distribution)
+        version = metadata.version(package)
     except metadata.PackageNotFoundError:
         return False
-    return True
+    return version.startswith(f"{_DATA['packages'][package]['versions']}.")

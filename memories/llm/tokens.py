@@ -87,7 +87,7 @@ def _behind(tokenizer: str) -> tuple[str, ...]:
     if tokenizer != CONSERVATIVE:
         return (tokenizer,)
     present = [one for one in VOCABULARIES.values() if one.is_installed]
-    others = any(one.distribution for one in present)
+    others = any(one.package for one in present)
     return (*(one.name for one in present), *(() if others else (DIGITS_APART,)))
 
 

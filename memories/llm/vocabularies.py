@@ -66,7 +66,7 @@ def _counts_of(encoding: tiktoken.Encoding) -> Counter:
 
 
 def _of_file(vocabulary: Vocabulary) -> tiktoken.Encoding:
-    path = Path(str(metadata.distribution(vocabulary.distribution).locate_file(vocabulary.file)))
+    path = Path(str(metadata.distribution(vocabulary.package).locate_file(vocabulary.file)))
     lines = (line.split() for line in path.read_bytes().splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
     return _slim(

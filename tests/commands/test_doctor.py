@@ -52,7 +52,7 @@ def test_all_is_well() -> None:
 
 def test_tokenizers_that_are_not_installed_are_told_with_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told(wrong=0)["tokenizers"] == f"ok {', '.join(tokenizers.TOKENIZERS)}"
-    monkeypatch.setattr(tokenizers, "_is_installed", lambda distribution: distribution != "llama-models")
+    monkeypatch.setattr(tokenizers, "_is_installed", lambda package: package != "llama-models")
     others = ", ".join(name for name in tokenizers.TOKENIZERS if name != "llama-4")
     assert told(wrong=0)["tokenizers"] == f"ok {others}; llama-4 with memory-hub[llama4]"
 

@@ -126,7 +126,7 @@ def test_a_model_whose_vocabulary_is_not_installed_is_counted_conservatively(
     client: Client, known: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokens.count("", "conservative")
-    monkeypatch.setattr(tokenizers, "_is_installed", lambda distribution: False)
+    monkeypatch.setattr(tokenizers, "_is_installed", lambda package: False)
     assert (
         client.post(asks(LIVES, model="qwen3"), user="u1", mode="read-only").headers["x-memory-tokenizer"]
         == "conservative"

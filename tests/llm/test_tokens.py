@@ -2,8 +2,8 @@
 
 import threading
 import tomllib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from memories.llm import tokenizers, tokens, vocabularies
 from memories.llm.tokenizers import CONSERVATIVE, TEMPLATE_TOKENS, VOCABULARIES
 
 BLANKS = 1_048_576
-TIKTOKENS_OWN = [name for name, one in VOCABULARIES.items() if not one.distribution]
+TIKTOKENS_OWN = [name for name, one in VOCABULARIES.items() if not one.package]
 TEXTS = tomllib.loads((Path(__file__).parents[1] / "tables" / "token_counts.toml").read_text(encoding="utf-8"))
 
 
@@ -150,12 +150,8 @@ class TestLoading:
 
 
 @pytest.fixture
-def without_extras(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> metadata.Distribution:
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(tokenizers, "_is_installed", lambda distribution: False)
-    monkeypatch.setattr(vocabularies.metadata, "distribution", missing)
+def without_extras(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(tokenizers, "_is_installed", lambda package: False)
     tokens._behind.cache_clear()
     yield
     tokens._behind.cache_clear()

@@ -264,7 +264,7 @@ def counting() -> str:
     """What contexts can be counted by; an extra that is not installed is nobody's fault."""
     present = tokenizers.installed()
     lacking = [one for one in tokenizers.VOCABULARIES.values() if not one.is_installed]
-    extras = ", ".join(sorted({f"memory-hub[{one.extra}]" for one in lacking}))
+    extras = ", ".join(sorted({one.extra for one in lacking}))
     others = f"; {', '.join(one.name for one in lacking)} with {extras}" if lacking else ""
     return ", ".join(present) + others
 

@@ -59,7 +59,7 @@ def test_a_tokenizer_that_is_not_there_is_refused_with_what_is(hub: Hub, monkeyp
     unknown = hub.client.post("/context", {"user_id": "u1", "tokenizer": "p50k_base"})
     assert (unknown.status_code, unknown.json()["errors"][0]["code"]) == (400, "invalid_choice")
     assert all(name in unknown.json()["errors"][0]["detail"] for name in TOKENIZERS)
-    monkeypatch.setattr(tokenizers, "_is_installed", lambda distribution: False)
+    monkeypatch.setattr(tokenizers, "_is_installed", lambda package: False)
     missing = hub.client.post("/context", {"user_id": "u1", "tokenizer": "Qwen/Qwen3-8B"})
     assert (missing.status_code, missing.json()["errors"][0]["code"]) == (400, "not_installed")
     assert "memory-hub[tokenizers]" in missing.json()["errors"][0]["detail"]
