@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import connection, transaction
@@ -232,7 +233,7 @@ def _with_conversation(exchange: Exchange, asked: ChatRequest, *, said: str) -> 
         goes_on = bool(known) or (bool(exchange.session_id or asked.follows) and answers_call)
         exchange = replace(exchange, is_aside=not goes_on)
     elif not said and judged.asks_now:
-        exchange = _beside(exchange, asked, seen, now=now)
+        exchange = _beside(exchange, asked, seen.texts, now=now)
     if exchange.session_id:
         return exchange
     return replace(exchange, session_id=f"chat-{uuid.uuid4()}", is_new=not said and judged.asks_now)
@@ -254,7 +255,8 @@ def _beside(exchange: Exchange, asked: ChatRequest, seen: Sequence[Seen], *, now
         here = (exchange.agent_id, exchange.session_id)
         known = [one for one in seen if one.session == here or (one.session is None and one.whole in earlier)]
         return replace(exchange, is_aside=authors.is_beside(known, lines, asked.has_tools, exchange.judged.query))
-    told = next((one for one in seen if one.author == Author.PERSON and one.whole == exchange.judged.whole), None)
+    whole = exchange.judged.whole
+    told = next((one for one in seen if one.author == Author.PERSON and one.whole == whole), None)
     if told is None or told.session is None:
         return replace(exchange, is_aside=authors.is_always_beside(seen, lines))
     known = [one for one in seen if one.session == told.session]
@@ -327,7 +329,7 @@ def _seen_again(exchange: Exchange) -> Exchange:
         return exchange
     with tenancy.of_tenant(tenant.pk):
         seen = seen_texts.recent(tenant, user_id=exchange.user_id, key_id=key.pk, now=now)
-    found = _beside(replace(exchange, session_id=""), exchange.asked, seen, now=now)
+    found = _beside(replace(exchange, session_id=""), exchange.asked, seen.texts, now=now)
     return replace(found, session_id=found.session_id or exchange.session_id)
 
 
@@ -336,7 +338,7 @@ def _keep(exchange: Exchange) -> int:
     if asked is None or not messages:
         return 0
     if exchange.is_aside:
-        _note(exchange, _noted(exchange, None))
+        _note_aside(exchange, _noted(exchange, None))
         return 0
     found: list[Lacking] = []
 
@@ -344,8 +346,7 @@ def _keep(exchange: Exchange) -> int:
         found.append(resent.lacking(session, messages, follows=asked.follows))
         return found[-1]
 
-    receipt = _store(exchange, messages, lacking)
-    _note(exchange, _noted(exchange, receipt), receipt)
+    receipt = _store(exchange, messages, lacking, partial(_noted, exchange))
     if receipt and receipt.turns:
         return receipt.turns[-1].number
     return found[-1].follows if found else 0
@@ -358,20 +359,19 @@ def keep_answer(exchange: Exchange, answer: Sequence[PostedMessage], *, after: i
         return
     passed = [Noted(seen_texts.text_of(one), Author.MODEL) for one in answer]
     if exchange.is_aside:
-        _note(exchange, passed)
+        _note_aside(exchange, passed)
         return
     tenant = exchange.caller.tenant
     keys = [resent.answer_key(tenant, [*messages, *answer[:at]], one) for at, one in enumerate(answer)]
     answer = [replace(one, answer_key=key) for one, key in zip(answer, keys, strict=True)]
+    lacking: Callable[[Session], Lacking]
     if after:
-        count = len(messages)
-        receipt = _store(
-            exchange, answer, lambda session: resent.lacking_answer(session, answer, after=after, asked=count)
-        )
+        lacking = partial(resent.lacking_answer, answer=answer, after=after, asked=len(messages))
+        _store(exchange, answer, lacking, lambda _: passed)
     else:
         whole = [*messages, *answer]
-        receipt = _store(exchange, whole, lambda session: resent.lacking(session, whole, follows=asked.follows))
-    _note(exchange, passed, receipt)
+        lacking = partial(resent.lacking, messages=whole, follows=asked.follows)
+        _store(exchange, whole, lacking, lambda _: passed)
 
 
 def _noted(exchange: Exchange, receipt: Receipt | None) -> list[Noted]:
@@ -390,23 +390,30 @@ def _noted(exchange: Exchange, receipt: Receipt | None) -> list[Noted]:
     return found
 
 
-def _note(exchange: Exchange, texts: Sequence[Noted], receipt: Receipt | None = None) -> None:
+def _note_aside(exchange: Exchange, texts: Sequence[Noted]) -> None:
     """Nothing of somebody who may not be stored, or whom nobody knows yet."""
     key = exchange.caller.key
+    if not exchange.may_keep:
+        return
     with tenancy.of_tenant(key.tenant_id):
-        if receipt:
-            person = receipt.session.end_user if receipt.session else None
-        else:
-            person = None if not exchange.may_keep else seen_texts.person_of(key.tenant, exchange.user_id)
-        if person is not None and texts:
-            session_id = receipt.session.pk if receipt and receipt.session else None
-            seen_texts.note(person, texts, session_id=session_id, key_id=key.pk, now=timezone.now())
+        if person := seen_texts.person_of(key.tenant, exchange.user_id):
+            seen_texts.note(person, texts, session_id=None, key_id=key.pk, now=timezone.now())
 
 
 def _store(
-    exchange: Exchange, messages: Sequence[PostedMessage], lacking: Callable[[Session], Lacking]
+    exchange: Exchange,
+    messages: Sequence[PostedMessage],
+    lacking: Callable[[Session], Lacking],
+    noted: Callable[[Receipt], Sequence[Noted]],
 ) -> Receipt | None:
+    """Store what the session lacks, and note what passed with it: a turn whose words come back is known by then."""
     key = exchange.caller.key
+
+    def note(receipt: Receipt) -> None:
+        if session := receipt.session:
+            texts = noted(receipt)
+            seen_texts.note(session.end_user, texts, session_id=session.pk, key_id=key.pk, now=timezone.now())
+
     try:
         # In another call of a thread than the one that looked the key up.
         with tenancy.of_tenant(key.tenant_id):
@@ -414,6 +421,7 @@ def _store(
                 tenant=key.tenant,
                 conversation=Conversation(exchange.user_id, exchange.session_id, exchange.agent_id, messages),
                 lacking=lacking,
+                then=note,
                 key_id=key.pk,
                 memory_of=key.memory_of,
             )

@@ -212,7 +212,9 @@ class Outdated:
 
     def told(self, said: Turn | Written) -> str:
         """Its text without what was corrected or forgotten; what is over has the day since when."""
-        text, pieces, done = self._side(said).text, [], 0
+        text = said.text if isinstance(said, Written) else said.own_text
+        pieces: list[str] = []
+        done = 0
         for start, end, ended in self._found(said):
             if ended.leaves_out:
                 mark = _MARK.match(text, start, end)
@@ -231,8 +233,10 @@ class Outdated:
 
     def _found(self, said: Turn | Written) -> list[tuple[int, int, _Ended]]:
         """(start, end, what ended) of each sentence that says it."""
+        if self.is_empty:
+            return []
         side = self._side(said)
-        if not side.text or self.is_empty:
+        if not side.text:
             return []
         voice = SpokenWords([side.text])
         here = [ended for ended in self._ended if side.may_say(ended, voice)]
