@@ -114,6 +114,7 @@ class ClusterPulse(threading.Thread):
         WorkerHeartbeat.objects.filter(beat_at__lt=Now() - EXPIRED_AFTER).delete()
         sweep_replays(now=now)
         seen_texts.sweep(now)
+        sent_blocks.sweep(now)
         sweep_sign_ins(now=now)
         downloads.sweep_exports(now)
         store_items.sweep_expired(now=now)
