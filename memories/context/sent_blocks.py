@@ -169,6 +169,12 @@ class Block:
         """What need not be told again."""
         return frozenset((item["kind"], item["id"]) for item in self.items if not item.get("part"))
 
+    @property
+    def ages(self) -> bool:
+        """Whether it has sentences that can stop to hold while their memory stays as it was. A fact that holds is what
+        counts."""
+        return any(item["kind"] not in ("fact", "triple") for item in self.items)
+
 
 @dataclass(frozen=True)
 class SentBefore:
@@ -266,10 +272,11 @@ def _of_one_session(
 
 def _without_outdated(before: SentBefore) -> SentBefore:
     """Without blocks that repeat a sentence that does not hold any more. They are read again after each decision."""
-    if before.outdated is None or not any(block.text for block in before.blocks):
-        return before
-    read_again = [block for block in before.blocks if block.text and block.ended != before.outdated.stamp]
-    if not read_again:
+    # Asked only where something can have ended: the context that follows asks the same.
+    read_again = [
+        block for block in before.blocks if before.outdated and block.ages and block.ended != before.outdated.stamp
+    ]
+    if not read_again or before.outdated is None:
         return before
     stale = _telling_outdated(read_again, before.outdated, before.person)
     return replace(

@@ -152,9 +152,9 @@ class Gateway:
 
     async def _given(self, recalling: "asyncio.Future[Given]", at_hand: "asyncio.Future[Given]") -> Given:
         """What is remembered; where that is not ready in time, what earlier requests of the conversation carried."""
-        done, _ = await asyncio.wait({recalling}, timeout=RECALL_SECONDS)
-        error = recalling.exception() if done else None
-        if done and error is None:
+        is_ready = await _in_time(recalling)
+        error = recalling.exception() if is_ready else None
+        if is_ready and error is None:
             return recalling.result()
         if error is not None:
             logger.error("A request goes on without memory: %s", type(error).__name__)
@@ -190,7 +190,8 @@ class Gateway:
         self, request: "_Request", begun: asyncio.Event, *, is_answered: bool
     ) -> tuple[Exchange, int] | None:
         """Beside the answer: it does not wait, and what the person said is kept if nothing comes of it. A thread at
-        work would hold up its first part. What was sent is kept whatever the endpoint answers: it may be asked again."""
+        work would hold up its first part. What was sent is kept whatever the endpoint answers, as it may be asked
+        again."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(begun.wait(), KEEP_SECONDS)
         kept = await self._keep(partial(memory.keep, request.exchange)) if is_answered else None
@@ -386,6 +387,11 @@ async def _pass(
     except httpx2.HTTPError:
         raise Unreachable("The endpoint broke its answer off.") from None
     return held
+
+
+async def _in_time(recalling: "asyncio.Future[Any]") -> bool:
+    done, _ = await asyncio.wait({recalling}, timeout=RECALL_SECONDS)
+    return bool(done)
 
 
 def _settle(future: "asyncio.Future[T]", value: T) -> None:

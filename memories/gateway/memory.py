@@ -27,7 +27,7 @@ from memories.capture.seen_texts import Noted, Seen
 from memories.conf import pepper
 from memories.context import context, sent_blocks
 from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextBlock, ContextRequest
-from memories.context.sent_blocks import Block, Kind, SentBefore, Sending
+from memories.context.sent_blocks import Block, Kind, Sending, SentBefore
 from memories.db import tenancy
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
 from memories.gateway import limits, places
@@ -298,7 +298,7 @@ def recall(exchange: Exchange, dialect: Dialect, at_hand: Callable[[Given], None
         include=exchange.wanted.include | {"working_memory"},
         blocks=True,
         told=talk.before.told,
-        stands=stable.told if stable else None,
+        standing=frozenset((one["kind"], one["id"]) for one in stable.items) if stable else None,
     )
     built = context.build(
         tenant=key.tenant, request=request, now=timezone.now(), key_id=key.pk, outdated=talk.before.outdated
@@ -325,7 +325,12 @@ class _Talk:
         session = places.of_session(tenant, exchange.session_id, terms=terms)
         names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id, "session": session}
         before = sent_blocks.sent_before(
-            tenant, **names, places=list(found.items), goes_on=found.goes_on and not exchange.is_new, now=began
+            tenant,
+            **names,
+            places=list(found.items),
+            # What is kept is known by its answers.
+            goes_on=found.goes_on and not (exchange.is_new and exchange.may_keep),
+            now=began,
         )
         return cls(found, before, Sending(**names, began=began, person=before.person))
 
@@ -336,12 +341,13 @@ class _Talk:
         return self.before.stable is not None and self.layout.newest in self.before.volatile
 
     def with_context(self, built: Context) -> "_Talk":
-        new, ended = [], self.before.outdated.stamp if self.before.outdated else 0
+        new, outdated = [], self.before.outdated
         if self.before.stable is None:
-            new.append(_block(Kind.STABLE, self.sending.session, built.stable, ended))
+            new.append(_block(Kind.STABLE, self.sending.session, built.stable))
         if self.layout.newest is not None and self.layout.newest not in self.before.volatile:
-            new.append(_block(Kind.VOLATILE, self.layout.newest, built.volatile, ended))
-        return replace(self, new=tuple(new))
+            new.append(_block(Kind.VOLATILE, self.layout.newest, built.volatile))
+        sealed = (replace(block, ended=outdated.stamp) if outdated and block.ages else block for block in new)
+        return replace(self, new=tuple(sealed))
 
     @property
     def stable(self) -> Block | None:
@@ -354,19 +360,17 @@ class _Talk:
     @property
     def to_keep(self) -> Sending:
         ended = self.before.outdated.stamp if self.before.checked and self.before.outdated else 0
-        return self.sending._replace(
-            blocks=self.new, stale=self.before.stale, checked=self.before.checked, ended=ended
-        )
+        return self.sending._replace(blocks=self.new, stale=self.before.stale, checked=self.before.checked, ended=ended)
 
 
-def _block(kind: str, place: bytes, built: ContextBlock | None, ended: int) -> Block:
+def _block(kind: str, place: bytes, built: ContextBlock | None) -> Block:
     if built is None:
         return Block(kind, place)
     items = [
         {"kind": one["kind"], "id": one["id"], **({} if (one["kind"], one["id"]) in built.told else {"part": True})}
         for one in built.items
     ]
-    return Block(kind, place, built.memory, items, built.token_count, ended)
+    return Block(kind, place, built.memory, items, built.token_count)
 
 
 def _given(talk: _Talk, document: Mapping[str, Any], dialect: Dialect) -> Given:

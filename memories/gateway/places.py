@@ -31,7 +31,7 @@ class Layout(NamedTuple):
 
 
 def layout(judged: Judged, items: Sequence[int], *, tenant: Tenant, terms: str) -> Layout:
-    """The places of a request. `items`: for each message the place of its item; `terms`: what else a block depends on."""
+    """The places of a request. `items`: of each message the item; `terms`: what else blocks depend on."""
     found: dict[bytes, int] = {}
     asked = items[judged.now] if judged.now is not None else None
     newest = None

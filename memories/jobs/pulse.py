@@ -20,6 +20,7 @@ from django_q.tasks import async_task
 from memories import conf
 from memories.capture import seen_texts
 from memories.conf import shared_keys
+from memories.context import sent_blocks
 from memories.curation.access.sign_ins import sweep_sign_ins
 from memories.curation.replays import sweep_replays
 from memories.dream import dreaming

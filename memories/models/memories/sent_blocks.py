@@ -14,8 +14,8 @@ from memories.models.people.tenants import Tenant
 class SentBlock(models.Model):
     """A block as an endpoint was sent it, and where it stood.
 
-    One without a text says that nothing stood there. Nothing of a conversation is in it: of its messages there is a keyed
-    hash, which is its place.
+    One without a text says that nothing stood there. Nothing of a conversation is in it: of its messages there is a
+    keyed hash, which is its place.
     """
 
     class Kind(models.TextChoices):
