@@ -180,10 +180,12 @@ class Block:
 class SentBefore:
     """What earlier requests of a conversation were sent that still holds.
 
-    `person`: None for somebody unknown, and for whom nothing may be served. `stale`: ids of blocks that tell what does
-    not hold any more; `checked`: of those that were read again since something was decided, and hold.
+    `session`: of these blocks. `person`: None for somebody unknown, and for whom nothing may be served. `stale`: ids of
+    blocks that tell what does not hold any more; `checked`: of those that were read again since something was decided,
+    and hold.
     """
 
+    session: bytes
     person: EndUser | None = None
     stable: Block | None = None
     volatile: Mapping[bytes, Block] = field(default_factory=dict)
@@ -239,7 +241,7 @@ def sent_before(
     rows = binary_rows.fetched(_FIND, {**given, "places": [*places, session], "most": MOST_FOUND})
     is_served = bool(rows) and tenant.serve and rows[0][len(_PERSON)]
     if not is_served:
-        return SentBefore()
+        return SentBefore(session)
     person = read(EndUser, _PERSON, rows[0])
     person.tenant = tenant
     found = [(_block(row), row[-4]) for row in (row[len(_PERSON) + 1 :] for row in rows) if row[0] is not None]
@@ -248,7 +250,8 @@ def sent_before(
     holding = [block for block, holds in own if holds]
     stable = next((block for block in holding if block.kind == Kind.STABLE), None)
     volatile = {block.place: block for block in holding if block.kind == Kind.VOLATILE}
-    return _without_outdated(SentBefore(person, stable, volatile, stale, outdated=Outdated(person)))
+    session = own[0][0].session if own else session
+    return _without_outdated(SentBefore(session, person, stable, volatile, stale, outdated=Outdated(person)))
 
 
 def _block(row: Sequence[Any]) -> Block:

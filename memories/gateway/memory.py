@@ -323,16 +323,17 @@ class _Talk:
         terms = "\n".join([exchange.agent_id, str(wanted.max_tokens), *sorted(wanted.include)])
         found = places.layout(exchange.judged, asked.places, tenant=tenant, terms=terms)
         session = places.of_session(tenant, exchange.session_id, terms=terms)
-        names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id, "session": session}
+        names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id}
         before = sent_blocks.sent_before(
             tenant,
             **names,
+            session=session,
             places=list(found.items),
             # What is kept is known by its answers.
             goes_on=found.goes_on and not (exchange.is_new and exchange.may_keep),
             now=began,
         )
-        return cls(found, before, Sending(**names, began=began, person=before.person))
+        return cls(found, before, Sending(**names, session=before.session, began=began, person=before.person))
 
     @property
     def is_told(self) -> bool:
