@@ -317,6 +317,11 @@ def answer_key(tenant: Tenant, before: Sequence[PostedMessage], answer: PostedMe
     return pepper.digest("answer", tenant.pk.bytes, *parts)[:16]
 
 
+def said_key(message: PostedMessage) -> bytes:
+    """What stands for a message, however a client writes it."""
+    return _key(message.role, message.content, message.parts, message.tool_calls, message.tool_call_id)
+
+
 def _rewritten(named: dict[str, Any], messages: Sequence[PostedMessage], *, now: datetime) -> str:
     """The newest session of minutes ago of which the request begins with all that the person said."""
     sent = [one for one in messages if one.role == Role.USER and not one.is_material]

@@ -963,6 +963,16 @@ class Receipts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ContextBlock:
+    """One of two blocks of a context; its revision changes with its text."""
+
+    memory: str
+    revision: str
+    token_count: int
+    items: list[Item]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Context:
     """What is remembered, rendered for a prompt.
 
@@ -974,6 +984,9 @@ class Context:
     token_count: int = 0
     max_tokens: int = 0
     tokenizer: str = ""
+    # With `blocks`: for the system prompt, and for before the newest message.
+    stable: ContextBlock | None = None
+    volatile: ContextBlock | None = None
     messages: list[ChatMessage] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)

@@ -203,10 +203,12 @@ class Operations:
         if_revision: str | None = None,
         as_of: Moment | None = None,
         guidelines: bool | None = None,
+        blocks: bool | None = None,
     ) -> Context:
         """What is remembered about a person, rendered for a prompt within `max_tokens`.
 
-        `guidelines`: also what to remember and what never, for an agent that writes memories.
+        `guidelines`: also what to remember and what never, for an agent that writes memories. `blocks`: also in two
+        parts, `stable` for the system prompt and `volatile` for before the newest message.
         """
         ...
 
