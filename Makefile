@@ -96,9 +96,10 @@ lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 	$(COMPILE) --upgrade --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 	@# What makes the wheel, in the image.
 	printf '%s\n' 'hatchling>=1.27' 'hatch-vcs>=0.5' | $(COMPILE) --upgrade --output-file deploy/build.lock -
-	@# What the extra "traces" adds to the image.
-	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["traces"], sep="\n")' \
-		| $(COMPILE) --upgrade --constraint requirements.lock --constraint requirements-dev.lock --output-file deploy/traces.lock -
+	@# What these extras add to the image.
+	@for extra in traces tokenizers; do \
+		$(BIN)/python -c 'import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")' $$extra \
+		| $(COMPILE) --upgrade --constraint requirements.lock --constraint requirements-dev.lock --output-file deploy/$$extra.lock - || exit 1; done
 	@# With the extras: an old pip takes a package with extras for one that is not pinned without them.
 	cd clients/python && $(subst --strip-extras,--no-strip-extras,$(subst $(BIN),../../$(BIN),$(COMPILE))) --upgrade --extra dev --output-file requirements.lock pyproject.toml
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import sub
 
 from memories.context.rendering import FILE_CUT, MemoryLine, render
 from memories.llm import tokens
@@ -11,21 +12,32 @@ from memories.text.memory_block import ENGLISH, Frame
 class Block:
     """A block that is being filled: the longest prefix of the lines offered whose rendered text fits.
 
-    In both encodings no token continues after a line break that `-`, `<` or a letter follows. So frame, headings (in
-    any language) and lines add up to the count of the rendered text. Lines beyond the budget are not counted.
+    In no vocabulary a token continues after a line break that `-`, `<`, a letter or the bar of a file follows. So
+    frame, headings (in any language) and lines add up to the count of the rendered text. Several vocabularies, those
+    of `conservative`, add up each by itself; the dearest of the sums decides. Lines beyond the budget are not counted.
     """
 
     def __init__(self, max_tokens: int, tokenizer: str, frame: Frame = ENGLISH) -> None:
         self.lines: list[MemoryLine] = []
-        # Tokens of each line, with its line break.
-        self.costs: list[int] = []
         self.left_out: list[MemoryLine] = []
-        self.room = max_tokens - tokens.count_once(frame.empty, tokenizer)
         self._frame = frame
-        self._max_tokens = max_tokens
+        self._max_tokens = max_tokens - tokens.template(tokenizer)
         self._tokenizer = tokenizer
+        self._spent = tokens.counts_once(frame.empty, tokenizer)
+        # Of each line, with its line break.
+        self._costs: list[tokens.Counts] = []
         self._titles: set[str] = set()
         self._is_cut = False
+
+    @property
+    def room(self) -> int:
+        """Tokens that are left; below 0 where not even the frame fits."""
+        return self._max_tokens - max(self._spent)
+
+    @property
+    def costs(self) -> list[int]:
+        """Tokens of each line, with its line break."""
+        return list(map(max, self._costs))
 
     @property
     def is_full(self) -> bool:
@@ -35,7 +47,7 @@ class Block:
     @property
     def token_count(self) -> int:
         """Tokens of the rendered text; 0 for none."""
-        return self._max_tokens - self.room if self.lines else 0
+        return max(self._spent) + tokens.template(self._tokenizer) if self.lines else 0
 
     @property
     def memory(self) -> str:
@@ -53,22 +65,21 @@ class Block:
         for place, line in enumerate(self.lines):
             if line.whole is not None:
                 cost = self._cost(line.whole)
-                if cost - self.costs[place] > self.room:
+                spent = tuple(map(sub, tokens.together(self._spent, cost), self._costs[place]))
+                if max(spent) > self._max_tokens:
                     return
-                self.room -= cost - self.costs[place]
-                self.costs[place] = cost
+                self._spent = spent
+                self._costs[place] = cost
                 self.lines[place] = replace(line, text=line.whole, whole=None)
 
     def _takes_part(self, line: MemoryLine) -> bool:
         """Take the first parts of the line that fit, with the mark; False unless the second one fits."""
-        room = self.room - self._cost(FILE_CUT)
-        if (title := line.title(self._frame)) not in self._titles:
-            room -= self._cost(title)
+        spent = tokens.together(self._with_title(line), self._cost(FILE_CUT))
         taken: list[str] = []
         # Each part begins with what continues no token.
         for part in line.parts:
-            room -= self._cost(part)
-            if room < 0:
+            spent = tokens.together(spent, self._cost(part))
+            if max(spent) > self._max_tokens:
                 break
             taken.append(part)
         if len(taken) < 2:
@@ -76,17 +87,22 @@ class Block:
         self._is_cut = self._takes(replace(line, text="\n".join([*taken, FILE_CUT]), parts=()))
         return self._is_cut
 
-    def _cost(self, text: str) -> int:
-        return tokens.count_once(text + "\n", self._tokenizer)
-
     def _takes(self, line: MemoryLine) -> bool:
-        cost = added = self._cost(line.text)
-        if (title := line.title(self._frame)) not in self._titles:
-            added += self._cost(title)
-        if added > self.room:
+        cost = self._cost(line.text)
+        spent = tokens.together(self._with_title(line), cost)
+        if max(spent) > self._max_tokens:
             return False
-        self.room -= added
-        self._titles.add(title)
+        self._spent = spent
+        self._titles.add(line.title(self._frame))
         self.lines.append(line)
-        self.costs.append(cost)
+        self._costs.append(cost)
         return True
+
+    def _with_title(self, line: MemoryLine) -> tokens.Counts:
+        """What is spent, with the line's heading if it is not there yet."""
+        if (title := line.title(self._frame)) in self._titles:
+            return self._spent
+        return tokens.together(self._spent, self._cost(title))
+
+    def _cost(self, text: str) -> tokens.Counts:
+        return tokens.counts_once(text + "\n", self._tokenizer)

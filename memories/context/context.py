@@ -21,6 +21,7 @@ from memories.context.other_memories import diary_lines, file_lines, graph_lines
 from memories.context.rendering import MemoryLine, episode_line, line_that_ages, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
+from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, ProfileSection, Role, Section, Tenant, Turn
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
@@ -65,7 +66,7 @@ class ContextRequest:
     query: str = ""
     max_tokens: int = 2000
     include: frozenset[str] = DEFAULT_INCLUDE
-    tokenizer: str = "o200k_base"
+    tokenizer: str = DEFAULT_TOKENIZER
     roles: tuple[str, ...] = ()
     facts_limit: int | None = None
     episodes_limit: int | None = None

@@ -317,7 +317,11 @@ def _memory_headers(request: _Request) -> Headers:
     """What the gateway tells of its own part, in headers of the answer."""
     given, exchange = request.given, request.exchange
     if given.body:
-        headers = {"x-memory": "used", "x-memory-tokens": str(given.tokens)}
+        headers = {
+            "x-memory": "used",
+            "x-memory-tokens": str(given.tokens),
+            "x-memory-tokenizer": exchange.wanted.tokenizer,
+        }
         headers |= {"x-memory-reason": given.reason} if given.reason else {}
     else:
         headers = {"x-memory": "none", "x-memory-reason": given.reason}

@@ -35,6 +35,8 @@ from memories.gateway import limits, places
 from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest, shortened_query
 from memories.gateway.documents import UnreadableDocument
 from memories.gateway.places import Layout
+from memories.llm.tokenizers import DEFAULT_TOKENIZER, TokenizerNotInstalled, UnknownTokenizer, named, of_model
+from memories.llm.tokens import is_loaded
 from memories.models import ActorKind, Author, Role, Scope, Session
 from memories.queue import own_models
 
@@ -65,10 +67,11 @@ class GatewayRefused(Exception):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of the memory a request wants: kinds as in POST /context, and the most tokens."""
+    """What of the memory a request wants: kinds as in POST /context, the most tokens, and who counts them."""
 
     include: frozenset[str] = DEFAULT_INCLUDE
     max_tokens: int = DEFAULT_TOKENS
+    tokenizer: str = DEFAULT_TOKENIZER
 
 
 @dataclass(frozen=True)
@@ -172,13 +175,13 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
         raise GatewayRefused(400, "invalid_header", "X-Memory is on, read-only, off, or left out.")
     if said not in _SAID:
         raise GatewayRefused(400, "invalid_header", "X-Memory-Said is last, none, or left out.")
-    wanted = _wanted(headers)
+    wanted = _wanted(headers, document)
     user_id, agent_id, session_id = _names(caller, headers, asked)
     exchange = Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode, wanted)
     return _with_conversation(exchange, asked, said=said) if asked and user_id else exchange
 
 
-def _wanted(headers: Mapping[str, str]) -> Wanted:
+def _wanted(headers: Mapping[str, str], document: Mapping[str, Any]) -> Wanted:
     """Errors: GatewayRefused."""
     include, tokens = headers.get("x-memory-include", ""), headers.get("x-memory-max-tokens", "").strip()
     kinds = frozenset(kind for part in include.split(",") if (kind := part.strip().lower()))
@@ -188,7 +191,20 @@ def _wanted(headers: Mapping[str, str]) -> Wanted:
     if tokens and not (tokens.isascii() and tokens.isdigit() and len(tokens) < 5 and int(tokens) <= MAX_TOKENS):
         detail = f"X-Memory-Max-Tokens is a number from 0 to {MAX_TOKENS}, or left out."
         raise GatewayRefused(400, "invalid_header", detail)
-    return Wanted(kinds or DEFAULT_INCLUDE, int(tokens) if tokens else DEFAULT_TOKENS)
+    return Wanted(kinds or DEFAULT_INCLUDE, int(tokens) if tokens else DEFAULT_TOKENS, _tokenizer(headers, document))
+
+
+def _tokenizer(headers: Mapping[str, str], document: Mapping[str, Any]) -> str:
+    """The one that is named, else that of the model which is asked. The first requests do not wait until that is
+    loaded, and are counted as those of unknown models. Errors: GatewayRefused."""
+    try:
+        if name := headers.get("x-memory-tokenizer", ""):
+            return named(name)
+    except (UnknownTokenizer, TokenizerNotInstalled) as error:
+        raise GatewayRefused(400, "invalid_header", f"X-Memory-Tokenizer: {error}") from None
+    model = document.get("model")
+    found = of_model(model) if isinstance(model, str) else DEFAULT_TOKENIZER
+    return found if is_loaded(found) else DEFAULT_TOKENIZER
 
 
 def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None) -> tuple[str, str, str]:
@@ -301,6 +317,7 @@ def recall(exchange: Exchange, dialect: Dialect, at_hand: Callable[[Given], None
         blocks=True,
         told=talk.before.told,
         standing=frozenset((one["kind"], one["id"]) for one in stable.items) if stable else None,
+        tokenizer=exchange.wanted.tokenizer,
     )
     built = context.build(
         tenant=key.tenant, request=request, now=timezone.now(), key_id=key.pk, outdated=talk.before.outdated
@@ -322,7 +339,7 @@ class _Talk:
     @classmethod
     def of(cls, exchange: Exchange, asked: ChatRequest) -> "_Talk":
         tenant, wanted, began = exchange.caller.tenant, exchange.wanted, timezone.now()
-        terms = "\n".join([exchange.agent_id, str(wanted.max_tokens), *sorted(wanted.include)])
+        terms = "\n".join([exchange.agent_id, str(wanted.max_tokens), wanted.tokenizer, *sorted(wanted.include)])
         found = places.layout(exchange.judged, asked.places, tenant=tenant, terms=terms)
         session = places.of_session(tenant, exchange.session_id, terms=terms)
         names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id}

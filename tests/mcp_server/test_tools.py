@@ -42,7 +42,7 @@ def told(hub: Hub, key: str) -> str:
         results = [
             await client.call_tool("search_memory", {"query": "What about the garden in Leiden?", "limit": 50}),
             await client.call_tool("get_context", {"query": "garden", "max_tokens": 8000}),
-            await client.call_tool("get_context", {}),
+            await client.call_tool("get_context", {"tokenizer": "Qwen/Qwen3-8B"}),
             await client.call_tool("list_memories", {"limit": 200}),
         ]
         texts = [part for one in results for part in (text_of(one), str(one.structured_content))]

@@ -193,6 +193,14 @@ def test_an_agent_that_writes_memories_is_told_what_to_note(user_id: str) -> Non
         assert "Leiden" in memory
 
 
+def test_the_tokenizer_of_the_model_counts(user_id: str) -> None:
+    fake = FakeMemoryHub()
+    for named in ("Qwen/Qwen3-8B", None):
+        middleware = HubMemoryMiddleware(fake.client(), user_id=user_id, write=False, tokenizer=named)
+        middleware._memory.of({"user_id": user_id}, "Where?")
+        assert fake.asked[-1].body.get("tokenizer") == named
+
+
 def test_regenerated_and_edited_messages(hub: MemoryHub, user_id: str) -> None:
     agent = create_agent(Scripted(), [], middleware=[HubMemoryMiddleware(hub)], checkpointer=InMemorySaver())
     talk = Talk(agent, user_id)

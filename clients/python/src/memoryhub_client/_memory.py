@@ -55,9 +55,11 @@ class Memory:
         log: logging.Logger,
         pause: float = PAUSE_SECONDS,
         guidelines: bool = False,
+        tokenizer: str | None = None,
     ) -> None:
         self.hub = hub or MemoryHub(timeout=TIMEOUT_SECONDS, retries=Retries(times=1, longest_wait=1))
         self._max_tokens, self._log, self._guidelines = max_tokens, log, guidelines
+        self._tokenizer = tokenizer
         self._pause_seconds, self._paused_until = pause, 0.0
         # What was asked → revision and memory of the last answer.
         self._kept: OrderedDict[Any, tuple[str, str]] = OrderedDict()
@@ -78,6 +80,7 @@ class Memory:
                 agent_id=names.get("agent_id"),
                 query=asked,
                 max_tokens=self._max_tokens,
+                tokenizer=self._tokenizer,
                 include=INCLUDE_OF_SESSION if names.get("session_id") else INCLUDE,
                 if_revision=kept[0] if kept else None,
                 # Left out rather than false: hubs from before do not know it.

@@ -99,9 +99,12 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
         write: bool = True,
         guidelines: bool = False,
         pause: float = PAUSE_SECONDS,
+        tokenizer: str | None = None,
     ) -> None:
         super().__init__()
-        self._memory = Memory(hub, max_tokens=max_tokens, log=logger, pause=pause, guidelines=guidelines)
+        self._memory = Memory(
+            hub, max_tokens=max_tokens, log=logger, pause=pause, guidelines=guidelines, tokenizer=tokenizer
+        )
         self._named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
         self._read, self._write = read, write
 
