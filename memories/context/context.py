@@ -32,7 +32,7 @@ from memories.retrieval.serving import Audience, ServedSection, audience
 from memories.telemetry import traces
 from memories.telemetry.families import CONTEXT_SECONDS, CONTEXT_TOKENS
 from memories.text.injection.flagged_turns import is_flagged
-from memories.text.memory_block import ENGLISH, FRAMES, Frame
+from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING, Frame
 
 INCLUDABLE = (
     "profile", "facts", "graph", "groups", "files", "diary", "episodes", "working_memory", "turns", "unextracted"
@@ -42,6 +42,8 @@ DEFAULT_INCLUDE = frozenset({"profile", "facts", "groups", "episodes", "turns"})
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
 AFTER_FACTS = (Section.RECENT_MONTHS, Section.EARLIER_CONTEXT, Section.LONG_TERM_BACKGROUND)
 UNEXTRACTED_TURNS = 50
+# (kind, id) of a line.
+Told = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,10 @@ class ContextRequest:
     conversation, whose window it gets with the working memory. `max_tokens` 0..8,000 bounds the rendered block. The
     limits bound ranked facts and episodes (None: as the tenant's rules say) and recalled turns (None: as fit). `as_of`:
     what was true, and said, by then; sections of the profile, facts of groups, files and diaries are of today
-    and left out. `guidelines`: what to remember and what never, inside the same bound.
+    and left out. `guidelines`: what to remember and what never, inside the same bound. `blocks`: what stands in every
+    context and what this query brings, in a block each. `told`: (kind, id) of lines that the conversation has already;
+    they are not told again, but for those that stand in every context. `standing`: the lines of the block that stands
+    with the conversation already, if there is one: it is not made again, and what it lacks comes with the other block.
     """
 
     user_id: str
@@ -68,13 +73,35 @@ class ContextRequest:
     turns_limit: int | None = None
     as_of: datetime | None = None
     guidelines: bool = False
+    blocks: bool = False
+    told: frozenset[Told] = frozenset()
+    standing: frozenset[Told] | None = None
+
+
+@dataclass(frozen=True)
+class ContextBlock:
+    """One of the two blocks of a context: its rendered text with the frame, empty for nothing, and what is in it.
+
+    `told`: the lines that it tells as a whole, for `ContextRequest.told` of later requests of the conversation.
+    """
+
+    memory: str = ""
+    token_count: int = 0
+    items: list[dict[str, Any]] = field(default_factory=list)
+    told: frozenset[Told] = frozenset()
+
+    @property
+    def revision(self) -> str:
+        """A hash of what it tells: the same text has the same one, whatever it scored."""
+        return hashlib.sha256(self.memory.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class Context:
     """The rendered block, its items, what was dropped, and the messages where the working memory is asked for.
 
-    `guidelines`: None unless they were asked for. `token_count` counts them, too.
+    `guidelines`: None unless they were asked for. `token_count` counts them, too. `stable` and `volatile`: None unless
+    two blocks were asked for; `memory` has one after the other.
     """
 
     memory: str
@@ -87,6 +114,8 @@ class Context:
     serve: bool = True
     messages: list[dict[str, Any]] | None = None
     guidelines: str | None = None
+    stable: ContextBlock | None = None
+    volatile: ContextBlock | None = None
 
     @cached_property
     def revision(self) -> str:
@@ -124,12 +153,18 @@ class _Sequence(NamedTuple):
 
 
 def build(
-    *, tenant: Tenant, request: ContextRequest, now: datetime, key_id: uuid.UUID | None = None, noted: bool = True
+    *,
+    tenant: Tenant,
+    request: ContextRequest,
+    now: datetime,
+    key_id: uuid.UUID | None = None,
+    noted: bool = True,
+    outdated: Outdated | None = None,
 ) -> Context:
     """The person's context within the budget; unknown, restricted and switched-off people get an empty one.
 
     `noted=False`: an operator looks, so what the query recalls does not fade later, and nothing is logged. `key_id`:
-    the API key that asks.
+    the API key that asks. `outdated`: the person's, where the caller has read it.
     """
     began = time.perf_counter()
     with_profile = "profile" in request.include and request.as_of is None
@@ -145,11 +180,13 @@ def build(
             request.tokenizer,
             messages=[] if with_messages else None,
             guidelines=guidelines,
+            stable=ContextBlock() if request.blocks else None,
+            volatile=ContextBlock() if request.blocks else None,
         )
         return replace(nothing, restricted=found.restricted, serve=found.serve)
     frame = frame.in_zone(found.person.clock)
     rules = conf.rules(tenant)
-    outdated = Outdated(found.person, as_of=request.as_of)
+    outdated = outdated or Outdated(found.person, as_of=request.as_of)
     window = OpenWindow()
     if with_messages and request.session_id:
         window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
@@ -159,19 +196,16 @@ def build(
     conversations = Conversations.of(tenant, agent_id=request.agent_id, as_of=request.as_of)
     task = _Task(found, found.person, request, query, window, rules, now, frame, conversations, outdated)
     sequence = _sequence(task)
-    block = Block(request.max_tokens - cost, request.tokenizer, frame)
-    block.offer(sequence.lines)
-    if "turns" in request.include and not block.is_full:
-        _recall_turns(block, task, sequence.texts)
-    built = _context(block, sequence.beyond, request)
+    blocks = _blocks(task, sequence, request.max_tokens - cost)
+    built = _context(blocks, sequence.beyond, request)
     if guidelines is not None:
         built = replace(built, guidelines=guidelines, token_count=built.token_count + cost)
     # Only what was ranked for the query was recalled: the other lines are in every context.
     if query and noted and not request.as_of:
-        ranked = [(line.kind, line.id) for line in block.lines if line.id in sequence.ranked]
+        ranked = [(line.kind, line.id) for block in blocks for line in block.lines if line.id in sequence.ranked]
         recalls.note_all(ranked, tenant_id=tenant.pk, now=now)
     if with_messages:
-        built = replace(built, messages=window.messages(built.memory, frame))
+        built = replace(built, messages=window.messages(*_shown(built), frame=frame))
     if noted:
         took = time.perf_counter() - began
         CONTEXT_SECONDS.observe(took)
@@ -345,6 +379,42 @@ def _unextracted(task: _Task) -> list[MemoryLine]:
     return [turn_line(turn, zone=person.clock) for turn in newest if text_of(turn) and not is_flagged(turn)]
 
 
+def _blocks(task: _Task, sequence: _Sequence, max_tokens: int) -> list[Block]:
+    """The block of all lines; or one of what stands in every context, and one of the others in the room it leaves.
+    Where that one stands already, it is left as it is, and what it lacks is one of the others."""
+    request, held = task.request, task.request.standing
+    told = request.told | (held or frozenset())
+    fresh = [line for line in sequence.lines if (line.stands and held is None) or line.key not in told]
+    blocks = [Block(max_tokens, request.tokenizer, task.frame)]
+    if request.blocks:
+        blocks[0].offer(line for line in fresh if line.stands and held is None)
+        fresh = [line for line in fresh if not line.stands or held is not None]
+        left = max_tokens - blocks[0].token_count - _between(blocks, request)
+        blocks.append(Block(left, request.tokenizer, task.frame))
+        if blocks[0].is_full:
+            blocks[1].left_out.extend(fresh)
+            return blocks
+    blocks[-1].offer(fresh)
+    if "turns" in request.include and not blocks[-1].is_full:
+        _recall_turns(blocks[-1], task, sequence.texts)
+    return blocks
+
+
+def _between(blocks: Sequence[Block], request: ContextRequest) -> int:
+    """Tokens of what parts two blocks; none with an encoding whose tokens take a line break in."""
+    if not all(block.lines for block in blocks):
+        return 0
+    parts = (tokens.count_once(text, request.tokenizer) for text in (CLOSING, OPENING))
+    return max(0, tokens.count_once(f"{CLOSING}\n{OPENING}", request.tokenizer) - sum(parts))
+
+
+def _shown(built: Context) -> tuple[str, str]:
+    """What stands before a conversation, and what stands before its newest message."""
+    if built.stable is None or built.volatile is None:
+        return built.memory, ""
+    return built.stable.memory, built.volatile.memory
+
+
 def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
     """Fill the room that is left with turns that are not shown yet."""
     most = block.room // recalled_turns.LEAST
@@ -361,7 +431,7 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
         texts=texts,
         outdated=task.outdated,
     ):
-        served = [line for line in batch if line.id not in shown][:left]
+        served = [line for line in batch if line.id not in shown and line.key not in task.request.told][:left]
         block.offer(served)
         left -= len(served)
         if block.is_full or not left:
@@ -369,12 +439,27 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
     block.lengthen()
 
 
-def _context(block: Block, beyond: Sequence[tuple[str, str]], request: ContextRequest) -> Context:
+def _context(blocks: Sequence[Block], beyond: Sequence[tuple[str, str]], request: ContextRequest) -> Context:
+    parts = [_block(one) for one in blocks]
+    stable, volatile = parts if request.blocks else (None, None)
+    left_out = [line for block in blocks for line in block.left_out]
     return Context(
-        memory=block.memory,
-        token_count=block.token_count,
+        memory="\n".join(one.memory for one in parts if one.memory),
+        token_count=sum(one.token_count for one in parts) + (_between(blocks, request) if request.blocks else 0),
         max_tokens=request.max_tokens,
         tokenizer=request.tokenizer,
+        items=[item for one in parts for item in one.items],
+        dropped=[{"kind": line.kind, "id": str(line.id), "reason": "budget"} for line in left_out]
+        + [{"kind": kind, "id": row_id, "reason": "limit"} for kind, row_id in beyond],
+        stable=stable,
+        volatile=volatile,
+    )
+
+
+def _block(block: Block) -> ContextBlock:
+    return ContextBlock(
+        memory=block.memory,
+        token_count=block.token_count,
         items=[
             {
                 "kind": line.kind,
@@ -385,6 +470,5 @@ def _context(block: Block, beyond: Sequence[tuple[str, str]], request: ContextRe
             }
             for line, cost in zip(block.lines, block.costs, strict=True)
         ],
-        dropped=[{"kind": line.kind, "id": str(line.id), "reason": "budget"} for line in block.left_out]
-        + [{"kind": kind, "id": row_id, "reason": "limit"} for kind, row_id in beyond],
+        told=frozenset(line.key for line in block.lines if line.whole is None),
     )

@@ -1,7 +1,7 @@
-"""The facts of a context: standing instructions, then the others as the query, or confidence, ranks them."""
+"""The facts of a context: what stands in every context, then the others as the query, or confidence, ranks them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -54,21 +54,24 @@ def fact_lines(
     """
     found = _ordered(person, viewer, query, rules=rules, now=now)
     instructions = _instructions(found.facts, rules)
-    others, reranked = _others(person, query, found, set(instructions))
+    standing = set(instructions)
+    others, reranked = _others(person, query, found, standing)
     chosen = _trusted_first(found.facts, [*instructions, *others[:limit]])
     texts = _with_texts(person, found.facts, chosen)
-    # A public fact may have the same text as the person's own: the first one stays.
+    # A public fact may have the same text as the person's own: the first one stays. No query takes the place of what
+    # stands in every context.
     first_with: dict[bytes, int] = {}
-    for at in chosen:
+    for at in sorted(chosen, key=lambda at: at not in standing):
         if at in texts:
             first_with.setdefault(texts[at].fact.content_hash, at)
-    shown = list(first_with.values())
+    kept = set(first_with.values())
+    shown = [at for at in chosen if at in kept]
     day = today(now)
-    lines = [
-        _line(found.ranked, at, texts[at], reranked.get(at, {}), place=place, rules=rules, day=day)
-        for place, at in enumerate(shown)
-    ]
-    first = sum(at in instructions and found.facts[at].trust in TRUSTED for at in shown)
+    lines = []
+    for place, at in enumerate(shown):
+        line = _line(found.ranked, at, texts[at], reranked.get(at, {}), place=place, rules=rules, day=day)
+        lines.append(replace(line, stands=at in standing))
+    first = sum(at in standing and found.facts[at].trust in TRUSTED for at in shown)
     beyond = [found.ids[place] if found.ids else str(found.facts[place].id) for place in others[limit:]]
     return FactLines(lines[:first], lines[first:], beyond, [texts[at].text.content for at in shown])
 
@@ -86,15 +89,18 @@ def _ordered(
 
 
 def _instructions(facts: Sequence[VisibleFact | FactFeatures], rules: conf.Rules) -> list[int]:
-    """Places of the newest corrections, then of the most confident preferences and constraints.
+    """Places of the newest corrections, then of the most confident preferences and constraints, then of what an
+    operator protected besides.
 
     `facts` are newest first. Those of less trust get what the trusted ones leave of each limit.
     """
     corrections = [place for place, fact in enumerate(facts) if fact.category == Category.CORRECTION]
     others = [place for place, fact in enumerate(facts) if fact.category in INSTRUCTIONS]
     others.sort(key=lambda place: -facts[place].confidence)
-    first = _trusted_first(facts, corrections)[: rules.context_corrections]
-    return first + _trusted_first(facts, others)[: rules.context_standing]
+    chosen = _trusted_first(facts, corrections)[: rules.context_corrections]
+    chosen += _trusted_first(facts, others)[: rules.context_standing]
+    protected = [place for place, fact in enumerate(facts) if fact.protected and place not in chosen]
+    return chosen + _trusted_first(facts, protected)[: rules.context_standing]
 
 
 def _trusted_first(facts: Sequence[VisibleFact | FactFeatures], places: Sequence[int]) -> list[int]:

@@ -69,11 +69,18 @@ class MemoryLine:
     whole: str | None = None
     # The lines of `text`, if it may be cut after any of them but the first where there is no room for all.
     parts: tuple[str, ...] = ()
+    # Whether every context tells it, whatever it was asked for.
+    stands: bool = False
     # What its heading names; lines of one heading and name stand together.
     name: str = ""
     # The text that it tells, and what makes the line of another `text`: both of what can go out of date.
     written: Written | None = None
     line_of: Callable[..., "MemoryLine"] | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its name beside other lines."""
+        return self.kind, str(self.id)
 
     def title(self, frame: Frame) -> str:
         """The heading above it."""
@@ -97,7 +104,8 @@ def line_that_ages(line_of: Callable[..., MemoryLine], written: Written) -> Memo
 def profile_line(*, row_id: uuid.UUID, section: str, text: str, frame: Frame = ENGLISH) -> MemoryLine:
     """`- Work: …` and its like (rules.md, 9.1)."""
     place = list(PROFILE_LINES).index(section)
-    return MemoryLine("profile", row_id, f"- {frame.labels[place]}{one_line(text)}", PROFILE_LINES[section], (place,))
+    written = f"- {frame.labels[place]}{one_line(text)}"
+    return MemoryLine("profile", row_id, written, PROFILE_LINES[section], (place,), stands=True)
 
 
 def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str, float]) -> MemoryLine:

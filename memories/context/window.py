@@ -82,11 +82,28 @@ class OpenWindow:
         """Whether all of these turns are in the window."""
         return session == self.session and all(number in self.numbers for number in range(first, last + 1))
 
-    def messages(self, memory: str, frame: Frame = ENGLISH) -> list[Message]:
-        """The agent's own system turns, the memory block, the summary of what left the window, then the window."""
-        added = [text for text in (memory, render_summary(self.summary, frame)) if text]
-        between = [{"role": str(Role.SYSTEM), "content": text} for text in added]
-        return [*messages_of(self.system), *between, *messages_of(self.turns)]
+    def messages(self, memory: str, recalled: str = "", frame: Frame = ENGLISH) -> list[Message]:
+        """The agent's own system turns, the memory block, the summary of what left the window, then the window.
+
+        `recalled`, a block of its own, stands before the round that waits for an answer, if the window has it, else at
+        the end: what came before stays the beginning of the next request.
+        """
+        before, waiting = self.turns, list[Turn]()
+        if rounds := _split(self.turns, lambda turn: turn.role == Role.USER):
+            last = rounds[-1]
+            if last[-1].role != Role.ASSISTANT or last[-1].tool_calls:
+                before, waiting = self.turns[: -len(last)], last
+        return [
+            *messages_of(self.system),
+            *_hub_messages(memory, render_summary(self.summary, frame)),
+            *messages_of(before),
+            *_hub_messages(recalled),
+            *messages_of(waiting),
+        ]
+
+
+def _hub_messages(*texts: str) -> list[Message]:
+    return [{"role": str(Role.SYSTEM), "content": text} for text in texts if text]
 
 
 def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.Rules) -> OpenWindow:

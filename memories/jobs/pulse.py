@@ -20,6 +20,7 @@ from django_q.tasks import async_task
 from memories import conf
 from memories.capture import seen_texts
 from memories.conf import shared_keys
+from memories.context import sent_blocks
 from memories.curation.access.sign_ins import sweep_sign_ins
 from memories.curation.replays import sweep_replays
 from memories.dream import dreaming
@@ -114,6 +115,7 @@ class ClusterPulse(threading.Thread):
         WorkerHeartbeat.objects.filter(beat_at__lt=Now() - EXPIRED_AFTER).delete()
         sweep_replays(now=now)
         seen_texts.sweep(now)
+        sent_blocks.sweep(now)
         sweep_sign_ins(now=now)
         downloads.sweep_exports(now)
         store_items.sweep_expired(now=now)

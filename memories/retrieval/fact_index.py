@@ -32,8 +32,16 @@ class FactFeatures(NamedTuple):
     last_confirmed_at: datetime
     last_recalled_at: datetime | None
     forget_at: datetime | None
+    binding: bool
+    pinned: bool
+    locked: bool
     content_hash: bytes
     terms: bytes | None
+
+    @property
+    def protected(self) -> bool:
+        """As `Fact.protected`."""
+        return self.binding or self.pinned or self.locked
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,15 @@ class VisibleFact(NamedTuple):
     category: str
     trust: str
     confidence: float
+    binding: bool
+    pinned: bool
+    locked: bool
     row: Sequence[Any] | None
+
+    @property
+    def protected(self) -> bool:
+        """As `Fact.protected`."""
+        return self.binding or self.pinned or self.locked
 
 
 # Columns of a fact with its text: the features without their last, the terms, then the rest of FactText.

@@ -567,7 +567,7 @@ def test_the_longest_prefix_that_fits_whatever_the_lines_say(
     request = ContextRequest(user_id="u1", max_tokens=budget, tokenizer=tokenizer)
     block = Block(budget, tokenizer, frame)
     block.offer(sequence)
-    given = context._context(block, [], request)
+    given = context._context([block], [], request)
     places = range(len(sequence) + 1)
     fitting = [count for count in places if tokens_of(render(sequence[:count], frame), tokenizer) <= budget]
     assert given.memory == render(sequence[: max(fitting)], frame)

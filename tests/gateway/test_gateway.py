@@ -55,7 +55,8 @@ def events(*texts: str, ends: bool = True) -> list[bytes]:
 @pytest.fixture
 def known(tenant: Tenant) -> None:
     person = factories.end_user(tenant, external_id="u1")
-    factories.fact(person, "Lives in Leiden", key="home_city", value="Leiden")
+    # It stands with the system prompt, whatever is asked.
+    factories.fact(person, "Lives in Leiden", category="preference", key="home_city", value="Leiden")
 
 
 def test_the_model_is_told_what_is_remembered(client: Client, endpoint: Endpoint, known: None) -> None:
@@ -91,7 +92,7 @@ def test_a_request_says_what_of_the_memory_it_wants(client: Client, endpoint: En
 
     def told(**headers: str) -> str:
         client.post(asks(LIVES), user="u1", **headers)
-        return "\n".join(one["content"] for one in endpoint.requests[-1]["messages"][:-1])
+        return "\n".join(one["content"] for one in endpoint.requests[-1]["messages"]).removesuffix(LIVES)
 
     assert ("Leiden" in told(), "rye bread" in told()) == (True, False)
     assert ("Leiden" in told(include="Files"), "rye bread" in told(include="files")) == (False, True)

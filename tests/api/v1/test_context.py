@@ -169,3 +169,20 @@ def test_without_a_query_what_was_said_last(hub: Hub) -> None:
         limited = hub.client.post("/context", {"user_id": "u1", "limits": {"turns": 1}, **body}).json()
         assert "Said 2" in limited["memory"]
         assert [item["kind"] for item in limited["items"]].count("turn") == 1
+
+
+@pytest.mark.usefixtures("person")
+def test_two_blocks_on_request(hub: Hub) -> None:
+    messages = [{"role": "user", "content": "My oven is broken"}]
+    hub.client.post("/turns", {"user_id": "u1", "session_id": "s1", "messages": messages})
+    plain = hub.client.post("/context", {"user_id": "u1", "query": "oven"}).json()
+    assert not {"stable", "volatile"} & plain.keys()
+    answer = hub.client.post("/context", {"user_id": "u1", "query": "oven", "blocks": True}).json()
+    stable, volatile = answer["stable"], answer["volatile"]
+    assert stable.keys() == volatile.keys() == {"memory", "revision", "token_count", "items"}
+    assert answer["memory"] == f"{stable['memory']}\n{volatile['memory']}"
+    assert answer["token_count"] == tokens.count(answer["memory"])
+    assert "对花生过敏" in stable["memory"]
+    assert "My oven is broken" in volatile["memory"]
+    nobody = hub.client.post("/context", {"user_id": "nobody", "blocks": True}).json()
+    assert nobody["stable"]["memory"] == nobody["volatile"]["memory"] == ""

@@ -43,6 +43,7 @@ FileEncoding = Literal["utf-8", "base64"]
 FactType = Literal["profile", "preference", "procedural", "semantic"]
 FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file"]
 ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "group_fact"]
+EvidenceLevel = Literal["none", "weak", "strong"]
 HeldReason = Literal[
     "assistant_trust",
     "tool_trust",
@@ -371,14 +372,16 @@ class Result:
     group: FoundGroup | None
     path: str | None
     lines: list[int]
+    evidence_level: EvidenceLevel
     created_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The results of a search, best first."""
+    """The results of a search, best first, and how strong the strongest is as evidence."""
 
     results: list[Result]
+    evidence: EvidenceLevel
     explain: Explanation | None = None
     restricted: bool = False
     serve: bool = True
@@ -961,6 +964,16 @@ class Receipts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ContextBlock:
+    """One of two blocks of a context; its revision changes with its text."""
+
+    memory: str
+    revision: str
+    token_count: int
+    items: list[Item]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Context:
     """What is remembered, rendered for a prompt.
 
@@ -972,6 +985,9 @@ class Context:
     token_count: int = 0
     max_tokens: int = 0
     tokenizer: str = ""
+    # With `blocks`: for the system prompt, and for before the newest message.
+    stable: ContextBlock | None = None
+    volatile: ContextBlock | None = None
     messages: list[ChatMessage] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)

@@ -25,6 +25,7 @@ from memoryhub_client.models import (
     DreamWithEdits,
     EndedTriples,
     Episode,
+    EvidenceLevel,
     Extraction,
     Fact,
     FactFilterStatus,
@@ -202,10 +203,12 @@ class Operations:
         if_revision: str | None = None,
         as_of: Moment | None = None,
         guidelines: bool | None = None,
+        blocks: bool | None = None,
     ) -> Context:
         """What is remembered about a person, rendered for a prompt within `max_tokens`.
 
-        `guidelines`: also what to remember and what never, for an agent that writes memories.
+        `guidelines`: also what to remember and what never, for an agent that writes memories. `blocks`: also in two
+        parts, `stable` for the system prompt and `volatile` for before the newest message.
         """
         ...
 
@@ -220,9 +223,14 @@ class Operations:
         filters: Filters | None = None,
         roles: Sequence[str] | None = None,
         as_of: Moment | None = None,
+        min_score: float | None = None,
+        min_evidence: EvidenceLevel | None = None,
         explain: bool | None = None,
     ) -> Found:
-        """What a person said and what is remembered about them, best first."""
+        """What a person said and what is remembered about them, best first.
+
+        `min_evidence`: without what is weaker as evidence that it has to do with the query.
+        """
         ...
 
     # Facts

@@ -80,6 +80,10 @@ class ContextSerializer(Strict):
     guidelines = Flag(
         default=False, help_text="Also say what an agent that writes memories should note, and what never."
     )
+    blocks = Flag(
+        default=False,
+        help_text="Also in two blocks: `stable`, what every context of the person has, and `volatile`, for the query.",
+    )
 
 
 class ItemSerializer(serializers.Serializer[Any]):
@@ -94,6 +98,15 @@ class DroppedSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(KINDS)
     id = serializers.UUIDField()
     reason = serializers.ChoiceField(["budget", "limit"])
+
+
+class ContextBlockSerializer(serializers.Serializer[Any]):
+    """One of two blocks; its revision changes with its text."""
+
+    memory = serializers.CharField(allow_blank=True, help_text="`<memory>…</memory>`, or empty.")
+    revision = serializers.CharField()
+    token_count = serializers.IntegerField()
+    items = ItemSerializer(many=True)
 
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}, {"type": "null"}]})
@@ -122,6 +135,8 @@ class ContextAnswerSerializer(serializers.Serializer[Any]):
     token_count = serializers.IntegerField(required=False, help_text="Of `memory` and `guidelines`.")
     max_tokens = serializers.IntegerField(required=False)
     tokenizer = serializers.CharField(required=False, help_text="What counted, if a model was named.")
+    stable = ContextBlockSerializer(required=False, help_text="With `blocks`: for the system prompt.")
+    volatile = ContextBlockSerializer(required=False, help_text="With `blocks`: for before the newest message.")
     messages = ChatMessageSerializer(many=True, required=False, help_text="With `working_memory`.")
     items = ItemSerializer(many=True, required=False)
     dropped = DroppedSerializer(many=True, required=False)
@@ -149,6 +164,7 @@ def context_request(given: dict[str, Any]) -> ContextRequest:
         turns_limit=limits.get("turns"),
         as_of=given.get("as_of"),
         guidelines=given["guidelines"],
+        blocks=given["blocks"],
     )
 
 
@@ -168,6 +184,14 @@ def context_answer(context: Context, *, if_revision: str | None) -> dict[str, An
     }
     if context.guidelines is not None:
         answer["guidelines"] = context.guidelines
+    for name, block in (("stable", context.stable), ("volatile", context.volatile)):
+        if block is not None:
+            answer[name] = {
+                "memory": block.memory,
+                "revision": block.revision,
+                "token_count": block.token_count,
+                "items": block.items,
+            }
     if context.messages is not None:
         answer["messages"] = context.messages
     if context.restricted:

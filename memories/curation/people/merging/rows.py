@@ -57,6 +57,8 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.EpisodeVector": Way.CARRIED,
     "memories.ExtractionRun": Way.CARRIED,
     "memories.LoggedContext": Way.STAYS,
+    # Nobody asks for it under that id any more.
+    "memories.SentBlock": Way.STAYS,
     # It is forgotten within a week.
     "memories.SeenText": Way.STAYS,
     # It says what happened under that id.
