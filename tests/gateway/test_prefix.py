@@ -325,7 +325,8 @@ def test_a_vocabulary_that_is_loaded_meanwhile_changes_nothing_that_was_sent(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk.more = {"model": "mistral-small"}
-    sent, told = [], []
+    sent: list[dict[str, Any]] = []
+    told: list[str] = []
     for is_loaded in (False, True, False):
         monkeypatch.setattr(memory, "is_loaded", lambda _, found=is_loaded: found)
         sent.append(talk.ask(QUESTIONS[len(sent)]))
