@@ -3,12 +3,14 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from memories.telemetry.families import INDEX
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 # When an index is evicted that nobody used.
 IDLE_SECONDS = 600.0
@@ -96,16 +98,52 @@ class StampedCache(Generic[T]):
             capacity=capacity, idle_seconds=idle_seconds, weigh=lambda kept: weigh(kept[1])
         )
 
-    def get_or_make(self, key: Hashable, stamp: Any, make: Callable[[T | None], T]) -> T:
+        self._lock = threading.Lock()
+        # By key: the lock of the thread that makes its value, and how many threads hold or want it.
+        self._makers: dict[Hashable, tuple[threading.Lock, int]] = {}
+
+    def get_or_make(
+        self, key: Hashable, stamp: S, make: Callable[[T | None, S], T], *, again: Callable[[], S] | None = None
+    ) -> T:
         """The value of this key and stamp. The caller read `stamp` before what `make` reads.
 
-        `make` is given the value of another stamp, if there is one, and may take over parts of it.
+        `make` is given the value of another stamp, if there is one, and may take over parts of it. One thread at a time
+        makes the value of a key; the others wait for it, and then read the stamp `again`, as that value may be newer.
         """
+        found = self._of(key, stamp)
+        if found is None:
+            with self._only_maker(key) as waited:
+                stamp = again() if waited and again else stamp
+                found = self._of(key, stamp)
+                if found is None:
+                    INDEX.count(self._name, "miss")
+                    kept = self._cache.get(key)
+                    found = (stamp, make(kept[1] if kept else None, stamp))
+                    self._cache.put(key, found)
+                    return found[1]
+        INDEX.count(self._name, "hit")
+        return found[1]
+
+    def _of(self, key: Hashable, stamp: Any) -> tuple[Any, T] | None:
         kept = self._cache.get(key)
-        if kept and kept[0] == stamp:
-            INDEX.count(self._name, "hit")
-            return kept[1]
-        INDEX.count(self._name, "miss")
-        made = make(kept[1] if kept else None)
-        self._cache.put(key, (stamp, made))
-        return made
+        return kept if kept and kept[0] == stamp else None
+
+    @contextmanager
+    def _only_maker(self, key: Hashable) -> Iterator[bool]:
+        """Lets in one thread at a time; whether it had to wait for another."""
+        with self._lock:
+            lock, wanted = self._makers.get(key) or (threading.Lock(), 0)
+            self._makers[key] = (lock, wanted + 1)
+        try:
+            waited = not lock.acquire(blocking=False)
+            if waited:
+                lock.acquire()
+            try:
+                yield waited
+            finally:
+                lock.release()
+        finally:
+            with self._lock:
+                lock, wanted = self._makers.pop(key)
+                if wanted > 1:
+                    self._makers[key] = (lock, wanted - 1)

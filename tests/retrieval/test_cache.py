@@ -122,7 +122,7 @@ def test_what_is_put_while_the_thread_ends_is_looked_at_as_well(
 def test_what_is_stamped_is_made_again_of_what_was_kept_for_another_stamp_or_key() -> None:
     kept: StampedCache[str] = StampedCache("facts", capacity=10, idle_seconds=60, weigh=len)
 
-    def make(former: str | None) -> str:
+    def make(former: str | None, _stamp: int) -> str:
         return f"{former or ''}."
 
     asked = [kept.get_or_make(key, stamp, make) for key, stamp in (("a", 1), ("a", 1), ("a", 2), ("b", 2), ("a", 2))]
