@@ -5,8 +5,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from memories.exceptions import HubBusy
 from memories.telemetry.families import INDEX
 
 T = TypeVar("T")
@@ -87,6 +88,16 @@ class LRUCache(Generic[T]):
         self._total -= found[1] if found else 0
 
 
+class Patience(NamedTuple):
+    """How long a thread waits for another that makes a value, and with how many others; None: without a limit."""
+
+    seconds: float | None = None
+    waiting: int | None = None
+
+
+FOR_EVER = Patience()
+
+
 class StampedCache(Generic[T]):
     """A cache of indexes: facts, turns and episodes have one each. A value is valid while its rows have its stamp."""
 
@@ -103,16 +114,23 @@ class StampedCache(Generic[T]):
         self._makers: dict[Hashable, tuple[threading.Lock, int]] = {}
 
     def get_or_make(
-        self, key: Hashable, stamp: S, make: Callable[[T | None, S], T], *, again: Callable[[], S] | None = None
+        self,
+        key: Hashable,
+        stamp: S,
+        make: Callable[[T | None, S], T],
+        *,
+        again: Callable[[], S] | None = None,
+        patience: Patience = FOR_EVER,
     ) -> T:
         """The value of this key and stamp. The caller read `stamp` before what `make` reads.
 
         `make` is given the value of another stamp, if there is one, and may take over parts of it. One thread at a time
         makes the value of a key; the others wait for it, and then read the stamp `again`, as that value may be newer.
+        HubBusy for who has no `patience` left.
         """
         found = self._of(key, stamp)
         if found is None:
-            with self._only_maker(key) as waited:
+            with self._only_maker(key, patience) as waited:
                 stamp = again() if waited and again else stamp
                 found = self._of(key, stamp)
                 if found is None:
@@ -129,15 +147,17 @@ class StampedCache(Generic[T]):
         return kept if kept and kept[0] == stamp else None
 
     @contextmanager
-    def _only_maker(self, key: Hashable) -> Iterator[bool]:
+    def _only_maker(self, key: Hashable, patience: Patience) -> Iterator[bool]:
         """Lets in one thread at a time; whether it had to wait for another."""
         with self._lock:
             lock, wanted = self._makers.get(key) or (threading.Lock(), 0)
+            if patience.waiting is not None and wanted > patience.waiting:
+                raise HubBusy
             self._makers[key] = (lock, wanted + 1)
         try:
             waited = not lock.acquire(blocking=False)
-            if waited:
-                lock.acquire()
+            if waited and not lock.acquire(timeout=-1 if patience.seconds is None else patience.seconds):
+                raise HubBusy
             try:
                 yield waited
             finally:

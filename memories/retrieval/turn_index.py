@@ -8,15 +8,18 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from django.conf import settings
 from numpy.typing import NDArray
 
 from memories.db import binary_rows
 from memories.models import EmbeddingSpace, EndUser
-from memories.retrieval import turn_rows
-from memories.retrieval.cache import StampedCache
+from memories.retrieval import turn_files, turn_rows
+from memories.retrieval.cache import FOR_EVER, Patience, StampedCache
+from memories.retrieval.turn_files import Progress
 from memories.retrieval.turn_rows import VOICES, Ids, TurnRows, Wanted
 from memories.scoring.constants import DEFAULT
 from memories.scoring.dense import Vectors
@@ -62,6 +65,10 @@ class IndexedSession(NamedTuple):
             and self.embedded <= other.embedded
         )
 
+    def reaches(self, other: "IndexedSession") -> bool:
+        """Whether the other has no turn and no vector more."""
+        return (self.turn_count, self.embedded) == (other.turn_count, other.embedded)
+
     def settled(self, space: EmbeddingSpace | None) -> int:
         """The number up to which nothing more comes: a turn behind it may get its vector."""
         return max(self.deleted, min(self.embedded, self.turn_count)) if space else self.turn_count
@@ -97,6 +104,8 @@ class TurnIndex:
     parts: tuple[Part, ...]
     order: NDArray[np.int64] | None
     session_of: NDArray[np.int32]
+    # The file of the first part.
+    path: Path | None = None
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -168,22 +177,95 @@ _cache: StampedCache[TurnIndex] = StampedCache("turns", capacity=CAPACITY, weigh
 
 
 def open_index(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
-    """The person's turns as they are now, with their vectors in `space` (None: without vectors)."""
+    """The person's turns as they are now, with their vectors in `space` (None: without vectors).
+
+    HubBusy where others make the index of a heavy person, and this would wait for longer than a request may.
+    """
     # A merge moves sessions to another person and raises the generation: an index read meanwhile serves neither.
     key = (person.pk, person.generation, space.pk if space else None)
-    return _cache.get_or_make(
+    sessions = _read_sessions(person)
+    index = _cache.get_or_make(
         key,
-        _read_sessions(person),
-        lambda kept, sessions: _update(person, kept, sessions, space),
+        sessions,
+        lambda kept, now: _update(person, kept, now, space),
         again=lambda: _read_sessions(person),
+        patience=Patience(_patience(), turn_files.BUILDERS) if _is_heavy(sessions) else FOR_EVER,
     )
+    if index.path:
+        turn_files.used(index.path)
+    return index
 
 
 def _read_sessions(person: EndUser) -> list[IndexedSession]:
     return [IndexedSession(*row) for row in binary_rows.fetched(_SESSIONS, [person.tenant_id, person.pk])]
 
 
+def _is_heavy(sessions: Sequence[IndexedSession]) -> bool:
+    return turn_files.is_heavy(sum(one.turn_count - one.deleted for one in sessions))
+
+
+def _patience() -> float | None:
+    """How long a request may wait."""
+    return settings.MEMORYHUB_WAIT_SECONDS or None
+
+
 def _update(
+    person: EndUser, kept: TurnIndex | None, sessions: list[IndexedSession], space: EmbeddingSpace | None
+) -> TurnIndex:
+    """What sessions gained since `kept` is read, and what was deleted is left out. The turns of a heavy person are in a
+    file, which one process makes for all, and only what came later is here."""
+    turn_files.sweep_now_and_then()
+    if not _is_heavy(sessions):
+        return _in_two(_grown(person, kept, sessions, space))
+    index = None
+    if kept := kept or _in_file(person, space):
+        index = _grown(person, kept, sessions, space)
+        if not _wants_file(index, kept):
+            return _in_two(index)
+    with turn_files.building(patience=_patience()):
+        # Another process may have made it meanwhile.
+        if found := _in_file(person, space):
+            index = _grown(person, found, sessions, space)
+            if not _wants_file(index, found):
+                return _in_two(index)
+        return _filed(person, index, sessions, space)
+
+
+def _in_file(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex | None:
+    if (found := turn_files.opened(person, space)) is None:
+        return None
+    known = [
+        IndexedSession(session, "", "", "", *progress)
+        for session, progress in zip(found.rows.sessions, found.progress, strict=True)
+    ]
+    return TurnIndex(known, space, (_whole(found.rows),), None, found.rows.session_of, found.path)
+
+
+def _wants_file(index: TurnIndex, kept: TurnIndex) -> bool:
+    """Whether much came later, or turns of the file that `kept` was made of are left out."""
+    return _tail_is_much(index) or index.parts[0].rows is not kept.parts[0].rows
+
+
+def _filed(
+    person: EndUser, index: TurnIndex | None, sessions: list[IndexedSession], space: EmbeddingSpace | None
+) -> TurnIndex:
+    """All turns in a new file; in memory where there can be none."""
+    draft = turn_files.Draft(person, space)
+    ids = [one.id for one in sessions]
+    try:
+        if index:
+            rows = turn_rows.joined([part.rows for part in index.parts], index.rows, ids, space, room=draft.room)
+        else:
+            wanted = [Wanted(one.id, one.deleted, one.turn_count, one.embedded) for one in sessions]
+            rows = turn_rows.read(person, wanted, space, room=draft.room)
+        progress = [Progress(one.turn_count, one.embedded, one.deleted, one.redactions) for one in sessions]
+        filed = draft.publish(rows, progress)
+    finally:
+        draft.discard()
+    return _ordered(sessions, space, [_whole(filed.rows if filed else rows)], filed.path if filed else None)
+
+
+def _grown(
     person: EndUser, kept: TurnIndex | None, sessions: list[IndexedSession], space: EmbeddingSpace | None
 ) -> TurnIndex:
     """Read what sessions gained since `kept`, and leave out what was deleted."""
@@ -194,7 +276,7 @@ def _update(
         stays = {one.id for one in kept.known if one.id in now and one.has_grown_into(now[one.id])}
         parts = list(kept.parts) if len(stays) == len(kept.known) else _only(kept, stays)
         known = {one.id: one for one in kept.known if one.id in stays}
-    settled = {pk: one.settled(space) for pk, one in known.items() if one != now[pk]}
+    settled = {pk: one.settled(space) for pk, one in known.items() if not one.reaches(now[pk])}
     wanted = [
         Wanted(one.id, settled.get(one.id, one.deleted), one.turn_count, one.embedded)
         for one in sessions
@@ -203,7 +285,8 @@ def _update(
     if wanted or not parts:
         new = _whole(turn_rows.read(person, wanted, space))
         parts = [*(part._replace(upto=_cut(part, settled)) for part in parts), new]
-    return _in_two(_ordered(sessions, space, parts))
+    path = kept.path if kept and parts[0].rows is kept.parts[0].rows else None
+    return _ordered(sessions, space, parts, path)
 
 
 def _whole(rows: TurnRows) -> Part:
@@ -229,7 +312,9 @@ def _cut(part: Part, settled: Mapping[uuid.UUID, int]) -> NDArray[np.int32]:
     return upto
 
 
-def _ordered(sessions: list[IndexedSession], space: EmbeddingSpace | None, parts: Sequence[Part]) -> TurnIndex:
+def _ordered(
+    sessions: list[IndexedSession], space: EmbeddingSpace | None, parts: Sequence[Part], path: Path | None = None
+) -> TurnIndex:
     place = {session.id: at for at, session in enumerate(sessions)}
     keys, rows, first = [], [], 0
     for part in parts:
@@ -240,9 +325,14 @@ def _ordered(sessions: list[IndexedSession], space: EmbeddingSpace | None, parts
         first += len(part.rows)
     key, row = np.concatenate(keys), np.concatenate(rows)
     if len(row) == first and bool((key[1:] > key[:-1]).all()):
-        return TurnIndex(sessions, space, tuple(parts), None, (key >> 32).astype(np.int32))
+        return TurnIndex(sessions, space, tuple(parts), None, (key >> 32).astype(np.int32), path)
     order = np.argsort(key, kind="stable")
-    return TurnIndex(sessions, space, tuple(parts), row[order], (key[order] >> 32).astype(np.int32))
+    return TurnIndex(sessions, space, tuple(parts), row[order], (key[order] >> 32).astype(np.int32), path)
+
+
+def _tail_is_much(index: TurnIndex) -> bool:
+    first, *later = index.parts
+    return sum(len(part.rows) for part in later) > max(TAIL, TAIL_SHARE * len(first.rows))
 
 
 def _in_two(index: TurnIndex) -> TurnIndex:
@@ -251,7 +341,7 @@ def _in_two(index: TurnIndex) -> TurnIndex:
         return index
     first, later = index.parts[0], index.parts[1:]
     order = index.rows
-    if sum(len(part.rows) for part in later) > max(TAIL, TAIL_SHARE * len(first.rows)):
+    if _tail_is_much(index):
         rows = _joined(index.parts, order, [one.id for one in index.known], index.space)
         return _ordered(index.known, index.space, [_whole(rows)])
     if len(later) == 1:
@@ -259,7 +349,7 @@ def _in_two(index: TurnIndex) -> TurnIndex:
     behind = order[order >= len(first.rows)] - len(first.rows)
     there = {session for part in later for session in part.rows.sessions}
     rows = _joined(later, behind, [one.id for one in index.known if one.id in there], index.space)
-    return _ordered(index.known, index.space, [first, _whole(rows)])
+    return _ordered(index.known, index.space, [first, _whole(rows)], index.path)
 
 
 def _joined(

@@ -5,7 +5,7 @@ arrays themselves is in memory at any moment.
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, overload
@@ -25,6 +25,8 @@ VOICES = (*Role.values, Author.APPLICATION.value, Author.MODEL.value, Author.OTH
 _VOICE_CODES = {voice: code for code, voice in enumerate(VOICES)}
 # Turns that are read at once: their vectors take some 4 MiB.
 SLICE = 4_096
+# Gives an array for so many vectors of so many dimensions.
+Room = Callable[[int, int], NDArray[np.float16]]
 
 
 class Wanted(NamedTuple):
@@ -72,12 +74,17 @@ class TurnRows:
     ids: NDArray[np.uint8]
     postings: Postings
     vectors: Rows | None
+    # Its arrays are those of a file that all processes map.
+    mapped: bool = False
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     @property
     def nbytes(self) -> int:
+        """What it takes of the memory of this process alone."""
+        if self.mapped:
+            return 0
         arrays = [getattr(self, name) for name in PLAIN]
         words = self.postings
         arrays += [words.ids, words.starts, words.units, words.counts, words.lengths]
@@ -94,11 +101,18 @@ def blocks_of(space: EmbeddingSpace) -> tuple[VectorBlock, ...]:
     return dense.blocks(space.model, space.dimensions)
 
 
-def read(person: EndUser, wanted: Sequence[Wanted], space: EmbeddingSpace | None) -> TurnRows:
-    """These turns of the person in the order of `wanted`, with their vectors in `space` (None: without vectors)."""
+def zeros(count: int, dimensions: int) -> NDArray[np.float16]:
+    """Room for vectors. Memory that nothing was written to takes no room."""
+    return np.zeros((count, dimensions), np.float16)
+
+
+def read(person: EndUser, wanted: Sequence[Wanted], space: EmbeddingSpace | None, *, room: Room = zeros) -> TurnRows:
+    """These turns of the person in the order of `wanted`, with their vectors in `space` (None: without vectors).
+
+    `room` gives the array for the vectors.
+    """
     most = sum(one.upto - one.after for one in wanted)
-    # Memory that nothing was written to takes no room.
-    raw = np.zeros((most, space.dimensions if space else 0), np.float16)
+    raw = room(most, space.dimensions if space else 0)
     codes = np.zeros(most, np.uint8)
     read_rows: list[TurnRows] = []
     first = 0
@@ -114,7 +128,12 @@ def read(person: EndUser, wanted: Sequence[Wanted], space: EmbeddingSpace | None
 
 
 def joined(
-    parts: Sequence[TurnRows], order: NDArray[np.int64], sessions: Sequence[uuid.UUID], space: EmbeddingSpace | None
+    parts: Sequence[TurnRows],
+    order: NDArray[np.int64],
+    sessions: Sequence[uuid.UUID],
+    space: EmbeddingSpace | None,
+    *,
+    room: Room = zeros,
 ) -> TurnRows:
     """The turns of all parts that `order` names, in that order: rows of the parts, one after the other.
 
@@ -131,11 +150,11 @@ def joined(
     gathered = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in PLAIN[1:]}
     vectors = None
     if space:
-        raw = np.empty((len(order), space.dimensions), np.float16)
+        raw = room(len(order), space.dimensions)
         codes = np.empty(len(order), np.uint8)
         for part, place in zip(parts, cut, strict=True):
-            there = place >= 0
-            raw[place[there]], codes[place[there]] = _raw(part)[there], _codes(part)[there]
+            if part.vectors is not None:
+                _move(part.vectors, place, raw, codes)
         vectors = Rows.coded(raw, codes, blocks_of(space))
     return TurnRows(
         sessions=list(sessions),
@@ -146,12 +165,13 @@ def joined(
     )
 
 
-def _raw(part: TurnRows) -> Any:
-    return part.vectors.raw if part.vectors is not None else np.empty((len(part), 0), np.float16)
-
-
-def _codes(part: TurnRows) -> Any:
-    return part.vectors.codes if part.vectors is not None else np.zeros(len(part), np.uint8)
+def _move(vectors: Rows, places: NDArray[np.int64], raw: NDArray[np.float16], codes: NDArray[np.uint8]) -> None:
+    """Write each vector to its place, if it has one, without a copy of them all."""
+    for start in range(0, len(places), SLICE):
+        some = slice(start, start + SLICE)
+        there = places[some] >= 0
+        raw[places[some][there]] = vectors.raw[some][there]
+        codes[places[some][there]] = vectors.codes[some][there]
 
 
 def _slices(wanted: Sequence[Wanted]) -> Iterator[list[tuple[int, Wanted]]]:
