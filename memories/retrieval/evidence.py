@@ -132,10 +132,9 @@ def _telling(units: Units, query: Query) -> Floats:
     """How many telling terms of the query each unit has, float32[n]."""
     everyday, sentences = _everyday(query.language)
     size, found = len(units) + sentences, np.zeros(len(units), np.float32)
-    for term in query.terms.tolist():
-        if term not in _UNTELLING:
-            places = units.postings.holding(term)
-            found[places] += _idf(size, len(places) + everyday[term])
+    telling = [term for term in query.terms.tolist() if term not in _UNTELLING]
+    for term, (places, _) in zip(telling, units.words.holding(np.array(telling, np.uint32)), strict=True):
+        found[places] += _idf(size, len(places) + everyday[term])
     told: Floats = found / np.float32(_idf(size, 1))
     return told
 
@@ -146,13 +145,12 @@ def _idf(size: int, holding: int) -> float:
 
 def _nearness(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
     """The nearness of each unit, or what stands for it where it, or the query, has no vector."""
-    language, there = queries[0].language, np.zeros(len(units), np.bool_)
+    there = np.zeros(len(units), np.bool_)
     if units.vectors is not None and queries[0].vector is not None:
-        for block, covered in zip(units.vectors.blocks, units.vectors.covered, strict=True):
-            there |= (covered > 0) & (language in block.languages)
+        there = units.vectors.known_in(queries[0].language)
     if there.all():
         return scores.vector
-    covers = [coverage(units.postings, units.layout, query.terms, units.constants).turn for query in queries]
+    covers = [coverage(units.words, query.terms).turn for query in queries]
     stand_in = np.float32(UNEMBEDDED) * np.minimum(np.maximum.reduce(covers), np.float32(1))
     return np.where(there, scores.vector, stand_in)
 

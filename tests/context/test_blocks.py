@@ -67,7 +67,7 @@ def test_a_stable_block_changes_when_something_in_it_does(person: EndUser) -> No
     assert "Likes coffee" in after.memory
 
 
-@pytest.mark.parametrize("tokenizer", tokens.TOKENIZERS)
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base", "qwen3", "gemma-3"])
 def test_both_are_inside_the_budget(person: EndUser, tokenizer: str) -> None:
     sizes = set()
     for budget in (0, 30, 60, 90, 120, 150, 180, 250, 2000):
