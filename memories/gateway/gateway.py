@@ -320,7 +320,7 @@ def _memory_headers(request: _Request) -> Headers:
         headers = {
             "x-memory": "used",
             "x-memory-tokens": str(given.tokens),
-            "x-memory-tokenizer": exchange.wanted.tokenizer,
+            "x-memory-tokenizer": exchange.wanted.counted_by,
         }
         headers |= {"x-memory-reason": given.reason} if given.reason else {}
     else:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from django.db import connection, transaction
@@ -67,11 +67,21 @@ class GatewayRefused(Exception):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of the memory a request wants: kinds as in POST /context, the most tokens, and who counts them."""
+    """What of the memory a request wants: kinds as in POST /context, the most tokens, and who counts them.
+
+    `waits`: no other may count them while that one is loaded.
+    """
 
     include: frozenset[str] = DEFAULT_INCLUDE
     max_tokens: int = DEFAULT_TOKENS
     tokenizer: str = DEFAULT_TOKENIZER
+    waits: bool = False
+
+    @cached_property
+    def counted_by(self) -> str:
+        """Of the first requests after a start the default. The tokenizer is theirs all the same: what they were sent is
+        found again by later ones, whichever process gets these."""
+        return self.tokenizer if self.waits or is_loaded(self.tokenizer) else DEFAULT_TOKENIZER
 
 
 @dataclass(frozen=True)
@@ -191,20 +201,13 @@ def _wanted(headers: Mapping[str, str], document: Mapping[str, Any]) -> Wanted:
     if tokens and not (tokens.isascii() and tokens.isdigit() and len(tokens) < 5 and int(tokens) <= MAX_TOKENS):
         detail = f"X-Memory-Max-Tokens is a number from 0 to {MAX_TOKENS}, or left out."
         raise GatewayRefused(400, "invalid_header", detail)
-    return Wanted(kinds or DEFAULT_INCLUDE, int(tokens) if tokens else DEFAULT_TOKENS, _tokenizer(headers, document))
-
-
-def _tokenizer(headers: Mapping[str, str], document: Mapping[str, Any]) -> str:
-    """The one that is named, else that of the model which is asked. The first requests do not wait until that is
-    loaded, and are counted as those of unknown models. Errors: GatewayRefused."""
+    name, model = headers.get("x-memory-tokenizer", ""), document.get("model")
     try:
-        if name := headers.get("x-memory-tokenizer", ""):
-            return named(name)
+        tokenizer = named(name) if name else of_model(model if isinstance(model, str) else "")
     except (UnknownTokenizer, TokenizerNotInstalled) as error:
         raise GatewayRefused(400, "invalid_header", f"X-Memory-Tokenizer: {error}") from None
-    model = document.get("model")
-    found = of_model(model) if isinstance(model, str) else DEFAULT_TOKENIZER
-    return found if is_loaded(found) else DEFAULT_TOKENIZER
+    most = int(tokens) if tokens else DEFAULT_TOKENS
+    return Wanted(kinds or DEFAULT_INCLUDE, most, tokenizer, waits=bool(name))
 
 
 def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None) -> tuple[str, str, str]:
@@ -317,7 +320,7 @@ def recall(exchange: Exchange, dialect: Dialect, at_hand: Callable[[Given], None
         blocks=True,
         told=talk.before.told,
         standing=frozenset((one["kind"], one["id"]) for one in stable.items) if stable else None,
-        tokenizer=exchange.wanted.tokenizer,
+        tokenizer=exchange.wanted.counted_by,
     )
     built = context.build(
         tenant=key.tenant, request=request, now=timezone.now(), key_id=key.pk, outdated=talk.before.outdated

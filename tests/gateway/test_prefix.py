@@ -321,6 +321,19 @@ def test_what_is_new_and_stands_is_told_where_the_conversation_is(talk: Talk, pe
     assert text(talk.ask("Hello?")).count("Wants short answers") == 1
 
 
+def test_a_vocabulary_that_is_loaded_meanwhile_changes_nothing_that_was_sent(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk.more = {"model": "mistral-small"}
+    sent, told = [], []
+    for is_loaded in (False, True, False):
+        monkeypatch.setattr(memory, "is_loaded", lambda _, found=is_loaded: found)
+        sent.append(talk.ask(QUESTIONS[len(sent)]))
+        told.append(talk.answer.headers["x-memory-tokenizer"])
+    assert [is_prefix(*pair) for pair in pairwise(sent)] == [True, True]
+    assert told == ["o200k_base", "mistral", "o200k_base"]
+
+
 def test_an_empty_memory_stays_empty_at_its_place(talk: Talk, tenant: Tenant) -> None:
     talk.user = "u2"
     first = talk.ask(QUESTIONS[0])

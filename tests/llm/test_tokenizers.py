@@ -71,7 +71,7 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
         return found[name]
 
     found: dict[str, str] = {}
-    monkeypatch.setattr(tokenizers.metadata, "version", version)
+    monkeypatch.setattr(metadata, "version", version)
     tokenizers._is_installed.cache_clear()
     yield found
     tokenizers._is_installed.cache_clear()
