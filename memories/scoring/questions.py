@@ -59,6 +59,40 @@ _CHINESE = (
 )
 _AROUND = tuple(re.compile(pattern, re.IGNORECASE) for pattern in (*_ENGLISH, *_CHINESE))
 _WORD, _GAPS = re.compile(r"\w"), re.compile(r" {2,}")
+# Letters of East Asia, which stand for a word each here, and words of other letters.
+_EASTERN = r"\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_WORDS = re.compile(rf"[{_EASTERN}]|[^\W_{_EASTERN}]+(?:['\u2019.][^\W_{_EASTERN}]+)*")
+_SENTENCE = re.compile(r"(?<=[.!?:\n])\s+|\n+")
+# Where more of a text's words are written large, it is a heading or shouted, and nothing can be told from it; but a few words may be all names.
+_MOST_LARGE, _FEW_WORDS = 0.5, 3
+
+
+def names(text: str) -> list[str]:
+    """What a text names: words that are written large within a sentence (Leiden), or have large letters or digits
+    within (GitHub, k8s); words that stand together are one name (World Cup). None of scripts without large letters."""
+    found: list[str] = []
+    words = large = 0
+    for sentence in _SENTENCE.split(text):
+        end = -1
+        for place, word in enumerate(_WORDS.finditer(sentence)):
+            words += 1
+            if not _is_name(word[0], is_first=place == 0):
+                continue
+            large += 1
+            if end >= 0 and sentence[end : word.start()] == " ":
+                found[-1] += f" {word[0]}"
+            else:
+                found.append(word[0])
+            end = word.end()
+    return found if large <= _MOST_LARGE * words or words <= _FEW_WORDS else []
+
+
+def _is_name(word: str, *, is_first: bool) -> bool:
+    if len(word) == 1 or word.startswith(("I'", "I\u2019")):
+        return False
+    if any(letter.isupper() for letter in word[1:]) or (word[0].isupper() and not is_first):
+        return True
+    return any(map(str.isdigit, word)) and any(map(str.isalpha, word))
 
 
 def subject(text: str) -> str:
