@@ -19,7 +19,7 @@ between people.
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import cache
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -138,18 +138,22 @@ def _telling(units: Units, query: Query) -> tuple[Floats, Floats]:
     """
     everyday, sentences = _everyday(query.language)
     size = len(units) + sentences
-    most = _idf(size, 1)
     told, named = np.zeros((2, len(units)), np.float32)
-    tells: dict[int, Floats] = {}
+    tells: dict[int, float] = {}
     for term in query.terms.tolist():
         if term not in _UNTELLING:
-            places, tells[term] = units.postings.holding(term), np.zeros(len(units), np.float32)
-            tells[term][places] = _idf(size, len(places) + everyday[term]) / most
-            told += tells[term]
+            places = units.postings.holding(term)
+            tells[term] = _idf(size, len(places) + everyday[term]) / _idf(size, 1)
+            told[places] += tells[term]
     for name in query.names:
         if name and all(term in tells for term in name):
-            named += np.minimum.reduce([tells[term] for term in name])
+            named[_having(units, name)] += min(tells[term] for term in name)
     return told, named
+
+
+def _having(units: Units, name: Sequence[int]) -> NDArray[np.int64]:
+    """Places of the units that have all terms of a name."""
+    return reduce(np.intersect1d, [units.postings.holding(term) for term in name])
 
 
 def _idf(size: int, holding: int) -> float:

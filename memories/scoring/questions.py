@@ -63,7 +63,8 @@ _WORD, _GAPS = re.compile(r"\w"), re.compile(r" {2,}")
 _EASTERN = r"\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 _WORDS = re.compile(rf"[{_EASTERN}]|[^\W_{_EASTERN}]+(?:['\u2019.][^\W_{_EASTERN}]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?:\n])\s+|\n+")
-# Where more of a text's words are written large, it is a heading or shouted, and nothing can be told from it; but a few words may be all names.
+# Where more of a text's words are written large, it is a heading or shouted, and nothing can be told from it. A few
+# words may be names, all of them.
 _MOST_LARGE, _FEW_WORDS = 0.5, 3
 
 
@@ -92,7 +93,7 @@ def _is_name(word: str, *, is_first: bool) -> bool:
         return False
     if any(letter.isupper() for letter in word[1:]) or (word[0].isupper() and not is_first):
         return True
-    return any(map(str.isdigit, word)) and any(map(str.isalpha, word))
+    return word[0].isalpha() and any(map(str.isdigit, word))
 
 
 def subject(text: str) -> str:

@@ -83,7 +83,7 @@ def test_a_query_is_scored_by_its_subject() -> None:
         ("Leiden?", []),
         ("WHERE DO I LIVE NOW", []),
         ("What Does Ana Like Best", []),
-        ("2+2? 3.5 1966", []),
+        ("2+2? 3.5 1966 at 3pm on the 2nd", []),
         ("", []),
     ],
 )
