@@ -70,29 +70,34 @@ _MOST_LARGE, _FEW_WORDS = 0.5, 3
 
 def names(text: str) -> list[str]:
     """What a text names: words that are written large within a sentence (Leiden), or have large letters or digits
-    within (GitHub, k8s); words that stand together are one name (World Cup). None of scripts without large letters."""
+    within (GitHub, k8s). Large words behind a name are part of it (World Cup). Scripts without large letters have none.
+    """
     found: list[str] = []
     words = large = 0
     for sentence in _SENTENCE.split(text):
         end = -1
-        for place, word in enumerate(_WORDS.finditer(sentence)):
-            words += 1
-            if not _is_name(word[0], is_first=place == 0):
+        for place, match in enumerate(_WORDS.finditer(sentence)):
+            word, words = match[0], words + 1
+            is_marked = _is_marked(word)
+            if not is_marked and (place == 0 or not _is_large(word)):
                 continue
             large += 1
-            if end >= 0 and sentence[end : word.start()] == " ":
-                found[-1] += f" {word[0]}"
+            if not is_marked and sentence[end : match.start()] == " ":
+                found[-1] += f" {word}"
             else:
-                found.append(word[0])
-            end = word.end()
+                found.append(word)
+            end = match.end()
     return found if large <= _MOST_LARGE * words or words <= _FEW_WORDS else []
 
 
-def _is_name(word: str, *, is_first: bool) -> bool:
-    if len(word) == 1 or word.startswith(("I'", "I\u2019")):
-        return False
-    if any(letter.isupper() for letter in word[1:]) or (word[0].isupper() and not is_first):
-        return True
+def _is_large(word: str) -> bool:
+    return word[0].isupper() and len(word) > 1 and not word.startswith(("I'", "I\u2019"))
+
+
+def _is_marked(word: str) -> bool:
+    """Whether it is written as no plain word is: GitHub, CI, k8s."""
+    if any(letter.isupper() for letter in word[1:]):
+        return not word.startswith(("I'", "I\u2019"))
     return word[0].isalpha() and any(map(str.isdigit, word))
 
 

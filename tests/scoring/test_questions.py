@@ -75,6 +75,10 @@ def test_a_query_is_scored_by_its_subject() -> None:
         ("Does Ana live in New York or in Leiden?", ["Ana", "New York", "Leiden"]),
         ("Where do I live? Who is Ana?", ["Ana"]),
         ("fastify or GitHub Actions, on k8s with RTX4090", ["GitHub Actions", "k8s", "RTX4090"]),
+        (
+            "does the MongoDB TypeScript API know the roads of Open Street Map too",
+            ["MongoDB", "TypeScript", "API", "Open Street Map"],
+        ),
         ("I said I'm new, I\u2019ll learn", []),
         ("Where does María work, in São Paulo?", ["María", "São Paulo"]),
         ("用Python写一个快速排序，像GitHub那样", ["Python", "GitHub"]),
