@@ -155,6 +155,18 @@ class TurnIndex:
         ]
 
     @cached_property
+    def agents(self) -> list[tuple[str, str]]:
+        """The agents of its sessions, each with whose memory the session becomes, once."""
+        return list(dict.fromkeys((one.agent_id, one.memory_of) for one in self.known))
+
+    @cached_property
+    def agent_of(self) -> NDArray[np.int32]:
+        """For each turn the position of the agent of its session."""
+        places = {agent: place for place, agent in enumerate(self.agents)}
+        of_sessions = [places[one.agent_id, one.memory_of] for one in self.known]
+        return np.array(of_sessions, np.int32)[self.session_of]
+
+    @cached_property
     def ids(self) -> Ids:
         return Ids(self._array("ids"))
 
