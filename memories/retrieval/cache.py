@@ -142,6 +142,11 @@ class StampedCache(Generic[T]):
         INDEX.count(self._name, "hit")
         return found[1]
 
+    def stamp(self, key: Hashable) -> Any:
+        """The stamp of the value that is kept for this key; None if there is none."""
+        kept = self._cache.get(key)
+        return kept[0] if kept else None
+
     def _of(self, key: Hashable, stamp: Any) -> tuple[Any, T] | None:
         kept = self._cache.get(key)
         return kept if kept and kept[0] == stamp else None

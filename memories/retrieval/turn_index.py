@@ -6,7 +6,7 @@ are always read from the database. The index holds hashes, numbers and vectors, 
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,11 +36,19 @@ _BESIDE = 60
 # What came later stands beside the others until it is so many turns, and such a share of them.
 TAIL, TAIL_SHARE = 1_024, 1 / 16
 # By hand, because an agent waits for it before every reply.
-_SESSIONS = """
-    SELECT id, external_id, agent_id, memory_of, turn_count, embedded_number, deleted_number, redactions
-    FROM memories_session
-    WHERE tenant_id = %s AND end_user_id = %s AND turn_count > deleted_number ORDER BY created_at, id
-"""
+# The sessions come only if they are not those of a digest that is known: a heavy person has thousands.
+_COLUMNS = "id, external_id, agent_id, memory_of, turn_count, embedded_number, deleted_number, redactions"
+_SESSIONS = f"""
+    WITH session AS MATERIALIZED (
+        SELECT {_COLUMNS}, created_at FROM memories_session
+        WHERE tenant_id = %s AND end_user_id = %s AND turn_count > deleted_number
+    ), digest AS (
+        SELECT count(*) AS sessions, bit_xor(hash_record_extended(ROW({_COLUMNS}), 0)) AS hash FROM session
+    )
+    SELECT sessions, coalesce(hash, 0), {_COLUMNS} FROM digest
+    LEFT JOIN session ON (digest.sessions, coalesce(digest.hash, 0)) IS DISTINCT FROM (%s::bigint, %s::bigint)
+    ORDER BY created_at, id
+"""  # noqa: S608  (columns of our own model)
 
 
 class IndexedSession(NamedTuple):
@@ -72,6 +80,17 @@ class IndexedSession(NamedTuple):
     def settled(self, space: EmbeddingSpace | None) -> int:
         """The number up to which nothing more comes: a turn behind it may get its vector."""
         return max(self.deleted, min(self.embedded, self.turn_count)) if space else self.turn_count
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """A person's sessions with searchable turns in their order, and a digest of them; equal if the digests are.
+
+    `read`: None where the digest was known.
+    """
+
+    digest: tuple[int, int]
+    read: list[IndexedSession] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -136,6 +155,18 @@ class TurnIndex:
         ]
 
     @cached_property
+    def agents(self) -> list[tuple[str, str]]:
+        """The agents of its sessions, each with whose memory the session becomes, once."""
+        return list(dict.fromkeys((one.agent_id, one.memory_of) for one in self.known))
+
+    @cached_property
+    def agent_of(self) -> NDArray[np.int32]:
+        """For each turn the position of the agent of its session."""
+        places = {agent: place for place, agent in enumerate(self.agents)}
+        of_sessions = [places[one.agent_id, one.memory_of] for one in self.known]
+        return np.array(of_sessions, np.int32)[self.session_of]
+
+    @cached_property
     def ids(self) -> Ids:
         return Ids(self._array("ids"))
 
@@ -183,29 +214,44 @@ def open_index(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
     """
     # A merge moves sessions to another person and raises the generation: an index read meanwhile serves neither.
     key = (person.pk, person.generation, space.pk if space else None)
-    sessions = _read_sessions(person)
+    known = _cache.stamp(key)
+    sessions = _read_sessions(person, known)
     index = _cache.get_or_make(
         key,
         sessions,
-        lambda kept, now: _update(person, kept, now, space),
+        lambda kept, now: _update(person, kept, _all(person, now), space),
         again=lambda: _read_sessions(person),
-        patience=Patience(_patience(), turn_files.BUILDERS) if _is_heavy(sessions) else FOR_EVER,
+        patience=FOR_EVER if sessions == known else _patience(_all(person, sessions)),
     )
     if index.path:
         turn_files.used(index.path)
     return index
 
 
-def _read_sessions(person: EndUser) -> list[IndexedSession]:
-    return [IndexedSession(*row) for row in binary_rows.fetched(_SESSIONS, [person.tenant_id, person.pk])]
+def _read_sessions(person: EndUser, known: Sessions | None = None) -> Sessions:
+    digest = known.digest if known else (None, None)
+    rows = binary_rows.fetched(_SESSIONS, [person.tenant_id, person.pk, *digest])
+    read = [IndexedSession(*row[2:]) for row in rows if row[2]]
+    is_known = known and known.digest == rows[0][:2]
+    return Sessions(rows[0][:2], None if is_known else read)
+
+
+def _all(person: EndUser, sessions: Sessions) -> list[IndexedSession]:
+    """The sessions, also where what was known of them is not kept any more."""
+    read = sessions.read if sessions.read is not None else _read_sessions(person).read
+    return read or []
+
+
+def _patience(sessions: Sequence[IndexedSession]) -> Patience:
+    """How long a request may wait for another that makes the index."""
+    return Patience(_seconds(), turn_files.BUILDERS) if _is_heavy(sessions) else FOR_EVER
 
 
 def _is_heavy(sessions: Sequence[IndexedSession]) -> bool:
     return turn_files.is_heavy(sum(one.turn_count - one.deleted for one in sessions))
 
 
-def _patience() -> float | None:
-    """How long a request may wait."""
+def _seconds() -> float | None:
     return settings.MEMORYHUB_WAIT_SECONDS or None
 
 
@@ -222,7 +268,7 @@ def _update(
         index = _grown(person, kept, sessions, space)
         if not _wants_file(index, kept):
             return _in_two(index)
-    with turn_files.building(patience=_patience()):
+    with turn_files.building(patience=_seconds()):
         # Another process may have made it meanwhile.
         if found := _in_file(person, space):
             index = _grown(person, found, sessions, space)

@@ -99,7 +99,8 @@ class Layout:
 
     starts: Ints
     session: NDArray[np.int32]
-    accompanied: NDArray[np.bool_]
+    # Units that are the only one of their session.
+    lonely: Ints
     alone: bool = False
 
     @classmethod
@@ -109,7 +110,7 @@ class Layout:
         if not alone:
             changes[1:] = sessions[1:] != sessions[:-1]
         starts, session = np.flatnonzero(changes), (np.cumsum(changes) - 1).astype(np.int32)
-        return cls(starts, session, np.bincount(session, minlength=len(starts))[session] > 1, alone)
+        return cls(starts, session, starts[np.diff(np.append(starts, len(sessions))) == 1], alone)
 
     def together(self, distance: int) -> Floats:
         """1 where a unit and the one `distance` later are of one session, else 0: float32[n − distance]."""
@@ -189,7 +190,7 @@ class Words:
             axis[places] = counts
             sums = _windows(axis, reach)[self.room]
             axis[places] = 0
-            held = np.flatnonzero(sums)
+            held = np.flatnonzero(sums > 0)
             return held, sums[held]
         around = [places + distance for distance in range(-reach, reach + 1)]
         for some in around:
@@ -229,14 +230,18 @@ def coverage(words: Words, query: NDArray[np.uint32]) -> Coverage:
             continue
         weights[1] += _add(window, *words.window_counts(units, counts, axis), words.window, words.constants)
         sums = np.bincount(layout.session[units], weights=counts, minlength=len(session))
-        held = np.flatnonzero(sums)
+        held = np.flatnonzero(sums > 0)
         weights[2] += _add(session, held, sums[held].astype(np.float32), words.session, words.constants)
     whole = [np.float32(max(weight, 1e-9)) for weight in weights]
+    turn /= whole[0]
     if layout.alone:
-        return Coverage(turn / whole[0], window, np.zeros_like(window))
+        return Coverage(turn, window, np.zeros_like(window))
     told = np.float32(min(1.0, np.log(max(1, len(session))) / np.log(words.constants.sessions_full)))
+    window /= whole[1]
     of_session = (session / whole[2] * told)[layout.session]
-    return Coverage(turn / whole[0], window / whole[1] * layout.accompanied, of_session * layout.accompanied)
+    if layout.lonely.size:
+        window[layout.lonely] = of_session[layout.lonely] = 0
+    return Coverage(turn, window, of_session)
 
 
 def _add(shares: Floats, units: Ints | NDArray[np.int32], counts: Floats, norms: Floats, c: Constants) -> float:

@@ -145,7 +145,8 @@ def _score(units: Units, query: Query) -> Scores:
         vector, near = units.vectors.nearness(query.vector, query.language)
     covered = coverage(units.words, query.terms)
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
-    lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
+    if not near.all():
+        lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
     around = _context(vector + lexical, covered, units.layout, c)
     if units.times is not None and query.dates:
         around += query.date_scores(units.times, c)

@@ -106,7 +106,7 @@ class TestTurns:
         raw = part.rows.vectors.raw
         # What was deleted is not behind a view of it.
         assert len(raw if raw.base is None else raw.base) == 2
-        [anew] = turn_index._update(person, None, after.known, space).parts
+        [anew] = turn_index._grown(person, None, after.known, space).parts
         assert anew.rows.vectors
         assert np.array_equal(raw, anew.rows.vectors.raw)
         post(session, "user says 9")

@@ -156,7 +156,7 @@ class TestWhatComesLater:
         another_process()
         assert len(open_index(person, space).parts) == 1
         monkeypatch.setattr(turn_index, "_filed", None)
-        now = turn_index._update(person, former, turn_index._read_sessions(person), space)
+        now = turn_index._update(person, former, turn_index._read_sessions(person).read or [], space)
         assert (is_mapped(now), len(now.parts)) == (True, 1)
         same(now, anew(person, space))
 

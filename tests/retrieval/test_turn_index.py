@@ -10,7 +10,7 @@ import pytest
 from memories.models import EmbeddingSpace, EndUser, Session, Turn, TurnVector
 from memories.retrieval import turn_index, turn_rows
 from memories.retrieval.prepared_query import prepare
-from memories.retrieval.turn_index import IndexedSession, TurnIndex, open_index
+from memories.retrieval.turn_index import IndexedSession, Sessions, TurnIndex, open_index
 from memories.scoring import ranking
 from tests import factories
 from tests.database import PATIENCE, at_once
@@ -27,7 +27,7 @@ def person() -> EndUser:
 
 
 def anew(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
-    return turn_index._update(person, None, turn_index._read_sessions(person), space)
+    return turn_index._grown(person, None, turn_index._read_sessions(person).read or [], space)
 
 
 def same(index: TurnIndex, other: TurnIndex) -> None:
@@ -124,7 +124,7 @@ def test_one_thread_reads_for_all_and_none_gets_less_than_was_there(monkeypatch:
     session = factories.session(person, SAID)
     reading, posted, all_asked = threading.Event(), threading.Event(), threading.Event()
     updates: list[int] = []
-    asked: list[int] = []
+    asked: list[tuple[int, int]] = []
     update, talks = turn_index._update, turn_index._read_sessions
 
     def slow(person: EndUser, kept: Any, sessions: list[IndexedSession], space: Any) -> TurnIndex:
@@ -133,9 +133,9 @@ def test_one_thread_reads_for_all_and_none_gets_less_than_was_there(monkeypatch:
         assert all_asked.wait(PATIENCE)
         return update(person, kept, sessions, space)
 
-    def counted(person: EndUser) -> list[IndexedSession]:
-        found = talks(person)
-        asked.append(found[0].turn_count)
+    def counted(*given: Any) -> Sessions:
+        found = talks(*given)
+        asked.append(found.digest)
         if len(asked) == 3:
             all_asked.set()
         return found
@@ -164,3 +164,29 @@ def test_of_nobody_s_turns(person: EndUser) -> None:
     factories.session(someone, SAID)
     embed_all(someone)
     same(open_index(someone, space), anew(someone, space))
+
+
+def test_sessions_are_not_read_again_while_nothing_changes(person: EndUser) -> None:
+    session = factories.session(person, SAID)
+    first = turn_index._read_sessions(person)
+    assert [one.id for one in first.read or []] == [session.pk]
+    again = turn_index._read_sessions(person, first)
+    assert (again, again.read) == (first, None)
+    changes: list[dict[str, Any]] = [
+        {"turn_count": 4},
+        {"embedded_number": 1},
+        {"deleted_number": 1},
+        {"redactions": 1},
+        {"agent_id": "nurse"},
+        {"memory_of": "agent"},
+        {"external_id": "other"},
+    ]
+    for change in changes:
+        Session.objects.filter(pk=session.pk).update(**change)
+        former, first = first, turn_index._read_sessions(person, first)
+        assert first != former
+        assert first.read
+    session.delete()
+    gone = turn_index._read_sessions(person, first)
+    assert (gone.digest, gone.read) == ((0, 0), [])
+    assert turn_index._read_sessions(person, gone).read is None
