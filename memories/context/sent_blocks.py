@@ -70,6 +70,7 @@ _MEMBER = f"""EXISTS (
     SELECT 1 FROM memories_groupmember g
     WHERE g.{_OF_TENANT} AND g.group_id = m.group_id AND g.end_user_id = told.person
 )"""  # noqa: S608  (our own text)
+# Of each kind that contexts serve.
 _PARTS = (
     _states(
         "fact",
@@ -107,7 +108,7 @@ _PARTS = (
         "m.left_at",
     ),
 )  # fmt: skip
-_SEALS = f"""
+SEALS = f"""
     SELECT block, coalesce(bit_xor(state), 0) AS seal, max(changed) AS changed
     FROM ({" UNION ALL ".join(_PARTS)}) states GROUP BY block
 """  # noqa: S608  (our own text)
@@ -132,7 +133,7 @@ _FIND = f"""
     ), told AS (
         SELECT found.id AS block, found.person, item->>'kind' AS kind, (item->>'id')::uuid AS id
         FROM found, jsonb_array_elements(found.items) item
-    ), seals AS ({_SEALS})
+    ), seals AS ({SEALS})
     SELECT {selected("person", _PERSON)}, person.served, found.id, found.session, found.place, found.kind, found.text,
         found.items::text, found.seal = coalesce(seals.seal, 0), found.ended, found.token_count, found.sent_at
     FROM person LEFT JOIN found ON true LEFT JOIN seals ON seals.block = found.id
@@ -141,7 +142,7 @@ _SEAL = f"""
     WITH told AS (
         SELECT block, kind, id, %(person)s::uuid AS person
         FROM unnest(%(blocks)s::int[], %(kinds)s::text[], %(ids)s::uuid[]) given(block, kind, id)
-    ) {_SEALS}
+    ) {SEALS}
 """  # noqa: S608  (our own text)
 
 
