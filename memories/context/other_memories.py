@@ -13,9 +13,19 @@ from typing import Any
 from django.db.models import Case, Q, Value, When
 
 from memories import conf
-from memories.context.rendering import MemoryLine, diary_line, file_line, group_line, line_that_ages, triple_line
+from memories.context import relevance
+from memories.context.rendering import (
+    MemoryLine,
+    diary_line,
+    file_line,
+    group_line,
+    line_that_ages,
+    one_line,
+    triple_line,
+)
 from memories.files import seeds
 from memories.files.reading import FileTree
+from memories.invisible import strip_invisible
 from memories.models import ActorKind, DiaryEntry, Encoding, EndUser, FileVersion, GroupFact
 from memories.models.memories.visibility import Viewer
 from memories.retrieval import triple_search
@@ -111,16 +121,19 @@ def group_lines(person: EndUser, query: PreparedQuery | None) -> list[MemoryLine
     """The facts with the most words of the query, without a query the newest; shown by group. One statement."""
     rows = GroupFact.objects.served_to(person)
     found = rows.said_by(person).order_by("-said_at", "-id")
-    columns = ("pk", "group", "group__name", "content", "said_at", "is_own")
+    columns = ("pk", "group__name", "content", "said_at", "is_own")
     wanted = set(query.terms) if query else set()
     ranked = sorted(
-        ((_share(wanted, row[3]), *row) for row in found.values_list(*columns)[:NEWEST]), key=lambda one: -one[0]
+        ((_share(wanted, row[2]), *row) for row in found.values_list(*columns)[:NEWEST]), key=lambda one: -one[0]
     )[:MOST_FACTS]
-    order = {group: place for place, group in enumerate(dict.fromkeys(one[2] for one in ranked))}
+    # Two groups of one name stand below one heading.
+    names = [one_line(strip_invisible(one[2])) for one in ranked]
+    order = {name: place for place, name in enumerate(dict.fromkeys(names))}
     lines = []
-    for place, (share, pk, group, name, content, at, is_own) in enumerate(ranked):
-        shown: dict[str, Any] = {"row_id": pk, "group": name, "at": at, "place": (order[group], place), "score": share}
-        line_of = partial(group_line, **shown, zone=person.clock)
+    for place, (name, (share, pk, _, content, at, is_own)) in enumerate(zip(names, ranked, strict=True)):
+        shown: dict[str, Any] = {"row_id": pk, "group": name, "at": at, "place": (order[name], place), "score": share}
+        level = relevance.level(share) if query else None
+        line_of = partial(group_line, **shown, zone=person.clock, level=level)
         # What others said of themselves was neither corrected nor forgotten here.
         lines.append(line_that_ages(line_of, Written(content, at)) if is_own else line_of(text=content))
     return lines
