@@ -11,6 +11,7 @@ import numpy as np
 
 from memories.models import EndUser, GroupFact
 from memories.retrieval import memory_index
+from memories.retrieval.evidence import Level
 from memories.retrieval.hits import GROUP_FACT, Finding, FoundGroup, SearchFilters
 from memories.retrieval.memory_index import DAY, MemoryRanking
 from memories.retrieval.outdated import Written
@@ -48,8 +49,9 @@ def hits(
     if not found:
         return [], 0
     ranking = _ranked(found, query, now)
+    levels = ranking.evidence().levels
     best = [place for place in ranking.best() if ranking.scores.lexical[place] > 0][:limit]
-    return [_hit(found[place], ranking, place) for place in best], len(found)
+    return [_hit(found[place], ranking, place, levels[place]) for place in best], len(found)
 
 
 def _ranked(found: list[_Shared], query: PreparedQuery, now: datetime) -> MemoryRanking:
@@ -62,13 +64,14 @@ def _ranked(found: list[_Shared], query: PreparedQuery, now: datetime) -> Memory
     return memory_index.rank(units, weights, times, query.queries)
 
 
-def _hit(fact: _Shared, ranking: MemoryRanking, place: int) -> Finding:
+def _hit(fact: _Shared, ranking: MemoryRanking, place: int, level: Level) -> Finding:
     return Finding(
         kind=GROUP_FACT,
         id=fact.id,
         text=fact.content,
         score=ranking.score(place),
         score_parts=ranking.parts(place),
+        evidence_level=level,
         created_at=fact.created_at,
         group=FoundGroup(fact.group, fact.group__name),
         written=Written(fact.content, fact.said_at) if fact.is_own else None,
