@@ -19,7 +19,7 @@ from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
 from memories.context.other_memories import diary_lines, file_lines, graph_lines, group_lines
 from memories.context.recalled_turns import Recallable
-from memories.context.relevance import BUDGET, RELEVANT, Level
+from memories.context.relevance import BUDGET, RELEVANT
 from memories.context.rendering import MemoryLine, episode_line, line_that_ages, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
@@ -27,6 +27,7 @@ from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, Profil
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
+from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.outdated import Outdated, Written
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, ServedSection, audience
@@ -287,7 +288,7 @@ def _sequence(task: _Task) -> _Sequence:
         [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
         {line.id for line in (*facts.ranked, *episode_lines)},
         is_little,
-        relevance.strongest(levels) if task.query else None,
+        strongest(levels) if task.query else None,
     )
 
 
@@ -304,7 +305,7 @@ def _is_wanted(line: MemoryLine, task: _Task, is_little: bool) -> bool:
         return True
     if request.min_score is not None and (line.score or 0.0) < request.min_score:
         return False
-    return line.level >= request.min_evidence and (task.is_filled or is_little or line.level != Level.NONE)
+    return line.level.rank >= request.min_evidence.rank and (task.is_filled or is_little or line.level != Level.NONE)
 
 
 def _profile_line(one: ServedSection, task: _Task) -> MemoryLine:
@@ -345,7 +346,7 @@ def _groups(task: _Task) -> list[MemoryLine]:
     request = task.request
     if not task.audience.has_groups or "groups" not in request.include or request.as_of is not None:
         return []
-    return group_lines(task.person, task.query)
+    return group_lines(task.person, task.query, now=task.now)
 
 
 def _files(task: _Task) -> list[MemoryLine]:
@@ -400,7 +401,7 @@ def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None, zone: t
         score=ranked.score if ranked else None,
         score_parts=ranked.parts if ranked else {"confidence": episode.quality, "decay": episode.left},
         zone=zone,
-        level=relevance.level(ranked.score) if ranked else None,
+        level=ranked.level if ranked else None,
     )
     return line_that_ages(line_of, episode.written)
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from memories import conf
-from memories.context import relevance
 from memories.context.rendering import MemoryLine, fact_line
 from memories.llm.reranking import Candidate
 from memories.models import Category, EndUser, Trust
@@ -156,4 +155,4 @@ def _line(found: _FactOrder, at: int, fact: FactWithText, score_parts: dict[str,
         return fact_line(fact.text, score=fact.fact.confidence, score_parts=score_parts, **shown)
     ranking = found.ranked.ranking
     line = fact_line(fact.text, score=ranking.score(at), score_parts=ranking.parts(at) | score_parts, **shown)
-    return replace(line, level=relevance.level(float(ranking.scores.total[at] + ranking.dates[at])))
+    return replace(line, level=found.ranked.evidence.levels[at])

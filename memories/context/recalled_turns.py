@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.context import relevance
-from memories.context.relevance import Level
 from memories.context.rendering import MemoryLine, text_of, turn_line
 from memories.context.window import OpenWindow
 from memories.db import binary_rows
@@ -22,6 +21,7 @@ from memories.models.folding import fold
 from memories.models.hand_written import condition, parameter
 from memories.models.memories.visibility import Conversations
 from memories.retrieval import reranking, turn_search
+from memories.retrieval.evidence import Level
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
@@ -45,7 +45,7 @@ Lengths = tuple[tuple[int, int | None, int], ...]
 RELEVANT_LENGTHS: Lengths = ((3, None, MOST_TEXT), (8, 90, 27), (10_000, 40, 14))
 FILLING_LENGTHS: Lengths = ((10, None, MOST_TEXT), (10_000, 120, 36))
 # Tokens up to which passages are told as a whole, where a question needs few.
-ROOMY = 600
+ROOMY = 500
 # Turns that are read beyond those that should fill the room, and at once where they did not: some may not be told.
 SPARE, AT_ONCE = 4, 32
 
@@ -77,7 +77,7 @@ class Recallable:
     @cached_property
     def level(self) -> Level:
         """How strong the evidence is that any of them has to do with the query."""
-        return relevance.level(float(self._sorted[0])) if len(self._sorted) else Level.NONE
+        return self.ranked.evidence.best
 
     @cached_property
     def tokens(self) -> int:
@@ -211,7 +211,7 @@ def _places(found: Recallable, bounds: Bounds, most: int) -> list[int]:
     if bounds.least_score is not None:
         allowed = allowed & (ranked.scores.total >= bounds.least_score)
     if bounds.least_level != Level.NONE:
-        allowed = allowed & np.array([relevance.level(score) >= bounds.least_level for score in ranked.scores.total])
+        allowed = allowed & [level.rank >= bounds.least_level.rank for level in ranked.evidence.levels]
     near = allowed & (ranked.scores.total >= FLOOR)
     places = replace(ranked, allowed=near).best(most)
     if len(places) < most:

@@ -4,31 +4,8 @@ Whether anything does is judged by `evidence`. How many turns do depends on the 
 needs few, one about many occasions many. Both cost little where little is related, and nothing where nothing is.
 """
 
-from enum import StrEnum
-
 import numpy as np
 from numpy.typing import NDArray
-
-
-class Level(StrEnum):
-    NONE = "none"
-    WEAK = "weak"
-    STRONG = "strong"
-
-    def __ge__(self, other: str) -> bool:
-        return _ORDER.index(self) >= _ORDER.index(other)
-
-
-_ORDER: tuple[str, ...] = (Level.NONE, Level.WEAK, Level.STRONG)
-
-
-def level(score: float) -> Level:
-    return Level.NONE if score < 0.4 else Level.WEAK if score < 0.8 else Level.STRONG
-
-
-def strongest(levels):
-    return max(levels, key=_ORDER.index, default=Level.NONE)
-
 
 RELEVANT, BUDGET = "relevant", "budget"
 FILLS = (RELEVANT, BUDGET)
@@ -36,7 +13,7 @@ FILLS = (RELEVANT, BUDGET)
 # A turn is told while it scores at least so much, and at least SHARE of the third best score, MORE for each turn before
 # it: the longer the list, the more each further turn must say. Not of the best: that may be the question itself, asked
 # before. Of LoCoMo's questions these lose the evidence of 1 in 100 beside all that fills 2,000 tokens.
-FLOOR, SHARE, MORE, REFERENCE = 0.15, 0.12, 0.0033, 3
+FLOOR, SHARE, MORE, REFERENCE = 0.15, 0.12, 0.0034, 3
 # Of somebody of whom no more than so many tokens are there, all is told: what has to do with what cannot be told yet.
 LITTLE = 1_000
 # Tokens of a fact's line, about.

@@ -12,10 +12,10 @@ from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any
 
 from memories.context.passages import passage
-from memories.context.relevance import Level
 from memories.invisible import strip_invisible
 from memories.llm.prompts.framing import escape, shorten
 from memories.models import Category, GraphTriple, Role, Section, Turn
+from memories.retrieval.evidence import Level
 from memories.retrieval.outdated import Outdated, Written
 from memories.retrieval.visible_facts import FactText
 from memories.text import uploads
@@ -234,15 +234,16 @@ def group_line(
     text: str,
     at: datetime,
     place: tuple[int, int],
-    score: float,
+    score: float | None = None,
+    score_parts: dict[str, float] | None = None,
     zone: tzinfo = UTC,
     level: Level | None = None,
 ) -> MemoryLine:
     """`- …` below the name of its group, which is escaped, and the day on which a member last said it."""
     day = day_of(at, zone)
     order = (place[0], _newest_first(day), place[1])
-    line = MemoryLine("group_fact", row_id, f"- {one_line(text)}", GROUPS, order, score=score, name=group, day=day)
-    return replace(line, level=level)
+    line = MemoryLine("group_fact", row_id, f"- {one_line(text)}", GROUPS, order, score, score_parts, day=day)
+    return replace(line, name=group, level=level)
 
 
 def _newest_first(day: str) -> int:
