@@ -326,6 +326,7 @@ SPECTACULAR_SETTINGS = {
         "DreamEditStatus": ["waiting", "applied", "refused", "declined", "undone"],
         "KeyState": ["active", "expired", "offboarded"],
         "DeliveryState": ["waiting", "delivered", "failed"],
+        "EvidenceLevel": ["none", "weak", "strong"],
         "WorkStatus": ["idle", "pending", "running", "parked", "off"],
     },
 }

@@ -11,8 +11,9 @@ from memories.text.memory_block import ENGLISH, Frame
 class Block:
     """A block that is being filled: the longest prefix of the lines offered whose rendered text fits.
 
-    In both encodings no token continues after a line break that `-`, `<` or a letter follows. So frame, headings (in
-    any language) and lines add up to the count of the rendered text. Lines beyond the budget are not counted.
+    In both encodings no token continues after a line break that `-`, `<`, a letter or a digit follows. So frame,
+    headings (in any language) and lines add up to the count of the rendered text. Lines beyond the budget are not
+    counted.
     """
 
     def __init__(self, max_tokens: int, tokenizer: str, frame: Frame = ENGLISH) -> None:
@@ -24,7 +25,8 @@ class Block:
         self._frame = frame
         self._max_tokens = max_tokens
         self._tokenizer = tokenizer
-        self._titles: set[str] = set()
+        # Each with those above it.
+        self._titles: set[tuple[str, ...]] = set()
         self._is_cut = False
 
     @property
@@ -48,22 +50,22 @@ class Block:
             if self.is_full or not (self._takes(line) or self._takes_part(line)):
                 self.left_out.append(line)
 
-    def lengthen(self) -> None:
-        """Tell passages as a whole, the first lines first, while there is room."""
+    def lengthen(self, most: int | None = None) -> None:
+        """Tell passages as a whole, the first lines first, while there is room; up to `most` tokens of the block."""
+        spare = self.room if most is None else min(self.room, most - self.token_count)
         for place, line in enumerate(self.lines):
             if line.whole is not None:
                 cost = self._cost(line.whole)
-                if cost - self.costs[place] > self.room:
+                if cost - self.costs[place] > spare:
                     return
+                spare -= cost - self.costs[place]
                 self.room -= cost - self.costs[place]
                 self.costs[place] = cost
                 self.lines[place] = replace(line, text=line.whole, whole=None)
 
     def _takes_part(self, line: MemoryLine) -> bool:
         """Take the first parts of the line that fit, with the mark; False unless the second one fits."""
-        room = self.room - self._cost(FILE_CUT)
-        if (title := line.title(self._frame)) not in self._titles:
-            room -= self._cost(title)
+        room = self.room - self._cost(FILE_CUT) - sum(map(self._cost, self._missing(line).values()))
         taken: list[str] = []
         # Each part begins with what continues no token.
         for part in line.parts:
@@ -79,14 +81,20 @@ class Block:
     def _cost(self, text: str) -> int:
         return tokens.count_once(text + "\n", self._tokenizer)
 
+    def _missing(self, line: MemoryLine) -> dict[tuple[str, ...], str]:
+        """The headings above the line that are not in the block yet, by themselves with those above them."""
+        titles = line.titles(self._frame)
+        paths = {titles[: place + 1]: title for place, title in enumerate(titles)}
+        return {path: title for path, title in paths.items() if path not in self._titles}
+
     def _takes(self, line: MemoryLine) -> bool:
-        cost = added = self._cost(line.text)
-        if (title := line.title(self._frame)) not in self._titles:
-            added += self._cost(title)
+        missing = self._missing(line)
+        cost = self._cost(line.text)
+        added = cost + sum(map(self._cost, missing.values()))
         if added > self.room:
             return False
         self.room -= added
-        self._titles.add(title)
+        self._titles.update(missing)
         self.lines.append(line)
         self.costs.append(cost)
         return True

@@ -143,7 +143,8 @@ _FIND = f"""
         FROM found, jsonb_array_elements(found.items) item
     ), seals AS ({SEALS})
     SELECT {selected("person", _PERSON)}, person.served, found.id, found.session, found.place, found.kind, found.text,
-        found.items::text, found.seal = coalesce(seals.seal, 0) AND NOT {_PASSED}, found.ended, found.token_count, found.sent_at
+        found.items::text, found.seal = coalesce(seals.seal, 0) AND NOT {_PASSED}, found.ended, found.token_count,
+        found.sent_at
     FROM person LEFT JOIN found ON true LEFT JOIN seals ON seals.block = found.id
 """  # noqa: S608  (columns of our own models)
 _SEAL = f"""

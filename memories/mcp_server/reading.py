@@ -22,6 +22,7 @@ from memories.mcp_server.askers import MCPCaller
 from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.models import Category, EndUser, Fact, FactQuerySet, GroupFact, GroupFactQuerySet, Scope, Tenant
 from memories.retrieval import search
+from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.search import EPISODE, FACT, GROUP_FACT, TURN, Finding, SearchFilters, SearchRequest
 from memories.retrieval.serving import audience
 from memories.text import uploads
@@ -32,6 +33,7 @@ MOST_FOUND, FOUND = 50, 10
 MOST_LISTED, LISTED = 200, 50
 _NOTHING = "Nothing is remembered of this person that may be shown."
 _NOTHING_FOUND = "Nothing that is remembered of this person answers that."
+_NOTHING_CLOSE = _NOTHING_FOUND + " This is the nearest:"
 _RESTRICTED = "This person is restricted while a privacy case is open: nothing is shown."
 _OFF = "Memory is switched off here: nothing is shown."
 
@@ -39,6 +41,7 @@ _OFF = "Memory is switched off here: nothing is shown."
 class SearchInput(Strict):
     query = ExactText(max_length=MAX_QUERY)
     limit = Whole(min_value=1, max_value=MOST_FOUND, default=FOUND)
+    min_evidence = OneOf([level.value for level in Level], default=Level.NONE.value)
 
 
 class ContextInput(Strict):
@@ -64,14 +67,18 @@ def search_memory(call: AgentCall) -> ToolResult:
         kinds=(FACT, EPISODE, TURN),
         limit=given["limit"],
         filters=SearchFilters(agent_id=asker.agent_id or None),
+        min_evidence=Level(given["min_evidence"]),
         for_agent=True,
     )
     found = search.search(tenant=asker.tenant, search=asked, now=call.now)
     # As in a context: what speaks to a model, and what nobody vouches for, is not told to one.
     served = [one for one in found.results if not one.flagged and (one.kind != TURN or one.role in RECALLED_ROLES)]
-    rows = [row for one in served if (row := _found(one, found.zone))["text"]]
-    text = _framed(asker.tenant, [_line_of(row) for row in rows], found.zone)
-    return ToolResult(text or _why_nothing(found, _NOTHING_FOUND), {"memory": text, "results": rows})
+    told = [(one, row) for one in served if (row := _found(one, found.zone))["text"]]
+    rows, level = [row for _, row in told], strongest([one.evidence_level for one, _ in told])
+    memory = _framed(asker.tenant, [_line_of(row) for row in rows], found.zone)
+    text = f"{_NOTHING_CLOSE}\n{memory}" if memory and level == Level.NONE else memory
+    answer = {"memory": memory, "results": rows, "evidence": level.value}
+    return ToolResult(text or _why_nothing(found, _NOTHING_FOUND), answer)
 
 
 def get_context(call: AgentCall) -> ToolResult:
@@ -155,6 +162,7 @@ def _found(one: Finding, zone: tzinfo) -> dict[str, Any]:
         "group": one_line(one.group.name) if one.group else None,
         "date": day_of(one.created_at, zone),
         "score": one.score,
+        "evidence_level": one.evidence_level.value,
     }
 
 
@@ -169,6 +177,7 @@ def _of_fact(fact: Fact, zone: tzinfo) -> dict[str, Any]:
         "group": None,
         "date": day_of(fact.last_confirmed_at, zone),
         "score": None,
+        "evidence_level": None,
     }
 
 
@@ -183,6 +192,7 @@ def _of_group_fact(fact: GroupFact, zone: tzinfo) -> dict[str, Any]:
         "group": one_line(fact.group.name),
         "date": day_of(fact.said_at, zone),
         "score": None,
+        "evidence_level": None,
     }
 
 

@@ -10,6 +10,7 @@ from memories.api.v1.turns.serializers import MAX_MESSAGES
 from memories.mcp_server import reading, writing
 from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.models import Category, Role, Scope, Status
+from memories.retrieval.evidence import Level
 
 INSTRUCTIONS = (
     "Memory of one person across conversations. Call get_context before you answer, with what the person asks; use "
@@ -53,10 +54,12 @@ _ROW = _object(
         "group": _or_null("string"),
         "date": {"type": "string"},
         "score": _or_null("number"),
+        "evidence_level": _or_null("string"),
     },
-    *("kind", "id", "text", "category", "confidence", "role", "group", "date", "score"),
+    *("kind", "id", "text", "category", "confidence", "role", "group", "date", "score", "evidence_level"),
 )
 _MEMORY = _text("The memories as data for a prompt; empty for none.")
+_LEVEL: Schema = {"enum": [level.value for level in Level]}
 _ROWS = {"type": "array", "items": _ROW}
 _STATED = _object({"id": _text("Of the memory."), "status": {"enum": list(Status.values)}}, "id", "status")
 
@@ -88,10 +91,11 @@ TOOLS: Sequence[Tool] = (
             {
                 "query": _text("What to look for.", minLength=1, maxLength=MAX_QUERY),
                 "limit": _whole("How many results.", 1, reading.MOST_FOUND, reading.FOUND),
+                "min_evidence": {**_LEVEL, "description": "Only what has this much to do with it.", "default": "none"},
             },
             "query",
         ),
-        _object({"memory": _MEMORY, "results": _ROWS}, "memory", "results"),
+        _object({"memory": _MEMORY, "results": _ROWS, "evidence": _LEVEL}, "memory", "results", "evidence"),
         is_read_only=True,
     ),
     Tool(

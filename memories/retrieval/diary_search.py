@@ -12,6 +12,7 @@ import numpy as np
 from memories.db import binary_rows
 from memories.models import DiaryEntry, DiaryVector, EmbeddingSpace, EndUser
 from memories.retrieval import memory_index
+from memories.retrieval.evidence import Level
 from memories.retrieval.hits import DIARY, Finding, SearchFilters
 from memories.retrieval.memory_index import DAY, MemoryRanking
 from memories.retrieval.outdated import Written
@@ -50,10 +51,11 @@ def hits(
         np.array([[one.created_at.timestamp()] for one in found], np.float64),
         query.queries,
     )
+    levels = ranking.evidence().levels
     best = {found[place].id: place for place in ranking.best(limit)}
     # Texts may be long: those of the best alone are read.
     stored = DiaryEntry.objects.only("topic", "content", "agent_id", "created_at").in_bulk(best)
-    return [_hit(stored[pk], ranking, place) for pk, place in best.items() if pk in stored], len(found)
+    return [_hit(stored[pk], ranking, place, levels[place]) for pk, place in best.items() if pk in stored], len(found)
 
 
 def _units(person: EndUser, found: list[_ScoredEntry], space: EmbeddingSpace | None) -> Units:
@@ -64,13 +66,14 @@ def _units(person: EndUser, found: list[_ScoredEntry], space: EmbeddingSpace | N
     return memory_index.units_of(found, space, rows)
 
 
-def _hit(entry: DiaryEntry, ranking: MemoryRanking, place: int) -> Finding:
+def _hit(entry: DiaryEntry, ranking: MemoryRanking, place: int, level: Level) -> Finding:
     return Finding(
         kind=DIARY,
         id=entry.pk,
         text=entry.text,
         score=ranking.score(place),
         score_parts=ranking.parts(place),
+        evidence_level=level,
         created_at=entry.created_at,
         agent_id=entry.agent_id or None,
         written=Written(entry.text, entry.created_at),

@@ -15,6 +15,7 @@ from memories.models.hand_written import condition, parameter
 from memories.models.memories.episodes import EXTRACTIVE
 from memories.models.memories.visibility import Conversations, served_episodes
 from memories.retrieval import memory_index
+from memories.retrieval.evidence import Level
 from memories.retrieval.hits import EPISODE, Evidence, Finding, SearchFilters
 from memories.retrieval.memory_index import DAY, MemoryRanking, today
 from memories.retrieval.outdated import Written
@@ -112,6 +113,7 @@ class RankedEpisode(NamedTuple):
     episode: VisibleEpisode
     place: int
     ranking: MemoryRanking
+    level: Level
 
     @property
     def score(self) -> float:
@@ -137,6 +139,7 @@ class RankedEpisode(NamedTuple):
             turn_numbers=ends,
             evidence=[Evidence(episode.session_id, number, "") for number in ends],
             written=episode.written,
+            evidence_level=self.level,
         )
 
 
@@ -155,4 +158,5 @@ def rank(
     )
     ended = np.array([[episode.ended_at.timestamp()] for episode in episodes], np.float64)
     ranking = memory_index.rank(units, weights, ended, query.queries)
-    return [RankedEpisode(episodes[place], place, ranking) for place in ranking.best()]
+    levels = ranking.evidence().levels
+    return [RankedEpisode(episodes[place], place, ranking, levels[place]) for place in ranking.best()]

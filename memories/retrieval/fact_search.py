@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from memories.db import binary_rows
 from memories.models import EndUser, Fact, FactEvidence, FactQuerySet
 from memories.models.memories.visibility import own_or_public
-from memories.retrieval import memory_index
+from memories.retrieval import evidence, memory_index
 from memories.retrieval.fact_index import FactFeatures, FactIndex
 from memories.retrieval.hits import FACT, Evidence, Finding, SearchFilters
 from memories.retrieval.memory_index import MemoryRanking
@@ -31,6 +32,11 @@ class RankedFacts:
     def best(self, limit: int | None = None) -> list[int]:
         """Places of the best that are allowed, best first; of equals the newer one."""
         return self.ranking.best(limit, allowed=self.allowed)
+
+    @cached_property
+    def evidence(self) -> evidence.Evidence:
+        """How strong each that is allowed is as evidence."""
+        return self.ranking.evidence(allowed=self.allowed)
 
     def __len__(self) -> int:
         """How many are allowed."""
@@ -65,8 +71,8 @@ def _passing(facts: FactQuerySet, filters: SearchFilters) -> Iterable[uuid.UUID]
     }
     facts = facts.filter(**{name: value for name, value in given.items() if value is not None})
     if filters.session_id is not None:
-        evidence = FactEvidence.objects.filter(session__external_id=filters.session_id)
-        facts = facts.filter(pk__in=evidence.values("fact"))
+        resting = FactEvidence.objects.filter(session__external_id=filters.session_id)
+        facts = facts.filter(pk__in=resting.values("fact"))
     return facts.order_by().values_list("pk", flat=True)
 
 
@@ -80,29 +86,30 @@ def hits(person: EndUser, ranked: RankedFacts, places: Sequence[int]) -> list[Fi
     ids = {place: ranked.index.facts[place].id for place in places}
     visible = Fact.objects.filter(own_or_public(person.tenant_id, person.pk))
     stored = visible.only(*SHOWN).in_bulk(ids.values())
-    evidence: dict[uuid.UUID, list[Evidence]] = {}
+    cited: dict[uuid.UUID, list[Evidence]] = {}
     own = [pk for pk, fact in stored.items() if fact.end_user_id == person.pk]
     for row in FactEvidence.objects.filter(fact__in=own).select_related("session"):
-        evidence.setdefault(row.fact_id, []).append(Evidence(row.session.external_id, row.turn_number, row.quote))
-    return [_hit(stored[pk], evidence.get(pk, []), ranked.ranking, place) for place, pk in ids.items() if pk in stored]
+        cited.setdefault(row.fact_id, []).append(Evidence(row.session.external_id, row.turn_number, row.quote))
+    return [_hit(stored[pk], cited.get(pk, []), ranked, place) for place, pk in ids.items() if pk in stored]
 
 
-def _hit(fact: Fact, evidence: list[Evidence], ranking: MemoryRanking, place: int) -> Finding:
-    sessions = {one.session_id for one in evidence}
+def _hit(fact: Fact, cited: list[Evidence], ranked: RankedFacts, place: int) -> Finding:
+    sessions = {one.session_id for one in cited}
     # The hit names a session only if all evidence is of that one.
     session = sessions.pop() if len(sessions) == 1 else None
     return Finding(
         kind=FACT,
         id=fact.pk,
         text=fact.content,
-        score=ranking.score(place),
-        score_parts=ranking.parts(place),
+        score=ranked.ranking.score(place),
+        score_parts=ranked.ranking.parts(place),
         created_at=fact.first_observed_at,
         session_id=session,
         agent_id=fact.agent_id or None,
-        turn_numbers=[one.turn_number for one in evidence] if session else [],
+        turn_numbers=[one.turn_number for one in cited] if session else [],
         category=fact.category,
         confidence=round(fact.confidence, 6),
         tags=fact.tags,
-        evidence=evidence,
+        evidence=cited,
+        evidence_level=ranked.evidence.levels[place],
     )

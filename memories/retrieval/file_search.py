@@ -22,6 +22,7 @@ from memories.llm.embeddings import LONGEST_TEXT, Vectors
 from memories.models import EmbeddingSpace, EndUser
 from memories.retrieval import memory_index, prepared_query
 from memories.retrieval.cache import IDLE_SECONDS, LRUCache
+from memories.retrieval.evidence import Level
 from memories.retrieval.hits import FILE, Finding, SearchFilters
 from memories.retrieval.memory_index import DAY, MemoryRanking
 from memories.retrieval.prepared_query import PreparedQuery
@@ -70,8 +71,8 @@ def hits(
         np.array([[one.changed_at.timestamp()] for one in found], np.float64),
         query.queries,
     )
-    agent_id = filters.agent_id or None
-    return [_hit(found[place], ranking, place, agent_id) for place in ranking.best(limit)], len(found)
+    agent_id, levels = filters.agent_id or None, ranking.evidence().levels
+    return [_hit(found[place], ranking, place, levels[place], agent_id) for place in ranking.best(limit)], len(found)
 
 
 def cut(text: str) -> Iterator[tuple[int, int, str]]:
@@ -156,13 +157,14 @@ def _vectors_of(texts: Sequence[str], space: EmbeddingSpace) -> list[Vectors] | 
     return [vector for key in keys if (vector := held[key]) is not None]
 
 
-def _hit(passage: Passage, ranking: MemoryRanking, place: int, agent_id: str | None) -> Finding:
+def _hit(passage: Passage, ranking: MemoryRanking, place: int, level: Level, agent_id: str | None) -> Finding:
     return Finding(
         kind=FILE,
         id=passage.file,
         text=passage.text,
         score=ranking.score(place),
         score_parts=ranking.parts(place),
+        evidence_level=level,
         created_at=passage.changed_at,
         agent_id=agent_id,
         path=passage.path,

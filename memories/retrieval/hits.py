@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from memories.retrieval.evidence import Level
 from memories.retrieval.outdated import Written
 
 FACT, EPISODE, TURN, SESSION, TRIPLE, DIARY = "fact", "episode", "turn", "session", "triple", "diary"
@@ -86,3 +87,5 @@ class Finding:
     # Of a passage of a memory file: where it stands, from the first line to the last.
     path: str | None = None
     lines: list[int] = field(default_factory=list)
+    # How strong it is as evidence that it has to do with the query.
+    evidence_level: Level = Level.NONE

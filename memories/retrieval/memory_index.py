@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from memories.db import binary_rows
 from memories.models import EmbeddingSpace, EndUser
+from memories.retrieval import evidence
 from memories.retrieval.cache import StampedCache
+from memories.retrieval.evidence import Evidence
 from memories.scoring import dense, ranking, weighting
 from memories.scoring.ranking import Query, Scores, Units
 from memories.scoring.weighting import Weighed, Weights
@@ -53,6 +55,8 @@ class MemoryRanking:
     scores: Scores
     weighed: Weighed
     dates: NDArray[np.float32]
+    units: Units
+    queries: Sequence[Query]
 
     def best(self, limit: int | None = None, *, allowed: NDArray[np.bool_] | None = None) -> list[int]:
         """Places of the best (of those allowed), best first; ties keep their order."""
@@ -61,6 +65,10 @@ class MemoryRanking:
             total, count = np.where(allowed, total, np.float32(-np.inf)), int(allowed.sum())
         places: list[int] = ranking.best_first(total, count if limit is None else min(limit, count)).tolist()
         return places
+
+    def evidence(self, *, allowed: NDArray[np.bool_] | None = None) -> Evidence:
+        """How strong each (of those allowed) is as evidence."""
+        return evidence.of(self.units, self.queries, self.scores, dates=self.dates, allowed=allowed)
 
     def score(self, place: int) -> float:
         return round(float(self.weighed.total[place]), 6)
@@ -138,7 +146,8 @@ def rank(units: Units, weights: Weights, times: NDArray[np.float64], queries: Se
     for query in queries if times.size else ():
         if query.dates:
             np.maximum(dates, query.date_scores(times).max(axis=1), out=dates)
-    return MemoryRanking(scores, weighting.weigh(scores.total + dates, weights), dates)
+    weighed = weighting.weigh(scores.total + dates, weights)
+    return MemoryRanking(scores, weighed, dates, units, queries)
 
 
 def today(now: datetime) -> datetime:

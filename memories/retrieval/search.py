@@ -26,6 +26,7 @@ from memories.retrieval import (
     visible_facts,
 )  # fmt: skip
 from memories.retrieval.episode_search import VisibleEpisode
+from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.fact_search import RankedFacts
 from memories.retrieval.hits import (
     DIARY,
@@ -58,6 +59,7 @@ __all__ = [
     "TURN",
     "Explanation",
     "Finding",
+    "Level",
     "SearchFilters",
     "SearchRequest",
     "SearchResult",
@@ -78,10 +80,24 @@ class SearchRequest:
     roles: tuple[str, ...] = ()
     explain: bool = False
     as_of: datetime | None = None
+    # What scores lower, and what is weaker as evidence, is left out.
+    min_score: float | None = None
+    min_evidence: Level = Level.NONE
     # All tell, as in a context, only what of them still holds.
     for_agent: bool = False
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether what was found can be too little."""
+        return self.min_score is not None or self.min_evidence != Level.NONE
 
+    def accepts(self, found: Finding) -> bool:
+        is_enough = self.min_score is None or found.score >= self.min_score
+        return is_enough and found.evidence_level.rank >= self.min_evidence.rank
+
+
+# Of each kind, where some are left out: what is strong as evidence need not score best.
+LOOKED_AT = 100
 # The best of each kind, and how many were ranked.
 _HitsByKind = tuple[dict[str, list[Finding]], dict[str, int]]
 
@@ -106,6 +122,11 @@ class SearchResult:
     serve: bool = True
     zone: tzinfo = UTC
 
+    @property
+    def evidence(self) -> Level:
+        """How strong the strongest of them is; `none` for nothing."""
+        return strongest([one.evidence_level for one in self.results])
+
 
 def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool = True) -> SearchResult:
     """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
@@ -120,13 +141,14 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
         return SearchResult(restricted=found.restricted, serve=found.serve)
     query = prepare(search.query, asked=found.person.local(search.as_of or now))
     # A reranker sees more than the limit.
-    wide = replace(search, limit=reranking.candidates_for(search.limit))
+    most = reranking.candidates_for(search.limit)
+    wide = replace(search, limit=max(most, LOOKED_AT) if search.leaves_out else most)
     outdated = Outdated(found.person, as_of=search.as_of)
     hits, searched = _memories(found, found.person, query, wide, now=now)
     hits = {kind: _marked(found_hits, outdated, for_agent=search.for_agent) for kind, found_hits in hits.items()}
     turn_hits, turns_searched = _turns(found.person, query, wide, outdated)
     hits, searched = hits | turn_hits, searched | turns_searched
-    best = _merged([hits[kind] for kind in search.kinds], wide.limit)
+    best = _merged([list(filter(search.accepts, hits[kind])) for kind in search.kinds], most)
     results = _reranked(search.query, best)[: search.limit]
     budgets.spend(rows=len(results), size=sum(len(one.text) for one in results))
     if noted and not search.as_of:

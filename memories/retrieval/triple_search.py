@@ -12,6 +12,7 @@ from memories.graph import naming, reading
 from memories.models import ActorKind, EndUser, Fact, FactEvidence, GraphTriple, GraphTripleQuerySet, Turn
 from memories.models.memories import visibility
 from memories.models.memories.visibility import Viewer
+from memories.retrieval.evidence import Level
 from memories.retrieval.hits import TRIPLE, Evidence, Finding, SearchFilters
 from memories.retrieval.outdated import Written
 
@@ -32,6 +33,11 @@ class RankedTriple(NamedTuple):
     @property
     def score(self) -> float:
         return self.parts["named"] * self.parts["confidence"]
+
+    @property
+    def level(self) -> Level:
+        """A triple between two things that the query names answers it."""
+        return Level.STRONG if self.has_both else Level.WEAK
 
     @property
     def written(self) -> Written | None:
@@ -113,4 +119,5 @@ def _hit(found: RankedTriple, evidence: list[Evidence]) -> Finding:
         confidence=triple.confidence,
         evidence=evidence,
         written=found.written,
+        evidence_level=found.level,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +10,14 @@ from numpy.typing import NDArray
 from memories.db import binary_rows
 from memories.models import Author, EndUser, Role, Turn, hand_written
 from memories.models.memories.visibility import Conversations
+from memories.retrieval import evidence
+from memories.retrieval.evidence import Evidence
 from memories.retrieval.hits import SESSION, TURN, Finding, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.turn_index import VOICES, IndexedSession, TurnIndex
 from memories.scoring import ranking
-from memories.scoring.ranking import Scores
+from memories.scoring.ranking import Query, Scores
 from memories.text.injection.flagged_turns import is_flagged
 
 _AUTHOR_OF: Mapping[str, str] = {
@@ -43,6 +46,7 @@ class TurnRanking:
     index: TurnIndex
     scores: Scores
     allowed: NDArray[np.bool_]
+    queries: Sequence[Query]
 
     def best(self, limit: int) -> list[int]:
         """Places of the best turns, best first."""
@@ -57,6 +61,14 @@ class TurnRanking:
         scores = total[each.best] + each.others
         best = [place for place in ranking.best_first(scores, limit) if np.isfinite(scores[place])]
         return {int(each.best[place]): float(each.others[place]) for place in best}
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """How strong each turn that is allowed is as evidence."""
+        units = self.index.units
+        named = [query for query in self.queries if query.dates] if units.times is not None else []
+        dates = np.maximum.reduce([query.date_scores(units.times) for query in named]) if named else None
+        return evidence.of(units, self.queries, self.scores, dates=dates, allowed=self.allowed)
 
     def _allowed_scores(self) -> NDArray[np.float32]:
         return np.where(self.allowed, self.scores.total, np.float32(-np.inf))
@@ -90,7 +102,7 @@ def rank(
     ]
     if not all(passing):
         allowed &= np.array(passing, np.bool_)[index.session_of]
-    return TurnRanking(person, index, ranking.score(index.units, query.queries), allowed)
+    return TurnRanking(person, index, ranking.score(index.units, query.queries), allowed, query.queries)
 
 
 def _voices(authors: Sequence[str]) -> list[int]:
@@ -146,6 +158,7 @@ def _hit(ranked: TurnRanking, place: int, turn: Turn, outdated: Outdated) -> Fin
         role=turn.role,
         flagged=is_flagged(turn),
         outdated_since=outdated.since(turn),
+        evidence_level=ranked.evidence.levels[place],
     )
 
 

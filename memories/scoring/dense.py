@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.scoring import means
 from memories.scoring.constants import Constants
 from memories.scoring.language import LANGUAGES, Language
 from memories.scoring.means import Means, frozen
@@ -101,6 +102,28 @@ class Vectors:
                 total += matrix @ _unit((part - shift[language])[None, :])[0]
                 used += covered
         return (total / np.maximum(used, 1)).astype(np.float32), used > 0
+
+    def by_chance(self, language: Language, *, most: int) -> Floats | None:
+        """How near the nearest unit is to each of some questions that have nothing to do with anybody, in a language.
+
+        Of the units at most `most` are looked at, spread over all. None for models without such questions, and where
+        no unit has a vector.
+        """
+        some = slice(None, None, max(1, -(-len(self.covered[0]) // most)))
+        near: Floats | None = None
+        used = np.zeros(len(self.covered[0][some]), np.float32)
+        for block, matrix, shift, covered in zip(self.blocks, self.matrices, self.shifts, self.covered, strict=True):
+            if language in block.languages:
+                asked = means.unrelated(block.model, language)
+                if asked is None:
+                    return None
+                cosines = _unit(asked - shift[language]) @ matrix[some].T
+                near = cosines if near is None else near + cosines
+                used += covered[some]
+        if near is None or not used.any():
+            return None
+        nearest: Floats = (near / np.maximum(used, 1))[:, used > 0].max(axis=1)
+        return nearest
 
 
 def _centred(

@@ -69,6 +69,13 @@ class Postings:
                 table[row, self.units[some]] = self.counts[some]
         return table
 
+    def holding(self, term: int) -> Ints:
+        """Places of the units that hold a term."""
+        place = int(np.searchsorted(self.ids, term))
+        if place == len(self.ids) or self.ids[place] != term:
+            return self.units[:0]
+        return self.units[self.starts[place] : self.starts[place + 1]]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:

@@ -1,6 +1,7 @@
 """Frozen means: what everyday statements, and questions, have in common as one model sees them; pure.
 
-They are made of the sentences in data/ by `freeze`, once for each model and language, and ship in data/means.npz.
+They are made of the sentences in data/ by `freeze`, once for each model and language, and ship in data/means.npz. With
+them ship the vectors of questions that have nothing to do with anybody, by which evidence is calibrated.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,6 +35,11 @@ def frozen(model: str, language: Language) -> Means | None:
     return Means(stored[key + "statement"], stored[key + "question"])
 
 
+def unrelated(model: str, language: Language) -> Floats | None:
+    """The unit vectors of questions about the world, not about a person, [n, d]; None for a model without means."""
+    return _stored().get(f"{model}/{language}/unrelated")
+
+
 def freeze(model: str, statements: Embed, questions: Embed, path: Path = FROZEN) -> None:
     """Make the means of a model anew and keep those of the others.
 
@@ -44,13 +50,15 @@ def freeze(model: str, statements: Embed, questions: Embed, path: Path = FROZEN)
         for kind, embed in (("statement", statements), ("question", questions)):
             mean = embed(sentences(kind, language)).mean(axis=0)
             kept[f"{model}/{language}/{kind}"] = mean.astype(np.float32)
+        kept[f"{model}/{language}/unrelated"] = questions(sentences("unrelated", language)).astype(np.float32)
     np.savez(path, allow_pickle=False, **kept)
     _stored.cache_clear()
 
 
 def sentences(kind: str, language: Language) -> list[str]:
-    """The sentences of a kind, `statement` or `question`: a line each."""
-    return (DATA / f"{kind}s_{language}.txt").read_text(encoding="utf-8").splitlines()
+    """The sentences of a kind, `statement`, `question` or `unrelated` (questions about the world): a line each."""
+    plural = kind if kind == "unrelated" else f"{kind}s"
+    return (DATA / f"{plural}_{language}.txt").read_text(encoding="utf-8").splitlines()
 
 
 @cache

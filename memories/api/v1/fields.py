@@ -4,6 +4,7 @@ A field takes its own type and nothing that merely converts to it. A serializer 
 """
 
 import json
+import math
 import re
 import uuid
 from collections.abc import Mapping
@@ -171,16 +172,26 @@ class Whole(serializers.IntegerField):
         return int(data)
 
 
-class Share(serializers.FloatField):
-    """A JSON number from 0 to 1."""
-
-    def __init__(self, *, min_value: float = 0.0, **kwargs: Any) -> None:
-        super().__init__(min_value=min_value, max_value=1.0, **kwargs)
+class Fraction(serializers.FloatField):
+    """A JSON number that is finite."""
 
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool) or not isinstance(data, int | float):
             self.fail("invalid")
-        return float(data)
+        try:
+            number = float(data)
+        except OverflowError:  # an integer of hundreds of digits
+            self.fail("invalid")
+        if not math.isfinite(number):
+            self.fail("invalid")
+        return number
+
+
+class Share(Fraction):
+    """A JSON number from 0 to 1."""
+
+    def __init__(self, *, min_value: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(min_value=min_value, max_value=1.0, **kwargs)
 
 
 class Flag(serializers.BooleanField):

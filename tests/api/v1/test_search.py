@@ -49,6 +49,7 @@ def test_a_turn(hub: Hub, person: EndUser) -> None:
         "group": None,
         "path": None,
         "lines": [],
+        "evidence_level": "strong",
         "kind": "turn",
         "id": str(turn.pk),
         "external_id": "m-1",
@@ -96,6 +97,7 @@ def test_an_episode(hub: Hub, person: EndUser) -> None:
         "group": None,
         "path": None,
         "lines": [],
+        "evidence_level": "strong",
         "kind": "episode",
         "id": str(told.pk),
         "external_id": None,
@@ -144,12 +146,12 @@ def test_explained(hub: Hub, person: EndUser) -> None:
 
 def test_an_unknown_a_restricted_and_a_switched_off_person(hub: Hub, person: EndUser) -> None:
     asked = {"user_id": "nobody", "query": "quokka"}
-    assert hub.client.post("/search", asked).json() == {"results": []}
+    assert hub.client.post("/search", asked).json() == {"results": [], "evidence": "none"}
     asked = {"user_id": "u1", "query": "quokka"}
     EndUser.objects.update(serve=False)
-    assert hub.client.post("/search", asked).json() == {"results": [], "serve": False}
+    assert hub.client.post("/search", asked).json() == {"results": [], "evidence": "none", "serve": False}
     EndUser.objects.update(serve=True, restricted_at=factories.NOW)
-    assert hub.client.post("/search", asked).json() == {"results": [], "restricted": True}
+    assert hub.client.post("/search", asked).json() == {"results": [], "evidence": "none", "restricted": True}
 
 
 @pytest.mark.usefixtures("person")

@@ -43,6 +43,7 @@ FileEncoding = Literal["utf-8", "base64"]
 FactType = Literal["profile", "preference", "procedural", "semantic"]
 FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file"]
 ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "group_fact"]
+EvidenceLevel = Literal["none", "weak", "strong"]
 HeldReason = Literal[
     "assistant_trust",
     "tool_trust",
@@ -370,14 +371,16 @@ class Result:
     group: FoundGroup | None
     path: str | None
     lines: list[int]
+    evidence_level: EvidenceLevel
     created_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The results of a search, best first."""
+    """The results of a search, best first, and how strong the strongest is as evidence."""
 
     results: list[Result]
+    evidence: EvidenceLevel
     explain: Explanation | None = None
     restricted: bool = False
     serve: bool = True

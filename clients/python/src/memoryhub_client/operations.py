@@ -25,6 +25,7 @@ from memoryhub_client.models import (
     DreamWithEdits,
     EndedTriples,
     Episode,
+    EvidenceLevel,
     Extraction,
     Fact,
     FactFilterStatus,
@@ -222,9 +223,14 @@ class Operations:
         filters: Filters | None = None,
         roles: Sequence[str] | None = None,
         as_of: Moment | None = None,
+        min_score: float | None = None,
+        min_evidence: EvidenceLevel | None = None,
         explain: bool | None = None,
     ) -> Found:
-        """What a person said and what is remembered about them, best first."""
+        """What a person said and what is remembered about them, best first.
+
+        `min_evidence`: without what is weaker as evidence that it has to do with the query.
+        """
         ...
 
     # Facts

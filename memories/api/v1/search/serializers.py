@@ -4,10 +4,22 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, Moment, OneOf, OrNull, Strict, Whole, Words
+from memories.api.v1.fields import (
+    AgentId,
+    ExactText,
+    Flag,
+    Fraction,
+    Identifier,
+    Moment,
+    OneOf,
+    OrNull,
+    Strict,
+    Whole,
+    Words,
+)
 from memories.models import Author, Category, Role
 from memories.retrieval.hits import FOUND_KINDS
-from memories.retrieval.search import KINDS, SearchFilters, SearchRequest, SearchResult
+from memories.retrieval.search import KINDS, Level, SearchFilters, SearchRequest, SearchResult
 
 MAX_QUERY = 20_000
 MAX_RESULTS = 100
@@ -44,6 +56,14 @@ class SearchSerializer(Strict):
         child=ExactText(max_length=100), default=list, help_text="Roles that the person has, for guarded facts."
     )
     as_of = Moment(required=False, help_text="Facts that were true then, and what had been said by then.")
+    min_score = Fraction(
+        required=False, help_text="Leaves out what scores lower. Scores mean little across queries: see `min_evidence`."
+    )
+    min_evidence = OneOf(
+        [level.value for level in Level],
+        default=Level.NONE.value,
+        help_text="Leaves out what is weaker as evidence that it has to do with the query.",
+    )
     explain = Flag(default=False, help_text="Show the scores' ingredients, and how the query was read.")
 
 
@@ -87,6 +107,10 @@ class ResultSerializer(serializers.Serializer[Any]):
     group = FoundGroupSerializer(allow_null=True, help_text="Of a fact that a group of the person's shares.")
     path = serializers.CharField(allow_null=True, help_text="Of a passage of a memory file: that file's.")
     lines = serializers.ListField(child=serializers.IntegerField(), help_text="Its first and last line, from 1.")
+    evidence_level = serializers.ChoiceField(
+        [level.value for level in Level],
+        help_text="How strong it is as evidence that it has to do with the query.",
+    )
     created_at = serializers.DateTimeField(
         help_text="When it was said, by the client's clock if it told; of an episode its end."
     )
@@ -101,6 +125,10 @@ class ExplanationSerializer(serializers.Serializer[Any]):
 
 class FoundSerializer(serializers.Serializer[Any]):
     results = ResultSerializer(many=True)
+    evidence = serializers.ChoiceField(
+        [level.value for level in Level],
+        help_text="Of the strongest result. `none`: nothing that is remembered has to do with the query.",
+    )
     explain = ExplanationSerializer(required=False, help_text="When asked for.")
     restricted = serializers.BooleanField(required=False, help_text="Only when true.")
     serve = serializers.BooleanField(required=False, help_text="Only when false: serving is switched off.")
@@ -117,6 +145,8 @@ def search_of(given: dict[str, Any]) -> SearchRequest:
         roles=tuple(given["roles"]),
         explain=given["explain"],
         as_of=given.get("as_of"),
+        min_score=given.get("min_score"),
+        min_evidence=Level(given["min_evidence"]),
     )
 
 
@@ -130,7 +160,8 @@ def found_answer(found: SearchResult) -> dict[str, Any]:
                 "group": vars(one.group) if one.group else None,
             }
             for one in found.results
-        ]
+        ],
+        "evidence": found.evidence,
     }
     if found.explanation:
         answer["explain"] = vars(found.explanation)

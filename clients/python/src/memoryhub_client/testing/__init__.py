@@ -40,6 +40,8 @@ TYPES = {
     "identity": "profile", "relationship": "profile", "preference": "preference", "behavior": "procedural",
     "skill": "procedural",
 }  # fmt: skip
+# Of what shares no word with a query, of what shares one, and of what has so much of it.
+LEVELS, MUCH_SHARED = ("none", "weak", "strong"), 0.5
 WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
 Row = dict[str, Any]
 
@@ -296,8 +298,13 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
             ]
         for one in found:
             one["score"] = len(asks & _words(one["text"])) / (len(asks) or 1)
-        best = sorted(found, key=lambda one: -one["score"])
-        return 200, {"results": best[: given.get("limit", 20)]}
+            one["evidence_level"] = LEVELS[(one["score"] > 0) + (one["score"] >= MUCH_SHARED)]
+        least = LEVELS.index(given.get("min_evidence", "none"))
+        found = [one for one in found if LEVELS.index(one["evidence_level"]) >= least]
+        found = [one for one in found if one["score"] >= given.get("min_score", 0.0)]
+        best = sorted(found, key=lambda one: -one["score"])[: given.get("limit", 20)]
+        strongest = max((one["evidence_level"] for one in best), key=LEVELS.index, default="none")
+        return 200, {"results": best, "evidence": strongest}
 
     # Facts
 
@@ -442,7 +449,7 @@ def _is_same(turn: Row, message: Row) -> bool:
 def _result(kind: str, own_id: str, text: str, of: Row) -> Row:
     given = {name: of.get(name) for name in ("external_id", "session_id", "agent_id", "role", "category", "confidence")}
     lists: Row = {"turn_numbers": of.get("turn_numbers", []), "tags": of.get("tags", []), "evidence": []}
-    none: Row = {"group": None, "outdated_since": None, "path": None, "lines": []}
+    none: Row = {"group": None, "outdated_since": None, "path": None, "lines": [], "evidence_level": "none"}
     rest = {"score": 0.0, "score_parts": {}, "flagged": False, "created_at": of["created_at"]}
     return {"kind": kind, "id": own_id, "text": text, **given, **lists, **rest, **none}
 

@@ -1,0 +1,179 @@
+"""How strong the evidence is that memories have to do with a query: strong, weak or none (docs/retrieval.md).
+
+A score orders what was found. It grows with each word that a short query shares with a memory, so the size of the best
+one tells little about whether anything answers. Evidence is measured in nearness, which means the same for every query:
+
+    evidence = max(nearness, 0.3 · w / n) + 0.1 · min(w, 2) + half of what a date adds to a score
+    w = sum of idf / highest idf, over those of the query's n words that the memory has
+
+`w` counts telling words: a word of this memory alone is one, a word of many memories a part of one. What is rare shows
+among the person's memories together with everyday sentences (scoring/data/), so a few facts are enough. `w / n` stands
+for the nearness to a query that names little else. Without a vector half of the share of the query's words does.
+
+How near chance comes depends on what a person's memories are about. It is measured without labels, with their own
+vectors: the median, over questions about the world (scoring/data/unrelated_*.txt), of the nearness to the nearest
+memory. Half of what differs from the usual 0.15 moves the least evidence that counts. Nothing of it is kept, or shared
+between people.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.scoring import means, terms
+from memories.scoring.language import Language
+from memories.scoring.lexical import coverage
+from memories.scoring.ranking import Query, Scores, Units
+
+Floats = NDArray[np.float32]
+
+
+class Level(StrEnum):
+    """How strong evidence is."""
+
+    NONE = "none"
+    WEAK = "weak"
+    STRONG = "strong"
+
+    @property
+    def rank(self) -> int:
+        """0 to 2: the higher the stronger."""
+        return _ORDER.index(self)
+
+
+_ORDER = (Level.NONE, Level.WEAK, Level.STRONG)
+
+# What a telling word adds, and how many count.
+WORD, MOST_WORDS = 0.1, 2.0
+# The nearness of a memory that has every word of a query, if all of them tell.
+NAMED = 0.3
+# The same where there is no vector, whether they tell or not.
+UNEMBEDDED = 0.5
+# What a date that the query names adds, as a share of what it adds to the score.
+DATED = 0.5
+# A memory is strong, and the best one makes others weak, from so much on.
+LEAST_STRONG, LEAST_WEAK = 0.32, 0.25
+# Beside the best of its kind: a strong one has such a share of its evidence, a weak one of its evidence or its score.
+STRONG_SHARE, WEAK_SHARE, WEAK_SCORE_SHARE = 0.7, 0.5, 0.4
+# How near chance comes to some hundred memories of people; what of a difference counts, and the most that does.
+USUAL_CHANCE, CHANCE_SHARE, MOST_SHIFT = 0.15, 0.5, 0.075
+# Memories that chance is measured with.
+MEASURED = 256
+# A Chinese word of two characters is three terms.
+_TERMS_OF_A_WORD = {"en": np.float32(1), "zh": np.float32(3)}
+
+
+class Evidence(NamedTuple):
+    """The level of each memory of one kind, in their order, and the strongest of them."""
+
+    levels: list[Level]
+    best: Level
+
+
+def of(
+    units: Units,
+    queries: Sequence[Query],
+    scores: Scores,
+    *,
+    dates: Floats | None = None,
+    allowed: NDArray[np.bool_] | None = None,
+) -> Evidence:
+    """The levels of memories that were scored for these queries; `dates`: what a date that a query names added.
+
+    Those that are not `allowed` have none and do not count: nobody learns from a level what they may not see.
+    """
+    strength = strengths(units, queries, scores)
+    if dates is not None:
+        strength = strength + np.float32(DATED) * dates
+    return graded(strength, scores.total, allowed=allowed, shift=_shift(units, queries[0].language))
+
+
+def graded(
+    strength: Floats, scores: Floats, *, allowed: NDArray[np.bool_] | None = None, shift: float = 0.0
+) -> Evidence:
+    """The levels of memories of one kind by their evidence and their scores, float32[n] each; pure.
+
+    `shift`: by how much more evidence is needed than usual.
+    """
+    usable = np.ones(len(strength), np.bool_) if allowed is None else allowed
+    if not usable.any():
+        return Evidence([Level.NONE] * len(strength), Level.NONE)
+    best, best_score = float(strength[usable].max()), max(0.0, float(scores[usable].max()))
+    beside = (strength >= WEAK_SHARE * best) | ((scores >= WEAK_SCORE_SHARE * best_score) & (scores > 0))
+    weak = usable & beside & (best >= LEAST_WEAK + shift)
+    strong = usable & (strength >= max(LEAST_STRONG + shift, STRONG_SHARE * best))
+    levels = [_ORDER[place] for place in np.where(strong, 2, weak).tolist()]
+    return Evidence(levels, strongest(levels))
+
+
+def strongest(levels: Sequence[Level]) -> Level:
+    """The strongest of these; `none` where there are none."""
+    return max(levels, key=lambda one: one.rank, default=Level.NONE)
+
+
+def strengths(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
+    """The evidence of each unit without that of dates, float32[n]; of several queries each word counts where it is."""
+    words, share = np.zeros((2, len(units)), np.float32)
+    for query in queries:
+        told = _telling(units, query)
+        words = np.maximum(words, told / _TERMS_OF_A_WORD[query.language])
+        share = np.maximum(share, told / np.float32(max(1, len(query.terms))))
+    near = np.maximum(_nearness(units, queries, scores), np.float32(NAMED) * share)
+    strength: Floats = near + np.float32(WORD) * np.minimum(words, np.float32(MOST_WORDS))
+    return strength
+
+
+def _telling(units: Units, query: Query) -> Floats:
+    """How many telling terms of the query each unit has, float32[n]."""
+    everyday, sentences = _everyday(query.language)
+    size, found = len(units) + sentences, np.zeros(len(units), np.float32)
+    for term in query.terms.tolist():
+        if term not in _UNTELLING:
+            places = units.postings.holding(term)
+            found[places] += _idf(size, len(places) + everyday[term])
+    told: Floats = found / np.float32(_idf(size, 1))
+    return told
+
+
+def _idf(size: int, holding: int) -> float:
+    return float(np.log1p((size - holding + 0.5) / (holding + 0.5)))
+
+
+def _nearness(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
+    """The nearness of each unit, or what stands for it where it, or the query, has no vector."""
+    language, there = queries[0].language, np.zeros(len(units), np.bool_)
+    if units.vectors is not None and queries[0].vector is not None:
+        for block, covered in zip(units.vectors.blocks, units.vectors.covered, strict=True):
+            there |= (covered > 0) & (language in block.languages)
+    if there.all():
+        return scores.vector
+    covers = [coverage(units.postings, units.layout, query.terms, units.constants).turn for query in queries]
+    stand_in = np.float32(UNEMBEDDED) * np.minimum(np.maximum.reduce(covers), np.float32(1))
+    return np.where(there, scores.vector, stand_in)
+
+
+def _shift(units: Units, language: Language) -> float:
+    """By how much more evidence is needed among these units, because chance comes nearer to them; or how much less."""
+    by_chance = units.vectors.by_chance(language, most=MEASURED) if units.vectors else None
+    if by_chance is None:
+        return 0.0
+    shift = CHANCE_SHARE * (float(np.median(by_chance)) - USUAL_CHANCE)
+    return min(MOST_SHIFT, max(-MOST_SHIFT, shift))
+
+
+@cache
+def _everyday(language: Language) -> tuple[Counter[int], int]:
+    """In how many everyday sentences of a language each term is, and how many sentences there are."""
+    sentences = [one for kind in ("statement", "question") for one in means.sentences(kind, language)]
+    return Counter(term for one in sentences for term in terms.count(one).ids.tolist()), len(sentences)
+
+
+# Numbers of one or two digits, and single letters: "2+2?" asks about no memory that has a 2.
+_UNTELLING = frozenset(
+    term for word in [*map(str, range(100)), *"abcdefghijklmnopqrstuvwxyz"] for term in terms.count(word).ids.tolist()
+)

@@ -1,0 +1,160 @@
+"""How strong evidence is: the formula by hand, its levels, and what can never happen for any text."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memories.llm import embeddings
+from memories.retrieval import evidence
+from memories.retrieval.evidence import LEAST_STRONG, LEAST_WEAK, Level, graded, strengths
+from memories.scoring import dense, language
+from memories.scoring.constants import Constants
+from memories.scoring.ranking import Query, Units, query_texts, score
+from tests.scoring.stores import floats, packed, units
+
+UNCENTRED = Constants(prior_unknown=1e12)
+NONE, WEAK, STRONG = Level.NONE, Level.WEAK, Level.STRONG
+USE = "use-multilingual-3"
+
+
+def levels(strength: list[float], scores: list[float] | None = None, **over: object) -> list[Level]:
+    return graded(floats(strength), floats(scores or [0.0] * len(strength)), **over).levels  # type: ignore[arg-type]
+
+
+def strength(texts: list[str], asked: str, near: list[float] | None = None) -> list[float]:
+    """The evidence of texts, alone, that are so near to a query."""
+    vectors = None if near is None else [[one, (1 - one**2) ** 0.5] for one in near]
+    store = units(texts, vectors=vectors, alone=True, constants=UNCENTRED)
+    queries = [Query.of(asked, None if near is None else floats([1, 0]))]
+    found: list[float] = strengths(store, queries, score(store, queries)).tolist()
+    return found
+
+
+class TestLevels:
+    def test_one_memory(self) -> None:
+        assert levels([LEAST_STRONG]) == [STRONG]
+        assert levels([LEAST_STRONG - 0.01]) == [WEAK]
+        assert levels([LEAST_WEAK - 0.01]) == [NONE]
+
+    def test_beside_a_better_one_the_tail_is_cut(self) -> None:
+        assert levels([1.0, 0.71, 0.69, 0.49]) == [STRONG, STRONG, WEAK, NONE]
+
+    def test_a_memory_that_scores_well_is_weak_at_least(self) -> None:
+        assert levels([1.0, 0.1, 0.1], [2.0, 0.9, 0.7]) == [STRONG, WEAK, NONE]
+
+    def test_scores_make_nothing_weak_where_the_best_evidence_is_none(self) -> None:
+        assert levels([0.2, 0.1], [4.0, 3.0]) == [NONE, NONE]
+        assert levels([0.4, 0.1], [4.0, 3.0]) == [STRONG, WEAK]
+
+    def test_what_is_not_allowed_counts_for_nobody(self) -> None:
+        assert levels([1.0, 0.4], allowed=np.array([False, True])) == [NONE, STRONG]
+        assert levels([1.0, 0.4], allowed=np.array([True, True])) == [STRONG, NONE]
+        assert levels([1.0], allowed=np.array([False])) == [NONE]
+
+    def test_where_chance_comes_nearer_more_is_needed(self) -> None:
+        assert levels([LEAST_STRONG, LEAST_WEAK], shift=0.05) == [WEAK, WEAK]
+        assert levels([LEAST_WEAK + 0.04], shift=0.05) == [NONE]
+        assert levels([LEAST_STRONG - 0.05], shift=-0.05) == [STRONG]
+
+    def test_nothing_at_all(self) -> None:
+        assert graded(floats([]), floats([])) == ([], NONE)
+        assert levels([-0.5, -0.2], [-1.0, -0.1]) == [NONE, NONE]
+
+    def test_the_strongest(self) -> None:
+        assert graded(floats([0.1, 1.0, 0.6]), floats([0, 0, 0])).best == STRONG
+        assert evidence.strongest([]) == NONE
+        assert sorted([STRONG, NONE, WEAK], key=lambda one: one.rank) == [NONE, WEAK, STRONG]
+
+
+class TestStrength:
+    def test_it_is_nearness_and_a_tenth_for_each_telling_word(self) -> None:
+        texts = ["The quokka lives in Leiden", "The cat sleeps", "Plays the cello"]
+        found = strength(texts, "quokka enclosure in Leiden, near the harbour and the old mill", [0.4, 0.3, -0.1])
+        assert found == pytest.approx([0.4 + 0.2, 0.3, 0.0], abs=0.005)
+
+    def test_more_than_two_words_are_no_more(self) -> None:
+        two, four = ("quokka leiden zither mango", "quokka leiden plum fig")
+        assert strength([two, "x y"], two, [0.5, 0])[0] == pytest.approx(0.7, abs=1e-3)
+        assert strength([four, "x y"], two, [0.5, 0])[0] == pytest.approx(0.7, abs=0.01)
+
+    def test_a_word_of_many_memories_or_of_everybody_tells_less(self) -> None:
+        rare, common = (
+            strength(["quokka", "x"], "quokka", [0.5, 0])[0],
+            strength(["quokka"] * 30, "quokka", [0.5] * 30)[0],
+        )
+        everyday = strength(["sister", "x"], "sister", [0.5, 0])[0]
+        assert rare == pytest.approx(0.6, abs=1e-3)
+        assert common < rare - 0.02
+        assert everyday < rare - 0.02
+
+    def test_a_query_that_only_names_something_needs_no_nearness(self) -> None:
+        assert strength(["Zsuzsanna", "x"], "Zsuzsanna?", [0.0, 0])[0] >= LEAST_STRONG
+        assert (
+            strength(["Zsuzsanna", "x"], "What would Zsuzsanna like to eat at the old harbour?", [0.0, 0])[0]
+            < LEAST_WEAK
+        )
+
+    def test_bare_numbers_and_letters_tell_nothing(self) -> None:
+        assert strength(["I have 2 cats", "x"], "2+2?", [0.05, 0])[0] == pytest.approx(0.05, abs=1e-3)
+        assert strength(["I have 2047 stamps", "x"], "2047?", [0.05, 0])[0] > LEAST_STRONG
+
+    def test_a_chinese_word_is_no_more_than_an_english_one(self) -> None:
+        chinese = strength(["我的猫叫豆豆", "x"], "光合作用的方程式，豆豆", [0.0, 0])[0]
+        assert 0.0 < chinese <= 0.11
+
+    def test_without_vectors_the_words_decide(self) -> None:
+        assert strength(["Has a quokka called Q", "Plays the cello"], "quokka")[0] >= LEAST_STRONG
+        assert strength(["Has a quokka called Q", "Plays the cello"], "boiling point of tungsten") == [0, 0]
+
+    def test_a_memory_that_waits_for_its_vector_is_judged_by_its_words(self) -> None:
+        vectors, there = [[0.6, 0.8], [0, 0]], [True, False]
+        store = units(["x", "quokka"], vectors=vectors, present=there, alone=True, constants=UNCENTRED)
+        queries = [Query.of("quokka", floats([1, 0]))]
+        near, waiting = strengths(store, queries, score(store, queries))
+        assert near == pytest.approx(0.6, abs=1e-3)
+        assert waiting >= LEAST_STRONG
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=5), st.text(max_size=40))
+def test_any_text_has_levels(texts: list[str], asked: str) -> None:
+    store = units(texts, alone=True)
+    queries = [Query.of(one) for one in query_texts(asked)]
+    scores = score(store, queries)
+    assert np.isfinite(strengths(store, queries, scores)).all()
+    assert len(evidence.of(store, queries, scores).levels) == len(texts)
+
+
+PLACES = ["My sister Ana runs a bakery in Leiden.", "I am allergic to penicillin.", "I learn the cello on Wednesdays."]
+GUESTS = ["我的猫叫豆豆，今年三岁。", "我上个月开始学钢琴。", "我对花生过敏。"]
+# Asked of both: three facts are enough to tell.
+ABOUT_PLACES = ["Where is Ana's bakery?", "Which medicine is dangerous for me?", "Which instrument do I play?"]
+ABOUT_GUESTS = ["我的猫叫什么名字？", "我在学什么乐器？", "我对什么过敏？"]
+ABOUT_NOBODY = [
+    "What is the boiling point of tungsten?",
+    "2+2?",
+    "什么是量子纠缠？",
+    "Write a regex for IPv4 addresses.",
+]
+
+
+@pytest.mark.parametrize(("texts", "asked"), [(PLACES, ABOUT_PLACES), (GUESTS, ABOUT_GUESTS)])
+def test_three_facts_are_enough_to_tell(texts: list[str], asked: list[str]) -> None:
+    store = Units.of(
+        sessions=np.arange(len(texts), dtype=np.int32),
+        packed=packed(texts),
+        vectors=embeddings.embed(texts, model=USE),
+        languages=[language.of(one) for one in texts],
+        blocks=dense.blocks(USE, 512),
+        alone=True,
+    )
+    for place, text in enumerate(asked):
+        found = _judged(store, text)
+        assert found.levels[place] == STRONG, text
+    for text in ABOUT_NOBODY:
+        assert _judged(store, text).best == NONE, text
+
+
+def _judged(store: Units, text: str) -> evidence.Evidence:
+    queries = [Query.of(text, embeddings.embed([text], kind="query", model=USE)[0])]
+    return evidence.of(store, queries, score(store, queries))
