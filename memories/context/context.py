@@ -60,9 +60,9 @@ class ContextRequest:
     context and what this query brings, in a block each. `told`: (kind, id) of lines that the conversation has already;
     they are not told again, but for those that stand in every context. `standing`: the lines of the block that stands
     with the conversation already, if there is one: it is not made again, and what it lacks comes with the other block.
-    `fill`: beside these lines and what `include` names, only what has to do with the query (RELEVANT), or whatever there
-    is until the budget is full (BUDGET). `min_score`, `min_evidence`: what of the memories that the query ranks may be
-    told. `scores`: facts with confidence.
+    `fill`: beside these lines and what `include` names, only what has to do with the query (RELEVANT), or whatever
+    there is until the budget is full (BUDGET). `min_score`, `min_evidence`: what of the memories that the query ranks
+    may be told. `scores`: facts with confidence.
     """
 
     user_id: str
