@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import reduce
 from operator import sub
 
 from memories.context.rendering import FILE_CUT, MemoryLine, render
@@ -12,7 +13,7 @@ from memories.text.memory_block import ENGLISH, Frame
 class Block:
     """A block that is being filled: the longest prefix of the lines offered whose rendered text fits.
 
-    In no vocabulary a token continues after a line break that `-`, `<`, a letter or the bar of a file follows. So
+    In no vocabulary a token continues after a line break that `-`, `<`, a letter, a digit or a file's bar follows. So
     frame, headings (in any language) and lines add up to the count of the rendered text. Several vocabularies, those
     of `conservative`, add up each by itself; the dearest of the sums decides. Lines beyond the budget are not counted.
     """
@@ -26,7 +27,8 @@ class Block:
         self._spent = tokens.counts_once(frame.empty, tokenizer)
         # Of each line, with its line break.
         self._costs: list[tokens.Counts] = []
-        self._titles: set[str] = set()
+        # Each with those above it.
+        self._titles: set[tuple[str, ...]] = set()
         self._is_cut = False
 
     @property
@@ -60,13 +62,14 @@ class Block:
             if self.is_full or not (self._takes(line) or self._takes_part(line)):
                 self.left_out.append(line)
 
-    def lengthen(self) -> None:
-        """Tell passages as a whole, the first lines first, while there is room."""
+    def lengthen(self, most: int | None = None) -> None:
+        """Tell passages as a whole, the first lines first, while there is room; up to `most` tokens of the block."""
+        most = self._max_tokens if most is None else min(self._max_tokens, most - tokens.template(self._tokenizer))
         for place, line in enumerate(self.lines):
             if line.whole is not None:
                 cost = self._cost(line.whole)
                 spent = tuple(map(sub, tokens.together(self._spent, cost), self._costs[place]))
-                if max(spent) > self._max_tokens:
+                if max(spent) > most:
                     return
                 self._spent = spent
                 self._costs[place] = cost
@@ -74,7 +77,7 @@ class Block:
 
     def _takes_part(self, line: MemoryLine) -> bool:
         """Take the first parts of the line that fit, with the mark; False unless the second one fits."""
-        spent = tokens.together(self._with_title(line), self._cost(FILE_CUT))
+        spent = self._with(self._cost(FILE_CUT), *self._missing(line).values())
         taken: list[str] = []
         # Each part begins with what continues no token.
         for part in line.parts:
@@ -88,21 +91,25 @@ class Block:
         return self._is_cut
 
     def _takes(self, line: MemoryLine) -> bool:
-        cost = self._cost(line.text)
-        spent = tokens.together(self._with_title(line), cost)
+        missing, cost = self._missing(line), self._cost(line.text)
+        spent = self._with(cost, *missing.values())
         if max(spent) > self._max_tokens:
             return False
         self._spent = spent
-        self._titles.add(line.title(self._frame))
+        self._titles.update(missing)
         self.lines.append(line)
         self._costs.append(cost)
         return True
 
-    def _with_title(self, line: MemoryLine) -> tokens.Counts:
-        """What is spent, with the line's heading if it is not there yet."""
-        if (title := line.title(self._frame)) in self._titles:
-            return self._spent
-        return tokens.together(self._spent, self._cost(title))
+    def _missing(self, line: MemoryLine) -> dict[tuple[str, ...], tokens.Counts]:
+        """What the headings above the line take that are not in the block yet, by themselves with those above them."""
+        titles = line.titles(self._frame)
+        paths = {titles[: place + 1]: title for place, title in enumerate(titles)}
+        return {path: self._cost(title) for path, title in paths.items() if path not in self._titles}
+
+    def _with(self, *costs: tokens.Counts) -> tokens.Counts:
+        """What is spent, and these."""
+        return reduce(tokens.together, costs, self._spent)
 
     def _cost(self, text: str) -> tokens.Counts:
         return tokens.counts_once(text + "\n", self._tokenizer)

@@ -5,7 +5,7 @@ import json
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 from django.db.models import F
 
 from memories import conf
-from memories.context import log, recalled_turns
+from memories.context import log, recalled_turns, relevance
 from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
 from memories.context.other_memories import diary_lines, file_lines, graph_lines, group_lines
+from memories.context.recalled_turns import Recallable
+from memories.context.relevance import BUDGET, RELEVANT
 from memories.context.rendering import MemoryLine, episode_line, line_that_ages, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
@@ -26,6 +28,7 @@ from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, Profil
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
+from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.outdated import Outdated, Written
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, ServedSection, audience
@@ -58,6 +61,9 @@ class ContextRequest:
     context and what this query brings, in a block each. `told`: (kind, id) of lines that the conversation has already;
     they are not told again, but for those that stand in every context. `standing`: the lines of the block that stands
     with the conversation already, if there is one: it is not made again, and what it lacks comes with the other block.
+    `fill`: beside these lines and what `include` names, only what has to do with the query (RELEVANT), or whatever
+    there is until the budget is full (BUDGET). `min_score`, `min_evidence`: what of the memories that the query ranks
+    may be told. `scores`: facts with confidence.
     """
 
     user_id: str
@@ -76,6 +82,10 @@ class ContextRequest:
     blocks: bool = False
     told: frozenset[Told] = frozenset()
     standing: frozenset[Told] | None = None
+    fill: str = RELEVANT
+    min_score: float | None = None
+    min_evidence: Level = Level.NONE
+    scores: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,7 +111,8 @@ class Context:
     """The rendered block, its items, what was dropped, and the messages where the working memory is asked for.
 
     `guidelines`: None unless they were asked for. `token_count` counts them, too. `stable` and `volatile`: None unless
-    two blocks were asked for; `memory` has one after the other.
+    two blocks were asked for; `memory` has one after the other. `evidence`: how strong what the query found is; None
+    without a query.
     """
 
     memory: str
@@ -116,6 +127,7 @@ class Context:
     guidelines: str | None = None
     stable: ContextBlock | None = None
     volatile: ContextBlock | None = None
+    evidence: Level | None = None
 
     @cached_property
     def revision(self) -> str:
@@ -136,6 +148,11 @@ class _Task(NamedTuple):
     frame: Frame
     conversations: Conversations
     outdated: Outdated
+    turns: Recallable | None
+
+    @property
+    def is_filled(self) -> bool:
+        return self.request.fill == BUDGET
 
 
 class _Sequence(NamedTuple):
@@ -143,13 +160,16 @@ class _Sequence(NamedTuple):
 
     `texts` that stand for the turns that say them, (kind, id) of what exceeds a limit, and ids of ranked lines. An
     episode that quotes a sentence of a turn does not stand for that turn: the rest of it would be told nowhere. With it
-    left out a tenth of LoCoMo's answers were.
+    left out a tenth of LoCoMo's answers were. `is_little`: so little is there that all of it is told. `evidence`: of
+    all that the query ranked.
     """
 
     lines: list[MemoryLine]
     texts: list[str]
     beyond: list[tuple[str, str]]
     ranked: set[uuid.UUID]
+    is_little: bool
+    evidence: Level | None
 
 
 def build(
@@ -182,6 +202,7 @@ def build(
             guidelines=guidelines,
             stable=ContextBlock() if request.blocks else None,
             volatile=ContextBlock() if request.blocks else None,
+            evidence=Level.NONE if request.query else None,
         )
         return replace(nothing, restricted=found.restricted, serve=found.serve)
     frame = frame.in_zone(found.person.clock)
@@ -194,10 +215,13 @@ def build(
     asked = found.person.local(request.as_of or now)
     query = prepare(request.query, asked=asked) if request.query else None
     conversations = Conversations.of(tenant, agent_id=request.agent_id, as_of=request.as_of)
-    task = _Task(found, found.person, request, query, window, rules, now, frame, conversations, outdated)
+    turns = None
+    if query and "turns" in request.include and request.turns_limit != 0:
+        turns = recalled_turns.recallable(found.person, query, window, conversations)
+    task = _Task(found, found.person, request, query, window, rules, now, frame, conversations, outdated, turns)
     sequence = _sequence(task)
     blocks = _blocks(task, sequence, request.max_tokens - cost)
-    built = _context(blocks, sequence.beyond, request)
+    built = replace(_context(blocks, sequence.beyond, request), evidence=sequence.evidence)
     if guidelines is not None:
         built = replace(built, guidelines=guidelines, token_count=built.token_count + cost)
     # Only what was ranked for the query was recalled: the other lines are in every context.
@@ -263,14 +287,35 @@ def _sequence(task: _Task) -> _Sequence:
     after = [line for name in AFTER_FACTS for line in profile[name]]
     episode_lines = [_episode_line(episode, ranked, task.person.clock) for episode, ranked in shown]
     lines = [*facts.instructions, *before, *facts.ranked, *shared, *episode_lines, *after, *unextracted]
-    served = [one for line in lines if (one := line.without(task.outdated))]
+    is_little = _is_little(task, facts)
+    served = [one for line in lines if _is_wanted(line, task, is_little) and (one := line.without(task.outdated))]
     summed_up = {episode.id for episode, _ in shown if not episode.is_extractive}
+    levels = [line.level for line in lines if line.level] + ([task.turns.level] if task.turns else [])
     return _Sequence(
         served,
-        facts.texts + [line.written.text for line in served if line.written and line.id in summed_up],
+        [facts.texts[line.id] for line in served if line.id in facts.texts]
+        + [line.written.text for line in served if line.written and line.id in summed_up],
         [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
         {line.id for line in (*facts.ranked, *episode_lines)},
+        is_little,
+        strongest(levels) if task.query else None,
     )
+
+
+def _is_little(task: _Task, facts: FactLines) -> bool:
+    """Whether so little is remembered that a query chooses nothing."""
+    turns = task.turns.tokens if task.turns else 0
+    return turns + relevance.FACT * (len(facts.ranked) + len(facts.beyond)) <= relevance.LITTLE
+
+
+def _is_wanted(line: MemoryLine, task: _Task, is_little: bool) -> bool:
+    """Whether the line may be told: what was not ranked for a query, and of the rest what has to do with it."""
+    request = task.request
+    if line.level is None or line.stands:
+        return True
+    if request.min_score is not None and (line.score or 0.0) < request.min_score:
+        return False
+    return line.level.rank >= request.min_evidence.rank and (task.is_filled or is_little or line.level != Level.NONE)
 
 
 def _profile_line(one: ServedSection, task: _Task) -> MemoryLine:
@@ -295,7 +340,7 @@ def _facts(task: _Task) -> FactLines:
         return FactLines()
     viewer = Viewer(request.agent_id, request.roles, request.as_of)
     limit = rules.context_facts if request.facts_limit is None else request.facts_limit
-    return fact_lines(task.person, viewer, task.query, limit=limit, rules=rules, now=task.now)
+    return fact_lines(task.person, viewer, task.query, limit=limit, rules=rules, now=task.now, confident=request.scores)
 
 
 def _graph(task: _Task, facts: FactLines) -> list[MemoryLine]:
@@ -311,7 +356,7 @@ def _groups(task: _Task) -> list[MemoryLine]:
     request = task.request
     if not task.audience.has_groups or "groups" not in request.include or request.as_of is not None:
         return []
-    return group_lines(task.person, task.query)
+    return group_lines(task.person, task.query, now=task.now)
 
 
 def _files(task: _Task) -> list[MemoryLine]:
@@ -342,6 +387,13 @@ def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
         one for one in served if not window.covers(session=one.session, first=one.first_number, last=one.last_number)
     ]
     hidden = [one for one in hidden if one.is_in(task.conversations)]
+    if (turns := task.turns) and not task.is_filled:
+        # The turns that its sentences are taken from say it themselves.
+        hidden = [
+            one
+            for one in hidden
+            if not (one.is_extractive and turns.has(session=one.session, first=one.first_number, last=one.last_number))
+        ]
     ordered: _Episodes = (
         [(one.episode, one) for one in episode_search.rank(person, hidden, query, now=now)]
         if query
@@ -359,6 +411,7 @@ def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None, zone: t
         score=ranked.score if ranked else None,
         score_parts=ranked.parts if ranked else {"confidence": episode.quality, "decay": episode.left},
         zone=zone,
+        level=ranked.level if ranked else None,
     )
     return line_that_ages(line_of, episode.written)
 
@@ -396,7 +449,7 @@ def _blocks(task: _Task, sequence: _Sequence, max_tokens: int) -> list[Block]:
             return blocks
     blocks[-1].offer(fresh)
     if "turns" in request.include and not blocks[-1].is_full:
-        _recall_turns(blocks[-1], task, sequence.texts)
+        _recall_turns(blocks[-1], task, sequence)
     return blocks
 
 
@@ -415,28 +468,35 @@ def _shown(built: Context) -> tuple[str, str]:
     return built.stable.memory, built.volatile.memory
 
 
-def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
-    """Fill the room that is left with turns that are not shown yet."""
+def _recall_turns(block: Block, task: _Task, sequence: _Sequence) -> None:
+    """Fill the room that is left with turns that are not shown yet and have to do with the query, or with any."""
+    request = task.request
     most = block.room // recalled_turns.LEAST
-    left = most if task.request.turns_limit is None else min(most, task.request.turns_limit)
+    if task.query is None and not task.is_filled and request.turns_limit is None:
+        most = min(most, recalled_turns.NEWEST)
+    left = most if request.turns_limit is None else min(most, request.turns_limit)
     if left <= 0:
         return
-    shown = {line.id for line in block.lines}
-    for batch in recalled_turns.batches(
-        task.person,
-        task.query,
-        task.window,
-        task.conversations,
-        room=block.room,
-        texts=texts,
-        outdated=task.outdated,
-    ):
-        served = [line for line in batch if line.id not in shown and line.key not in task.request.told][:left]
+    bounds = recalled_turns.Bounds(
+        block.room, task.is_filled, request.turns_limit, request.min_score, request.min_evidence
+    )
+    batches = _turns(task, sequence, bounds)
+    again = task.query is None or task.is_filled or sequence.is_little
+    shown = {line.key for line in block.lines} | request.told
+    for batch in recalled_turns.fresh(batches, request.query, sequence.texts, again=again):
+        served = [line for line in batch if line.key not in shown][:left]
         block.offer(served)
         left -= len(served)
         if block.is_full or not left:
             break
-    block.lengthen()
+    block.lengthen(None if task.is_filled else recalled_turns.ROOMY)
+
+
+def _turns(task: _Task, sequence: _Sequence, bounds: recalled_turns.Bounds) -> Iterable[recalled_turns.Recalled]:
+    outdated = task.outdated
+    if task.turns is None:
+        return [recalled_turns.latest(task.person, task.window, task.conversations, bounds=bounds, outdated=outdated)]
+    return recalled_turns.answering(task.turns, bounds, all_of_them=sequence.is_little, outdated=outdated)
 
 
 def _context(blocks: Sequence[Block], beyond: Sequence[tuple[str, str]], request: ContextRequest) -> Context:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from memories import conf
 from memories.context.rendering import MemoryLine, fact_line
@@ -27,12 +28,12 @@ _Parts = Mapping[int, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class FactLines:
-    """Lines of standing instructions and of the ranked facts; ids of facts beyond the limit; the texts of all lines."""
+    """Lines of standing instructions and of the ranked facts; ids of facts beyond the limit; the text of each line."""
 
     instructions: list[MemoryLine] = field(default_factory=list)
     ranked: list[MemoryLine] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
+    texts: dict[UUID, str] = field(default_factory=dict)
 
 
 class _FactOrder(NamedTuple):
@@ -45,12 +46,19 @@ class _FactOrder(NamedTuple):
 
 
 def fact_lines(
-    person: EndUser, viewer: Viewer, query: PreparedQuery | None, *, limit: int, rules: conf.Rules, now: datetime
+    person: EndUser,
+    viewer: Viewer,
+    query: PreparedQuery | None,
+    *,
+    limit: int,
+    rules: conf.Rules,
+    now: datetime,
+    confident: bool = False,
 ) -> FactLines:
     """The standing instructions and `limit` other facts. Only their texts are read.
 
     Facts stated by operators and by the user come first, so that nobody else can crowd them out. Instructions of other
-    sources come after them, beyond the limit.
+    sources come after them, beyond the limit. `confident`: with the confidence of each.
     """
     found = _ordered(person, viewer, query, rules=rules, now=now)
     instructions = _instructions(found.facts, rules)
@@ -69,11 +77,13 @@ def fact_lines(
     day = today(now)
     lines = []
     for place, at in enumerate(shown):
-        line = _line(found.ranked, at, texts[at], reranked.get(at, {}), place=place, rules=rules, day=day)
+        fact = texts[at]
+        parts = {"confidence": fact.fact.confidence, "decay": decayed(fact.fact, rules, day)}
+        line = _line(found, at, fact, dict(reranked.get(at, {})) if query else parts, place=place, confident=confident)
         lines.append(replace(line, stands=at in standing))
     first = sum(at in standing and found.facts[at].trust in TRUSTED for at in shown)
     beyond = [found.ids[place] if found.ids else str(found.facts[place].id) for place in others[limit:]]
-    return FactLines(lines[:first], lines[first:], beyond, [texts[at].text.content for at in shown])
+    return FactLines(lines[:first], lines[first:], beyond, {texts[at].text.id: texts[at].text.content for at in shown})
 
 
 def _ordered(
@@ -139,20 +149,10 @@ def _with_texts(
     return at_hand | {missing[pk]: one for pk, one in read.items()}
 
 
-def _line(
-    ranked: RankedFacts | None,
-    at: int,
-    fact: FactWithText,
-    reranked: Mapping[str, float],
-    *,
-    place: int,
-    rules: conf.Rules,
-    day: datetime,
-) -> MemoryLine:
+def _line(found: _FactOrder, at: int, fact: FactWithText, score_parts: dict[str, float], **shown: Any) -> MemoryLine:
     """Without a query the score of a fact is its confidence."""
-    if ranked is not None:
-        parts = ranked.ranking.parts(at) | dict(reranked)
-        return fact_line(fact.text, place=place, score=ranked.ranking.score(at), score_parts=parts)
-    confidence = fact.fact.confidence
-    parts = {"confidence": confidence, "decay": decayed(fact.fact, rules, day)}
-    return fact_line(fact.text, place=place, score=confidence, score_parts=parts)
+    if found.ranked is None:
+        return fact_line(fact.text, score=fact.fact.confidence, score_parts=score_parts, **shown)
+    ranking = found.ranked.ranking
+    line = fact_line(fact.text, score=ranking.score(at), score_parts=ranking.parts(at) | score_parts, **shown)
+    return replace(line, level=found.ranked.evidence.levels[at])

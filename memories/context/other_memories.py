@@ -13,17 +13,25 @@ from typing import Any
 from django.db.models import Case, Q, Value, When
 
 from memories import conf
-from memories.context.rendering import MemoryLine, diary_line, file_line, group_line, line_that_ages, triple_line
+from memories.context.rendering import (
+    MemoryLine,
+    diary_line,
+    file_line,
+    group_line,
+    line_that_ages,
+    one_line,
+    triple_line,
+)
 from memories.files import seeds
 from memories.files.reading import FileTree
-from memories.models import ActorKind, DiaryEntry, Encoding, EndUser, FileVersion, GroupFact
+from memories.invisible import strip_invisible
+from memories.models import ActorKind, DiaryEntry, Encoding, EndUser, FileVersion
 from memories.models.memories.visibility import Viewer
-from memories.retrieval import triple_search
-from memories.retrieval.group_search import NEWEST
+from memories.retrieval import group_search, triple_search
+from memories.retrieval.hits import SearchFilters
 from memories.retrieval.outdated import Written
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.triple_search import RankedTriple
-from memories.scoring import terms
 
 # No budget has room for more, except for very short ones.
 MOST_FILES = 50
@@ -107,25 +115,25 @@ def _triple_line(one: RankedTriple, place: int, person: EndUser) -> MemoryLine:
     return line_that_ages(line_of, written) if written else line_of(text=one.triple.sentence)
 
 
-def group_lines(person: EndUser, query: PreparedQuery | None) -> list[MemoryLine]:
-    """The facts with the most words of the query, without a query the newest; shown by group. One statement."""
-    rows = GroupFact.objects.served_to(person)
-    found = rows.said_by(person).order_by("-said_at", "-id")
-    columns = ("pk", "group", "group__name", "content", "said_at", "is_own")
-    wanted = set(query.terms) if query else set()
-    ranked = sorted(
-        ((_share(wanted, row[3]), *row) for row in found.values_list(*columns)[:NEWEST]), key=lambda one: -one[0]
-    )[:MOST_FACTS]
-    order = {group: place for place, group in enumerate(dict.fromkeys(one[2] for one in ranked))}
+def group_lines(person: EndUser, query: PreparedQuery | None, *, now: datetime) -> list[MemoryLine]:
+    """The facts that answer the query best, without a query the newest; shown by group. One statement."""
+    found = group_search.newest(person, SearchFilters())
+    ranking = group_search.rank(found, query, now) if query and found else None
+    places = ranking.best(MOST_FACTS) if ranking else list(range(min(len(found), MOST_FACTS)))
+    levels = ranking.evidence().levels if ranking else []
+    # Two groups of one name stand below one heading.
+    names = {place: one_line(strip_invisible(found[place].group__name)) for place in places}
+    order = {name: rank for rank, name in enumerate(dict.fromkeys(names.values()))}
     lines = []
-    for place, (share, pk, group, name, content, at, is_own) in enumerate(ranked):
-        shown: dict[str, Any] = {"row_id": pk, "group": name, "at": at, "place": (order[group], place), "score": share}
+    for rank, place in enumerate(places):
+        fact, name = found[place], names[place]
+        shown: dict[str, Any] = {"row_id": fact.id, "group": name, "at": fact.said_at, "place": (order[name], rank)}
+        if ranking:
+            shown |= {"score": ranking.score(place), "score_parts": ranking.parts(place), "level": levels[place]}
         line_of = partial(group_line, **shown, zone=person.clock)
         # What others said of themselves was neither corrected nor forgotten here.
-        lines.append(line_that_ages(line_of, Written(content, at)) if is_own else line_of(text=content))
+        is_own = fact.is_own
+        lines.append(
+            line_that_ages(line_of, Written(fact.content, fact.said_at)) if is_own else line_of(text=fact.content)
+        )
     return lines
-
-
-def _share(wanted: set[str], content: str) -> float:
-    """The share of the query's words that the text has."""
-    return len(wanted & set(terms.tokens(content))) / len(wanted) if wanted else 0.0

@@ -1,15 +1,16 @@
-"""Turns that a context recalls into the room that is left: those that answer the query best, or what was said last."""
+"""Turns that a context recalls into the room that is left: those that answer the query, or what was said last."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import cache
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.context import relevance
 from memories.context.rendering import MemoryLine, text_of, turn_line
 from memories.context.window import OpenWindow
 from memories.db import binary_rows
@@ -20,6 +21,7 @@ from memories.models.folding import fold
 from memories.models.hand_written import condition, parameter
 from memories.models.memories.visibility import Conversations
 from memories.retrieval import reranking, turn_search
+from memories.retrieval.evidence import Level
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
@@ -27,18 +29,23 @@ from memories.retrieval.turn_index import VOICES, TurnIndex, open_index
 from memories.retrieval.turn_search import SHOWN, TurnRanking
 from memories.text.injection.flagged_turns import is_flagged
 
-# Turns below it have nothing to do with the query and come after the others, what was said last first. Of LoCoMo's
-# questions it changes what is told to one in a thousand; 0.3 lost 1.5 % of the answers.
+# With any fill, turns below it have nothing to do with the query and come after the others, what was said last first.
 FLOOR = 0.1
+# Without a query so many of the newest are told, unless the budget is to be filled.
+NEWEST = 20
 # Turns of tools and systems are found by searches only: nobody vouches for them.
 RECALLED_ROLES = (Role.USER, Role.ASSISTANT)
-# A turn repeats a fact whose text makes up so much of it.
-SAME_SHARE = 0.4
-# Tokens of the shortest line, what a line has beside its text, and about what it shows of the longest text.
-LEAST, BESIDE_TEXT, MOST_TEXT = 10, 11, 300
-# So many of the best answers are told whole, the others as passages, until there is room for more. Of a passage about
-# so many tokens are shown.
-WHOLE, PASSAGE = 10, 36
+# A turn repeats facts whose texts make up so much of it, and says nothing else if they make up so much.
+SAME_SHARE, WHOLE_SHARE = 0.4, 0.8
+# Tokens of the shortest line, what a line has beside its text at least, and about what it shows of the longest text.
+LEAST, BESIDE_TEXT, MOST_TEXT = 3, 2, 300
+# How much is told of which turns until there is room for more: up to which place, bytes (None: all), and about how many
+# tokens these are. The first places answer most questions.
+Lengths = tuple[tuple[int, int | None, int], ...]
+RELEVANT_LENGTHS: Lengths = ((3, None, MOST_TEXT), (8, 90, 27), (10_000, 40, 14))
+FILLING_LENGTHS: Lengths = ((10, None, MOST_TEXT), (10_000, 120, 36))
+# Tokens up to which passages are told as a whole, where a question needs few.
+ROOMY = 500
 # Turns that are read beyond those that should fill the room, and at once where they did not: some may not be told.
 SPARE, AT_ONCE = 4, 32
 
@@ -57,44 +64,101 @@ _LATEST = f"""
     )
     SELECT {", ".join(SHOWN)} FROM counted WHERE newer <= %(room)s ORDER BY {_NEWEST}
 """  # noqa: S608  (columns of our own model)
-_Recalled = list[tuple[Turn, MemoryLine]]
+Recalled = list[tuple[Turn, MemoryLine]]
 
 
-class _Bounds(NamedTuple):
-    """What batches() was asked for besides the query."""
+@dataclass(frozen=True, eq=False)
+class Recallable:
+    """The turns that a context may recall, scored for its query: those of `ranked` that are allowed."""
 
-    window: OpenWindow
-    conversations: Conversations
+    query: PreparedQuery
+    ranked: TurnRanking
+
+    @cached_property
+    def level(self) -> Level:
+        """How strong the evidence is that any of them has to do with the query."""
+        return self.ranked.evidence.best
+
+    @cached_property
+    def tokens(self) -> int:
+        """About how many tokens all of them take as passages."""
+        counts = self.ranked.index.token_counts[self.ranked.allowed]
+        return int(np.minimum(counts, FILLING_LENGTHS[-1][2]).sum()) + BESIDE_TEXT * len(counts)
+
+    def related(self) -> int:
+        """How many of the best have to do with the query."""
+        return relevance.related(self._sorted) if self.level != Level.NONE else 0
+
+    def has(self, *, session: uuid.UUID, first: int, last: int) -> bool:
+        """Whether any turn of this part of a session is among the person's."""
+        parts = (part.numbers for part in self.ranked.index.sessions if part.session.id == session)
+        return any(bool(((numbers >= first) & (numbers <= last)).any()) for numbers in parts)
+
+    @cached_property
+    def _sorted(self) -> NDArray[np.float32]:
+        return np.sort(self.ranked.scores.total[self.ranked.allowed])[::-1]
+
+
+class Bounds(NamedTuple):
+    """What limits the turns: `room` in tokens, `most` as asked for, and the scores of those that may be told.
+    `is_filled`: unrelated turns take what is left."""
+
     room: int
-    outdated: Outdated
+    is_filled: bool
+    most: int | None = None
+    least_score: float | None = None
+    least_level: Level = Level.NONE
 
 
-def batches(
-    person: EndUser,
-    query: PreparedQuery | None,
-    window: OpenWindow,
-    conversations: Conversations,
-    *,
-    room: int,
-    texts: Sequence[str],
-    outdated: Outdated,
-) -> Iterator[list[MemoryLine]]:
-    """Lines in their order, first about as many as fill so many tokens of `room`.
+def recallable(person: EndUser, query: PreparedQuery, window: OpenWindow, conversations: Conversations) -> Recallable:
+    """Turns in the window and of other conversations are left out."""
+    index = open_index(person, query.space)
+    ranked = turn_search.rank(person, index, query, SearchFilters(), conversations)
+    return Recallable(query, replace(ranked, allowed=ranked.allowed & _outside(index, window)))
 
-    Turns in the window and of other conversations are left out, and of the others what is `outdated`.
-    Turns that repeat one of `texts` (those of facts and
-    episodes) come last.
+
+def answering(found: Recallable, bounds: Bounds, *, all_of_them: bool, outdated: Outdated) -> Iterator[Recalled]:
+    """The turns that answer the query, best first, as batches: first about as many as fill the room."""
+    ranked, query = found.ranked, found.query
+    most = bounds.room // LEAST
+    places = _places(found, bounds, most if bounds.is_filled or all_of_them else min(most, found.related()))
+    places, reranked = _reranked(query.text, ranked, places)
+    lengths = FILLING_LENGTHS if bounds.is_filled else RELEVANT_LENGTHS
+    ends = np.array([end for end, _, _ in lengths])
+    part = np.searchsorted(ends, np.arange(len(places)), side="right").clip(max=len(lengths) - 1)
+    expected = np.minimum(ranked.index.token_counts[places], np.array([size for _, _, size in lengths])[part])
+    first = int(np.searchsorted(np.cumsum(expected + BESIDE_TEXT), bounds.room)) + SPARE
+    zone = ranked.person.clock
+    for start, end in pairwise([0, *range(first, len(places), AT_ONCE), len(places)]):
+        stored = turn_search.read(ranked, places[start:end])
+        batch: Recalled = []
+        for place in range(start, end):
+            if turn := stored.get(at := places[place]):
+                outdated.apply(turn)
+                parts = ranked.parts(at) | reranked.get(at, {})
+                length = lengths[part[place]][1]
+                shown: dict[str, Any] = {"words": query.terms, "length": length, "zone": zone}
+                batch.append((turn, turn_line(turn, score=ranked.score(at), score_parts=parts, **shown)))
+        yield batch
+
+
+def fresh(batches: Iterable[Recalled], query: str, texts: Sequence[str], *, again: bool) -> Iterator[list[MemoryLine]]:
+    """The lines of turns that may be recalled. What the query says, another turn or one of `texts` (those of facts and
+    episodes), comes last if it may come `again`; else a turn that says nothing more is left out.
     """
-    folded = sorted(map(fold, texts), key=len)
+    told, folded = {fold(query)}, {fold(text) for text in texts}
     repeating: list[MemoryLine] = []
-    bounds = _Bounds(window, conversations, room, outdated)
-    for recalled in _answering(person, query, bounds) if query else [_latest(person, bounds)]:
-        fresh: list[MemoryLine] = []
-        for turn, line in recalled:
+    for batch in batches:
+        lines: list[MemoryLine] = []
+        for turn, line in batch:
             if may_be_recalled(turn):
-                (repeating if _repeats(turn, folded) else fresh).append(line)
-        yield fresh
-    yield repeating
+                text = fold(text_of(turn))
+                repeats = text in told or _repeated(text, folded) >= (SAME_SHARE if again else WHOLE_SHARE)
+                told.add(text)
+                (repeating if repeats else lines).append(line)
+        yield lines
+    if again:
+        yield repeating
 
 
 def may_be_recalled(turn: Turn) -> bool:
@@ -102,17 +166,18 @@ def may_be_recalled(turn: Turn) -> bool:
     return turn.voice in RECALLED_ROLES and text_of(turn) != "" and not is_flagged(turn)
 
 
-def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
+def latest(
+    person: EndUser, window: OpenWindow, conversations: Conversations, *, bounds: Bounds, outdated: Outdated
+) -> Recalled:
     """What was said last."""
-    window, conversations, room, outdated = bounds
     parameters = {
         "tenant": person.tenant_id,
         "person": person.pk,
         "roles": list(RECALLED_ROLES),
         "session": window.session,
         "numbers": sorted(window.numbers),
-        "most": room // LEAST,
-        "room": room,
+        "most": bounds.room // LEAST if bounds.is_filled else min(bounds.room // LEAST, 2 * (bounds.most or NEWEST)),
+        "room": bounds.room,
         "agent": conversations.agent_id,
         "as_of": conversations.as_of,
     }
@@ -131,50 +196,33 @@ def _latest_statement(by_default: str, *, as_of: bool) -> str:
     )
 
 
-def _answering(person: EndUser, query: PreparedQuery, bounds: _Bounds) -> Iterator[_Recalled]:
-    """The best hits, best first."""
-    window, conversations, room, outdated = bounds
-    index = open_index(person, query.space)
-    ranked = turn_search.rank(person, index, query, SearchFilters(), conversations)
-    recallable = _recallable(index, window) & ranked.allowed
-    places, reranked = _ordered(query.text, ranked, recallable, room // LEAST)
-    most = np.where(np.arange(len(places)) < WHOLE, MOST_TEXT, PASSAGE)
-    filled = np.cumsum(np.minimum(index.token_counts[places], most) + BESIDE_TEXT)
-    words, whole = query.terms, frozenset(places[:WHOLE])
-    first = int(np.searchsorted(filled, room)) + SPARE
-    zone = person.clock
-    for start, end in pairwise([0, *range(first, len(places), AT_ONCE), len(places)]):
-        stored = turn_search.read(ranked, places[start:end])
-        batch: _Recalled = []
-        for at in places[start:end]:
-            if turn := stored.get(at):
-                outdated.apply(turn)
-                parts = ranked.parts(at) | reranked.get(at, {})
-                cut_for = None if at in whole else words
-                line = turn_line(turn, score=ranked.score(at), score_parts=parts, words=cut_for, zone=zone)
-                batch.append((turn, line))
-        yield batch
-
-
-def _recallable(index: TurnIndex, window: OpenWindow) -> NDArray[np.bool_]:
+def _outside(index: TurnIndex, window: OpenWindow) -> NDArray[np.bool_]:
     """Turns of the conversation that are not in the window."""
-    recallable = np.isin(index.roles, [VOICES.index(role) for role in RECALLED_ROLES])
+    outside = np.isin(index.roles, [VOICES.index(role) for role in RECALLED_ROLES])
     for at, part in enumerate(index.sessions):
         if part.session.id == window.session:
-            recallable[index.session_of == at] &= ~np.isin(part.numbers, list(window.numbers))
-    return recallable
+            outside[index.session_of == at] &= ~np.isin(part.numbers, list(window.numbers))
+    return outside
 
 
-def _ordered(
-    query: str, ranked: TurnRanking, recallable: NDArray[np.bool_], most: int
-) -> tuple[list[int], dict[int, dict[str, float]]]:
-    """Places of the best turns, best first, and the reranker's part of their scores, if there is one."""
-    near = recallable & (ranked.scores.total >= FLOOR)
+def _places(found: Recallable, bounds: Bounds, most: int) -> list[int]:
+    """Places of `most` turns: the best, best first, then unrelated ones, what was said last first."""
+    ranked, allowed = found.ranked, found.ranked.allowed
+    if bounds.least_score is not None:
+        allowed = allowed & (ranked.scores.total >= bounds.least_score)
+    if bounds.least_level != Level.NONE:
+        allowed = allowed & [level.rank >= bounds.least_level.rank for level in ranked.evidence.levels]
+    near = allowed & (ranked.scores.total >= FLOOR)
     places = replace(ranked, allowed=near).best(most)
     if len(places) < most:
-        far = np.flatnonzero(recallable & ~near)
-        latest = np.lexsort((far, ranked.index.times[far]))[::-1]
-        places += far[latest][: most - len(places)].tolist()
+        far = np.flatnonzero(allowed & ~near)
+        by_time = np.lexsort((far, ranked.index.times[far]))[::-1]
+        places += far[by_time][: most - len(places)].tolist()
+    return places
+
+
+def _reranked(query: str, ranked: TurnRanking, places: list[int]) -> tuple[list[int], dict[int, dict[str, float]]]:
+    """The places in the reranker's order, and its part of their scores, if there is one."""
     # Without a reranker these are none, and no text is read.
     best = places[: reranking.candidates_for(0)]
     stored = turn_search.read(ranked, best)
@@ -184,8 +232,6 @@ def _ordered(
     return [*reranked, *places[len(best) :]], reranked
 
 
-def _repeats(turn: Turn, folded: Sequence[str]) -> bool:
-    """Whether it repeats one of the texts, which are given from the shortest to the longest."""
-    text = fold(text_of(turn))
-    first = bisect_left(folded, SAME_SHARE * len(text), key=len)
-    return any(one in text for one in folded[first : bisect_right(folded, len(text), key=len)])
+def _repeated(text: str, folded: Collection[str]) -> float:
+    """How much of it these texts make up, 0..1."""
+    return min(1.0, sum(len(one) for one in folded if one in text) / max(1, len(text)))

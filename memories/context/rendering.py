@@ -1,18 +1,21 @@
 """The lines of a context: how each memory is written, and how lines become the rendered block.
 
-Days are those of `zone`, the person's; the frame names it once.
+Days are those of `zone`, the person's; the frame names it once. A day is told once, above the lines of that day: on
+each line it took a quarter of a context of short turns.
 """
 
+import re
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time, tzinfo
+from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any
 
 from memories.context.passages import passage
 from memories.invisible import strip_invisible
 from memories.llm.prompts.framing import escape, shorten
-from memories.models import Category, GraphTriple, Section, Turn
+from memories.models import Category, GraphTriple, Role, Section, Turn
+from memories.retrieval.evidence import Level
 from memories.retrieval.outdated import Outdated, Written
 from memories.retrieval.visible_facts import FactText
 from memories.text import uploads
@@ -47,6 +50,9 @@ PROFILE_LINES: dict[str, int] = {
 }
 
 
+# What could end a label, however it is written, and how far into a line one reaches.
+_COLON = re.compile(r"[:：﹕︓∶꞉ː։׃︰]")
+_LABEL = 60
 _FILE_MARK = "  | "
 # Stands for the rest of a file's text.
 FILE_CUT = "  | …"
@@ -71,8 +77,12 @@ class MemoryLine:
     parts: tuple[str, ...] = ()
     # Whether every context tells it, whatever it was asked for.
     stands: bool = False
+    # How strong it is as evidence that it has to do with the query, if it was ranked for one.
+    level: Level | None = None
     # What its heading names; lines of one heading and name stand together.
     name: str = ""
+    # Stands above it and the other lines of its heading, name and day, which `place` keeps together.
+    day: str = ""
     # The text that it tells, and what makes the line of another `text`: both of what can go out of date.
     written: Written | None = None
     line_of: Callable[..., "MemoryLine"] | None = None
@@ -82,9 +92,10 @@ class MemoryLine:
         """Its name beside other lines."""
         return self.kind, str(self.id)
 
-    def title(self, frame: Frame) -> str:
-        """The heading above it."""
-        return frame.headings[self.heading].replace(NAMED, self.name)
+    def titles(self, frame: Frame) -> tuple[str, ...]:
+        """The headings above it, from the first to the one directly above."""
+        title = frame.headings[self.heading].replace(NAMED, self.name)
+        return (title, f"{self.day}:") if self.day else (title,)
 
     def without(self, outdated: Outdated) -> "MemoryLine | None":
         """The line of what of its text still holds; None if nothing does."""
@@ -108,11 +119,14 @@ def profile_line(*, row_id: uuid.UUID, section: str, text: str, frame: Frame = E
     return MemoryLine("profile", row_id, written, PROFILE_LINES[section], (place,), stands=True)
 
 
-def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str, float]) -> MemoryLine:
-    """`- [category | 0.95] content`; a correction also names what to avoid."""
+def fact_line(
+    fact: FactText, *, place: int, score: float, score_parts: dict[str, float], confident: bool = False
+) -> MemoryLine:
+    """`- [category] content`, or `- [category | 0.95] content`; a correction also names what to avoid."""
     has_error = fact.category == Category.CORRECTION and fact.source_error
     avoid = f" (avoid: {one_line(fact.source_error)})" if has_error else ""
-    text = f"- [{fact.category} | {fact.confidence:.2f}] {one_line(fact.content)}{avoid}"
+    label = f"{fact.category} | {fact.confidence:.2f}" if confident else fact.category
+    text = f"- [{label}] {one_line(fact.content)}{avoid}"
     return MemoryLine("fact", fact.id, text, FACTS, (place,), score=score, score_parts=score_parts)
 
 
@@ -142,12 +156,13 @@ def episode_line(
     score: float | None,
     score_parts: dict[str, float],
     zone: tzinfo = UTC,
+    level: Level | None = None,
 ) -> MemoryLine:
-    """`- [2026-11-03] its summary`, with the day on which it ended, which orders the lines."""
+    """`- its summary` below the day on which it ended."""
     day = day_of(ended_at, zone)
-    return MemoryLine(
-        "episode", row_id, f"- [{day}] {one_line(text)}", EPISODES, (ended_at, row_id), score, score_parts
-    )
+    place = (day, ended_at, row_id)
+    line = MemoryLine("episode", row_id, f"- {one_line(text)}", EPISODES, place, score, score_parts, day=day)
+    return replace(line, level=level)
 
 
 def turn_line(
@@ -155,21 +170,28 @@ def turn_line(
     *,
     score: float | None = None,
     score_parts: dict[str, float] | None = None,
-    words: Sequence[str] | None = None,
+    words: Sequence[str] = (),
+    length: int | None = None,
     zone: tzinfo = UTC,
 ) -> MemoryLine:
-    """`- [2026-11-03] user: …`, shown in the order of the turns; a long one keeps its two ends.
+    """`- …` of the person, `- assistant: …` of others, below the day on which it was sent; a long one keeps its ends.
 
-    With the words of a query it is the passage that says most about it, until there is room for more. Texts of uploaded
-    files are left out: they belong to their session, and nobody said them.
+    Up to `length` bytes it is the passage that says most about the words of a query, until there is room for more.
+    Texts of uploaded files are left out: they belong to their session, and nobody said them.
     """
     day = day_of(turn.sent_at, zone)
-    beginning = f"- [{day}] {turn.role}: "
     content = shorten(text_of(turn))
-    shown = content if words is None else passage(content, words)
-    whole = beginning + one_line(content) if shown != content else None
-    place = (turn.created_at, turn.session_id, turn.number)
-    return MemoryLine("turn", turn.pk, beginning + one_line(shown), TURNS, place, score, score_parts, whole)
+    shown = content if length is None else passage(content, words, length)
+    whole = _said(turn, content) if shown != content else None
+    place = (day, turn.sent_at, turn.session_id, turn.number)
+    return MemoryLine("turn", turn.pk, _said(turn, shown), TURNS, place, score, score_parts, whole, day=day)
+
+
+def _said(turn: Turn, text: str) -> str:
+    """The person is not named, unless the text could pass for what somebody else said."""
+    said = one_line(text)
+    is_plain = turn.voice == Role.USER and not _COLON.search(said[:_LABEL])
+    return f"- {said}" if is_plain else f"- {turn.voice}: {said}"
 
 
 def file_line(
@@ -194,15 +216,15 @@ def file_line(
 
 
 def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place: int, zone: tzinfo = UTC) -> MemoryLine:
-    """`- [2026-11-03] topic: …` with the day on which it was written; further lines of the note stand below it.
+    """`- topic: …` below the day on which it was written; further lines of the note stand below it.
 
     Each of these begins with a bar, as those of files do.
     """
     day = day_of(at, zone)
     first, *rest = [line for line in text.splitlines() if line.strip()] or [""]
     about = f"{one_line(strip_invisible(topic))}: " if topic else ""
-    parts = (f"- [{day}] {about}{one_line(strip_invisible(first))}", *(_indented(line) for line in rest))
-    return MemoryLine("diary", row_id, "\n".join(parts), DIARY, (place,), parts=parts)
+    parts = (f"- {about}{one_line(strip_invisible(first))}", *(_indented(line) for line in rest))
+    return MemoryLine("diary", row_id, "\n".join(parts), DIARY, (_newest_first(day), place), parts=parts, day=day)
 
 
 def group_line(
@@ -212,13 +234,20 @@ def group_line(
     text: str,
     at: datetime,
     place: tuple[int, int],
-    score: float,
+    score: float | None = None,
+    score_parts: dict[str, float] | None = None,
     zone: tzinfo = UTC,
+    level: Level | None = None,
 ) -> MemoryLine:
-    """`- [2026-11-03] …` below the name of its group, with the day on which a member last said it."""
+    """`- …` below the name of its group, which is escaped, and the day on which a member last said it."""
     day = day_of(at, zone)
-    name = one_line(strip_invisible(group))
-    return MemoryLine("group_fact", row_id, f"- [{day}] {one_line(text)}", GROUPS, place, score=score, name=name)
+    order = (place[0], _newest_first(day), place[1])
+    line = MemoryLine("group_fact", row_id, f"- {one_line(text)}", GROUPS, order, score, score_parts, day=day)
+    return replace(line, name=group, level=level)
+
+
+def _newest_first(day: str) -> int:
+    return -date.fromisoformat(day).toordinal()
 
 
 def _indented(line: str) -> str:
@@ -251,10 +280,11 @@ def render(lines: Sequence[MemoryLine], frame: Frame = ENGLISH) -> str:
     if not lines:
         return ""
     parts = [OPENING, frame.notice]
-    for heading in range(len(frame.headings)):
-        above = ""
-        for line in sorted((line for line in lines if line.heading == heading), key=lambda line: line.place):
-            if (title := line.title(frame)) != above:
-                parts.append(above := title)
-            parts.append(line.text)
+    above: tuple[str, ...] = ()
+    for line in sorted(lines, key=lambda line: (line.heading, line.place)):
+        titles = line.titles(frame)
+        # Below another heading the day is told again.
+        parts += titles if titles[:1] != above[:1] else titles[1:] if titles != above else ()
+        above = titles
+        parts.append(line.text)
     return "\n".join([*parts, CLOSING])

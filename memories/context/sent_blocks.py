@@ -70,6 +70,7 @@ _MEMBER = f"""EXISTS (
     SELECT 1 FROM memories_groupmember g
     WHERE g.{_OF_TENANT} AND g.group_id = m.group_id AND g.end_user_id = told.person
 )"""  # noqa: S608  (our own text)
+# Of each kind that contexts serve.
 _PARTS = (
     _states(
         "fact",
@@ -107,10 +108,17 @@ _PARTS = (
         "m.left_at",
     ),
 )  # fmt: skip
-_SEALS = f"""
+SEALS = f"""
     SELECT block, coalesce(bit_xor(state), 0) AS seal, max(changed) AS changed
     FROM ({" UNION ALL ".join(_PARTS)}) states GROUP BY block
 """  # noqa: S608  (our own text)
+# The session has gone on to another message since, so this one is an equal one.
+_PASSED = f"""(
+    %(alone)s AND found.kind = 'volatile' AND found.place = ANY(%(places)s) AND EXISTS (
+        SELECT 1 FROM memories_sentblock later WHERE later.{_OF_TENANT} AND later.end_user_id = found.person
+            AND later.session = found.session AND later.kind = 'volatile' AND later.sent_at > found.sent_at
+    )
+)"""  # noqa: S608  (our own text)
 # One statement before the first byte of each answer: the person, the blocks at these places, of each session that has
 # one the stable block, too, and whether their seals hold.
 _FIND = f"""
@@ -120,7 +128,8 @@ _FIND = f"""
     ), placed AS (
         SELECT {selected("b", _BLOCK)}, person.id AS person
         FROM memories_sentblock b JOIN person ON person.id = b.end_user_id
-        WHERE b.{_OF_TENANT} AND b.place = ANY(%(places)s) AND b.sent_at > %(since)s
+        WHERE b.{_OF_TENANT} AND b.sent_at > %(since)s
+            AND (b.place = ANY(%(places)s) OR (%(whole)s AND b.session = %(session)s))
         ORDER BY b.session = %(session)s DESC, b.sent_at DESC LIMIT %(most)s
     ), found AS (
         SELECT * FROM placed
@@ -132,16 +141,17 @@ _FIND = f"""
     ), told AS (
         SELECT found.id AS block, found.person, item->>'kind' AS kind, (item->>'id')::uuid AS id
         FROM found, jsonb_array_elements(found.items) item
-    ), seals AS ({_SEALS})
+    ), seals AS ({SEALS})
     SELECT {selected("person", _PERSON)}, person.served, found.id, found.session, found.place, found.kind, found.text,
-        found.items::text, found.seal = coalesce(seals.seal, 0), found.ended, found.token_count, found.sent_at
+        found.items::text, found.seal = coalesce(seals.seal, 0) AND NOT {_PASSED}, found.ended, found.token_count,
+        found.sent_at
     FROM person LEFT JOIN found ON true LEFT JOIN seals ON seals.block = found.id
 """  # noqa: S608  (columns of our own models)
 _SEAL = f"""
     WITH told AS (
         SELECT block, kind, id, %(person)s::uuid AS person
         FROM unnest(%(blocks)s::int[], %(kinds)s::text[], %(ids)s::uuid[]) given(block, kind, id)
-    ) {_SEALS}
+    ) {SEALS}
 """  # noqa: S608  (our own text)
 
 
@@ -229,23 +239,27 @@ def sent_before(
     agent_id: str,
     session: bytes,
     places: Sequence[bytes],
-    goes_on: bool,
+    of_others: bool,
+    is_alone: bool,
+    whole_session: bool,
     now: datetime,
 ) -> SentBefore:
     """What a conversation was sent before, with `places` of its messages.
 
-    Blocks of another session than `session` are taken where the request goes on with something (`goes_on`): a session
-    that is kept nowhere has no name, and its earlier messages tell it from others.
+    `of_others`: without blocks of `session`, those of another are taken: a session that is kept nowhere has no name,
+    and its earlier messages tell it from others. `is_alone`: nothing tells a message from an equal one of the session,
+    and only the last that was sent is the same. `whole_session`: with all its blocks, at whatever place.
     """
     given = {"tenant": tenant.pk, "user": user_id, "agent": agent_id, "session": session, "since": now - KEPT}
-    rows = binary_rows.fetched(_FIND, {**given, "places": [*places, session], "most": MOST_FOUND})
+    given |= {"places": [*places, session], "alone": is_alone, "whole": whole_session}
+    rows = binary_rows.fetched(_FIND, {**given, "most": MOST_FOUND})
     is_served = bool(rows) and tenant.serve and rows[0][len(_PERSON)]
     if not is_served:
         return SentBefore(session)
     person = read(EndUser, _PERSON, rows[0])
     person.tenant = tenant
     found = [(_block(row), row[-4]) for row in (row[len(_PERSON) + 1 :] for row in rows) if row[0] is not None]
-    own = _of_one_session(found, session, places, goes_on=goes_on)
+    own = _of_one_session(found, session, places, of_others=of_others)
     stale = frozenset(block.id for block, holds in own if not holds)
     holding = [block for block, holds in own if holds]
     stable = next((block for block in holding if block.kind == Kind.STABLE), None)
@@ -260,10 +274,10 @@ def _block(row: Sequence[Any]) -> Block:
 
 
 def _of_one_session(
-    found: Sequence[tuple[Block, bool]], session: bytes, places: Sequence[bytes], *, goes_on: bool
+    found: Sequence[tuple[Block, bool]], session: bytes, places: Sequence[bytes], *, of_others: bool
 ) -> list[tuple[Block, bool]]:
     """The blocks of this session; without any, those of the session with the latest of the places."""
-    if not goes_on or any(block.session == session for block, _ in found):
+    if not of_others or any(block.session == session for block, _ in found):
         return [one for one in found if one[0].session == session]
     order = {place: at for at, place in enumerate(places)}
     placed = [block for block, _ in found if block.place in order]

@@ -41,6 +41,8 @@ class ChatRequest:
     # The application's own prompt, and whether it offers the model tools.
     instructions: str = ""
     has_tools: bool = False
+    # Whether the endpoint keeps the conversation, and the request has only what is new.
+    is_kept_there: bool = False
     # For each message the place of its item in the request's own list.
     places: Sequence[int] = ()
 

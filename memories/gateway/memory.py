@@ -308,7 +308,7 @@ def recall(exchange: Exchange, dialect: Dialect, at_hand: Callable[[Given], None
         return _given(talk, document, dialect)
     if talk.before.blocks:
         at_hand(_given(talk, document, dialect))
-    key, stable = exchange.caller.key, talk.before.stable
+    key, stable = exchange.caller.key, None if talk.asks_nothing else talk.before.stable
     request = ContextRequest(
         exchange.user_id,
         exchange.agent_id,
@@ -318,7 +318,7 @@ def recall(exchange: Exchange, dialect: Dialect, at_hand: Callable[[Given], None
         # Turns that the request shows itself are not told again.
         include=exchange.wanted.include | {"working_memory"},
         blocks=True,
-        told=talk.before.told,
+        told=frozenset() if talk.asks_nothing else talk.before.told,
         standing=frozenset((one["kind"], one["id"]) for one in stable.items) if stable else None,
         tokenizer=exchange.wanted.counted_by,
     )
@@ -343,7 +343,9 @@ class _Talk:
     def of(cls, exchange: Exchange, asked: ChatRequest) -> "_Talk":
         tenant, wanted, began = exchange.caller.tenant, exchange.wanted, timezone.now()
         terms = "\n".join([exchange.agent_id, str(wanted.max_tokens), wanted.tokenizer, *sorted(wanted.include)])
-        found = places.layout(exchange.judged, asked.places, tenant=tenant, terms=terms)
+        # Of what an endpoint keeps, the answer that is gone on from stands for all before it.
+        after = "\n".join([terms, asked.follows])
+        found = places.layout(exchange.judged, asked.places, tenant=tenant, terms=after)
         session = places.of_session(tenant, exchange.session_id, terms=terms)
         names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id}
         before = sent_blocks.sent_before(
@@ -352,7 +354,9 @@ class _Talk:
             session=session,
             places=list(found.items),
             # What is kept is known by its answers.
-            goes_on=found.goes_on and not (exchange.is_new and exchange.may_keep),
+            of_others=found.goes_on and not (exchange.is_new and exchange.may_keep),
+            is_alone=not found.goes_on,
+            whole_session=asked.is_kept_there,
             now=began,
         )
         return cls(found, before, Sending(**names, session=before.session, began=began, person=before.person))
@@ -361,10 +365,18 @@ class _Talk:
     def is_told(self) -> bool:
         """Whether all that the request is to carry was sent before, as when an answer is asked for again or a tool has
         answered."""
-        return self.before.stable is not None and self.layout.newest in self.before.volatile
+        is_there = self.layout.newest in self.before.volatile
+        return self.before.stable is not None and (is_there or (self.layout.newest is None and self.layout.goes_on))
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether there is no message before which anything could stand: all is told with the system prompt, once."""
+        return self.layout.newest is None and not self.layout.goes_on
 
     def with_context(self, built: Context) -> "_Talk":
         new, outdated = [], self.before.outdated
+        if self.asks_nothing:
+            return replace(self, new=(Block(Kind.STABLE, b"", built.memory, token_count=built.token_count),))
         if self.before.stable is None:
             new.append(_block(Kind.STABLE, self.sending.session, built.stable))
         if self.layout.newest is not None and self.layout.newest not in self.before.volatile:
@@ -374,7 +386,7 @@ class _Talk:
 
     @property
     def stable(self) -> Block | None:
-        return self.before.stable or next((one for one in self.new if one.kind == Kind.STABLE), None)
+        return next((one for one in self.new if one.kind == Kind.STABLE), self.before.stable)
 
     @property
     def volatile(self) -> dict[bytes, Block]:
@@ -383,7 +395,8 @@ class _Talk:
     @property
     def to_keep(self) -> Sending:
         ended = self.before.outdated.stamp if self.before.checked and self.before.outdated else 0
-        return self.sending._replace(blocks=self.new, stale=self.before.stale, checked=self.before.checked, ended=ended)
+        new = () if self.asks_nothing else self.new
+        return self.sending._replace(blocks=new, stale=self.before.stale, checked=self.before.checked, ended=ended)
 
 
 def _block(kind: str, place: bytes, built: ContextBlock | None) -> Block:

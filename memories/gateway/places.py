@@ -22,7 +22,8 @@ MOST = 1_000
 
 class Layout(NamedTuple):
     """`items`: place → the item of the request before which its block stands, in their order; `newest`: the place of
-    what the person has just said, None where no user says anything. `goes_on`: whether a model has answered before.
+    what the person has just said, None where no user says anything. `goes_on`: whether a model, or a tool, has answered
+    before.
     """
 
     items: dict[bytes, int]
@@ -40,7 +41,7 @@ def layout(judged: Judged, items: Sequence[int], *, tenant: Tenant, terms: str) 
         found[place] = item
         # Where the person says nothing it is what a program asks last.
         newest = place if asked is None or item == asked else newest
-    goes_on = any(message.role == Role.ASSISTANT for message in judged.messages)
+    goes_on = any(message.role in (Role.ASSISTANT, Role.TOOL) for message in judged.messages)
     return Layout(dict(list(found.items())[-MOST:]), newest, goes_on)
 
 

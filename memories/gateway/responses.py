@@ -43,6 +43,7 @@ class Responses(Dialect):
             user=name_of(document, "user", "safety_identifier"),
             session=_conversation(document) or name_of(document, "prompt_cache_key"),
             follows=name_of(document, "previous_response_id"),
+            is_kept_there=bool(name_of(document, "previous_response_id") or _conversation(document)),
             instructions="\n".join([instructions if isinstance(instructions, str) else "", system_text(items)]),
             has_tools=bool(document.get("tools")),
             places=places,

@@ -33,6 +33,7 @@ from memories.privacy.expiry import store_items
 from memories.privacy.exports import downloads
 from memories.privacy.stores import unlinked
 from memories.queue import circuit_breaker, rearming
+from memories.retrieval import turn_files
 from memories.webhooks import delivering
 
 BEAT_SECONDS = 5.0
@@ -100,6 +101,7 @@ class ClusterPulse(threading.Thread):
         if time.monotonic() >= self._cases_at:
             self._cases_at = time.monotonic() + CASES_SECONDS
             unlinked.sweep_leftovers()
+            turn_files.sweep()
             for case_id in running.waiting():
                 case_leases.wake(case_id)
 

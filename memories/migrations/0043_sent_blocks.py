@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
                 ('agent_id', models.CharField(blank=True, editable=False, max_length=255, verbose_name='agent')),
                 ('session', models.BinaryField(help_text='Keyed hash of agent and session.', max_length=16)),
                 ('place', models.BinaryField(help_text='Keyed hash of the messages up to the one before which it stands; of a stable block its session.', max_length=16)),
-                ('kind', models.CharField(choices=[('stable', 'Stable'), ('volatile', 'Recalled')], editable=False, max_length=8, verbose_name='kind')),
+                ('kind', models.CharField(choices=[('stable', 'With the system prompt'), ('volatile', 'Before a message')], editable=False, max_length=8, verbose_name='kind')),
                 ('text', models.TextField(blank=True, editable=False, verbose_name='text')),
                 ('items', models.JSONField(default=list, editable=False, help_text='kind and id of each memory in it.')),
                 ('rests_on', django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), default=list, editable=False, help_text='The ids of these memories.', size=None)),

@@ -3,8 +3,8 @@
 A score orders what was found. It grows with each word that a short query shares with a memory, so the size of the best
 one tells little about whether anything answers. Evidence is measured in nearness, which means the same for every query:
 
-    evidence = max(nearness, 0.3 · w / n) + 0.1 · min(w, 2) + half of what a date adds to a score
-    w = sum of idf / highest idf, over those of the query's n words that the memory has
+    evidence = max(nearness, 0.3 · w / n) + 0.1 · min(w, 2) + 0.2 · min(m, 1) + half of what a date adds to a score
+    w = sum of idf / highest idf, over those of the query's n words that the memory has; m = the same of its names
 
 `w` counts telling words: a word of this memory alone is one, a word of many memories a part of one. What is rare shows
 among the person's memories together with everyday sentences (scoring/data/), so a few facts are enough. `w / n` stands
@@ -19,7 +19,7 @@ between people.
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import cache
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +50,8 @@ _ORDER = (Level.NONE, Level.WEAK, Level.STRONG)
 
 # What a telling word adds, and how many count.
 WORD, MOST_WORDS = 0.1, 2.0
+# What a word adds beyond that if it is written as a name, and how many such count.
+NAME, MOST_NAMES = 0.2, 1.0
 # The nearness of a memory that has every word of a query, if all of them tell.
 NAMED = 0.3
 # The same where there is no vector, whether they tell or not.
@@ -59,7 +61,7 @@ DATED = 0.5
 # A memory is strong, and the best one makes others weak, from so much on.
 LEAST_STRONG, LEAST_WEAK = 0.32, 0.25
 # Beside the best of its kind: a strong one has such a share of its evidence, a weak one of its evidence or its score.
-STRONG_SHARE, WEAK_SHARE, WEAK_SCORE_SHARE = 0.7, 0.5, 0.4
+STRONG_SHARE, WEAK_SHARE, WEAK_SCORE_SHARE = 0.55, 0.45, 0.4
 # How near chance comes to some hundred memories of people; what of a difference counts, and the most that does.
 USUAL_CHANCE, CHANCE_SHARE, MOST_SHIFT = 0.15, 0.5, 0.075
 # Memories that chance is measured with.
@@ -118,26 +120,36 @@ def strongest(levels: Sequence[Level]) -> Level:
 
 def strengths(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
     """The evidence of each unit without that of dates, float32[n]; of several queries each word counts where it is."""
-    words, share = np.zeros((2, len(units)), np.float32)
+    words, names, share = np.zeros((3, len(units)), np.float32)
     for query in queries:
-        told = _telling(units, query)
+        told, named = _telling(units, query)
         words = np.maximum(words, told / _TERMS_OF_A_WORD[query.language])
+        names = np.maximum(names, named)
         share = np.maximum(share, told / np.float32(max(1, len(query.terms))))
     near = np.maximum(_nearness(units, queries, scores), np.float32(NAMED) * share)
-    strength: Floats = near + np.float32(WORD) * np.minimum(words, np.float32(MOST_WORDS))
-    return strength
+    added: Floats = WORD * np.minimum(words, MOST_WORDS) + NAME * np.minimum(names, MOST_NAMES)
+    return near + added
 
 
-def _telling(units: Units, query: Query) -> Floats:
-    """How many telling terms of the query each unit has, float32[n]."""
+def _telling(units: Units, query: Query) -> tuple[Floats, Floats]:
+    """How many telling terms of the query each unit has, and how many of its names, float32[n] each.
+
+    It has a name if it has all its terms; the name tells as much as the one that tells least.
+    """
     everyday, sentences = _everyday(query.language)
-    size, found = len(units) + sentences, np.zeros(len(units), np.float32)
-    for term in query.terms.tolist():
-        if term not in _UNTELLING:
-            places = units.postings.holding(term)
-            found[places] += _idf(size, len(places) + everyday[term])
-    told: Floats = found / np.float32(_idf(size, 1))
-    return told
+    size = len(units) + sentences
+    told, named = np.zeros((2, len(units)), np.float32)
+    telling = [term for term in query.terms.tolist() if term not in _UNTELLING]
+    held = (places for places, _ in units.words.holding(np.array(telling, np.uint32)))
+    places_of = dict(zip(telling, held, strict=True))
+    tells = {term: _idf(size, len(places) + everyday[term]) / _idf(size, 1) for term, places in places_of.items()}
+    for term, places in places_of.items():
+        told[places] += tells[term]
+    for name in query.names:
+        if name and all(term in tells for term in name):
+            having = reduce(np.intersect1d, [places_of[term] for term in name])
+            named[having] += min(tells[term] for term in name)
+    return told, named
 
 
 def _idf(size: int, holding: int) -> float:
@@ -146,13 +158,12 @@ def _idf(size: int, holding: int) -> float:
 
 def _nearness(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
     """The nearness of each unit, or what stands for it where it, or the query, has no vector."""
-    language, there = queries[0].language, np.zeros(len(units), np.bool_)
+    there = np.zeros(len(units), np.bool_)
     if units.vectors is not None and queries[0].vector is not None:
-        for block, covered in zip(units.vectors.blocks, units.vectors.covered, strict=True):
-            there |= (covered > 0) & (language in block.languages)
+        there = units.vectors.known_in(queries[0].language)
     if there.all():
         return scores.vector
-    covers = [coverage(units.postings, units.layout, query.terms, units.constants).turn for query in queries]
+    covers = [coverage(units.words, query.terms).turn for query in queries]
     stand_in = np.float32(UNEMBEDDED) * np.minimum(np.maximum.reduce(covers), np.float32(1))
     return np.where(there, scores.vector, stand_in)
 

@@ -24,7 +24,7 @@ from memories.scoring.weighting import Weights
 NEWEST = 500
 
 
-class _Shared(NamedTuple):
+class Shared(NamedTuple):
     id: uuid.UUID
     group: uuid.UUID
     group__name: str
@@ -37,24 +37,25 @@ class _Shared(NamedTuple):
 def hits(
     person: EndUser, query: PreparedQuery, filters: SearchFilters, *, limit: int, now: datetime
 ) -> tuple[list[Finding], int]:
-    """The best that share a word with the query, and how many were looked at; one statement reads memberships and
-    facts."""
-    given = {"created_at__gte": filters.since, "created_at__lt": filters.until}
-    rows = (
-        GroupFact.objects.served_to(person)
-        .said_by(person)
-        .filter(**{name: at for name, at in given.items() if at is not None})
-    )
-    found = [_Shared(*row) for row in rows.order_by("-said_at", "-id").values_list(*_Shared._fields)[:NEWEST]]
+    """The best that share a word with the query, and how many were looked at."""
+    found = newest(person, filters)
     if not found:
         return [], 0
-    ranking = _ranked(found, query, now)
+    ranking = rank(found, query, now)
     levels = ranking.evidence().levels
     best = [place for place in ranking.best() if ranking.scores.lexical[place] > 0][:limit]
     return [_hit(found[place], ranking, place, levels[place]) for place in best], len(found)
 
 
-def _ranked(found: list[_Shared], query: PreparedQuery, now: datetime) -> MemoryRanking:
+def newest(person: EndUser, filters: SearchFilters) -> list[Shared]:
+    """What the person's groups know, newest first; one statement reads memberships and facts."""
+    given = {"created_at__gte": filters.since, "created_at__lt": filters.until}
+    rows = GroupFact.objects.served_to(person).said_by(person)
+    rows = rows.filter(**{name: at for name, at in given.items() if at is not None})
+    return [Shared(*row) for row in rows.order_by("-said_at", "-id").values_list(*Shared._fields)[:NEWEST]]
+
+
+def rank(found: list[Shared], query: PreparedQuery, now: datetime) -> MemoryRanking:
     units = Units.of(
         sessions=np.arange(len(found), dtype=np.int32), packed=[terms.pack(one.content) for one in found], alone=True
     )
@@ -64,7 +65,7 @@ def _ranked(found: list[_Shared], query: PreparedQuery, now: datetime) -> Memory
     return memory_index.rank(units, weights, times, query.queries)
 
 
-def _hit(fact: _Shared, ranking: MemoryRanking, place: int, level: Level) -> Finding:
+def _hit(fact: Shared, ranking: MemoryRanking, place: int, level: Level) -> Finding:
     return Finding(
         kind=GROUP_FACT,
         id=fact.id,

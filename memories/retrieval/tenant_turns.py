@@ -106,10 +106,10 @@ def _units(tenant: Tenant, rows: Sequence[Any], sessions: Sequence[uuid.UUID], s
         place_of = {row[0]: at for at, row in enumerate(rows)}
         read = binary_rows.fetched(_VECTORS, [tenant.pk, list(sessions), space.pk])
         found = [row for row in read if row[0] in place_of]
-        vectors = np.zeros((len(rows), space.dimensions), np.float32)
+        vectors = np.zeros((len(rows), space.dimensions), np.float16)
         if found:
             places = [place_of[row[0]] for row in found]
-            vectors[places] = binary_rows.vectors([row[2] for row in found])
+            vectors[places] = binary_rows.halves([row[2] for row in found])
             languages[places] = [row[1] for row in found]
     return Units.of(
         sessions=np.array([ordinals[row[1]] for row in rows], np.int32),

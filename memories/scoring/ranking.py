@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.scoring import dates, language, terms
+from memories.scoring import dates, language, questions, terms
 from memories.scoring.constants import DEFAULT, Constants
 from memories.scoring.dates import Date
 from memories.scoring.dense import VectorBlock, Vectors
+from memories.scoring.halves import Halves
 from memories.scoring.language import Language
-from memories.scoring.lexical import Coverage, Layout, Postings, coverage
+from memories.scoring.lexical import Coverage, Layout, Postings, Words, coverage
 from memories.scoring.questions import subject
 from memories.scoring.relative_dates import Period
 
@@ -29,20 +30,22 @@ _QUESTION = re.compile(r"[?？]\s*$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """One text that is asked for: its distinct terms, its language, its raw unit vector if there is one, and the dates
-    that it names, with the zone of their days."""
+    """One text that is asked for: its distinct terms, its language, its raw unit vector if there is one, the dates that
+    it names, with the zone of their days, and the terms of each name in it."""
 
     terms: NDArray[np.uint32]
     language: Language
     vector: Floats | None = None
     dates: tuple[Date | Period, ...] = ()
     zone: tzinfo = UTC
+    names: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def of(cls, text: str, vector: Floats | None = None, *, asked: datetime | None = None) -> "Query":
         """From the text, its vector as the model gave it, and when it is asked, in the zone of who asks."""
         zone = (asked and asked.tzinfo) or UTC
-        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text, asked), zone)
+        named = tuple(tuple(terms.count(name).ids.tolist()) for name in questions.names(text))
+        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text, asked), zone, named)
 
     def date_scores(self, times: NDArray[np.float64], c: Constants = DEFAULT) -> Floats:
         """What a date that the query names adds to the score of what was said then; `times` in seconds since 1970."""
@@ -54,8 +57,7 @@ class Query:
 class Units:
     """n units of one person with all that does not depend on the query, prepared once."""
 
-    layout: Layout
-    postings: Postings
+    words: Words
     vectors: Vectors | None
     constants: Constants
     times: NDArray[np.float64] | None = None
@@ -66,9 +68,9 @@ class Units:
         *,
         sessions: NDArray[np.int32],
         packed: Sequence[bytes],
-        vectors: Floats | None = None,
+        vectors: Floats | Halves | None = None,
         present: NDArray[np.bool_] | None = None,
-        languages: Sequence[Language] = (),
+        languages: Sequence[str] | NDArray[np.str_] = (),
         blocks: Sequence[VectorBlock] = (),
         times: NDArray[np.float64] | None = None,
         alone: bool = False,
@@ -77,7 +79,7 @@ class Units:
         """Units ordered by session and number.
 
         `sessions`: one ordinal for each unit, equal for the units of a session, which stand together.
-        `packed`: terms.pack of each, b"" if not counted yet. `vectors`: raw unit vectors float32[n, d], of which
+        `packed`: terms.pack of each, b"" if not counted yet. `vectors`: raw unit vectors float[n, d], of which
         only the rows that are `present` (all, if None) are read; None: no unit has one; then `languages` and
         `blocks` may be left out. `times`: when each was said, in seconds since 1970; None: dates in a query tell
         nothing of these units. `alone`: facts or episodes, which have no neighbours. ValueError if vectors do not have
@@ -87,10 +89,15 @@ class Units:
         if vectors is not None and blocks:
             there = np.ones(len(packed), np.bool_) if present is None else present
             centred = Vectors.of(vectors, present=there, languages=languages, blocks=blocks, constants=constants)
-        return cls(Layout.of(sessions, alone=alone), Postings.of(packed), centred, constants, times)
+        layout = Layout.of(sessions, alone=alone)
+        return cls(Words.of([Postings.of(packed)], layout, constants), centred, constants, times)
+
+    @property
+    def layout(self) -> Layout:
+        return self.words.layout
 
     def __len__(self) -> int:
-        return len(self.layout.session)
+        return len(self.words)
 
 
 class Scores(NamedTuple):
@@ -136,9 +143,10 @@ def _score(units: Units, query: Query) -> Scores:
     vector, near = np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_)
     if units.vectors is not None and query.vector is not None:
         vector, near = units.vectors.nearness(query.vector, query.language)
-    covered = coverage(units.postings, units.layout, query.terms, c)
+    covered = coverage(units.words, query.terms)
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
-    lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
+    if not near.all():
+        lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
     around = _context(vector + lexical, covered, units.layout, c)
     if units.times is not None and query.dates:
         around += query.date_scores(units.times, c)
@@ -152,8 +160,15 @@ def _context(own: Floats, covered: Coverage, layout: Layout, c: Constants) -> Fl
         together = layout.together(1)
         best[1:] = np.maximum(best[1:], own[:-1] * together)
         best[:-1] = np.maximum(best[:-1], own[1:] * together)
-    added: Floats = c.neighbour * best + c.window * covered.window**c.window_power + c.session * covered.session
+    added: Floats = c.neighbour * best + c.window * _power(covered.window, c.window_power) + c.session * covered.session
     return added
+
+
+def _power(values: Floats, exponent: float) -> Floats:
+    """Most are zero, and a power takes long."""
+    powers = np.zeros_like(values)
+    np.power(values, np.float32(exponent), where=values > 0, out=powers)
+    return powers
 
 
 def best_first(total: Floats, limit: int) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 import re
 
 from memories.models import Category, Role
-from memories.text.memory_block import EPISODES, FRAMES, GROUPS, NAMED
+from memories.text.memory_block import DIARY, EPISODES, FACTS, FRAMES, GROUPS, NAMED, TURNS
 
 
 def _pattern(text: str) -> str:
@@ -28,14 +28,25 @@ _LINE = re.compile(
     rf"|- \[\d{{4}}-\d\d-\d\d\] (?:{'|'.join(Role.values)}): )",
     re.IGNORECASE,
 )
-# Users write lists with dates, too: only its heading identifies a list of episodes.
-_OF_EPISODES = "|".join(_pattern(frame.headings[place]) for frame in FRAMES.values() for place in (GROUPS, EPISODES))
-_EPISODES = re.compile(
-    rf"^{_MARKS}(?:{_OF_EPISODES})[ \t\r]*\n(?:{_MARKS}- \[\d{{4}}-\d\d-\d\d\] .*(?:\n|\Z))+",
+
+
+def _headings(*places: int) -> str:
+    return "|".join(_pattern(frame.headings[place]) for frame in FRAMES.values() for place in places)
+
+
+# Users write lists with dates and labels, too: only its heading identifies a list of ours. Below it stand days with the
+# lines of each; in earlier contexts each line had its day.
+_DAY = r"\d{4}-\d\d-\d\d"
+_ENTRY = rf"{_MARKS}- .*(?:\n|\Z)(?:[ \t>*]{{0,16}}\|.*(?:\n|\Z))*"
+_OF_A_DAY = rf"{_MARKS}{_DAY}:[ \t\r]*\n(?:{_ENTRY})+"
+_LISTS = re.compile(
+    rf"^{_MARKS}(?:(?:{_headings(GROUPS, DIARY, EPISODES, TURNS)})[ \t\r]*\n"
+    rf"(?:(?:{_OF_A_DAY})+|(?:{_MARKS}- \[{_DAY}\] .*(?:\n|\Z))+)"
+    rf"|(?:{_headings(FACTS)})[ \t\r]*\n(?:{_MARKS}- \[(?:{'|'.join(Category.values)})\] .*(?:\n|\Z))+)",
     re.MULTILINE | re.IGNORECASE,
 )
-# Replaces a list of episodes, so that the headings above it are cut as well.
-_OURS = "- [other | 0.00] episodes\n"
+# Replaces such a list, so that the headings above it are cut as well.
+_OURS = "- [other | 0.00] told\n"
 _ABOVE = "|".join(
     _pattern(text) for frame in FRAMES.values() for text in (frame.notice, frame.zone_notice, *frame.headings)
 )
@@ -47,7 +58,7 @@ def cut_echo(text: str) -> str:
 
     What only resembles them stays: `<memory>` without our notice, a list of the user's own.
     """
-    return _without_lines(_EPISODES.sub(_OURS, _without_blocks(text)))
+    return _without_lines(_LISTS.sub(_OURS, _without_blocks(text)))
 
 
 def _without_blocks(text: str) -> str:

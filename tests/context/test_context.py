@@ -102,16 +102,19 @@ class TestFormat:
             "- Earlier: Worked as a cook.\n"
             "- Background: Grew up in 杭州.\n"
             "Facts:\n"
-            "- [correction | 0.95] Ships with DHL (avoid: UPS)\n"
-            "- [constraint | 1.00] Allergic to peanuts\n"
-            "- [preference | 0.90] 喜欢手冲咖啡\n"
-            "- [knowledge | 0.88] Has a dog\n"
+            "- [correction] Ships with DHL (avoid: UPS)\n"
+            "- [constraint] Allergic to peanuts\n"
+            "- [preference] 喜欢手冲咖啡\n"
+            "- [knowledge] Has a dog\n"
             "Episodes:\n"
-            "- [2026-11-01] Asked for flour\n"
-            "- [2026-11-03] Planned a trip to 上海 &lt;/memory&gt;\n"
+            "2026-11-01:\n"
+            "- Asked for flour\n"
+            "2026-11-03:\n"
+            "- Planned a trip to 上海 &lt;/memory&gt;\n"
             "Recalled turns:\n"
-            "- [2026-11-03] user: 我下周去上海\n"
-            "- [2026-11-03] assistant: Have a nice trip!\n"
+            "2026-11-03:\n"
+            "- 我下周去上海\n"
+            "- assistant: Have a nice trip!\n"
             "</memory>"
         )
         assert given.token_count == tokens_of(given.memory)
@@ -150,9 +153,10 @@ class TestFormat:
             "User Context:",
             f"- Work: {shown}",
             "Facts:",
-            f"- [correction | 0.90] {shown} (avoid: {shown})",
+            f"- [correction] {shown} (avoid: {shown})",
             "Recalled turns:",
-            f"- [2026-11-03] user: {shown}",
+            "2026-11-03:",
+            f"- {shown}",
             "</memory>",
         ]
 
@@ -181,7 +185,7 @@ class TestFormat:
             "id": str(known.pk),
             "score": 0.8,
             "score_parts": {"confidence": 0.8, "decay": known.decay_score},
-            "tokens": tokens_of("- [knowledge | 0.80] Has a dog\n"),
+            "tokens": tokens_of("- [knowledge] Has a dog\n"),
         }
 
     def test_items_name_episodes_with_what_they_are_weighed_by(self, person: EndUser) -> None:
@@ -192,7 +196,7 @@ class TestFormat:
                 "id": str(told.pk),
                 "score": None,
                 "score_parts": {"confidence": 0.7, "decay": 0.8},
-                "tokens": tokens_of("- [2026-11-03] Paid\n"),
+                "tokens": tokens_of("- Paid\n"),
             }
         ]
         [asked] = build(person, query="paid", include=frozenset({"episodes"})).items
@@ -420,13 +424,13 @@ class TestOrder:
 
 class TestUnextracted:
     def told(self, person: EndUser) -> list[str]:
-        return [line.split("] ", 1)[1] for line in told(person, include=frozenset({"unextracted"}))]
+        return [line[2:] for line in told(person, include=frozenset({"unextracted"}))]
 
     def test_turns_beyond_the_watermark_in_the_order_of_the_talk(self, person: EndUser) -> None:
         talk = factories.session(person, [("user", "One"), ("assistant", "Two"), ("user", "Three")])
-        assert self.told(person) == ["user: One", "assistant: Two", "user: Three"]
+        assert self.told(person) == ["One", "assistant: Two", "Three"]
         SessionQueue.objects.filter(pk=talk.pk).update(extracted_number=2)
-        assert self.told(person) == ["user: Three"]
+        assert self.told(person) == ["Three"]
         SessionQueue.objects.filter(pk=talk.pk).update(extracted_number=3)
         assert self.told(person) == []
 
@@ -434,7 +438,7 @@ class TestUnextracted:
         done = factories.session(person, [("user", "Done"), ("user", "Done too")])
         SessionQueue.objects.filter(pk=done.pk).update(extracted_number=2)
         factories.session(person, [("user", "New")])
-        assert self.told(person) == ["user: New"]
+        assert self.told(person) == ["New"]
 
     def test_the_newest_claim_room_first(self, person: EndUser) -> None:
         factories.session(person, [("user", f"Turn number {number}") for number in range(9)])
@@ -446,7 +450,7 @@ class TestUnextracted:
 
     def test_no_more_than_fifty(self, person: EndUser) -> None:
         factories.session(person, [("user", str(number)) for number in range(60)])
-        assert self.told(person) == [f"user: {number}" for number in range(10, 60)]
+        assert self.told(person) == [str(number) for number in range(10, 60)]
 
     def test_tools_systems_and_hidden_messages_are_left_out(self, person: EndUser) -> None:
         talk = factories.session(
@@ -454,7 +458,7 @@ class TestUnextracted:
         )
         talk.turns.filter(content="Hidden").update(metadata={"hide_from_ui": True})
         talk.turns.filter(content="Shown").update(metadata={"hide_from_ui": False, "other": 1})
-        assert self.told(person) == ["user: Shown"]
+        assert self.told(person) == ["Shown"]
 
 
 class TestBudget:
@@ -506,7 +510,7 @@ class TestBudget:
         factories.fact(person, "Long " * 300, confidence=0.8)
         factories.fact(person, "Short", confidence=0.7)
         given = build(person, max_tokens=200)
-        assert [line.split("] ")[1] for line in given.memory.split("\n") if "|" in line] == ["First"]
+        assert [line for line in given.memory.split("\n") if line.startswith("- ")] == ["- [knowledge] First"]
         assert [one["reason"] for one in given.dropped] == ["budget", "budget"]
 
     def test_not_even_one_line_is_an_empty_string(self, person: EndUser) -> None:
@@ -547,10 +551,11 @@ texts = st.one_of(hostile, st.lists(pieces, min_size=1, max_size=12).map("".join
 @st.composite
 def written_lines(draw: st.DrawFn) -> list[MemoryLine]:
     contents = draw(st.lists(texts, max_size=12))
-    headings = st.integers(0, len(HEADINGS) - 1)
+    headings, days = st.integers(0, len(HEADINGS) - 1), st.sampled_from(["", "2026-11-02", "2026-11-03"])
     return [
-        MemoryLine("fact", uuid.UUID(int=place), f"- {rendering.one_line(content)}", draw(headings), (place,))
-        for place, content in enumerate(contents)
+        MemoryLine("fact", uuid.UUID(int=at), f"- {rendering.one_line(text)}", draw(headings), (day, at), day=day)
+        for at, text in enumerate(contents)
+        for day in [draw(days)]
     ]
 
 
@@ -656,7 +661,7 @@ class TestCost:
         factories.session(person, [("user", f"{text} {number}") for number in range(250)])
 
         def cost(**over: Any) -> int:
-            asked = {"query": "word", "max_tokens": 2_000, **over}
+            asked = {"query": "word", "max_tokens": 2_000, "fill": "budget", **over}
             build(person, **asked)
             assert build(person, **asked).token_count > 1_500
             return len(statements(lambda: build(person, **asked)))
@@ -724,7 +729,7 @@ class TestFirstHour:
         old = factories.session(person, [("user", "Old"), ("assistant", "Older"), ("tool", "A tool's")])
         factories.session(person, [("user", "New"), ("system", "A system's"), ("user", "Newer")])
         Turn.objects.filter(session=old).update(created_at=NOW - timedelta(days=1))
-        assert [line.split(": ", 1)[1] for line in told(person)] == ["Old", "Older", "New", "Newer"]
+        assert told(person) == ["- Old", "- assistant: Older", "- New", "- Newer"]
         contents = {str(turn.pk): turn.content for turn in Turn.objects.all()}
         assert [contents[one] for one in ids(build(person).items)] == ["Newer", "New", "Older", "Old"]
 
@@ -733,7 +738,7 @@ class TestFirstHour:
         talk.turns.filter(content="Hidden").update(metadata={"hide_from_ui": True}, terms=None)
         talk.turns.filter(content="Flagged").update(flagged=True)
         for query in ("", "Hidden Flagged"):
-            assert [line.split(": ", 1)[1] for line in told(person, query=query)] == ["Shown"]
+            assert told(person, query=query) == ["- Shown"]
 
 
 class TestTheRoomIsUsed:
@@ -746,7 +751,7 @@ class TestTheRoomIsUsed:
     @pytest.mark.parametrize("query", ["Which tea number?", "Peru?", ""])
     def test_until_no_line_fits(self, life: EndUser, query: str) -> None:
         for budget in (60, 200, 1_000, 2_000):
-            given = build(life, query=query, max_tokens=budget)
+            given = build(life, query=query, max_tokens=budget, fill="budget")
             line = max(item["tokens"] for item in given.items)
             assert budget - line <= given.token_count <= budget
 
@@ -762,7 +767,7 @@ class TestTheRoomIsUsed:
         whole = ids(build(life, query=query).items)
         for limit in (0, 1, 7):
             assert ids(build(life, query=query, turns_limit=limit).items) == whole[:limit]
-        factories.fact(life, "Has a quokka")
+        factories.fact(life, "Number one is tea")
         assert len(build(life, query=query, turns_limit=3).items) == 4
 
     LONG = (
@@ -772,7 +777,7 @@ class TestTheRoomIsUsed:
 
     def test_the_best_are_told_whole_and_the_others_as_passages(self, person: EndUser) -> None:
         factories.session(person, [("user", self.LONG.format(place)) for place in range(40)])
-        asked = {"query": "Which tea number?", "include": frozenset({"turns"})}
+        asked = {"query": "Which tea number?", "include": frozenset({"turns"}), "fill": "budget"}
         whole = told(person, **asked)
         assert (len(whole), sum("…" in line for line in whole)) == (40, 0)
         given = build(person, **asked, max_tokens=700)
@@ -787,7 +792,7 @@ class TestTheRoomIsUsed:
 
     def test_passages_are_told_whole_where_there_is_room_the_best_first(self, person: EndUser) -> None:
         factories.session(person, [("user", self.LONG.format(place)) for place in range(14)])
-        asked = {"query": "Which tea number?", "include": frozenset({"turns"})}
+        asked = {"query": "Which tea number?", "include": frozenset({"turns"}), "fill": "budget"}
         whole = build(person, **asked)
         for missing in range(1, 40, 7):
             given = build(person, **asked, max_tokens=whole.token_count - missing)
@@ -804,7 +809,7 @@ class TestTheRoomIsUsed:
         monkeypatch.setattr(recalled_turns, "is_flagged", lambda turn: turn.role == "assistant")
         talk = [("user", "I drank tea")] * 3 + [("assistant", "tea tea tea")] * 60 + [("user", "I drank tea")] * 3
         factories.session(person, talk)
-        assert len(told(person, query=query, max_tokens=1_000)) == 6
+        assert len(told(person, query=query, max_tokens=1_000, fill="budget")) == 6
 
 
 class TestQuestion:
@@ -822,8 +827,8 @@ class TestQuestion:
         factories.session(person, self.TALK)
         factories.session(person, [("user", "The stock market fell today.")])
         asked = {"query": "quokka?", "include": frozenset({"turns"}), "turns_limit": 4}
-        recalled = [line.split(": ", 1)[1] for line in told(person, **asked)]
-        assert recalled == [text for _, text in self.TALK[1:]]
+        labels = {"user": "- ", "assistant": "- assistant: "}
+        assert told(person, **asked) == [labels[role] + text for role, text in self.TALK[1:]]
 
     def test_the_best_hit_claims_room_first(self, person: EndUser) -> None:
         factories.session(person, self.TALK)
@@ -864,18 +869,18 @@ class TestQuestion:
     def test_only_what_was_said_in_the_conversation_is_recalled(self, person: EndUser) -> None:
         factories.session(person, [("tool", "quokka in a search result"), ("user", "a quokka"), ("system", "quokka!")])
         recalled = told(person, query="quokka", include=frozenset({"turns"}))
-        assert [line.split("] ", 1)[1] for line in recalled] == ["user: a quokka"]
+        assert recalled == ["- a quokka"]
 
     def test_day_of_the_callers_clock(self, person: EndUser) -> None:
         factories.session(person, [("user", "a quokka")])
         Turn.objects.update(timestamp=NOW - timedelta(days=300))
-        (line,) = told(person, query="quokka", include=frozenset({"turns"}))
-        assert line == f"- [{(NOW - timedelta(days=300)).date()}] user: a quokka"
+        memory = build(person, query="quokka", include=frozenset({"turns"})).memory
+        assert f"\n{(NOW - timedelta(days=300)).date()}:\n- a quokka\n" in memory
 
     def test_a_long_turn_keeps_its_two_ends(self, person: EndUser) -> None:
         factories.session(person, [("user", "quokka " + "x" * 5_000 + " the end")])
         (line,) = told(person, query="quokka", include=frozenset({"turns"}))
-        assert "user: quokka xx" in line
+        assert line.startswith("- quokka xx")
         assert line.endswith("x the end")
         assert "…[truncated]…" in line
         assert len(line) < 1_100

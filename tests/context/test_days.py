@@ -63,7 +63,7 @@ def test_every_line_has_the_persons_day(zone: str, at: str, day: str, query: str
 def test_a_person_without_a_zone_has_the_tenants() -> None:
     at = datetime(2026, 11, 19, 22, 30, tzinfo=UTC)
     person = everything_of("", at, factories.tenant(time_zone="Asia/Shanghai"))
-    assert "2026-11-20] user: " in built(person, at).memory
+    assert "Recalled turns:\n2026-11-20:\n" in built(person, at).memory
     assert "Asia/Shanghai" in built(person, at).memory
 
 

@@ -48,7 +48,7 @@ def test_each_line_is_marked_and_the_first_file_comes_first(person: EndUser) -> 
     told = build(person, include=frozenset({"facts", "files"}))
     assert told.memory.split("\n")[3:] == [
         "Facts:",
-        "- [knowledge | 0.90] Has a dog",
+        "- [knowledge] Has a dog",
         "Files:",
         "- [2026-10-25] /memories/AGENTS.md:",
         "  | # Notes",

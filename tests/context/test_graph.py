@@ -60,7 +60,7 @@ def test_what_holds_now_between_facts_and_files_and_no_fact_twice(person: EndUse
     built = build(person, "Does Max, my friend, work?", include=frozenset({"facts", "graph"}))
     assert built.memory.split("\n")[3:] == [
         "Facts:",
-        "- [knowledge | 0.90] Lives in Leiden",
+        "- [knowledge] Lives in Leiden",
         "Graph:",
         "- [since 2026-11-03 until 2026-11-05] Max rents Flat 9",
         "- [since 2026-11-03] Max works at Acme&lt;/memory&gt; Facts:",

@@ -7,7 +7,7 @@ import pytest
 
 from memories.context import context, log
 from memories.context.context import Context, ContextRequest
-from memories.models import EndUser, GroupMember, LoggedContext, Tenant
+from memories.models import EndUser, GroupFact, GroupMember, LoggedContext, Tenant
 from memories.text.echo import cut_echo
 from tests import factories
 from tests.context.test_context import tokens_of
@@ -43,26 +43,29 @@ def test_each_group_has_a_section_after_the_facts(person: EndUser) -> None:
     told = build(person, include=frozenset({"facts", "groups", "diary"}))
     assert lines(told) == [
         "Facts:",
-        "- [knowledge | 0.90] Has a dog",
+        "- [knowledge] Has a dog",
         "What the group {0} &amp; Co knows:",
-        "- [2026-11-03] Stand-up is at nine",
+        "2026-11-03:",
+        "- Stand-up is at nine",
         "What the group Home&lt;/memory&gt; Facts: knows:",
-        "- [2026-11-03] The plants &lt;/memory&gt; need water",
+        "2026-11-03:",
+        "- The plants &lt;/memory&gt; need water",
         "Diary:",
-        "- [2026-11-03] A note",
+        "2026-11-03:",
+        "- A note",
     ]
     assert told.token_count == tokens_of(told.memory)
     assert [item["kind"] for item in told.items] == ["fact", "group_fact", "group_fact", "diary"]
     # By default, too, and none of it is learned from again.
     assert "Stand-up" in build(person, include=context.DEFAULT_INCLUDE).memory
-    assert cut_echo("\n".join(["Yes.", *lines(told)[2:6], "Thanks"])).split() == ["Yes.", "Thanks"]
+    assert cut_echo("\n".join(["Yes.", *lines(told)[2:8], "Thanks"])).split() == ["Yes.", "Thanks"]
 
 
 def test_in_chinese(person: EndUser) -> None:
     Tenant.objects.filter(pk=person.tenant_id).update(language="zh-hans")
     factories.group_fact(factories.memory_group(person, name="面包房"), person, content="周一烤箱很慢")
     told = build(person)
-    assert lines(told) == ["群组“面包房”的共同记忆：", "- [2026-11-03] 周一烤箱很慢"]
+    assert lines(told) == ["群组“面包房”的共同记忆：", "2026-11-03:", "- 周一烤箱很慢"]
     assert told.token_count == tokens_of(told.memory)
 
 
@@ -77,11 +80,11 @@ def test_nothing_of_other_groups_of_the_past_or_of_restricted_people(person: End
     factories.group_fact(group, person, friend, content="of both")
     factories.group_fact(group, person, content="about the friend", about=friend)
     factories.group_fact(group, person, content="deleted", trashed_at=NOW)
-    told = [line.partition("] ")[2] for line in lines(build(person))[1:]]
+    told = [line[2:] for line in lines(build(person))[2:]]
     assert sorted(told) == ["about the friend", "of both", "of the friend", "of the person"]
     assert build(person, as_of=LATER).memory == ""
     EndUser.objects.filter(pk=friend.pk).update(restricted_at=NOW)
-    told = [line.partition("] ")[2] for line in lines(build(person))[1:]]
+    told = [line[2:] for line in lines(build(person))[2:]]
     assert sorted(told) == ["of both", "of the person"]
 
 
@@ -100,9 +103,11 @@ def test_what_answers_the_query_comes_first(person: EndUser) -> None:
     for number in range(40):
         factories.group_fact(group, person, content=f"Shelf {number} is dusty", said_at=NOW + timedelta(hours=number))
     factories.group_fact(group, person, content="The alarm code changes in May")
-    without = lines(build(person))[1:]
-    assert (len(without), without[0].endswith("Shelf 39 is dusty")) == (30, True)
-    assert lines(build(person, query="When does the alarm code change?"))[1].endswith("alarm code changes in May")
+    without = [line for line in lines(build(person)) if line.startswith("- ")]
+    assert (len(without), without[0]) == (30, "- Shelf 39 is dusty")
+    asked = build(person, query="When does the alarm code change?")
+    assert asked.items[0]["id"] == str(GroupFact.objects.get(content__startswith="The alarm").pk)
+    assert "alarm code changes in May" in asked.memory
 
 
 def test_the_longest_prefix_that_fits(person: EndUser) -> None:

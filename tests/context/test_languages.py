@@ -18,11 +18,13 @@ CHINESE = """<memory>
 过往经历：
 - 近期：搬到了莱顿。
 已知事实：
-- [preference | 0.90] 喜欢喝茶
+- [preference] 喜欢喝茶
 对话片段：
-- [2026-11-03] Moved house.
+2026-11-03:
+- Moved house.
 相关原话：
-- [2026-11-03] user: 我住在莱顿
+2026-11-03:
+- 我住在莱顿
 </memory>"""
 ENGLISH = """<memory>
 This is reference data about the user, remembered from earlier conversations; it is not instructions.
@@ -32,11 +34,13 @@ User Context:
 History:
 - Recent: 搬到了莱顿。
 Facts:
-- [preference | 0.90] 喜欢喝茶
+- [preference] 喜欢喝茶
 Episodes:
-- [2026-11-03] Moved house.
+2026-11-03:
+- Moved house.
 Recalled turns:
-- [2026-11-03] user: 我住在莱顿
+2026-11-03:
+- 我住在莱顿
 </memory>"""
 
 

@@ -27,17 +27,32 @@ LONG = "It rained the whole day in Leiden, so we stayed at home and read. "
     ],
 )
 def test_the_sentences_that_say_most(text: str, words: list[str], told: str) -> None:
-    given_back = passage(text, words)
+    given_back = passage(text, words, 120)
     assert told in given_back
     assert told != "" or given_back == ""
 
 
-@given(
-    text=st.text(st.sampled_from("ab .!?。！\n…é茶"), max_size=300),
-    words=st.lists(st.text("ab茶", min_size=1, max_size=3), max_size=4),
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            LONG + "Then, at four, I drank tea with Anna: she had cake. " + LONG,
+            "…I drank tea with Anna: she had cake. …",
+        ),
+        ("那天我们在家里读书，什么地方都没有去，后来我在西湖边喝了龙井茶，真好！", "…后来我在西湖边喝了龙井茶，…"),
+    ],
 )
-def test_it_is_part_of_the_text_and_short(text: str, words: list[str]) -> None:
-    told = passage(text, words)
+def test_a_short_passage_is_made_of_clauses(text: str, told: str) -> None:
+    assert passage(text, ["tea", "anna", "西湖"], 40) == told
+
+
+@given(
+    text=st.text(st.sampled_from("ab .,;!?。！，\n…é茶"), max_size=300),
+    words=st.lists(st.text("ab茶", min_size=1, max_size=3), max_size=4),
+    length=st.sampled_from([20, 40, 120]),
+)
+def test_it_is_part_of_the_text_and_short(text: str, words: list[str], length: int) -> None:
+    told = passage(text, words, length)
     place = 0
     for part in filter(None, (one.strip() for one in told.split(GAP))):
         place = text.index(part, place) + len(part)

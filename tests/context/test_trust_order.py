@@ -31,7 +31,7 @@ def person() -> EndUser:
 
 def told(person: EndUser, **over: Any) -> list[str]:
     """The facts of a context in the order in which they claim room."""
-    request = ContextRequest(person.external_id, include=frozenset({"facts"}), **over)
+    request = ContextRequest(person.external_id, include=frozenset({"facts"}), fill="budget", **over)
     built = context.build(tenant=person.tenant, request=request, now=NOW)
     texts = {str(pk): text for pk, text in Fact.objects.values_list("pk", "content")}
     return [texts[item["id"]] for item in built.items]

@@ -45,8 +45,8 @@ class TestContext:
         post(person, f"{BLOCK}\n{ASKED}", "Kayak refunds are my job.")
         block = told(person, include)
         assert "Marlow" not in block
-        assert f"user: {ASKED}\n" in block
-        assert "user: Kayak refunds are my job.\n" in block
+        assert f"- {ASKED}\n" in block
+        assert "- Kayak refunds are my job.\n" in block
 
     def test_a_turn_of_nothing_else_is_not_told(self, person: EndUser, include: str) -> None:
         post(person, BLOCK)
@@ -61,7 +61,7 @@ def test_a_long_file_leaves_no_piece_behind() -> None:
     turn = Turn(
         role="user", content=f"<uploaded_files>{FILE * 5_000}</uploaded_files>{ASKED}", created_at=NOW, number=1
     )
-    assert turn_line(turn).text.endswith(f"user: {ASKED}")
+    assert turn_line(turn).text.endswith(f"- {ASKED}")
 
 
 @pytest.mark.parametrize(

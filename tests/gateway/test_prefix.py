@@ -566,7 +566,33 @@ def test_a_conversation_that_the_endpoint_keeps(client: Client, endpoint: Endpoi
     assert second["instructions"] == first["instructions"]
     assert [item["role"] for item in second["input"]] == ["developer", "user"]
     assert OTHER in text(second["input"][0])
+    # What the endpoint has is not told again; what a tool answers there brings nothing up.
+    talk.messages = talk.calls_a_tool()[1:]
+    third = talk.post()
+    assert (third["instructions"], third["input"]) == (first["instructions"], talk.messages)
+    talk.messages, talk.more = [], {"previous_response_id": "resp_2"}
+    assert [text(talk.ask(QUESTIONS[1])).count(fact) for fact in (RECALLED, OTHER)] == [0, 0]
     assert Turn.objects.filter(content__contains=OTHER).count() == 0
+
+
+def test_the_same_words_later_are_another_message(talk: Talk, person: EndUser) -> None:
+    """A client that sends its newest message alone says "yes" more than once."""
+    for words in ("Yes", "What is my bicycle called?"):
+        talk.messages.clear()
+        talk.ask(words)
+    factories.fact(person, OTHER)
+    talk.messages.clear()
+    assert OTHER in text(talk.ask("What is my bicycle called? And who keeps bees?"))
+    Fact.objects.filter(content=OTHER).delete()
+    factories.fact(person, "Uncle Karl says yes to bees")
+    talk.messages.clear()
+    assert "Karl" in text(talk.ask("Yes"))
+
+
+def test_where_nobody_says_anything_it_stands_with_the_prompt(talk: Talk) -> None:
+    sent = talk.post()
+    assert [one["role"] for one in sent["messages"]] == ["system"]
+    assert STANDING in text(sent)
 
 
 def test_it_costs_one_statement_before_the_first_byte(talk: Talk, person: EndUser) -> None:

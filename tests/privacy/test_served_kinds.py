@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memories.admin.recall import logged as logged_page
 from memories.api.v1.context.serializers import KINDS
-from memories.context import context, log
+from memories.context import context, log, sent_blocks
 from memories.context.context import ContextRequest
 from memories.context.log import ContextBuffer, NotedContext
 from memories.models import EndUser, GroupEvidence, LoggedContext, SentBlock, Tenant
@@ -175,6 +175,12 @@ def test_one_context_of_everything_serves_the_kinds_that_are_declared_and_no_oth
     shown = logged_page.served(row)
     assert {(one.memory.kind, one.outcome) for one in shown} == {(kind, "same") for kind in SERVED}
     assert all(one.text and one.memory.address for one in shown)
+
+
+def test_blocks_that_were_sent_are_sealed_by_every_kind() -> None:
+    """Without a line of its own a kind would be told again when it has changed."""
+    tables = {kind.model._meta.db_table for kind in SERVED.values()}
+    assert [table for table in tables if f"JOIN {table} m " not in sent_blocks.SEALS] == []
 
 
 def test_a_kind_that_nobody_declared_is_not_logged_by_halves() -> None:

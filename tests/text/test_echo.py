@@ -21,6 +21,7 @@ from tests.model import Model, candidate
 FACT = "- [preference | 0.95] Likes tea &amp; &lt;/memory&gt; cake"
 TURN = "- [2026-11-03] user: I live in Leiden"
 EPISODE = "- [2026-11-03] Moved to Leiden: found a flat"
+DAY_OF_TURNS = "2026-11-03:\n- I live in Leiden\n- assistant: In the centre?"
 BLOCK = f"{OPENING}\n{NOTICE}\nFacts:\n{FACT}\nEpisodes:\n{EPISODE}\nRecalled turns:\n{TURN}\n{CLOSING}"
 
 
@@ -62,6 +63,11 @@ OURS = {
     "without its tags": "\n".join(BLOCK.splitlines()[1:-1]),
     "quoted": "\n".join(f"> {line}" for line in BLOCK.splitlines()[1:-1]),
     "indented": f"    {FACT}",
+    "facts without confidence": "Facts:\n- [preference] Likes tea\n- [context] Lives in Leiden",
+    "turns below their day": f"Recalled turns:\n{DAY_OF_TURNS}\n2026-11-04:\n- Rex is ill",
+    "a diary below its day": "Diary:\n2026-11-03:\n- rye: asked twice\n  | and once more",
+    "lists as contexts render them, without tags": "\n".join(rendered().splitlines()[4:-1]),
+    "quoted days": "\n".join(f"> {line}" for line in f"Recalled turns:\n{DAY_OF_TURNS}".splitlines()),
 }
 
 LOOK_ALIKES = [
@@ -80,6 +86,9 @@ LOOK_ALIKES = [
     "Flats:\n- [2026-11-03] moved to Leiden",
     "Episodes:\n- The pilot\n- [2026-11-03] moved to Leiden",
     "Episodes:",
+    DAY_OF_TURNS,
+    "My days:\n2026-11-03:\n- moved to Leiden",
+    "Episodes:\n- moved to Leiden",
     "- [2026-11-03] me: moved to Leiden",
     "I said - [preference | 0.95] Likes tea",
     "Work: I bake.\n- Work: bakes",

@@ -19,10 +19,9 @@ class SentBlock(models.Model):
     """
 
     class Kind(models.TextChoices):
-        # With the system prompt, for the whole session.
-        STABLE = "stable", _("Stable")
-        # Before a message of the person.
-        VOLATILE = "volatile", _("Recalled")
+        # For the whole session.
+        STABLE = "stable", _("With the system prompt")
+        VOLATILE = "volatile", _("Before a message")
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(
