@@ -221,7 +221,7 @@ class Outdated:
 
     def told(self, said: Turn | Written) -> str:
         """Its text without what was corrected or forgotten; what is over has the day since when."""
-        text = said.text if isinstance(said, Written) else said.own_text
+        text = _text_of(said)
         pieces: list[str] = []
         done = 0
         for start, end, ended in self._found(said):
@@ -242,7 +242,7 @@ class Outdated:
 
         `as_shown`: how a sentence was written there.
         """
-        text = self._side(said).text
+        text = _text_of(said)
         for start, end, ended in self._found(said):
             _, *behind = shown.split(as_shown(text[start:end]))
             if any(ended.leaves_out or not rest.startswith(_OVER) for rest in behind):
@@ -254,11 +254,10 @@ class Outdated:
 
     def _found(self, said: Turn | Written) -> list[tuple[int, int, _Ended]]:
         """(start, end, what ended) of each sentence that says it."""
-        if self.is_empty:
+        # Nothing is asked of the database for no text.
+        if not _text_of(said) or self.is_empty:
             return []
         side = self._side(said)
-        if not side.text:
-            return []
         voice = SpokenWords([side.text])
         here = [ended for ended in self._ended if side.may_say(ended, voice)]
         # What was taken back outweighs what is over.
@@ -284,3 +283,7 @@ class Outdated:
         )
         rows = rows.filter(trust__in=(Trust.USER, Trust.OPERATOR)).order_by("-created_at", "-id")
         return list(rows.values_list("content", "created_at")[:MOST_NEWER])
+
+
+def _text_of(said: Turn | Written) -> str:
+    return said.text if isinstance(said, Written) else said.own_text
