@@ -49,6 +49,7 @@ class Level(StrEnum):
 
 
 _ORDER = (Level.NONE, Level.WEAK, Level.STRONG)
+_LEVELS = np.array(_ORDER, object)
 
 # What a telling word adds, and how many count.
 WORD, MOST_WORDS = 0.1, 2.0
@@ -113,8 +114,8 @@ def graded(
     beside = (strength >= WEAK_SHARE * best) | ((scores >= WEAK_SCORE_SHARE * best_score) & (scores > 0))
     weak = usable & beside & (best >= LEAST_WEAK + shift)
     strong = usable & (strength >= max(LEAST_STRONG + shift, STRONG_SHARE * best))
-    levels = [_ORDER[place] for place in np.where(strong, 2, weak).tolist()]
-    return Evidence(levels, strongest(levels))
+    ranks = np.where(strong, np.int8(2), weak.astype(np.int8))
+    return Evidence(_LEVELS[ranks].tolist(), _ORDER[int(ranks.max())])
 
 
 def strongest(levels: Sequence[Level]) -> Level:
