@@ -12,7 +12,8 @@ for the nearness to a query that names little else. Without a vector half of the
 
 How near chance comes depends on what a person's memories are about. It is measured without labels, with their own
 vectors: the median, over questions about the world (scoring/data/unrelated_*.txt), of the nearness to the nearest
-memory. Half of what differs from the usual 0.15 moves the least evidence that counts. Nothing of it is kept, or shared
+memory. Half of what differs from the usual 0.15 moves the least evidence that counts. A model that nobody measured may
+find any two texts near: with it nearness counts from that of two unlike memories on. Nothing of it is kept, or shared
 between people.
 """
 
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.scoring import means, terms
+from memories.scoring.dense import Vectors
 from memories.scoring.language import Language
 from memories.scoring.lexical import coverage
 from memories.scoring.ranking import Query, Scores, Units
@@ -47,6 +49,7 @@ class Level(StrEnum):
 
 
 _ORDER = (Level.NONE, Level.WEAK, Level.STRONG)
+_LEVELS = np.array(_ORDER, object)
 
 # What a telling word adds, and how many count.
 WORD, MOST_WORDS = 0.1, 2.0
@@ -66,6 +69,8 @@ STRONG_SHARE, WEAK_SHARE, WEAK_SCORE_SHARE = 0.55, 0.45, 0.4
 USUAL_CHANCE, CHANCE_SHARE, MOST_SHIFT = 0.15, 0.5, 0.075
 # Memories that chance is measured with.
 MEASURED = 256
+# Memories that lie nearer to each other all say the same, and tell no scale.
+MOST_APART = 0.9
 # A Chinese word of two characters is three terms.
 _TERMS_OF_A_WORD = {"en": np.float32(1), "zh": np.float32(3)}
 
@@ -109,8 +114,8 @@ def graded(
     beside = (strength >= WEAK_SHARE * best) | ((scores >= WEAK_SCORE_SHARE * best_score) & (scores > 0))
     weak = usable & beside & (best >= LEAST_WEAK + shift)
     strong = usable & (strength >= max(LEAST_STRONG + shift, STRONG_SHARE * best))
-    levels = [_ORDER[place] for place in np.where(strong, 2, weak).tolist()]
-    return Evidence(levels, strongest(levels))
+    ranks = np.where(strong, np.int8(2), weak.astype(np.int8))
+    return Evidence(_LEVELS[ranks].tolist(), _ORDER[int(ranks.max())])
 
 
 def strongest(levels: Sequence[Level]) -> Level:
@@ -160,12 +165,23 @@ def _nearness(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
     """The nearness of each unit, or what stands for it where it, or the query, has no vector."""
     there = np.zeros(len(units), np.bool_)
     if units.vectors is not None and queries[0].vector is not None:
-        there = units.vectors.known_in(queries[0].language)
+        for block, covered in zip(units.vectors.blocks, units.vectors.covered, strict=True):
+            there |= covered & (queries[0].language in block.languages)
+    near = _to_scale(scores.vector, units.vectors) if units.vectors is not None else scores.vector
     if there.all():
-        return scores.vector
+        return near
     covers = [coverage(units.words, query.terms).turn for query in queries]
     stand_in = np.float32(UNEMBEDDED) * np.minimum(np.maximum.reduce(covers), np.float32(1))
-    return np.where(there, scores.vector, stand_in)
+    return np.where(there, near, stand_in)
+
+
+def _to_scale(near: Floats, vectors: Vectors) -> Floats:
+    """The nearness as a measured model would give it, where 0 is that of two texts taken at random."""
+    apart = None if vectors.are_measured else vectors.apart(most=MEASURED)
+    if apart is None or not 0 < apart <= MOST_APART:
+        return near
+    scaled: Floats = (near - np.float32(apart)) / np.float32(1 - apart)
+    return scaled
 
 
 def _shift(units: Units, language: Language) -> float:

@@ -176,7 +176,7 @@ class Vectors:
         total, used = np.zeros(len(self.codes), np.float32), np.zeros(len(self.codes), np.uint8)
         for block, columns, centred in zip(self.blocks, _columns(self.blocks), self.centred, strict=True):
             if language in block.languages:
-                asked = _unit(vector[columns] - centred.shifts[language])
+                asked = _unit((vector[columns] - centred.shifts[language])[None, :])[0]
                 cosines = self._products(columns, asked)
                 cosines -= (centred.means @ asked)[self.codes]
                 cosines *= centred.scales
@@ -187,14 +187,33 @@ class Vectors:
         near = used > 0
         return (total, near) if self.order is None else (total[self.order], near[self.order])
 
-    def known_in(self, language: Language) -> NDArray[np.bool_]:
-        """Which units are near or far from a query in that language at all: some block knows both."""
-        known = np.zeros(1 + len(LANGUAGES), np.bool_)
-        for block in self.blocks:
-            if language in block.languages:
-                known |= _known(block)
-        found = known[self.codes]
-        return found if self.order is None else found[self.order]
+    def __len__(self) -> int:
+        return len(self.codes if self.order is None else self.order)
+
+    def matrix(self, at: int, places: NDArray[np.int64]) -> Floats:
+        """Of some units the columns of block `at`, centred and of length 1; rows of zeros where there is no vector."""
+        rows = places if self.order is None else self.order[places]
+        centred, columns = self.centred[at], _columns(self.blocks)[at]
+        found = np.empty((len(places), self.blocks[at].dimensions), np.float32)
+        first = 0
+        for part in self.parts:
+            there = (rows >= first) & (rows < first + len(part))
+            found[there] = part.raw[rows[there] - first, columns]
+            first += len(part)
+        found -= centred.means[self.codes[rows]]
+        found *= centred.scales[rows][:, None]
+        return found
+
+    @property
+    def covered(self) -> tuple[NDArray[np.bool_], ...]:
+        """For each block which units have a vector in a language that it knows."""
+        codes = self.codes if self.order is None else self.codes[self.order]
+        return tuple(_known(block)[codes] for block in self.blocks)
+
+    @property
+    def are_measured(self) -> bool:
+        """Whether there are frozen means of all their models."""
+        return all(frozen(block.model, language) for block in self.blocks for language in block.languages)
 
     def by_chance(self, language: Language, *, most: int) -> Floats | None:
         """How near the nearest unit is to each of some questions that have nothing to do with anybody, in a language.
@@ -202,35 +221,35 @@ class Vectors:
         Of the units at most `most` are looked at, spread over all. None for models without such questions, and where
         no unit has a vector.
         """
-        chosen = np.arange(len(self.codes)) if self.order is None else np.sort(self.order)
-        chosen = chosen[:: max(1, -(-len(chosen) // most))]
-        codes, raw = self.codes[chosen], self._rows(chosen)
+        some = np.arange(0, len(self), max(1, -(-len(self) // most)))
         near: Floats | None = None
-        used = np.zeros(len(chosen), np.float32)
-        for block, columns, centred in zip(self.blocks, _columns(self.blocks), self.centred, strict=True):
+        used = np.zeros(len(some), np.float32)
+        for at, (block, covered) in enumerate(zip(self.blocks, self.covered, strict=True)):
             if language in block.languages:
                 questions = means.unrelated(block.model, language)
                 if questions is None:
                     return None
-                asked = np.array([_unit(one - centred.shifts[language]) for one in questions])
-                cosines = (asked @ raw[:, columns].T - (asked @ centred.means.T)[:, codes]) * centred.scales[chosen]
+                asked = np.array([_unit(one - self.centred[at].shifts[language]) for one in questions])
+                cosines = asked @ self.matrix(at, some).T
                 near = cosines if near is None else near + cosines
-                used += _known(block)[codes]
+                used += covered[some]
         if near is None or not used.any():
             return None
         nearest: Floats = (near / np.maximum(used, 1))[:, used > 0].max(axis=1)
         return nearest
 
+    def apart(self, *, most: int) -> float | None:
+        """How near units lie to each other that have nothing in common: the lower quartile of the pairs of at most
+        `most` of them; None for fewer than three."""
+        some = np.flatnonzero(self.covered[0])
+        some = some[:: max(1, -(-len(some) // most))]
+        if len(some) < 3:
+            return None
+        matrix = self.matrix(0, some)
+        return float(np.quantile((matrix @ matrix.T)[np.triu_indices(len(some), 1)], 0.25))
+
     def _products(self, columns: slice, vector: Floats) -> Floats:
         return np.concatenate([halves.products(part.raw[:, columns], vector) for part in self.parts])
-
-    def _rows(self, places: NDArray[np.int64]) -> Floats:
-        """These vectors in single precision; places ascend."""
-        ends = np.cumsum([len(part) for part in self.parts])
-        some = np.split(places, np.searchsorted(places, ends)[:-1])
-        starts = ends - [len(part) for part in self.parts]
-        rows = [part.raw[at - start] for part, at, start in zip(self.parts, some, starts, strict=True)]
-        return np.concatenate(rows).astype(np.float32)
 
 
 def _columns(blocks: Sequence[VectorBlock]) -> list[slice]:
@@ -284,7 +303,8 @@ def _means(total: NDArray[np.float64], count: int, prior: Means | None, constant
     return mean, (mean + prior.question - prior.statement).astype(np.float32)
 
 
-def _unit(vector: Floats) -> Floats:
-    """The vector brought to length 1; zeros (a text that is exactly the mean) stay."""
-    unit: Floats = vector / np.maximum(np.float32(np.sqrt(vector @ vector)), np.float32(1e-9))
-    return unit
+def _unit(vectors: Floats) -> Floats:
+    """Each row brought to length 1, in place; a row of zeros (a text that is exactly the mean) stays."""
+    norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    vectors /= np.maximum(norms, 1e-9)[:, None]
+    return vectors

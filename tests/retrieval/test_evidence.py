@@ -19,7 +19,8 @@ USE = "use-multilingual-3"
 
 
 def levels(strength: list[float], scores: list[float] | None = None, **over: object) -> list[Level]:
-    return graded(floats(strength), floats(scores or [0.0] * len(strength)), **over).levels  # type: ignore[arg-type]
+    found = graded(floats(strength), floats(scores or [0.0] * len(strength)), **over)  # type: ignore[arg-type]
+    return found.levels
 
 
 def strength(texts: list[str], asked: str, near: list[float] | None = None) -> list[float]:
@@ -58,7 +59,8 @@ class TestLevels:
         assert levels([LEAST_STRONG - 0.05], shift=-0.05) == [STRONG]
 
     def test_nothing_at_all(self) -> None:
-        assert graded(floats([]), floats([])) == ([], NONE)
+        assert levels([]) == []
+        assert graded(floats([]), floats([])).best == NONE
         assert levels([-0.5, -0.2], [-1.0, -0.1]) == [NONE, NONE]
 
     def test_the_strongest(self) -> None:
@@ -69,9 +71,9 @@ class TestLevels:
 
 class TestStrength:
     def test_it_is_nearness_and_a_tenth_for_each_telling_word(self) -> None:
-        texts = ["The quokka lives in Leiden", "The cat sleeps", "Plays the cello"]
-        found = strength(texts, "quokka enclosure in leiden, near the harbour and the old mill", [0.4, 0.3, -0.1])
-        assert found == pytest.approx([0.4 + 0.2, 0.3, 0.0], abs=0.005)
+        texts = ["The quokka lives in Leiden", "The cat sleeps"]
+        found = strength(texts, "quokka enclosure in leiden, near the harbour and the old mill", [0.4, 0.3])
+        assert found == pytest.approx([0.4 + 0.2, 0.3], abs=0.005)
 
     def test_more_than_two_words_are_no_more(self) -> None:
         two, four = ("quokka leiden zither mango", "quokka leiden plum fig")
@@ -162,6 +164,24 @@ def test_three_facts_are_enough_to_tell(texts: list[str], asked: list[str]) -> N
         assert found.levels[place] == STRONG, text
     for text in ABOUT_NOBODY:
         assert _judged(store, text).best == NONE, text
+
+
+@pytest.mark.parametrize("base", [0.0, 0.7])
+def test_a_model_that_nobody_measured_is_judged_by_its_own_scale(base: float) -> None:
+    """Some models find any two texts near."""
+    texts = ["Owns a zither", "Sails on Sundays", "Fears moths"]
+    store = units(texts, vectors=_with_base(np.eye(4)[:3], base), alone=True, blocks=[dense.VectorBlock("plain", 5)])
+    asked = floats(_with_base(np.array([[0.6, 0.0, 0.0, 0.8], [0.1, 0.1, 0.1, 0.98]]), base))
+    judged = [[Query.of("which instrument", one)] for one in asked]
+    near, far = (evidence.of(store, one, score(store, one)) for one in judged)
+    assert near.levels[0] == STRONG
+    assert far.best == NONE
+
+
+def _with_base(vectors: np.ndarray, base: float) -> list[list[float]]:  # type: ignore[type-arg]
+    """Unit vectors with so much in common."""
+    own = vectors / np.linalg.norm(vectors, axis=1, keepdims=True) * (1 - base) ** 0.5
+    return np.hstack([own, np.full((len(own), 1), base**0.5)]).tolist()  # type: ignore[no-any-return]
 
 
 def _judged(store: Units, text: str) -> evidence.Evidence:

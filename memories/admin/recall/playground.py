@@ -52,6 +52,7 @@ from memories.retrieval.search import (
     TURN,
     Explanation,
     Finding,
+    Level,
     SearchFilters,
     SearchRequest,
 )
@@ -73,6 +74,7 @@ PARTS: Mapping[str, tuple[Promise, float]] = {
     "recency": (_("Freshness"), DEFAULT.recency),
     "dates": (_("Dates"), 1.0),
 }
+LEVELS: Mapping[Level, Promise] = {Level.STRONG: _("strong"), Level.WEAK: _("weak"), Level.NONE: _("none")}
 KINDS: Mapping[str, Promise] = {FACT: _("Facts"), EPISODE: _("Episodes"), TURN: _("Turns")}
 
 
@@ -145,6 +147,7 @@ class RankedMemory:
     memory: RecalledMemory
     parts: list[ScorePart]
     outcome: Mapping[str, Any]
+    evidence: Promise
     reranked: float | None = None
     verbs: dict[str, VerbForm] = field(default_factory=dict)
 
@@ -220,6 +223,7 @@ def rank(
                 memory_of(person, finding.kind, finding.id, row, score=finding.score),
                 parts_of(finding, best),
                 outcomes.get((finding.kind, str(finding.id)), {"reason": reason} if reason else {}),
+                LEVELS[finding.evidence_level],
                 finding.score_parts.get("rerank"),
                 _verbs(row) if may_change and finding.kind == FACT and row is not None else {},
             )
