@@ -350,7 +350,7 @@ def _arrays(rows: TurnRows, progress: Sequence[Progress]) -> Iterator[tuple[str,
 
 
 def _write_all(file: int, content: bytes | NDArray[Any]) -> int:
-    view = memoryview(content).cast("B") if len(content) else memoryview(b"")
+    view = memoryview(content if isinstance(content, bytes) else content.reshape(-1).view(np.uint8).data)
     written = 0
     while written < len(view):
         written += os.write(file, view[written:])

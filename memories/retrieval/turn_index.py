@@ -144,7 +144,7 @@ class TurnIndex:
                 constants=DEFAULT,
                 order=self.order,
             )
-        return Units(words, vectors, DEFAULT, self.times)
+        return Units.over(words, vectors, self.times)
 
     @cached_property
     def sessions(self) -> list[SessionTurns]:

@@ -187,6 +187,39 @@ class Vectors:
         near = used > 0
         return (total, near) if self.order is None else (total[self.order], near[self.order])
 
+    def nearness_of_some(self, questions: Sequence[Floats], language: Language, *, most: int) -> Floats | None:
+        """The same for several questions and at most `most` units, spread over all: float32[questions, units].
+
+        `questions`: for each block the raw vectors of all. Units without a vector are left out; None if that is all.
+        """
+        places = np.arange(0, len(self.codes), max(1, -(-len(self.codes) // most)))
+        codes, raw = self.codes[places], self._raw(places)
+        near, used = np.zeros((len(questions[0]), len(places)), np.float32), np.zeros(len(places), np.uint8)
+        for block, columns, centred, asked in zip(
+            self.blocks, _columns(self.blocks), self.centred, questions, strict=True
+        ):
+            if language in block.languages:
+                moved = asked - centred.shifts[language]
+                moved /= np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-9)
+                near += (moved @ raw[:, columns].T - (moved @ centred.means.T)[:, codes]) * centred.scales[places]
+                used += _known(block)[codes]
+        return near[:, used > 0] / used[used > 0] if used.any() else None
+
+    @property
+    def covered(self) -> tuple[NDArray[np.bool_], ...]:
+        """For each block which units have a vector in a language that it knows."""
+        codes = self.codes if self.order is None else self.codes[self.order]
+        return tuple(_known(block)[codes] for block in self.blocks)
+
+    def _raw(self, places: NDArray[np.int64]) -> Floats:
+        """The rows at these places of the parts, in single precision."""
+        ends = np.cumsum([len(part) for part in self.parts])
+        some = [
+            part.raw[places[(places >= end - len(part)) & (places < end)] - (end - len(part))]
+            for part, end in zip(self.parts, ends.tolist(), strict=True)
+        ]
+        return np.concatenate(some).astype(np.float32)
+
     def _products(self, columns: slice, vector: Floats) -> Floats:
         return np.concatenate([halves.products(part.raw[:, columns], vector) for part in self.parts])
 

@@ -78,12 +78,12 @@ def expected(of: Store, query: Query) -> Doubles:
     counts = np.array([[1.0 + word % 3 if word in said else 0.0 for said in of.said] for word in query.terms])
     lengths = np.array([2.0 * len(said) for said in of.said])
     ordinal = of.sessions - of.sessions[0]
-    sums = np.array([np.bincount(ordinal, row) for row in counts])
+    sums = np.array([np.bincount(ordinal, weights=row) for row in counts])
     turn = _share(counts, lengths, c.turn_slope, c.turn_pivot)
     window = _share(
         _around(counts, of.sessions), _around(lengths[None], of.sessions)[0], c.window_slope, c.window_pivot
     )
-    session = _share(sums, np.bincount(ordinal, lengths), c.session_slope, c.session_pivot)[ordinal]
+    session = _share(sums, np.bincount(ordinal, weights=lengths), c.session_slope, c.session_pivot)[ordinal]
     own = near + c.lexical * turn**2 + np.where(of.languages == "", c.unembedded * turn, 0)
     beside = np.zeros(size)
     same = of.sessions[1:] == of.sessions[:-1]
@@ -135,10 +135,9 @@ def test_rows_in_two_parts_and_another_order_score_as_they_stand_together() -> N
         for part, of in zip(parts, spoken, strict=True)
     ]
     layout = Layout.of(whole.sessions[:size], alone=False)
-    units = Units(
+    units = Units.over(
         Words.of(postings, layout, DEFAULT, places),
         Vectors.over(rows, blocks=[BLOCK], constants=DEFAULT, order=places),
-        DEFAULT,
     )
     plain = Units.of(
         sessions=whole.sessions[:size],
@@ -151,6 +150,24 @@ def test_rows_in_two_parts_and_another_order_score_as_they_stand_together() -> N
     for seed in range(4):
         query = whole.asked(seed)
         assert score(units, [query]).total == pytest.approx(score(plain, [query]).total, abs=1e-5)
+        term = int(query.terms[0])
+        assert units.words.units_with(term).tolist() == plain.words.units_with(term).tolist() != []
+    assert units.vectors is not None
+    assert plain.vectors is not None
+    assert np.array_equal(units.vectors.covered[0], plain.vectors.covered[0])
+    assert np.array_equal(units.words.lengths, plain.words.lengths)
+
+
+def test_several_questions_meet_some_units_as_each_meets_them_all() -> None:
+    vectors = store().units().vectors
+    assert vectors is not None
+    asked = np.array([store().asked(seed).vector for seed in range(3)])
+    some = vectors.nearness_of_some([asked], "en", most=700)
+    assert some is not None
+    spread = np.arange(0, SIZE, 29)
+    for question, found in zip(asked, some, strict=True):
+        near, known = vectors.nearness(question, "en")
+        assert found == pytest.approx(near[spread][known[spread]], abs=1e-5)
 
 
 def test_halves_are_multiplied_as_what_they_are() -> None:
