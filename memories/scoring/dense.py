@@ -176,7 +176,7 @@ class Vectors:
         total, used = np.zeros(len(self.codes), np.float32), np.zeros(len(self.codes), np.uint8)
         for block, columns, centred in zip(self.blocks, _columns(self.blocks), self.centred, strict=True):
             if language in block.languages:
-                asked = _unit(vector[columns] - centred.shifts[language])
+                asked = _unit((vector[columns] - centred.shifts[language])[None, :])[0]
                 cosines = self._products(columns, asked)
                 cosines -= (centred.means @ asked)[self.codes]
                 cosines *= centred.scales
@@ -187,38 +187,25 @@ class Vectors:
         near = used > 0
         return (total, near) if self.order is None else (total[self.order], near[self.order])
 
-    def nearness_of_some(self, questions: Sequence[Floats], language: Language, *, most: int) -> Floats | None:
-        """The same for several questions and at most `most` units, spread over all: float32[questions, units].
-
-        `questions`: for each block the raw vectors of all. Units without a vector are left out; None if that is all.
-        """
-        places = np.arange(0, len(self.codes), max(1, -(-len(self.codes) // most)))
-        codes, raw = self.codes[places], self._raw(places)
-        near, used = np.zeros((len(questions[0]), len(places)), np.float32), np.zeros(len(places), np.uint8)
-        for block, columns, centred, asked in zip(
-            self.blocks, _columns(self.blocks), self.centred, questions, strict=True
-        ):
-            if language in block.languages:
-                moved = asked - centred.shifts[language]
-                moved /= np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-9)
-                near += (moved @ raw[:, columns].T - (moved @ centred.means.T)[:, codes]) * centred.scales[places]
-                used += _known(block)[codes]
-        return near[:, used > 0] / used[used > 0] if used.any() else None
+    def matrix(self, at: int, places: NDArray[np.int64]) -> Floats:
+        """Of some units the columns of block `at`, centred and of length 1; rows of zeros where there is no vector."""
+        rows = places if self.order is None else self.order[places]
+        centred, columns = self.centred[at], _columns(self.blocks)[at]
+        found = np.empty((len(places), self.blocks[at].dimensions), np.float32)
+        first = 0
+        for part in self.parts:
+            there = (rows >= first) & (rows < first + len(part))
+            found[there] = part.raw[rows[there] - first, columns]
+            first += len(part)
+        found -= centred.means[self.codes[rows]]
+        found *= centred.scales[rows][:, None]
+        return found
 
     @property
     def covered(self) -> tuple[NDArray[np.bool_], ...]:
         """For each block which units have a vector in a language that it knows."""
         codes = self.codes if self.order is None else self.codes[self.order]
         return tuple(_known(block)[codes] for block in self.blocks)
-
-    def _raw(self, places: NDArray[np.int64]) -> Floats:
-        """The rows at these places of the parts, in single precision."""
-        ends = np.cumsum([len(part) for part in self.parts])
-        some = [
-            part.raw[places[(places >= end - len(part)) & (places < end)] - (end - len(part))]
-            for part, end in zip(self.parts, ends.tolist(), strict=True)
-        ]
-        return np.concatenate(some).astype(np.float32)
 
     def _products(self, columns: slice, vector: Floats) -> Floats:
         return np.concatenate([halves.products(part.raw[:, columns], vector) for part in self.parts])
@@ -275,7 +262,8 @@ def _means(total: NDArray[np.float64], count: int, prior: Means | None, constant
     return mean, (mean + prior.question - prior.statement).astype(np.float32)
 
 
-def _unit(vector: Floats) -> Floats:
-    """The vector brought to length 1; zeros (a text that is exactly the mean) stay."""
-    unit: Floats = vector / np.maximum(np.float32(np.sqrt(vector @ vector)), np.float32(1e-9))
-    return unit
+def _unit(vectors: Floats) -> Floats:
+    """Each row brought to length 1, in place; a row of zeros (a text that is exactly the mean) stays."""
+    norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    vectors /= np.maximum(norms, 1e-9)[:, None]
+    return vectors

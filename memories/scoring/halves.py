@@ -2,7 +2,7 @@
 
 NumPy has no fast product of halves, and a copy in single precision would take twice the room. So a block of rows at a
 time, as much as a processor's cache holds, is written as single-precision numbers and multiplied there: exactly as fast
-as rows that are kept in single precision, and the same numbers (docs/decisions/0024-one-exact-index.md).
+as rows that are kept in single precision, and the same numbers (docs/decisions/0025-one-exact-index.md).
 """
 
 from collections.abc import Iterator

@@ -83,7 +83,8 @@ def expected(of: Store, query: Query) -> Doubles:
     window = _share(
         _around(counts, of.sessions), _around(lengths[None], of.sessions)[0], c.window_slope, c.window_pivot
     )
-    session = _share(sums, np.bincount(ordinal, weights=lengths), c.session_slope, c.session_pivot)[ordinal]
+    long = np.asarray(np.bincount(ordinal, weights=lengths), np.float64)
+    session = _share(sums, long, c.session_slope, c.session_pivot)[ordinal]
     own = near + c.lexical * turn**2 + np.where(of.languages == "", c.unembedded * turn, 0)
     beside = np.zeros(size)
     same = of.sessions[1:] == of.sessions[:-1]
@@ -155,19 +156,22 @@ def test_rows_in_two_parts_and_another_order_score_as_they_stand_together() -> N
     assert units.vectors is not None
     assert plain.vectors is not None
     assert np.array_equal(units.vectors.covered[0], plain.vectors.covered[0])
+    some = np.array([3, 1_999, 2_000, 3_999])
+    assert units.vectors.matrix(0, some) == pytest.approx(plain.vectors.matrix(0, some), abs=1e-5)
     assert np.array_equal(units.words.lengths, plain.words.lengths)
 
 
-def test_several_questions_meet_some_units_as_each_meets_them_all() -> None:
+def test_the_rows_of_some_units_are_what_a_question_is_multiplied_with() -> None:
     vectors = store().units().vectors
     assert vectors is not None
-    asked = np.array([store().asked(seed).vector for seed in range(3)])
-    some = vectors.nearness_of_some([asked], "en", most=700)
-    assert some is not None
-    spread = np.arange(0, SIZE, 29)
-    for question, found in zip(asked, some, strict=True):
-        near, known = vectors.nearness(question, "en")
-        assert found == pytest.approx(near[spread][known[spread]], abs=1e-5)
+    places = np.arange(0, SIZE, 29)
+    question = store().asked(0).vector
+    assert question is not None
+    near, known = vectors.nearness(question, "en")
+    moved = question - vectors.centred[0].shifts["en"]
+    rows = vectors.matrix(0, places)
+    assert rows @ moved / np.linalg.norm(moved) == pytest.approx(near[places], abs=1e-5)
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(known[places].astype(float), abs=1e-5)
 
 
 def test_halves_are_multiplied_as_what_they_are() -> None:
