@@ -187,6 +187,9 @@ class Vectors:
         near = used > 0
         return (total, near) if self.order is None else (total[self.order], near[self.order])
 
+    def __len__(self) -> int:
+        return len(self.codes if self.order is None else self.order)
+
     def matrix(self, at: int, places: NDArray[np.int64]) -> Floats:
         """Of some units the columns of block `at`, centred and of length 1; rows of zeros where there is no vector."""
         rows = places if self.order is None else self.order[places]
