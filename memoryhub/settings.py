@@ -158,6 +158,7 @@ MIDDLEWARE = [
     "memories.admin.site.middleware.AuthenticationMiddleware",
     "memories.admin.site.middleware.OperatorTenancyMiddleware",
     "memories.admin.site.middleware.UnstorableTextMiddleware",
+    "memories.admin.site.middleware.BusyMiddleware",
     "memories.admin.site.middleware.LanguageMiddleware",
     "memories.admin.site.middleware.MessageMiddleware",
     # Inside the middleware that sets Content-Length.

@@ -9,6 +9,7 @@ Nothing depends on a file: one that is lost, cut, of another hub or out of date 
 the arrays stay in the memory of the process.
 """
 
+import ctypes
 import json
 import logging
 import mmap
@@ -105,6 +106,12 @@ def used(path: Path) -> None:
         _marked[path] = now
         with suppress(OSError):
             os.utime(path)
+
+
+def give_back() -> None:
+    """Give the system what glibc keeps of the memory of arrays that are gone. Other libraries do so by themselves."""
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
 
 
 @contextmanager
@@ -350,7 +357,7 @@ def _arrays(rows: TurnRows, progress: Sequence[Progress]) -> Iterator[tuple[str,
 
 
 def _write_all(file: int, content: bytes | NDArray[Any]) -> int:
-    view = memoryview(content).cast("B") if len(content) else memoryview(b"")
+    view = memoryview(content if isinstance(content, bytes) else content.reshape(-1).view(np.uint8).data)
     written = 0
     while written < len(view):
         written += os.write(file, view[written:])

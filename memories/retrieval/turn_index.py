@@ -144,7 +144,7 @@ class TurnIndex:
                 constants=DEFAULT,
                 order=self.order,
             )
-        return Units(words, vectors, DEFAULT, self.times)
+        return Units.over(words, vectors, self.times)
 
     @cached_property
     def sessions(self) -> list[SessionTurns]:
@@ -308,7 +308,11 @@ def _filed(
         filed = draft.publish(rows, progress)
     finally:
         draft.discard()
-    return _ordered(sessions, space, [_whole(filed.rows if filed else rows)], filed.path if filed else None)
+    if filed:
+        rows = filed.rows
+    index = _ordered(sessions, space, [_whole(rows)], filed.path if filed else None)
+    turn_files.give_back()
+    return index
 
 
 def _grown(

@@ -147,7 +147,9 @@ def joined(
     places[order] = np.arange(len(order))
     ends = list(accumulate(map(len, parts)))
     cut = [places[end - len(part) : end] for part, end in zip(parts, ends, strict=True)]
-    gathered = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in PLAIN[1:]}
+    gathered: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])[order] for name in PLAIN[1:]
+    }
     vectors = None
     if space:
         raw = room(len(order), space.dimensions)
@@ -250,7 +252,8 @@ def _read_vectors(
 
 
 def _keys(places: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.int64]:
-    return places.astype(np.int64) << 32 | numbers
+    keys: NDArray[np.int64] = places.astype(np.int64) << 32 | numbers
+    return keys
 
 
 def _stacked(sessions: list[uuid.UUID], parts: Sequence[TurnRows], vectors: Rows | None) -> TurnRows:

@@ -36,7 +36,8 @@ def blocks(rows: Floats | Halves) -> Iterator[tuple[int, Floats]]:
     """(place of its first row, rows in single precision), block after block; a block is valid until the next."""
     if rows.dtype == np.float32:
         at_once = _rows_at_once(rows)
-        yield from ((start, rows[start : start + at_once]) for start in range(0, len(rows), at_once))
+        for start in range(0, len(rows), at_once):
+            yield start, rows[start : start + at_once].astype(np.float32, copy=False)
         return
     for start, block in _scaled_blocks(rows):
         np.multiply(block, _SCALE, out=block)
@@ -58,4 +59,5 @@ def _scaled_blocks(rows: Floats | Halves) -> Iterator[tuple[int, Floats]]:
 
 
 def _rows_at_once(rows: Floats | Halves) -> int:
-    return max(64, _BLOCK_BYTES // (4 * max(1, rows.shape[1])))
+    dimensions = int(rows.shape[1])
+    return max(64, _BLOCK_BYTES // (4 * max(1, dimensions)))

@@ -131,6 +131,7 @@ class Words:
     places: Ints | None
     layout: Layout
     constants: Constants
+    lengths: Floats
     turn: Floats
     window: Floats
     session: Floats
@@ -157,6 +158,7 @@ class Words:
             places,
             layout,
             c,
+            lengths,
             _norm(lengths, c.turn_slope, c.turn_pivot, c.saturation),
             _norm(windows, c.window_slope, c.window_pivot, c.saturation),
             _norm(of_sessions, c.session_slope, c.session_pivot, c.saturation),
@@ -182,6 +184,11 @@ class Words:
                 rows = self.places[rows]
                 rows, often = rows[rows >= 0], often[rows >= 0]
             yield rows, often
+
+    def units_with(self, term: int) -> Ints:
+        """The units that hold a term, ascending."""
+        [(units, _)] = self.holding(np.array([term], np.uint32))
+        return np.sort(units).astype(np.int64)
 
     def window_counts(self, units: Ints | NDArray[np.int32], counts: Floats, axis: Floats) -> tuple[Ints, Floats]:
         """The units whose windows hold a term that these units hold, and how often. `axis` is zeros, and is again."""

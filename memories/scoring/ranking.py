@@ -90,7 +90,12 @@ class Units:
             there = np.ones(len(packed), np.bool_) if present is None else present
             centred = Vectors.of(vectors, present=there, languages=languages, blocks=blocks, constants=constants)
         layout = Layout.of(sessions, alone=alone)
-        return cls(Words.of([Postings.of(packed)], layout, constants), centred, constants, times)
+        return cls.over(Words.of([Postings.of(packed)], layout, constants), centred, times)
+
+    @classmethod
+    def over(cls, words: Words, vectors: Vectors | None, times: NDArray[np.float64] | None = None) -> "Units":
+        """Of words and vectors that were read in parts."""
+        return cls(words, vectors, words.constants, times)
 
     @property
     def layout(self) -> Layout:

@@ -78,12 +78,13 @@ def expected(of: Store, query: Query) -> Doubles:
     counts = np.array([[1.0 + word % 3 if word in said else 0.0 for said in of.said] for word in query.terms])
     lengths = np.array([2.0 * len(said) for said in of.said])
     ordinal = of.sessions - of.sessions[0]
-    sums = np.array([np.bincount(ordinal, row) for row in counts])
+    sums = np.array([np.bincount(ordinal, weights=row) for row in counts])
     turn = _share(counts, lengths, c.turn_slope, c.turn_pivot)
     window = _share(
         _around(counts, of.sessions), _around(lengths[None], of.sessions)[0], c.window_slope, c.window_pivot
     )
-    session = _share(sums, np.bincount(ordinal, lengths), c.session_slope, c.session_pivot)[ordinal]
+    long = np.asarray(np.bincount(ordinal, weights=lengths), np.float64)
+    session = _share(sums, long, c.session_slope, c.session_pivot)[ordinal]
     own = near + c.lexical * turn**2 + np.where(of.languages == "", c.unembedded * turn, 0)
     beside = np.zeros(size)
     same = of.sessions[1:] == of.sessions[:-1]
@@ -135,10 +136,9 @@ def test_rows_in_two_parts_and_another_order_score_as_they_stand_together() -> N
         for part, of in zip(parts, spoken, strict=True)
     ]
     layout = Layout.of(whole.sessions[:size], alone=False)
-    units = Units(
+    units = Units.over(
         Words.of(postings, layout, DEFAULT, places),
         Vectors.over(rows, blocks=[BLOCK], constants=DEFAULT, order=places),
-        DEFAULT,
     )
     plain = Units.of(
         sessions=whole.sessions[:size],
@@ -151,6 +151,27 @@ def test_rows_in_two_parts_and_another_order_score_as_they_stand_together() -> N
     for seed in range(4):
         query = whole.asked(seed)
         assert score(units, [query]).total == pytest.approx(score(plain, [query]).total, abs=1e-5)
+        term = int(query.terms[0])
+        assert units.words.units_with(term).tolist() == plain.words.units_with(term).tolist() != []
+    assert units.vectors is not None
+    assert plain.vectors is not None
+    assert np.array_equal(units.vectors.covered[0], plain.vectors.covered[0])
+    some = np.array([3, 1_999, 2_000, 3_999])
+    assert units.vectors.matrix(0, some) == pytest.approx(plain.vectors.matrix(0, some), abs=1e-5)
+    assert np.array_equal(units.words.lengths, plain.words.lengths)
+
+
+def test_the_rows_of_some_units_are_what_a_question_is_multiplied_with() -> None:
+    vectors = store().units().vectors
+    assert vectors is not None
+    places = np.arange(0, SIZE, 29)
+    question = store().asked(0).vector
+    assert question is not None
+    near, known = vectors.nearness(question, "en")
+    moved = question - vectors.centred[0].shifts["en"]
+    rows = vectors.matrix(0, places)
+    assert rows @ moved / np.linalg.norm(moved) == pytest.approx(near[places], abs=1e-5)
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(known[places].astype(float), abs=1e-5)
 
 
 def test_halves_are_multiplied_as_what_they_are() -> None:
