@@ -55,13 +55,14 @@ class Block:
         spare = self.room if most is None else min(self.room, most - self.token_count)
         for place, line in enumerate(self.lines):
             if line.whole is not None:
-                cost = self._cost(line.whole)
+                text = line.whole()
+                cost = self._cost(text)
                 if cost - self.costs[place] > spare:
                     return
                 spare -= cost - self.costs[place]
                 self.room -= cost - self.costs[place]
                 self.costs[place] = cost
-                self.lines[place] = replace(line, text=line.whole, whole=None)
+                self.lines[place] = replace(line, text=text, whole=None)
 
     def _takes_part(self, line: MemoryLine) -> bool:
         """Take the first parts of the line that fit, with the mark; False unless the second one fits."""

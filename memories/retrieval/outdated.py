@@ -212,7 +212,10 @@ class Outdated:
 
     def told(self, said: Turn | Written) -> str:
         """Its text without what was corrected or forgotten; what is over has the day since when."""
-        text, pieces, done = self._side(said).text, [], 0
+        text = said.text if isinstance(said, Written) else said.own_text
+        if not text or self.is_empty:
+            return text
+        pieces, done = [], 0
         for start, end, ended in self._found(said):
             if ended.leaves_out:
                 mark = _MARK.match(text, start, end)
