@@ -67,13 +67,14 @@ class Block:
         most = self._max_tokens if most is None else min(self._max_tokens, most - tokens.template(self._tokenizer))
         for place, line in enumerate(self.lines):
             if line.whole is not None:
-                cost = self._cost(line.whole)
+                text = line.whole()
+                cost = self._cost(text)
                 spent = tuple(map(sub, tokens.together(self._spent, cost), self._costs[place]))
                 if max(spent) > most:
                     return
                 self._spent = spent
                 self._costs[place] = cost
-                self.lines[place] = replace(line, text=line.whole, whole=None)
+                self.lines[place] = replace(line, text=text, whole=None)
 
     def _takes_part(self, line: MemoryLine) -> bool:
         """Take the first parts of the line that fit, with the mark; False unless the second one fits."""

@@ -24,8 +24,10 @@ def passage(text: str, words: Sequence[str], length: int) -> str:
         return text
     pieces = _pieces(text, _SENTENCE if length > SHORT else _CLAUSE)
     lengths = [len(piece.encode()) for piece in pieces]
+    lowered = text.lower()
+    here = [word for word in words if word in lowered]
     worth = [
-        size + QUERY_WORD * sum(word in piece for word in words)
+        size + QUERY_WORD * sum(word in piece for word in here)
         for size, piece in zip(lengths, map(str.lower, pieces), strict=True)
     ]
     best, *others = sorted(range(len(pieces)), key=lambda place: -worth[place])

@@ -91,8 +91,12 @@ class Recallable:
 
     def has(self, *, session: uuid.UUID, first: int, last: int) -> bool:
         """Whether any turn of this part of a session is among the person's."""
-        parts = (part.numbers for part in self.ranked.index.sessions if part.session.id == session)
-        return any(bool(((numbers >= first) & (numbers <= last)).any()) for numbers in parts)
+        numbers = self._numbers.get(session)
+        return numbers is not None and bool(((numbers >= first) & (numbers <= last)).any())
+
+    @cached_property
+    def _numbers(self) -> dict[uuid.UUID, NDArray[np.int32]]:
+        return {part.session.id: part.numbers for part in self.ranked.index.sessions}
 
     @cached_property
     def _sorted(self) -> NDArray[np.float32]:
@@ -128,7 +132,7 @@ def answering(found: Recallable, bounds: Bounds, *, all_of_them: bool, outdated:
     part = np.searchsorted(ends, np.arange(len(places)), side="right").clip(max=len(lengths) - 1)
     expected = np.minimum(ranked.index.token_counts[places], np.array([size for _, _, size in lengths])[part])
     first = int(np.searchsorted(np.cumsum(expected + BESIDE_TEXT), bounds.room)) + SPARE
-    zone = ranked.person.clock
+    words, zone = query.terms, ranked.person.clock
     for start, end in pairwise([0, *range(first, len(places), AT_ONCE), len(places)]):
         stored = turn_search.read(ranked, places[start:end])
         batch: Recalled = []
@@ -137,7 +141,7 @@ def answering(found: Recallable, bounds: Bounds, *, all_of_them: bool, outdated:
                 outdated.apply(turn)
                 parts = ranked.parts(at) | reranked.get(at, {})
                 length = lengths[part[place]][1]
-                shown: dict[str, Any] = {"words": query.terms, "length": length, "zone": zone}
+                shown: dict[str, Any] = {"words": words, "length": length, "zone": zone}
                 batch.append((turn, turn_line(turn, score=ranked.score(at), score_parts=parts, **shown)))
         yield batch
 

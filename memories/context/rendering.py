@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, tzinfo
+from functools import partial
 from typing import Any
 
 from memories.context.passages import passage
@@ -71,8 +72,8 @@ class MemoryLine:
     place: tuple[Any, ...]
     score: float | None = None
     score_parts: dict[str, float] | None = None
-    # What `text` is a part of, told instead where there is room.
-    whole: str | None = None
+    # Makes what `text` is a part of, told instead where there is room.
+    whole: Callable[[], str] | None = None
     # The lines of `text`, if it may be cut after any of them but the first where there is no room for all.
     parts: tuple[str, ...] = ()
     # Whether every context tells it, whatever it was asked for.
@@ -182,7 +183,7 @@ def turn_line(
     day = day_of(turn.sent_at, zone)
     content = shorten(text_of(turn))
     shown = content if length is None else passage(content, words, length)
-    whole = _said(turn, content) if shown != content else None
+    whole = partial(_said, turn, content) if shown != content else None
     place = (day, turn.sent_at, turn.session_id, turn.number)
     return MemoryLine("turn", turn.pk, _said(turn, shown), TURNS, place, score, score_parts, whole, day=day)
 
