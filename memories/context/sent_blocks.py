@@ -407,7 +407,7 @@ def _sealed(blocks: Sequence[Block], person: EndUser, *, since: datetime) -> lis
     seals: dict[int, tuple[int, datetime | None]] = {}
     if told:
         numbers, kinds, ids = zip(*told, strict=True)
-        given = {"tenant": person.tenant_id, "person": person.pk}
+        given: dict[str, Any] = {"tenant": person.tenant_id, "person": person.pk}
         given |= {"blocks": list(numbers), "kinds": list(kinds), "ids": list(ids)}
         seals = {at: (seal, changed) for at, seal, changed in binary_rows.fetched(_SEAL, given)}
     found = [(block, *seals.get(at, (0, None))) for at, block in enumerate(blocks)]

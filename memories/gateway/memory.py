@@ -325,10 +325,10 @@ class _Talk:
         after = "\n".join([terms, asked.follows])
         found = places.layout(exchange.judged, asked.places, tenant=tenant, terms=after)
         session = places.of_session(tenant, exchange.session_id, terms=terms)
-        names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id}
         before = sent_blocks.sent_before(
             tenant,
-            **names,
+            user_id=exchange.user_id,
+            agent_id=exchange.agent_id,
             session=session,
             places=list(found.items),
             # What is kept is known by its answers.
@@ -337,7 +337,8 @@ class _Talk:
             whole_session=asked.is_kept_there,
             now=began,
         )
-        return cls(found, before, Sending(**names, session=before.session, began=began, person=before.person))
+        sending = Sending(exchange.user_id, exchange.agent_id, before.session, began, before.person)
+        return cls(found, before, sending)
 
     @property
     def is_told(self) -> bool:
