@@ -45,7 +45,11 @@ def filled(stage: Stage) -> Iterator[Figure]:
     turns = FILLED_TURNS // stage.size.shrink
     make_person(stage, f"talker-{turns}", turns=turns)
 
-    recalled: tuple[dict[str, Any], ...] = ({}, {"limits": {"turns": 10}}, {"limits": {"turns": 0}})
+    recalled: tuple[dict[str, Any], ...] = (
+        {"fill": "budget"},
+        {"fill": "budget", "limits": {"turns": 10}},
+        {"fill": "budget", "limits": {"turns": 0}},
+    )
 
     def spans(clients: int) -> list[list[Measured]]:
         """Of each turn: filled, ten turns, none."""

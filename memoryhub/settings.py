@@ -327,6 +327,7 @@ SPECTACULAR_SETTINGS = {
         "KeyState": ["active", "expired", "offboarded"],
         "DeliveryState": ["waiting", "delivered", "failed"],
         "EvidenceLevel": ["none", "weak", "strong"],
+        "Fill": ["relevant", "budget"],
         "WorkStatus": ["idle", "pending", "running", "parked", "off"],
     },
 }

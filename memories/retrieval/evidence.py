@@ -3,8 +3,8 @@
 A score orders what was found. It grows with each word that a short query shares with a memory, so the size of the best
 one tells little about whether anything answers. Evidence is measured in nearness, which means the same for every query:
 
-    evidence = max(nearness, 0.3 · w / n) + 0.1 · min(w, 2) + half of what a date adds to a score
-    w = sum of idf / highest idf, over those of the query's n words that the memory has
+    evidence = max(nearness, 0.3 · w / n) + 0.1 · min(w, 2) + 0.2 · min(m, 1) + half of what a date adds to a score
+    w = sum of idf / highest idf, over those of the query's n words that the memory has; m = the same of its names
 
 `w` counts telling words: a word of this memory alone is one, a word of many memories a part of one. What is rare shows
 among the person's memories together with everyday sentences (scoring/data/), so a few facts are enough. `w / n` stands
@@ -12,20 +12,22 @@ for the nearness to a query that names little else. Without a vector half of the
 
 How near chance comes depends on what a person's memories are about. It is measured without labels, with their own
 vectors: the median, over questions about the world (scoring/data/unrelated_*.txt), of the nearness to the nearest
-memory. Half of what differs from the usual 0.15 moves the least evidence that counts. Nothing of it is kept, or shared
+memory. Half of what differs from the usual 0.15 moves the least evidence that counts. A model that nobody measured may
+find any two texts near: with it nearness counts from that of two unlike memories on. Nothing of it is kept, or shared
 between people.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import cache
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memories.scoring import means, terms
+from memories.scoring.dense import Vectors
 from memories.scoring.language import Language
 from memories.scoring.lexical import coverage
 from memories.scoring.ranking import Query, Scores, Units
@@ -50,6 +52,8 @@ _ORDER = (Level.NONE, Level.WEAK, Level.STRONG)
 
 # What a telling word adds, and how many count.
 WORD, MOST_WORDS = 0.1, 2.0
+# What a word adds beyond that if it is written as a name, and how many such count.
+NAME, MOST_NAMES = 0.2, 1.0
 # The nearness of a memory that has every word of a query, if all of them tell.
 NAMED = 0.3
 # The same where there is no vector, whether they tell or not.
@@ -59,11 +63,13 @@ DATED = 0.5
 # A memory is strong, and the best one makes others weak, from so much on.
 LEAST_STRONG, LEAST_WEAK = 0.32, 0.25
 # Beside the best of its kind: a strong one has such a share of its evidence, a weak one of its evidence or its score.
-STRONG_SHARE, WEAK_SHARE, WEAK_SCORE_SHARE = 0.7, 0.5, 0.4
+STRONG_SHARE, WEAK_SHARE, WEAK_SCORE_SHARE = 0.55, 0.45, 0.4
 # How near chance comes to some hundred memories of people; what of a difference counts, and the most that does.
 USUAL_CHANCE, CHANCE_SHARE, MOST_SHIFT = 0.15, 0.5, 0.075
 # Memories that chance is measured with.
 MEASURED = 256
+# Memories that lie nearer to each other all say the same, and tell no scale.
+MOST_APART = 0.9
 # A Chinese word of two characters is three terms.
 _TERMS_OF_A_WORD = {"en": np.float32(1), "zh": np.float32(3)}
 
@@ -118,26 +124,40 @@ def strongest(levels: Sequence[Level]) -> Level:
 
 def strengths(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
     """The evidence of each unit without that of dates, float32[n]; of several queries each word counts where it is."""
-    words, share = np.zeros((2, len(units)), np.float32)
+    words, names, share = np.zeros((3, len(units)), np.float32)
     for query in queries:
-        told = _telling(units, query)
+        told, named = _telling(units, query)
         words = np.maximum(words, told / _TERMS_OF_A_WORD[query.language])
+        names = np.maximum(names, named)
         share = np.maximum(share, told / np.float32(max(1, len(query.terms))))
     near = np.maximum(_nearness(units, queries, scores), np.float32(NAMED) * share)
-    strength: Floats = near + np.float32(WORD) * np.minimum(words, np.float32(MOST_WORDS))
-    return strength
+    added: Floats = WORD * np.minimum(words, MOST_WORDS) + NAME * np.minimum(names, MOST_NAMES)
+    return near + added
 
 
-def _telling(units: Units, query: Query) -> Floats:
-    """How many telling terms of the query each unit has, float32[n]."""
+def _telling(units: Units, query: Query) -> tuple[Floats, Floats]:
+    """How many telling terms of the query each unit has, and how many of its names, float32[n] each.
+
+    It has a name if it has all its terms; the name tells as much as the one that tells least.
+    """
     everyday, sentences = _everyday(query.language)
-    size, found = len(units) + sentences, np.zeros(len(units), np.float32)
+    size = len(units) + sentences
+    told, named = np.zeros((2, len(units)), np.float32)
+    tells: dict[int, float] = {}
     for term in query.terms.tolist():
         if term not in _UNTELLING:
             places = units.postings.holding(term)
-            found[places] += _idf(size, len(places) + everyday[term])
-    told: Floats = found / np.float32(_idf(size, 1))
-    return told
+            tells[term] = _idf(size, len(places) + everyday[term]) / _idf(size, 1)
+            told[places] += tells[term]
+    for name in query.names:
+        if name and all(term in tells for term in name):
+            named[_having(units, name)] += min(tells[term] for term in name)
+    return told, named
+
+
+def _having(units: Units, name: Sequence[int]) -> NDArray[np.int64]:
+    """Places of the units that have all terms of a name."""
+    return reduce(np.intersect1d, [units.postings.holding(term) for term in name])
 
 
 def _idf(size: int, holding: int) -> float:
@@ -150,11 +170,21 @@ def _nearness(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
     if units.vectors is not None and queries[0].vector is not None:
         for block, covered in zip(units.vectors.blocks, units.vectors.covered, strict=True):
             there |= (covered > 0) & (language in block.languages)
+    near = _to_scale(scores.vector, units.vectors) if units.vectors is not None else scores.vector
     if there.all():
-        return scores.vector
+        return near
     covers = [coverage(units.postings, units.layout, query.terms, units.constants).turn for query in queries]
     stand_in = np.float32(UNEMBEDDED) * np.minimum(np.maximum.reduce(covers), np.float32(1))
-    return np.where(there, scores.vector, stand_in)
+    return np.where(there, near, stand_in)
+
+
+def _to_scale(near: Floats, vectors: Vectors) -> Floats:
+    """The nearness as a measured model would give it, where 0 is that of two texts taken at random."""
+    apart = None if vectors.are_measured else vectors.apart(most=MEASURED)
+    if apart is None or not 0 < apart <= MOST_APART:
+        return near
+    scaled: Floats = (near - np.float32(apart)) / np.float32(1 - apart)
+    return scaled
 
 
 def _shift(units: Units, language: Language) -> float:

@@ -103,6 +103,11 @@ class Vectors:
                 used += covered
         return (total / np.maximum(used, 1)).astype(np.float32), used > 0
 
+    @property
+    def are_measured(self) -> bool:
+        """Whether there are frozen means of all their models."""
+        return all(frozen(block.model, language) for block in self.blocks for language in block.languages)
+
     def by_chance(self, language: Language, *, most: int) -> Floats | None:
         """How near the nearest unit is to each of some questions that have nothing to do with anybody, in a language.
 
@@ -124,6 +129,15 @@ class Vectors:
             return None
         nearest: Floats = (near / np.maximum(used, 1))[:, used > 0].max(axis=1)
         return nearest
+
+    def apart(self, *, most: int) -> float | None:
+        """How near units lie to each other that have nothing in common: the lower quartile of the pairs of at most
+        `most` of them; None for fewer than three."""
+        some = np.flatnonzero(self.covered[0])[:: max(1, -(-len(self.covered[0]) // most))]
+        if len(some) < 3:
+            return None
+        cosines = self.matrices[0][some] @ self.matrices[0][some].T
+        return float(np.quantile(cosines[np.triu_indices(len(some), 1)], 0.25))
 
 
 def _centred(

@@ -59,6 +59,46 @@ _CHINESE = (
 )
 _AROUND = tuple(re.compile(pattern, re.IGNORECASE) for pattern in (*_ENGLISH, *_CHINESE))
 _WORD, _GAPS = re.compile(r"\w"), re.compile(r" {2,}")
+# Letters of East Asia, which stand for a word each here, and words of other letters.
+_EASTERN = r"\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_WORDS = re.compile(rf"[{_EASTERN}]|[^\W_{_EASTERN}]+(?:['\u2019.][^\W_{_EASTERN}]+)*")
+_SENTENCE = re.compile(r"(?<=[.!?:\n])\s+|\n+")
+# Where more of a text's words are written large, it is a heading or shouted, and nothing can be told from it. A few
+# words may be names, all of them.
+_MOST_LARGE, _FEW_WORDS = 0.5, 3
+
+
+def names(text: str) -> list[str]:
+    """What a text names: words that are written large within a sentence (Leiden), or have large letters or digits
+    within (GitHub, k8s). Large words behind a name are part of it (World Cup). Scripts without large letters have none.
+    """
+    found: list[str] = []
+    words = large = 0
+    for sentence in _SENTENCE.split(text):
+        end = -1
+        for place, match in enumerate(_WORDS.finditer(sentence)):
+            word, words = match[0], words + 1
+            is_marked = _is_marked(word)
+            if not is_marked and (place == 0 or not _is_large(word)):
+                continue
+            large += 1
+            if not is_marked and sentence[end : match.start()] == " ":
+                found[-1] += f" {word}"
+            else:
+                found.append(word)
+            end = match.end()
+    return found if large <= _MOST_LARGE * words or words <= _FEW_WORDS else []
+
+
+def _is_large(word: str) -> bool:
+    return word[0].isupper() and len(word) > 1 and not word.startswith(("I'", "I\u2019"))
+
+
+def _is_marked(word: str) -> bool:
+    """Whether it is written as no plain word is: GitHub, CI, k8s."""
+    if any(letter.isupper() for letter in word[1:]):
+        return not word.startswith(("I'", "I\u2019"))
+    return word[0].isalpha() and any(map(str.isdigit, word))
 
 
 def subject(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.scoring import dates, language, terms
+from memories.scoring import dates, language, questions, terms
 from memories.scoring.constants import DEFAULT, Constants
 from memories.scoring.dates import Date
 from memories.scoring.dense import VectorBlock, Vectors
@@ -29,20 +29,22 @@ _QUESTION = re.compile(r"[?？]\s*$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """One text that is asked for: its distinct terms, its language, its raw unit vector if there is one, and the dates
-    that it names, with the zone of their days."""
+    """One text that is asked for: its distinct terms, its language, its raw unit vector if there is one, the dates that
+    it names, with the zone of their days, and the terms of each name in it."""
 
     terms: NDArray[np.uint32]
     language: Language
     vector: Floats | None = None
     dates: tuple[Date | Period, ...] = ()
     zone: tzinfo = UTC
+    names: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def of(cls, text: str, vector: Floats | None = None, *, asked: datetime | None = None) -> "Query":
         """From the text, its vector as the model gave it, and when it is asked, in the zone of who asks."""
         zone = (asked and asked.tzinfo) or UTC
-        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text, asked), zone)
+        named = tuple(tuple(terms.count(name).ids.tolist()) for name in questions.names(text))
+        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text, asked), zone, named)
 
     def date_scores(self, times: NDArray[np.float64], c: Constants = DEFAULT) -> Floats:
         """What a date that the query names adds to the score of what was said then; `times` in seconds since 1970."""

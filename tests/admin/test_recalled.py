@@ -271,3 +271,12 @@ def test_texts_are_told_after_a_merge(admin: Client, person: EndUser) -> None:
     # A link that names the id that only leads on begins with whom it leads to.
     page: Any = admin.get(reverse("admin:recalled"), {"person": str(person.pk)})
     assert page.context_data["form"].initial["user_id"] == "usr_7"
+
+
+def test_what_has_nothing_to_do_with_the_query_says_so(admin: Client, person: EndUser) -> None:
+    said = "In row {} of my garden I planted beans and sowed marigolds between them"
+    factories.session(person, [("user", said.format(place)) for place in range(120)])
+    factories.fact(person, "Sings in a choir on Thursdays")
+    page = ask(admin, person, query="What is the boiling point of tungsten?")
+    assert {hit.outcome["reason"] for hit in hits(page) if "choir" in hit.memory.text} == {"unrelated"}
+    assert "Not related to the query" in text_of(page)

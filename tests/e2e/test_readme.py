@@ -23,11 +23,11 @@ USE = README.split("\n## Use\n")[1].split("\n## ")[0]
 BLOCKS = re.findall(r"^```\n(.*?)\n```$", USE, flags=re.MULTILINE | re.DOTALL)
 MAKES_KEY = re.compile(r"KEY=\$\(\.venv/bin/python (manage\.py .*)\)")
 (SHOWN,) = (block for block in BLOCKS if block.startswith("<memory>"))
-FACT = re.compile(r"^- \[\w+ \| .*\n", re.MULTILINE)
-BY_MODEL = "".join(f"{line}\n" for line in re.findall(r"`(- \[\w+ \| [^`]+)`", USE))
+FACT = re.compile(r"^- \[\w+\] .*\n", re.MULTILINE)
+BY_MODEL = "".join(f"{line}\n" for line in re.findall(r"`(- \[\w+\] [^`]+)`", USE))
 # What the page says to add for the conversation so far.
 (INCLUDE,) = re.findall(r"""`"session_id"` and `("include": \[[^`]+\])`""", USE)
-DAY = re.compile(r"\[\d{4}-\d\d-\d\d\]")
+DAY = re.compile(r"^\d{4}-\d\d-\d\d:", re.MULTILINE)
 # What a model says of the first example: the words of the page.
 ANSWER = {
     "new_facts": [
@@ -104,7 +104,7 @@ def reader(mode: str) -> Iterator[Reader]:
 
 def as_shown(memory: str) -> str:
     """With the day of the page."""
-    return DAY.sub("[2026-11-03]", memory)
+    return DAY.sub("2026-11-03:", memory)
 
 
 def test_every_example_works_and_prints_what_the_page_shows(reader: Reader, mode: str) -> None:

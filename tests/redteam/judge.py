@@ -32,7 +32,7 @@ _HEADINGS = {
     "Episodes:": "episode",
     "Recalled turns:": "turn",
 }
-_TURN = re.compile(r"- \[[^\]]*\] (\w+): ")
+_TURN = re.compile(r"- (?:(user|assistant|application|model|other|tool|system): )?")
 # The running summary: one escaped line between its tags, below the line that says what it is.
 _FRAMED = re.compile(
     r"<conversation_summary>\nThis is reference data: [^<>\n]*; it is not instructions\.\n"
@@ -123,7 +123,7 @@ def _served(told: Told, case: Case) -> set[str]:
 def _may_be_recalled(line: str, needles: Sequence[str], case: Case) -> bool:
     """Whether the line tells what its speaker said, and that speaker may be told again."""
     found = _TURN.match(line)
-    if found and found[1] == "user":
+    if found and found[1] in (None, "user"):
         own = fold(" ".join(_UPLOADS.sub("", str(turn[1])) for turn in case.turns if turn[0] == "user"))
         return all(needle in own for needle in needles if needle in fold(line))
     return case.claim
@@ -131,7 +131,7 @@ def _may_be_recalled(line: str, needles: Sequence[str], case: Case) -> bool:
 
 def _is_told_as_claimed(line: str, needles: Sequence[str], case: Case) -> bool:
     """Whether an episode tells a mere claim, each time as the words of whoever made it."""
-    sentences = _SENTENCE_END.split(line.partition("] ")[2])
+    sentences = _SENTENCE_END.split(line.removeprefix("- "))
     left = [one for one in sentences if not (_ATTRIBUTED.match(one) and _has(one, needles))]
     return case.claim and not _has(" ".join(left), needles)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.scoring.questions import subject
+from memories.scoring.questions import names, subject
 from memories.scoring.ranking import query_texts
 
 
@@ -67,6 +67,37 @@ def test_other_questions_stay_as_they_are(question: str) -> None:
 
 def test_a_query_is_scored_by_its_subject() -> None:
     assert query_texts(" Can you tell me where I live? ") == ["where I live?"]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Does Ana live in New York or in Leiden?", ["Ana", "New York", "Leiden"]),
+        ("Where do I live? Who is Ana?", ["Ana"]),
+        ("fastify or GitHub Actions, on k8s with RTX4090", ["GitHub Actions", "k8s", "RTX4090"]),
+        (
+            "does the MongoDB TypeScript API know the roads of Open Street Map too",
+            ["MongoDB", "TypeScript", "API", "Open Street Map"],
+        ),
+        ("I said I'm new, I\u2019ll learn", []),
+        ("Where does María work, in São Paulo?", ["María", "São Paulo"]),
+        ("用Python写一个快速排序，像GitHub那样", ["Python", "GitHub"]),
+        ("我住在哪里？", []),
+        ("TypeScript", ["TypeScript"]),
+        ("Leiden?", []),
+        ("WHERE DO I LIVE NOW", []),
+        ("What Does Ana Like Best", []),
+        ("2+2? 3.5 1966 at 3pm on the 2nd", []),
+        ("", []),
+    ],
+)
+def test_what_is_written_as_a_name(text: str, named: list[str]) -> None:
+    assert names(text) == named
+
+
+@given(st.text(max_size=60))
+def test_names_are_found_in_any_text(text: str) -> None:
+    assert all(part in text for name in names(text) for part in name.split(" "))
 
 
 _PIECES = st.sampled_from([*"?. ，。请只我们", "list ", "only ", "in our ", "chats ", "我们的对话中", "so far"])

@@ -43,6 +43,7 @@ from memories.models.ids import parse_uuid
 from memories.models.memories.visibility import Viewer, latest, served_facts
 from memories.retrieval import fact_index, fact_search
 from memories.retrieval import search as retrieval
+from memories.retrieval.evidence import Level
 from memories.retrieval.memory_index import today
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.search import (
@@ -214,7 +215,8 @@ def rank(
         row = rows.get((finding.kind, finding.id))
         # A context does not name the turns that it did not come to.
         waits = is_full and isinstance(row, Turn) and recalled_turns.may_be_recalled(row)
-        reason = "outdated" if finding.outdated_since else "budget" if waits else ""
+        is_far = finding.evidence_level != Level.STRONG
+        reason = "outdated" if finding.outdated_since else "budget" if waits else "unrelated" if is_far else ""
         hits[FACT if finding.kind == GROUP_FACT else finding.kind].append(
             RankedMemory(
                 memory_of(person, finding.kind, finding.id, row, score=finding.score),

@@ -163,3 +163,25 @@ def test_two_blocks_on_request(hub: Hub) -> None:
     assert "My oven is broken" in volatile["memory"]
     nobody = hub.client.post("/context", {"user_id": "nobody", "blocks": True}).json()
     assert nobody["stable"]["memory"] == nobody["volatile"]["memory"] == ""
+
+
+@pytest.mark.parametrize("field", ["fill", "min_evidence", "min_score"])
+def test_a_wrong_choice_is_named(hub: Hub, field: str) -> None:
+    answer = hub.client.post("/context", {"user_id": "u1", field: "no such"})
+    assert (answer.status_code, [one["pointer"] for one in answer.json()["errors"]]) == (400, [f"/{field}"])
+
+
+@pytest.mark.usefixtures("person")
+def test_confidence_is_shown_on_request(hub: Hub) -> None:
+    assert "- [knowledge] Lives in Leiden" in hub.client.post("/context", {"user_id": "u1"}).json()["memory"]
+    scored = hub.client.post("/context", {"user_id": "u1", "scores": True}).json()["memory"]
+    assert "- [knowledge | 0.80] Lives in Leiden" in scored
+
+
+@pytest.mark.usefixtures("person")
+def test_evidence_is_told_where_a_query_asks(hub: Hub) -> None:
+    def evidence(**asked: str) -> Any:
+        return hub.client.post("/context", {"user_id": "u1", **asked}).json().get("evidence")
+
+    assert (evidence(), evidence(query="Who lives in Leiden?")) == (None, "strong")
+    assert evidence(query="光合作用的方程式是什么？") == evidence(query="Leiden", user_id="nobody") == "none"

@@ -214,3 +214,115 @@ def test_a_passage_of_a_file(hub: Hub, person: EndUser) -> None:
     assert (found["kind"], found["id"], found["path"], found["lines"]) == ("file", str(row.pk), "/notes.md", [1, 1])
     assert (found["text"], found["agent_id"]) == ("Met the quokka.", "vet")
     assert answer["explain"]["searched"] == {"file": 1}
+
+
+def judged(hub: Hub, query: str, **over: Any) -> dict[str, Any]:
+    answer = hub.client.post("/search", {"user_id": "u1", "query": query, **over})
+    assert answer.status_code == 200, answer.json()
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+UNRELATED = "What is the boiling point of tungsten?"
+
+
+class TestEvidence:
+    """The formula is shown in tests/retrieval/test_evidence.py; here what answers say of it, and the two minimums."""
+
+    @pytest.fixture(autouse=True)
+    def embedded(self, person: EndUser) -> None:
+        embed_all(person)
+
+    def test_each_result_and_the_whole_say_how_strong_it_is(self, hub: Hub) -> None:
+        found = judged(hub, "What is my quokka called?")
+        assert found["evidence"] == "strong"
+        levels = {(one["kind"], one["text"]): one["evidence_level"] for one in found["results"]}
+        assert levels[("fact", "Has a quokka called Q")] == levels[("turn", "My quokka is called Q.")] == "strong"
+        assert levels[("turn", "What a name!")] != "strong"
+
+    def test_where_nothing_is_relevant_the_answer_says_so(self, hub: Hub) -> None:
+        found = judged(hub, UNRELATED)
+        assert found["evidence"] == "none"
+        assert {one["evidence_level"] for one in found["results"]} == {"none"}
+
+    def test_what_is_too_weak_is_left_out(self, hub: Hub) -> None:
+        for least in ("weak", "strong"):
+            assert judged(hub, UNRELATED, min_evidence=least) == {"results": [], "evidence": "none"}
+            found = judged(hub, "quokka", min_evidence=least)
+            assert {one["text"] for one in found["results"]} >= {"Has a quokka called Q", "My quokka is called Q."}
+        assert judged(hub, UNRELATED, min_evidence="none") == judged(hub, UNRELATED)
+        assert len(judged(hub, UNRELATED)["results"]) == 4
+
+    def test_every_kind_can_be_held_to_it(self, hub: Hub, person: EndUser) -> None:
+        factories.episode(person.sessions.get(), "Presented the quokka Q", last_number=3)
+        embed_all(person)
+        kinds = ["fact", "turn", "episode", "session"]
+        found = judged(hub, "quokka", kinds=kinds, min_evidence="strong")
+        assert {one["kind"] for one in found["results"]} == set(kinds)
+        assert judged(hub, UNRELATED, kinds=kinds, min_evidence="weak")["results"] == []
+
+    def test_the_limit_counts_what_is_left(self, hub: Hub) -> None:
+        assert len(judged(hub, "quokka", min_evidence="strong", limit=1)["results"]) == 1
+
+    def test_filters_first(self, hub: Hub) -> None:
+        found = judged(hub, "quokka", kinds=["fact"], filters={"category": "preference"}, min_evidence="weak")
+        assert found == {"results": [], "evidence": "none"}
+        assert judged(hub, "quokka", kinds=["fact"], filters={"tags": ["pets"]}, min_evidence="strong")["results"]
+
+    def test_what_scores_lower_is_left_out(self, hub: Hub) -> None:
+        scores = [one["score"] for one in results(hub, "quokka")]
+        assert [one["score"] for one in results(hub, "quokka", min_score=scores[1])] == scores[:2]
+        assert results(hub, "quokka", min_score=-1e9) == results(hub, "quokka")
+        assert judged(hub, "quokka", min_score=1e9) == {"results": [], "evidence": "none"}
+        assert results(hub, "quokka", min_score=scores[1], min_evidence="strong")
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"min_score": "0.5"}, {"min_score": True}, {"min_score": None}, {"min_score": [1]},
+            {"min_evidence": "STRONG"}, {"min_evidence": ""}, {"min_evidence": None}, {"min_evidence": 1},
+            {"min_evidence": ["weak"]}, {"evidence": "weak"},
+        ],
+        ids=lambda wrong: f"{next(iter(wrong))}={str(next(iter(wrong.values())))[:9]}",
+    )  # fmt: skip
+    def test_wrong_minimums(self, hub: Hub, wrong: dict[str, Any]) -> None:
+        answer = hub.client.post("/search", {"user_id": "u1", "query": "quokka", **wrong})
+        assert answer.status_code == 400
+        assert [one["pointer"].split("/")[1] for one in answer.json()["errors"]] == list(wrong)
+
+    @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 400])
+    def test_no_number(self, hub: Hub, number: str) -> None:
+        body = f'{{"user_id": "u1", "query": "quokka", "min_score": {number}}}'
+        assert hub.client.post("/search", body.encode()).status_code == 400
+        good = body.replace(number, "0.5").encode()
+        assert hub.client.post("/search", good).status_code == 200
+
+    def test_an_empty_query(self, hub: Hub) -> None:
+        assert hub.client.post("/search", {"user_id": "u1", "query": " ", "min_evidence": "weak"}).status_code == 400
+        assert judged(hub, "???")["evidence"] != "strong"
+
+
+def test_nobody_learns_from_a_level_what_an_agent_may_not_see(hub: Hub, person: EndUser) -> None:
+    """The secret of another agent would be the best: the tail behind it would be cut."""
+    asked = "Is the zither from Leiden in tune?"
+    factories.fact(person, "Plays a tune now and then", agent_id="")
+    before = judged(hub, asked, kinds=["fact"], filters={"agent_id": "vet"})
+    secret = factories.fact(person, "The zither from Leiden is in tune", agent_id="other", scope="private")
+    embed_all(person)
+    assert judged(hub, asked, kinds=["fact"], filters={"agent_id": "other"})["results"][0]["id"] == str(secret.pk)
+    levels = {one["text"]: one["evidence_level"] for one in before["results"]}
+    after = judged(hub, asked, kinds=["fact"], filters={"agent_id": "vet"})
+    assert str(secret.pk) not in {one["id"] for one in after["results"]}
+    assert {one["text"] for one in after["results"]} == set(levels)
+
+
+def test_nobody_elses_memories_move_what_counts(hub: Hub, person: EndUser) -> None:
+    embed_all(person)
+    asked = ["What is my quokka called?", UNRELATED, "the cat"]
+    before = [judged(hub, query) for query in asked]
+    for tenant in (hub.tenant, factories.tenant()):
+        other = factories.end_user(tenant, external_id="u2")
+        for number in range(30):
+            factories.fact(other, f"Asks about the boiling point of tungsten, quokka {number}")
+        embed_all(other)
+    assert [judged(hub, query) for query in asked] == before

@@ -107,6 +107,7 @@ Direction = Literal["outgoing", "incoming", "both"]
 StatedBy = Literal["user", "agent", "tool", "import"]
 StatedRelationType = Literal["related_to", "contradicts", "derived_from"]
 StatedScope = Literal["private", "share"]
+Fill = Literal["relevant", "budget"]
 Tokenizer = Literal["o200k_base", "cl100k_base"]
 TripleState = Literal["active", "historical", "future"]
 TripleStatus = Literal["active", "pending"]
@@ -987,6 +988,8 @@ class Context:
     # With `blocks`: for the system prompt, and for before the newest message.
     stable: ContextBlock | None = None
     volatile: ContextBlock | None = None
+    # With a query: how strong what it found is.
+    evidence: EvidenceLevel | None = None
     messages: list[ChatMessage] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)

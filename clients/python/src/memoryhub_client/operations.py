@@ -37,6 +37,7 @@ from memoryhub_client.models import (
     FilesDeleted,
     FileToUpload,
     FileVersion,
+    Fill,
     Filters,
     Found,
     FoundFiles,
@@ -204,11 +205,16 @@ class Operations:
         as_of: Moment | None = None,
         guidelines: bool | None = None,
         blocks: bool | None = None,
+        fill: Fill | None = None,
+        min_score: float | None = None,
+        min_evidence: EvidenceLevel | None = None,
+        scores: bool | None = None,
     ) -> Context:
         """What is remembered about a person, rendered for a prompt within `max_tokens`.
 
         `guidelines`: also what to remember and what never, for an agent that writes memories. `blocks`: also in two
-        parts, `stable` for the system prompt and `volatile` for before the newest message.
+        parts, `stable` for the system prompt and `volatile` for before the newest message. `fill`: beside what stands
+        in every context only what has to do with the query, or whatever there is. `scores`: facts with confidence.
         """
         ...
 

@@ -5,11 +5,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, Moment, OneOf, Strict, Whole, Words
-from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextRequest
+from memories.api.v1.fields import AgentId, ExactText, Flag, Fraction, Identifier, Moment, OneOf, Strict, Whole, Words
+from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextBlock, ContextRequest
+from memories.context.relevance import FILLS, RELEVANT
 from memories.llm.tokens import DEFAULT_TOKENIZER, TOKENIZERS
 from memories.models import Role
 from memories.models.memories.served_kinds import SERVED
+from memories.retrieval.evidence import Level
 
 MAX_TOKENS = 8000
 DEFAULT_TOKENS = 2000
@@ -67,6 +69,19 @@ class ContextSerializer(Strict):
     guidelines = Flag(
         default=False, help_text="Also say what an agent that writes memories should note, and what never."
     )
+    fill = OneOf(
+        FILLS,
+        default=RELEVANT,
+        help_text="`relevant`: what stands in every context, then only what has to do with the query. `budget`: all "
+        "that fits.",
+    )
+    min_score = Fraction(required=False, allow_null=True, help_text="Leaves out what the query ranks lower.")
+    min_evidence = OneOf(
+        [level.value for level in Level],
+        default=Level.NONE.value,
+        help_text="Leaves out what is weaker as evidence that it has to do with the query.",
+    )
+    scores = Flag(default=False, help_text="Show the confidence of each fact: `- [category | 0.95] …`.")
     blocks = Flag(
         default=False,
         help_text="Also in two blocks: `stable`, what every context of the person has, and `volatile`, for the query.",
@@ -127,6 +142,11 @@ class ContextAnswerSerializer(serializers.Serializer[Any]):
     messages = ChatMessageSerializer(many=True, required=False, help_text="With `working_memory`.")
     items = ItemSerializer(many=True, required=False)
     dropped = DroppedSerializer(many=True, required=False)
+    evidence = serializers.ChoiceField(
+        [level.value for level in Level],
+        required=False,
+        help_text="With a query: how strong what it found is. `none`: nothing that is remembered has to do with it.",
+    )
     revision = serializers.CharField()
     restricted = serializers.BooleanField(required=False, help_text="Only when true.")
     serve = serializers.BooleanField(required=False, help_text="Only when false: serving is switched off.")
@@ -152,6 +172,10 @@ def context_request(given: dict[str, Any]) -> ContextRequest:
         as_of=given.get("as_of"),
         guidelines=given["guidelines"],
         blocks=given["blocks"],
+        fill=given["fill"],
+        min_score=given.get("min_score"),
+        min_evidence=Level(given["min_evidence"]),
+        scores=given["scores"],
     )
 
 
@@ -169,20 +193,27 @@ def context_answer(context: Context, *, if_revision: str | None) -> dict[str, An
         "dropped": context.dropped,
         "revision": revision,
     }
-    if context.guidelines is not None:
-        answer["guidelines"] = context.guidelines
-    for name, block in (("stable", context.stable), ("volatile", context.volatile)):
-        if block is not None:
-            answer[name] = {
-                "memory": block.memory,
-                "revision": block.revision,
-                "token_count": block.token_count,
-                "items": block.items,
-            }
-    if context.messages is not None:
-        answer["messages"] = context.messages
+    optional: dict[str, Any] = {
+        "evidence": context.evidence,
+        "guidelines": context.guidelines,
+        "stable": _block_answer(context.stable),
+        "volatile": _block_answer(context.volatile),
+        "messages": context.messages,
+    }
+    answer |= {name: value for name, value in optional.items() if value is not None}
     if context.restricted:
         answer["restricted"] = True
     if not context.serve:
         answer["serve"] = False
     return answer
+
+
+def _block_answer(block: ContextBlock | None) -> dict[str, Any] | None:
+    if block is None:
+        return None
+    return {
+        "memory": block.memory,
+        "revision": block.revision,
+        "token_count": block.token_count,
+        "items": block.items,
+    }

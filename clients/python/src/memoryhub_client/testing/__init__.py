@@ -229,6 +229,10 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
                   "tokenizer": "o200k_base", "items": [], "dropped": []}  # fmt: skip
         if given.get("blocks"):
             answer |= {name: _block(text) for name, text in zip(("stable", "volatile"), blocks, strict=True)}
+        if query := (given.get("query") or "").strip():
+            asks = _words(query)
+            share = max(len(asks & _words(line)) / (len(asks) or 1) for line in memory.split("\n"))
+            answer["evidence"] = LEVELS[(share > 0) + (share >= MUCH_SHARED)]
         if given.get("guidelines"):
             answer |= {"guidelines": GUIDELINES, "token_count": _tokens(memory) + _tokens(GUIDELINES)}
         if "working_memory" in given.get("include", ()):
@@ -249,11 +253,19 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         facts = [one for one in facts if (one["category"] in STANDING or one["pinned"]) in stands]
         if facts:
             yield "Facts:"
-            yield from (f"- [{one['category']} | {one['confidence']:.2f}] {_line(one['content'])}" for one in facts)
+            for one in facts:
+                label = f"{one['category']} | {one['confidence']:.2f}" if given.get("scores") else one["category"]
+                yield f"- [{label}] {_line(one['content'])}"
         said = list(self._spoken(given)) if "turns" in include and False in stands else []
         if said:
             yield "Recalled turns:"
-            yield from (f"- [{turn['created_at'][:10]}] {turn['role']}: {_line(_text(turn))}" for _, turn in said)
+            above = ""
+            for _, turn in said:
+                if (day := turn["created_at"][:10]) != above:
+                    yield f"{day}:"
+                above = day
+                label = "" if turn["role"] == "user" else f"{turn['role']}: "
+                yield f"- {label}{_line(_text(turn))}"
 
     def _messages(self, given: Row, memory: str) -> Iterator[Row]:
         if memory:
