@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Sum
 from django.db.models.functions import Length
 
 from memories.context import log
@@ -365,12 +365,14 @@ def keep(sending: Sending, tenant: Tenant, *, now: datetime) -> int:
         if person is None:
             return 0
         mine = SentBlock.objects.filter(tenant=tenant, end_user=person)
-        mine.filter(Q(pk__in=sending.stale) | Q(sent_at__lt=now - KEPT)).delete()
+        of_session = mine.filter(session=sending.session)
+        mine.filter(pk__in=sending.stale).delete()
+        of_session.filter(sent_at__lt=now - KEPT).delete()
         mine.filter(pk__in=sending.checked).update(ended=sending.ended)
         sealed = _sealed(_lasting(sending.blocks, person, tenant), person, since=sending.began)
         rows = [_row(block, seal, sending, person, now=now) for block, seal in sealed]
         SentBlock.objects.bulk_create(rows, ignore_conflicts=True)
-        _keep_within(mine.filter(session=sending.session))
+        _keep_within(of_session)
     return len(rows)
 
 

@@ -316,6 +316,8 @@ class _Talk:
     before: SentBefore
     sending: Sending
     new: tuple[Block, ...] = ()
+    # Of a request beside conversations nothing is asked for again.
+    is_kept: bool = True
 
     @classmethod
     def of(cls, exchange: Exchange, asked: ChatRequest) -> "_Talk":
@@ -338,7 +340,7 @@ class _Talk:
             now=began,
         )
         sending = Sending(exchange.user_id, exchange.agent_id, before.session, began, before.person)
-        return cls(found, before, sending)
+        return cls(found, before, sending, is_kept=not exchange.is_aside or bool(before.blocks))
 
     @property
     def is_told(self) -> bool:
@@ -374,7 +376,7 @@ class _Talk:
     @property
     def to_keep(self) -> Sending:
         ended = self.before.outdated.stamp if self.before.checked and self.before.outdated else 0
-        new = () if self.asks_nothing else self.new
+        new = self.new if self.is_kept and not self.asks_nothing else ()
         return self.sending._replace(blocks=new, stale=self.before.stale, checked=self.before.checked, ended=ended)
 
 

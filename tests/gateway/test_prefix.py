@@ -579,6 +579,12 @@ def test_the_same_words_later_are_another_message(talk: Talk, person: EndUser) -
     assert "Karl" in text(talk.ask("Yes"))
 
 
+def test_of_requests_beside_conversations_nothing_is_kept(talk: Talk) -> None:
+    talk.headers = {"said": "none"}
+    assert STANDING in text(talk.ask("Make a title of this."))
+    assert SentBlock.objects.count() == 0
+
+
 def test_where_nobody_says_anything_it_stands_with_the_prompt(talk: Talk) -> None:
     sent = talk.post()
     assert [one["role"] for one in sent["messages"]] == ["system"]
