@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Sum
 from django.db.models.functions import Length
 
 from memories.context import log
@@ -365,12 +365,14 @@ def keep(sending: Sending, tenant: Tenant, *, now: datetime) -> int:
         if person is None:
             return 0
         mine = SentBlock.objects.filter(tenant=tenant, end_user=person)
-        mine.filter(Q(pk__in=sending.stale) | Q(sent_at__lt=now - KEPT)).delete()
+        of_session = mine.filter(session=sending.session)
+        mine.filter(pk__in=sending.stale).delete()
+        of_session.filter(sent_at__lt=now - KEPT).delete()
         mine.filter(pk__in=sending.checked).update(ended=sending.ended)
         sealed = _sealed(_lasting(sending.blocks, person, tenant), person, since=sending.began)
         rows = [_row(block, seal, sending, person, now=now) for block, seal in sealed]
         SentBlock.objects.bulk_create(rows, ignore_conflicts=True)
-        _keep_within(mine.filter(session=sending.session))
+        _keep_within(of_session)
     return len(rows)
 
 
@@ -407,7 +409,7 @@ def _sealed(blocks: Sequence[Block], person: EndUser, *, since: datetime) -> lis
     seals: dict[int, tuple[int, datetime | None]] = {}
     if told:
         numbers, kinds, ids = zip(*told, strict=True)
-        given = {"tenant": person.tenant_id, "person": person.pk}
+        given: dict[str, Any] = {"tenant": person.tenant_id, "person": person.pk}
         given |= {"blocks": list(numbers), "kinds": list(kinds), "ids": list(ids)}
         seals = {at: (seal, changed) for at, seal, changed in binary_rows.fetched(_SEAL, given)}
     found = [(block, *seals.get(at, (0, None))) for at, block in enumerate(blocks)]

@@ -138,7 +138,10 @@ class Gateway:
         def recall() -> Given:
             exchange = memory.open_exchange(dialect, headers, body)
             loop.call_soon_threadsafe(_settle, opened, exchange)
-            return memory.recall(exchange, dialect, partial(loop.call_soon_threadsafe, _settle, at_hand))
+            return memory.recall(exchange, dialect, has_at_hand)
+
+        def has_at_hand(given: Given) -> None:
+            loop.call_soon_threadsafe(_settle, at_hand, given)
 
         recalling: asyncio.Future[Given] = asyncio.ensure_future(self._run(recall))
         self._late.add(recalling)

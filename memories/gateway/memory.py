@@ -338,6 +338,8 @@ class _Talk:
     before: SentBefore
     sending: Sending
     new: tuple[Block, ...] = ()
+    # Of a request beside conversations nothing is asked for again.
+    is_kept: bool = True
 
     @classmethod
     def of(cls, exchange: Exchange, asked: ChatRequest) -> "_Talk":
@@ -347,10 +349,10 @@ class _Talk:
         after = "\n".join([terms, asked.follows])
         found = places.layout(exchange.judged, asked.places, tenant=tenant, terms=after)
         session = places.of_session(tenant, exchange.session_id, terms=terms)
-        names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id}
         before = sent_blocks.sent_before(
             tenant,
-            **names,
+            user_id=exchange.user_id,
+            agent_id=exchange.agent_id,
             session=session,
             places=list(found.items),
             # What is kept is known by its answers.
@@ -359,7 +361,8 @@ class _Talk:
             whole_session=asked.is_kept_there,
             now=began,
         )
-        return cls(found, before, Sending(**names, session=before.session, began=began, person=before.person))
+        sending = Sending(exchange.user_id, exchange.agent_id, before.session, began, before.person)
+        return cls(found, before, sending, is_kept=not exchange.is_aside or bool(before.blocks))
 
     @property
     def is_told(self) -> bool:
@@ -395,7 +398,7 @@ class _Talk:
     @property
     def to_keep(self) -> Sending:
         ended = self.before.outdated.stamp if self.before.checked and self.before.outdated else 0
-        new = () if self.asks_nothing else self.new
+        new = self.new if self.is_kept and not self.asks_nothing else ()
         return self.sending._replace(blocks=new, stale=self.before.stale, checked=self.before.checked, ended=ended)
 
 

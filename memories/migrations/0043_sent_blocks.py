@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'sent blocks',
                 'ordering': ['-sent_at', '-id'],
                 'default_permissions': (),
-                'indexes': [models.Index(fields=['-sent_at', '-id'], name='sent_block_newest_idx'), django.contrib.postgres.indexes.GinIndex(condition=models.Q(('rests_on', []), _negated=True), fields=['rests_on'], name='sent_block_rests_on_idx')],
+                'indexes': [models.Index(fields=['end_user', 'session'], name='sent_block_session_idx'), models.Index(fields=['sent_at'], name='sent_block_oldest_idx'), django.contrib.postgres.indexes.GinIndex(condition=models.Q(('rests_on', []), _negated=True), fields=['rests_on'], name='sent_block_rests_on_idx')],
                 'constraints': [models.UniqueConstraint(fields=('end_user', 'place', 'session', 'tenant'), name='sent_block_once')],
             },
         ),

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories.audit import Actor
-from memories.context import sent_blocks
+from memories.context import context, sent_blocks
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.curation.facts import editing, forgetting
 from memories.gateway import gateway, memory
@@ -76,7 +76,11 @@ class Talk:
             handler.whole(status, json.dumps(answer if status == 200 else {"error": {}}).encode())
 
         self.endpoint.responds(respond)
-        system = {"chat": {}, "responses": {"instructions": PROMPT}, "messages": {"system": PROMPT, "max_tokens": 9}}
+        system: dict[str, dict[str, Any]] = {
+            "chat": {},
+            "responses": {"instructions": PROMPT},
+            "messages": {"system": PROMPT, "max_tokens": 9},
+        }
         head = [{"role": "system", "content": PROMPT}] if self.dialect == "chat" else []
         items = {"input" if self.dialect == "responses" else "messages": [*head, *self.messages]}
         document = {"model": "m", **system[self.dialect], **items, **self.more}
@@ -131,13 +135,13 @@ def each(request: pytest.FixtureRequest, client: Client, endpoint: Endpoint) -> 
 def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries of the contexts that are built."""
     found: list[str] = []
-    build = memory.context.build
+    build = context.build
 
     def noted(**given: Any) -> Any:
         found.append(given["request"].query)
         return build(**given)
 
-    monkeypatch.setattr(memory.context, "build", noted)
+    monkeypatch.setattr(context, "build", noted)
     return found
 
 
@@ -503,7 +507,7 @@ def test_another_person_with_the_same_words_is_told_nothing_of_it(talk: Talk, te
 def test_where_the_context_is_late_what_was_sent_before_stays(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     first = talk.ask(QUESTIONS[0])
     late, at_hand = threading.Event(), threading.Event()
-    build = memory.context.build
+    build = context.build
 
     def slow(**given: Any) -> Any:
         at_hand.set()
@@ -514,7 +518,7 @@ def test_where_the_context_is_late_what_was_sent_before_stays(talk: Talk, monkey
         return not await asyncio.get_running_loop().run_in_executor(None, at_hand.wait, 60)
 
     with monkeypatch.context() as patched:
-        patched.setattr(memory.context, "build", slow)
+        patched.setattr(context, "build", slow)
         patched.setattr(gateway, "_in_time", in_time)
         second = talk.ask(QUESTIONS[1])
         late.set()
@@ -589,6 +593,12 @@ def test_the_same_words_later_are_another_message(talk: Talk, person: EndUser) -
     assert "Karl" in text(talk.ask("Yes"))
 
 
+def test_of_requests_beside_conversations_nothing_is_kept(talk: Talk) -> None:
+    talk.headers = {"said": "none"}
+    assert STANDING in text(talk.ask("Make a title of this."))
+    assert SentBlock.objects.count() == 0
+
+
 def test_where_nobody_says_anything_it_stands_with_the_prompt(talk: Talk) -> None:
     sent = talk.post()
     assert [one["role"] for one in sent["messages"]] == ["system"]
@@ -618,7 +628,7 @@ def test_it_costs_one_statement_before_the_first_byte(talk: Talk, person: EndUse
         request = ContextRequest(
             "u1", session_id="s1", query=QUESTIONS[1], include=DEFAULT_INCLUDE | {"working_memory"}
         )
-        memory.context.build(tenant=person.tenant, request=request, now=timezone.now())
+        context.build(tenant=person.tenant, request=request, now=timezone.now())
     document["messages"] += [{"role": "assistant", "content": "Bertha."}, {"role": "user", "content": QUESTIONS[1]}]
     assert statements() <= len(alone) + 1
 

@@ -43,7 +43,6 @@ from memories.models.ids import parse_uuid
 from memories.models.memories.visibility import Viewer, latest, served_facts
 from memories.retrieval import fact_index, fact_search
 from memories.retrieval import search as retrieval
-from memories.retrieval.evidence import Level
 from memories.retrieval.memory_index import today
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.search import (

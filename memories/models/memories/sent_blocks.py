@@ -57,8 +57,10 @@ class SentBlock(models.Model):
             models.UniqueConstraint(fields=["end_user", "place", "session", "tenant"], name="sent_block_once"),
         ]
         indexes = [
-            # Serves the list, and the sweep.
-            models.Index(fields=["-sent_at", "-id"], name="sent_block_newest_idx"),
+            # Serves the bounds of a session, and conversations that an endpoint keeps.
+            models.Index(fields=["end_user", "session"], name="sent_block_session_idx"),
+            # Serves the sweep.
+            models.Index(fields=["sent_at"], name="sent_block_oldest_idx"),
             # Serves deletions.
             GinIndex(fields=["rests_on"], name="sent_block_rests_on_idx", condition=~Q(rests_on=[])),
         ]

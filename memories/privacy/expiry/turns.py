@@ -20,7 +20,6 @@ from memories.models import (
     ExtractionRun,
     FactEvidence,
     Role,
-    SentBlock,
     Session,
     SessionQueue,
     Tenant,
@@ -71,9 +70,8 @@ def empty(tenant: Tenant, cutoff: datetime) -> QuerySet[Session]:
 
 
 def delete(work: Work, cutoff: datetime) -> Iterator[None]:
-    """Delete turns that are older, and blocks that were sent with them; yields after each step. Errors: LeaseLost."""
+    """Delete turns that are older; yields after each step. Errors: LeaseLost."""
     tenant = work.row.tenant
-    SentBlock.objects.filter(tenant=tenant, sent_at__lt=cutoff, end_user__in=passes.people()).delete()
     while found := _next_sessions(tenant, cutoff, work.reached):
         for session_id in found:
             while _trim(work, session_id, cutoff):
