@@ -77,12 +77,14 @@ alerts: .venv/dev ## Check the alerts and cause each of them, with PROMTOOL=… 
 bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.md (ROWS="ingest context": some rows).
 	@$(BIN)/python -m benchmarks $(ROWS) --write docs/benchmarks.md
 
+# The types take as long as everything else here and more, on one core.
 lint: .venv/dev ## Check style, imports, types and migrations.
-	$(BIN)/python -m ruff check .
-	$(BIN)/python -m ruff format --check .
-	$(BIN)/lint-imports
-	$(BIN)/python -m mypy
-	$(BIN)/python manage.py makemigrations --check --dry-run
+	@$(BIN)/python -m mypy & types=$$!; failed=; \
+	$(BIN)/python -m ruff check . || failed=1; \
+	$(BIN)/python -m ruff format --check . || failed=1; \
+	$(BIN)/lint-imports || failed=1; \
+	$(BIN)/python manage.py makemigrations --check --dry-run || failed=1; \
+	wait $$types || failed=1; test -z "$$failed"
 
 fix: .venv/dev ## Repair what ruff can repair.
 	$(BIN)/python -m ruff check --fix .
