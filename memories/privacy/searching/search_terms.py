@@ -34,6 +34,10 @@ _WIDE = 0x2E80
 _BREAKS = re.compile(r'[\x00-\x1f\x7f-\x9f"\\]+')
 # An erasure keeps these rows on purpose, and they identify nobody.
 _KEPT = (PrivacyCase._meta.db_table,)
+_OF_OTHERS = """
+    SELECT DISTINCT tag FROM memories_fact, unnest(tags) tag
+    WHERE tags && %(tags)s::varchar[] AND tag = ANY(%(tags)s) AND end_user_id <> ALL(%(people)s)
+"""
 # A table, and the conditions for the rows of people in it.
 _OfPeople = tuple[SearchedTable, list[str]]
 
@@ -156,10 +160,18 @@ def _words(people: QuerySet[EndUser]) -> Iterator[str]:
     yield from _unshared(
         Turn.objects.exclude(end_user__in=people), [word for word in _sample_rows(turns, WORDS) if word]
     )
-    rows = Fact.objects.values_list("tags", flat=True)
-    tags = {tag for row in _sample_rows(rows.filter(end_user__in=people)) for tag in row}
-    shared = rows.exclude(end_user__in=people).filter(tags__overlap=sorted(tags))
-    yield from sorted(filter(is_distinctive, tags.difference(*shared)))
+    tagged = Fact.objects.filter(end_user__in=people).values_list("tags", flat=True)
+    tags = {tag for row in _sample_rows(tagged) for tag in row if is_distinctive(tag)}
+    yield from sorted(tags - _tags_of_others(tags, people))
+
+
+def _tags_of_others(tags: set[str], people: QuerySet[EndUser]) -> set[str]:
+    """Those that others have: the database answers with these alone, for many facts may have one."""
+    if not tags:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_OTHERS, {"tags": sorted(tags), "people": list(people.values_list("pk", flat=True))})
+        return {tag for (tag,) in cursor.fetchall()}
 
 
 def is_distinctive(word: str) -> bool:

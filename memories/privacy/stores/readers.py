@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from memories.db import closed_indexes
 from memories.models import EndUser, Fact, IdempotencyRecord, LoggedContext
 from memories.models.memories.served_kinds import SERVED
 from memories.models.people.people import NOBODY
@@ -55,7 +56,7 @@ class Readers(CountsRows):
     fields: tuple[str, ...] = ()
 
     def rows_of(self, person: EndUser) -> QuerySet[Fact]:
-        with connection.cursor() as cursor:
+        with closed_indexes.of_tenant(person.tenant_id), connection.cursor() as cursor:
             # Each half uses its own index; both are small, for few facts name readers.
             cursor.execute(_NAMING, {"tenant": person.tenant_id, "names": external_ids_of(person)})
             naming = [pk for (pk,) in cursor.fetchall()]
@@ -105,7 +106,9 @@ class ContextsOfOthers(CountsRows):
     def _resting_on(self, ids: set[uuid.UUID], person: EndUser) -> QuerySet[LoggedContext]:
         if not ids:
             return LoggedContext.objects.none()
-        rows = LoggedContext.objects.exclude(rests_on=[]).filter(tenant=person.tenant_id, rests_on__overlap=list(ids))
+        resting = Q(rests_on__overlap=list(ids)) & ~Q(rests_on=[])
+        resting = closed_indexes.opened(resting, LoggedContext.objects.all(), tenant_id=person.tenant_id)
+        rows = LoggedContext.objects.filter(resting, tenant=person.tenant_id)
         return rows.exclude(end_user__in=ids_behind(person))
 
     def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
