@@ -133,7 +133,7 @@ class TestWhatMoves:
     def test_every_store_is_considered(self) -> None:
         assert merging_rows.CONSIDERED.keys() == {store.model for store in registry.STORES}
         carried = {model for model, way in merging_rows.CONSIDERED.items() if way == Way.CARRIED}
-        assert carried == {*merging_rows.WITH_SESSION, *merging_rows.WITH_FACT}
+        assert carried == {*merging_rows.WITH_SESSION, *merging_rows.WITH_TURN, *merging_rows.WITH_FACT}
 
     def test_whatever_has_a_persons_id_of_its_own_does_not_merely_hang(self) -> None:
         for label, way in merging_rows.CONSIDERED.items():
