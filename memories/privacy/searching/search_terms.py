@@ -142,10 +142,9 @@ def _rows_of(
     """These values of at most so many rows, at random but always the same."""
     keys = [f"({column.sql})::text" for column in table.columns if column.primary]
     order = " || ".join(keys) or "ctid::text"
-    statement = (
-        f"SELECT {', '.join(values)} FROM {table.quoted} WHERE {condition} "  # noqa: S608 (the catalogue's names)
-        f"ORDER BY md5({order}) LIMIT {most}"
-    )
+    # Chosen first: PostgreSQL would take the digest of each vector and sort them.
+    chosen = f"SELECT * FROM {table.quoted} WHERE {condition} ORDER BY md5({order}) LIMIT {most}"  # noqa: S608 (the catalogue's names)
+    statement = f"SELECT {', '.join(values)} FROM ({chosen}) chosen"  # noqa: S608
     with connection.cursor() as cursor:
         cursor.execute(statement, {"people": people})
         return list(cursor.fetchall())
