@@ -177,6 +177,17 @@ class TestTurns:
         assert told.messages
         assert [message["role"] for message in told.messages] == ["system"]
 
+    def test_a_session_is_looked_at_again_once_its_first_turn_is_too_old(self, session: Session) -> None:
+        age(session, 31)
+        Turn.objects.filter(number__gt=4).update(created_at=timezone.now())
+        cutoff = timezone.now() - timedelta(days=30)
+        assert turns._next_sessions(session.tenant, cutoff, None) == [session.pk]
+        retain(session.tenant)
+        assert Turn.objects.earliest("number").number == 5
+        assert turns._next_sessions(session.tenant, cutoff, None) == []
+        Turn.objects.filter(number=5).update(created_at=cutoff - timedelta(days=1))
+        assert turns._next_sessions(session.tenant, cutoff, None) == [session.pk]
+
     def test_many_go_in_steps(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(turns, "STEP", 3)
         age(session, 31)

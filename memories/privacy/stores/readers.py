@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from memories.db import closed_indexes
 from memories.models import EndUser, Fact, IdempotencyRecord, LoggedContext, SentBlock
 from memories.models.memories.served_kinds import SERVED
 from memories.models.people.people import NOBODY
@@ -56,7 +57,7 @@ class Readers(CountsRows):
     fields: tuple[str, ...] = ()
 
     def rows_of(self, person: EndUser) -> QuerySet[Fact]:
-        with connection.cursor() as cursor:
+        with closed_indexes.of_tenant(person.tenant_id), connection.cursor() as cursor:
             # Each half uses its own index; both are small, for few facts name readers.
             cursor.execute(_NAMING, {"tenant": person.tenant_id, "names": external_ids_of(person)})
             naming = [pk for (pk,) in cursor.fetchall()]
@@ -122,8 +123,11 @@ class ContextsOfOthers(CountsRows):
 
 def _resting_on(model: type[_Rests], ids: set[uuid.UUID], person: EndUser) -> QuerySet[_Rests]:
     """Rows of others that rest on one of these memories."""
-    rows = model._default_manager.exclude(rests_on=[]).filter(tenant=person.tenant_id, rests_on__overlap=list(ids))
-    return rows.exclude(end_user__in=ids_behind(person)) if ids else model._default_manager.none()
+    if not ids:
+        return model._default_manager.none()
+    resting = Q(rests_on__overlap=list(ids)) & ~Q(rests_on=[])
+    resting = closed_indexes.opened(resting, model._default_manager.all(), tenant_id=person.tenant_id)
+    return model._default_manager.filter(resting, tenant=person.tenant_id).exclude(end_user__in=ids_behind(person))
 
 
 def _served(person: EndUser) -> set[uuid.UUID]:
