@@ -65,9 +65,10 @@ class TurnRanking:
     @cached_property
     def evidence(self) -> Evidence:
         """How strong each turn that is allowed is as evidence."""
-        units = self.index.units
-        named = [query for query in self.queries if query.dates] if units.times is not None else []
-        dates = np.maximum.reduce([query.date_scores(units.times) for query in named]) if named else None
+        units, dates = self.index.units, None
+        named = [query for query in self.queries if query.dates]
+        if named and units.times is not None:
+            dates = np.maximum.reduce([query.date_scores(units.times) for query in named])
         return evidence.of(units, self.queries, self.scores, dates=dates, allowed=self.allowed)
 
     def _allowed_scores(self) -> NDArray[np.float32]:

@@ -369,7 +369,7 @@ def tagged(wall: None) -> tuple[Fact, Fact]:
     """A fact of a tenant among others without tags or readers, and one of another tenant that looks the same."""
     given: dict[str, Any] = {"tags": ["rare"], "allowed_users": ["ada"]}
     own, foreign = (factories.fact(factories.end_user(), **given) for _ in range(2))
-    columns = [field.column for field in Fact._meta.concrete_fields]
+    columns = [str(field.column) for field in Fact._meta.concrete_fields]
     instead = {
         "id": "gen_random_uuid()",
         "content_hash": "sha256(n::text::bytea)",
