@@ -132,8 +132,9 @@ def strengths(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
         names = np.maximum(names, named)
         share = np.maximum(share, told / np.float32(max(1, len(query.terms))))
     near = np.maximum(_nearness(units, queries, scores), np.float32(NAMED) * share)
-    added: Floats = WORD * np.minimum(words, MOST_WORDS) + NAME * np.minimum(names, MOST_NAMES)
-    return near + added
+    added = WORD * np.minimum(words, MOST_WORDS) + NAME * np.minimum(names, MOST_NAMES)
+    strength: Floats = (near + added).astype(np.float32)
+    return strength
 
 
 def _telling(units: Units, query: Query) -> tuple[Floats, Floats]:

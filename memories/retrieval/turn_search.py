@@ -65,10 +65,9 @@ class TurnRanking:
     @cached_property
     def evidence(self) -> Evidence:
         """How strong each turn that is allowed is as evidence."""
-        units = self.index.units
-        named = [query for query in self.queries if query.dates] if units.times is not None else []
-        dates = np.maximum.reduce([query.date_scores(units.times) for query in named]) if named else None
-        return evidence.of(units, self.queries, self.scores, dates=dates, allowed=self.allowed)
+        named = [query.date_scores(self.index.times) for query in self.queries if query.dates]
+        dates = np.maximum.reduce(named) if named else None
+        return evidence.of(self.index.units, self.queries, self.scores, dates=dates, allowed=self.allowed)
 
     def _allowed_scores(self) -> NDArray[np.float32]:
         return np.where(self.allowed, self.scores.total, np.float32(-np.inf))

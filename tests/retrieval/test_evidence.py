@@ -119,8 +119,8 @@ class TestStrength:
         assert strength(["Has a quokka called Q", "Plays the cello"], "boiling point of tungsten") == [0, 0]
 
     def test_a_memory_that_waits_for_its_vector_is_judged_by_its_words(self) -> None:
-        vectors, there = [[0.6, 0.8], [0, 0]], [True, False]
-        store = units(["x", "quokka"], vectors=vectors, present=there, alone=True, constants=UNCENTRED)
+        vectors = [[0.6, 0.8], [0.0, 0.0]]
+        store = units(["x", "quokka"], vectors=vectors, present=[True, False], alone=True, constants=UNCENTRED)
         queries = [Query.of("quokka", floats([1, 0]))]
         near, waiting = strengths(store, queries, score(store, queries))
         assert near == pytest.approx(0.6, abs=1e-3)
@@ -181,7 +181,7 @@ def test_a_model_that_nobody_measured_is_judged_by_its_own_scale(base: float) ->
 def _with_base(vectors: np.ndarray, base: float) -> list[list[float]]:  # type: ignore[type-arg]
     """Unit vectors with so much in common."""
     own = vectors / np.linalg.norm(vectors, axis=1, keepdims=True) * (1 - base) ** 0.5
-    return np.hstack([own, np.full((len(own), 1), base**0.5)]).tolist()  # type: ignore[no-any-return]
+    return np.hstack([own, np.full((len(own), 1), base**0.5)]).tolist()
 
 
 def _judged(store: Units, text: str) -> evidence.Evidence:
