@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from memories.llm import embeddings
 from memories.retrieval import evidence
@@ -118,10 +119,16 @@ class TestStrength:
         assert strength(["Has a quokka called Q", "Plays the cello"], "quokka")[0] >= LEAST_STRONG
         assert strength(["Has a quokka called Q", "Plays the cello"], "boiling point of tungsten") == [0, 0]
 
+    def test_half_of_what_a_named_date_adds_counts(self) -> None:
+        store = units(["x", "y"], vectors=[[0.2, 0.98], [0.1, 0.99]], alone=True, constants=UNCENTRED)
+        queries = [Query.of("and on that day", floats([1, 0]))]
+        scores = score(store, queries)
+        assert evidence.of(store, queries, scores).best == NONE
+        assert evidence.of(store, queries, scores, dates=floats([0.3, 0])).levels == [STRONG, WEAK]
+
     def test_a_memory_that_waits_for_its_vector_is_judged_by_its_words(self) -> None:
-        vectors: list[list[float]] = [[0.6, 0.8], [0, 0]]
-        there = [True, False]
-        store = units(["x", "quokka"], vectors=vectors, present=there, alone=True, constants=UNCENTRED)
+        vectors = [[0.6, 0.8], [0.0, 0.0]]
+        store = units(["x", "quokka"], vectors=vectors, present=[True, False], alone=True, constants=UNCENTRED)
         queries = [Query.of("quokka", floats([1, 0]))]
         near, waiting = strengths(store, queries, score(store, queries))
         assert near == pytest.approx(0.6, abs=1e-3)
@@ -179,10 +186,10 @@ def test_a_model_that_nobody_measured_is_judged_by_its_own_scale(base: float) ->
     assert far.best == NONE
 
 
-def _with_base(vectors: np.ndarray, base: float) -> list[list[float]]:
+def _with_base(vectors: NDArray[np.float64], base: float) -> list[list[float]]:
     """Unit vectors with so much in common."""
     own = vectors / np.linalg.norm(vectors, axis=1, keepdims=True) * (1 - base) ** 0.5
-    return np.hstack([own, np.full((len(own), 1), base**0.5)]).tolist()  # type: ignore[no-any-return]
+    return [[*map(float, row), base**0.5] for row in own]
 
 
 def _judged(store: Units, text: str) -> evidence.Evidence:
