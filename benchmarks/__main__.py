@@ -13,6 +13,7 @@ from benchmarks import (
     forgetting,
     gateway,
     graphing,
+    heavy,
     lasting,
     leaving,
     mcp,
@@ -41,8 +42,11 @@ MORE_ROWS = (
     mcp,
     files,
     graphing,
+    heavy,
     walling,
 )
+# Rows that are measured when they are named.
+ON_DEMAND = ("million",)
 
 
 def main() -> None:
@@ -58,7 +62,7 @@ def main() -> None:
         parser.error(f"There is no row {', '.join(sorted(unknown))}.")
     figures: list[Figure] = []
     with opened(SIZES[given.size]) as stage:
-        for name in given.rows or ROWS:
+        for name in given.rows or [name for name in ROWS if name not in ON_DEMAND]:
             say(f"Measuring {name} …")
             figures += ROWS[name](stage)
         on = report.machine(_server_version())

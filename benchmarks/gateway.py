@@ -1,6 +1,7 @@
 """The row about the gateway: what it adds before the first byte of an answer, and what open streams cost the others."""
 
 import multiprocessing
+import random
 import selectors
 import signal
 import socket
@@ -25,7 +26,13 @@ PATH = "/v1/chat/completions"
 STREAMS = 200
 # Exchanges of a conversation; each request has all of them.
 EXCHANGES = 5
-WARM_UP = 10
+# They speak in turn, so that nobody types the next message within a second of the answer, as programs do.
+PEOPLE = 40
+# What they speak of. Texts that begin alike would be a program's, made of one template.
+THINGS = (
+    "bread", "garden", "violin", "winter", "coffee", "bicycle", "sister", "report", "kitchen", "letter", "museum",
+    "piano", "budget", "harbour", "football", "recipe", "printer", "island", "ticket", "jacket",
+)  # fmt: skip
 _ENDS = b"0\r\n\r\n"
 _FORKED = multiprocessing.get_context("fork")
 # What goes on meanwhile, by its name.
@@ -34,7 +41,7 @@ Beside = Mapping[str, Callable[[], AbstractContextManager[None]]]
 
 @row("gateway")
 def gateway(stage: Stage) -> Iterator[Figure]:
-    """The endpoint answers at once. The hub's person has 50 facts; requests to both come by turns."""
+    """The endpoint answers at once. The hub's people have 50 facts each; requests to both come by turns."""
     rows.contexts(stage)
     with _upstream(stage) as bare:
         yield from _first_byte(stage, bare)
@@ -43,10 +50,10 @@ def gateway(stage: Stage) -> Iterator[Figure]:
 
 
 def _first_byte(stage: Stage, bare: Server) -> Iterator[Figure]:
-    count = WARM_UP + stage.size.requests * 2
+    count = PEOPLE + stage.size.requests * 2
     with _connected(bare) as direct, _connected(stage.hub) as hub:
         pairs = [(_spent(direct, _asked(bare, at)), _spent(hub, _asked(stage.hub, at))) for at in range(count)]
-    directly, through = (sorted(some) for some in zip(*pairs[WARM_UP:], strict=True))
+    directly, through = (sorted(some) for some in zip(*pairs[PEOPLE:], strict=True))
     what = "first byte through the gateway, beyond the bare endpoint's, 1 client"
     yield Figure(f"{what}, p50", statistics.median(through) - statistics.median(directly), "ms", at_most(15, 10))
     late = int(len(through) * 0.95)
@@ -54,13 +61,26 @@ def _first_byte(stage: Stage, bare: Server) -> Iterator[Figure]:
 
 
 def _asked(server: Server, at: int) -> bytes:
-    talk, exchange = divmod(at, EXCHANGES)
+    round_, person = divmod(at, PEOPLE)
+    talk, exchange = divmod(round_, EXCHANGES)
     messages: list[dict[str, str]] = []
     for number in range(exchange):
-        messages += [_user(f"{rows.text(number)} ({talk}.{number})"), {"role": "assistant", "content": ANSWER}]
-    messages.append(_user(f"{rows.text(exchange)} ({talk}.{exchange})"))
+        messages += [_user(_said(person, talk, number)), {"role": "assistant", "content": ANSWER}]
+    messages.append(_user(_said(person, talk, exchange)))
     document = {"model": "quick", "stream": True, "messages": messages}
-    return server.request("POST", PATH, document, **{"X-Memory-User": "fan-0"})
+    return server.request("POST", PATH, document, **{"X-Memory-User": f"fan-{person}"})
+
+
+def _said(person: int, talk: int, exchange: int) -> str:
+    chosen = random.Random(f"{person}.{talk}.{exchange}")
+    here, there, then = chosen.sample(THINGS, 3)
+    return chosen.choice(
+        (
+            f"The {here} and the {there} were both ready on Tuesday. What is left to do before the {then}?",
+            f"I bought a {here} yesterday, and my {there} needs a {then}.",
+            f"My {here} is at the {there} again. Could you look up where I left the {then}?",
+        )
+    )
 
 
 def _user(text: str) -> dict[str, str]:

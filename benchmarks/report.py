@@ -46,10 +46,11 @@ some rows again; the others keep their figures and their day. A row that nobody 
 - **Pages.** Those of the admin for an administrator, with 5,000 people, 100,000 facts and 33,000 turns (`manage.py
   seed_facts --talk`). The busy person has 500 facts and 2,000 turns.
 - **The gateway.** The endpoint behind it is a process on loopback that answers at once. A client asks both for
-  streams, in turns: a person with 50 facts, conversations of five exchanges, each request with all of them. An open
-  stream sends a word a second. Other requests are measured with and without these streams in turns, each time in the
-  other order. The hub shares its two cores with the clients and the endpoint. Streams past the hub, and calls by the
-  API in place of MCP's, show what these cost alone.
+  streams, in turns: 40 people with 50 facts each, in conversations of five exchanges; each request has all of its
+  conversation. They speak in turn because words that come within a second of an answer, or again and again with
+  another ending, are a program's. An open stream sends a word a second. Other requests are measured with and without
+  these streams in turns, each time in the other order. The hub shares its two cores with the clients and the
+  endpoint. Streams past the hub, and calls by the API in place of MCP's, show what these cost alone.
 - **Row level security.** Measured in turns on two hubs with the same 1,000 facts of 20 people. Each post is of a new
   person.
 - **Memory files.** 10,000 files of one person in 100 folders, with eight lines each; this is above the limit that a

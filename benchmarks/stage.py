@@ -98,8 +98,14 @@ def another(chosen: Mapping[str, str]) -> Iterator[Server]:
 @contextmanager
 def unprepared(hub: Server) -> Iterator[Server]:
     """A second web server on the hub's database, which prepares no statements; its keys are the hub's."""
+    with another_web(hub, {"DJANGO_SETTINGS_MODULE": "benchmarks.unprepared"}) as server:
+        yield server
+
+
+@contextmanager
+def another_web(hub: Server, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """A second web server on the hub's database and home; its keys are the hub's."""
     home, port = Path(tempfile.mkdtemp(prefix="mh-bench-")), free_port()
-    settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.unprepared"}
     process = _started(home, "manage.py", "web", "--bind", f"127.0.0.1:{port}", environ=settings)
     try:
         _wait_for(process, home, lambda: _answers(port, "/healthz"))

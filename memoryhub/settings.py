@@ -105,6 +105,8 @@ MEMORYHUB_BODY_SECONDS = env.number("MEMORYHUB_BODY_SECONDS", 30, low=1, high=3_
 MEMORYHUB_KEEPALIVE_SECONDS = env.number("MEMORYHUB_KEEPALIVE_SECONDS", 30, low=1, high=3_600)
 MEMORYHUB_UNREAD_SECONDS = env.number("MEMORYHUB_UNREAD_SECONDS", 30, low=1, high=3_600)
 MEMORYHUB_WAIT_SECONDS = env.number("MEMORYHUB_WAIT_SECONDS", 5, low=0, high=300)
+# Files with the indexes of heavy people, of this host. 0: none.
+MEMORYHUB_INDEX_MEGABYTES = env.integer("MEMORYHUB_INDEX_MEGABYTES", 4_096, low=0, high=1_048_576)
 MEMORYHUB_CONNECTIONS = env.integer("MEMORYHUB_CONNECTIONS", 1_000, low=256, high=65_536)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_SSL_REDIRECT = HTTPS
@@ -156,6 +158,7 @@ MIDDLEWARE = [
     "memories.admin.site.middleware.AuthenticationMiddleware",
     "memories.admin.site.middleware.OperatorTenancyMiddleware",
     "memories.admin.site.middleware.UnstorableTextMiddleware",
+    "memories.admin.site.middleware.BusyMiddleware",
     "memories.admin.site.middleware.LanguageMiddleware",
     "memories.admin.site.middleware.MessageMiddleware",
     # Inside the middleware that sets Content-Length.

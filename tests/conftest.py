@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import httpcore2
 import pytest
@@ -23,6 +24,7 @@ from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from psycopg._preparing import PrepareManager
 from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -75,6 +77,11 @@ LONG = (
 )
 # What names the parent of a row that has its tenant.
 MADE_BY_DJANGO = ("django_content_type", "auth_permission")
+# Command tags after which tables are others, and after which psycopg forgets what it prepared wherever it stands.
+MAKES_TABLES = (b"CREATE", b"ALTER", b"DROP")
+FORGETS = (b"ALTER", b"DROP", b"DISCARD ALL", b"DEALLOCATE ALL")
+# Tests of one process have more statements than a worker or a view; psycopg keeps 100.
+PREPARED_AT_MOST = 1_000
 # New objects between two garbage collections. With Python's 700 the tests' processes need 4 % more of the processor.
 GARBAGE_AT_ONCE = 50_000
 # A busy machine is no fault of what is tested.
@@ -222,6 +229,34 @@ def certificates_read_once() -> Iterator[None]:
     """Each client of httpx2 reads those of the system anew, also one for http://127.0.0.1: 20 ms."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def statements_stay_prepared() -> Iterator[None]:
+    """After a ROLLBACK, which ends most tests, psycopg forgets what it prepared, and the server plans all of it anew.
+
+    It has to where tables came or went since, and there it still does.
+    """
+    clear, remade = PrepareManager.clear, WeakSet[PrepareManager]()
+
+    def discards(self: PrepareManager, _prep: Any, results: Any) -> bool:
+        tags = [result.command_status or b"" for result in results]
+        if any(tag.startswith(MAKES_TABLES) for tag in tags):
+            remade.add(self)
+        forgets = (*FORGETS, b"ROLLBACK") if self in remade else FORGETS
+        return any(tag.startswith(forgets) for tag in tags) and clear(self)
+
+    def clear_at_end(self: PrepareManager) -> bool:
+        """Of a transaction that is rolled back."""
+        was_remade = self in remade
+        remade.discard(self)
+        return was_remade and clear(self)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(PrepareManager, "_should_discard", discards)
+        patched.setattr(PrepareManager, "clear", clear_at_end)
+        patched.setattr(PrepareManager, "prepared_max", PREPARED_AT_MOST)
         yield
 
 

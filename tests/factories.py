@@ -54,6 +54,7 @@ from memories.models import (
     SavedFilter,
     Scope,
     SeenText,
+    SentBlock,
     Session,
     StoreItem,
     Tenant,
@@ -414,6 +415,23 @@ def logged_context(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> Lo
         **over,
     }
     return LoggedContext.objects.create(tenant=person.tenant, end_user=person, **given)
+
+
+def sent_block(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> SentBlock:
+    """What the gateway sent of these memories."""
+    kinds = {kind.model: name for name, kind in SERVED.items()}
+    given = {
+        "session": b"s" * 16,
+        "place": new_id().bytes,
+        "kind": "volatile",
+        "text": "<memory>Bakes</memory>",
+        "items": [{"kind": kinds[type(row)], "id": str(row.pk)} for row in rows],
+        "rests_on": [row.pk for row in rows],
+        "token_count": 40,
+        "sent_at": NOW,
+        **over,
+    }
+    return SentBlock.objects.create(tenant=person.tenant, end_user=person, **given)
 
 
 def triple(person: EndUser, subject: str, predicate: str, object_: str, **over: Any) -> GraphTriple:

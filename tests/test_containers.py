@@ -172,16 +172,20 @@ def pins(name: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9-]+)(?:\[[^]]*\])?==(\S+)", text, re.MULTILINE))
 
 
-def test_the_image_carries_what_sends_traces_in_the_versions_of_the_rest() -> None:
+@pytest.mark.parametrize("extra", ["traces", "tokenizers"])
+def test_extras_of_the_image_have_the_versions_of_the_rest(extra: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    traces = pins("deploy/traces.lock")
-    assert {re.split("[>=<]", name)[0] for name in project["optional-dependencies"]["traces"]} <= set(traces)
+    locked = pins(f"deploy/{extra}.lock")
+    assert {re.split("[>=<]", name)[0] for name in project["optional-dependencies"][extra]} <= set(locked)
     for name in ("requirements.lock", "requirements-dev.lock"):
         others = pins(name)
-        assert {one: others[one] for one in traces if one in others} == {
-            one: traces[one] for one in traces if one in others
+        assert {one: others[one] for one in locked if one in others} == {
+            one: locked[one] for one in locked if one in others
         }
-    assert set(traces) <= set(pins("requirements-dev.lock"))
+    assert set(locked) <= set(pins("requirements-dev.lock"))
+
+
+def test_the_image_carries_what_sends_traces() -> None:
     given = SERVICES["web"]["environment"]
     assert {*ENDPOINTS, "OTEL_TRACES_EXPORTER", "OTEL_SERVICE_NAME"} <= set(given)
     assert all(f"`{name}`" in SETTINGS for name in given if name.startswith("OTEL_"))
@@ -206,6 +210,7 @@ def test_the_image_is_made_of_the_wheel() -> None:
     assert re.findall(r"^COPY (.+)", image, re.MULTILINE) == [
         "requirements.lock /srv/hub/",
         "deploy/traces.lock /srv/hub/",
+        "deploy/tokenizers.lock /srv/hub/",
         "--from=wheel /wheels /srv/hub/wheels",
     ]
     for stage in (build, image):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from memories.capture import seen_texts
 from memories.capture.ingest import PostedMessage, speaker
-from memories.capture.seen_texts import Seen, Source
+from memories.capture.seen_texts import Recent, Seen, Source
 from memories.models import Author, Role
 from memories.text import authorship
 from memories.text.frames import slot_of
@@ -113,25 +113,23 @@ def _last_typed(messages: Sequence[PostedMessage], users: Sequence[int]) -> list
     return [at for at in parts if not messages[at].is_material] or [users[-1]]
 
 
-def judged(
-    placed: Judged, seen: Sequence[Seen], frames: Sequence[str], *, arrived: datetime, instructions: str = ""
-) -> Judged:
-    """The authors by what the hub saw pass before. `seen` are the person's texts of the last hours, the newest first;
+def judged(placed: Judged, seen: Recent, frames: Sequence[str], *, arrived: datetime, instructions: str = "") -> Judged:
+    """The authors by what the hub saw pass before. `seen`: the person's texts of the last hours;
     `frames`: other texts that begin or end like the person's of now; `instructions`: the request's system prompt."""
     if not placed.messages or any(message.is_declared for message in placed.messages):
         return placed
     given, now = list(placed.messages), placed.now
     if now is not None:
-        if _is_hasty(given[: now + 1], instructions, seen, arrived=arrived):
+        if _is_hasty(given[: now + 1], instructions, seen.texts, arrived=arrived):
             found = Found(Author.APPLICATION)
         else:
-            found = came_back(given[now], seen_texts.sources(seen))
+            found = came_back(given[now], seen.sources)
         if found.author == Author.PERSON:
             found = found._replace(cut=(*found.cut, *slot_of(given[now].content, frames)))
         given[now] = replace(given[now], author=found.author, cut=found.cut)
         now = now if found.author == Author.PERSON else None
     # What a request beside the conversation showed was not kept; now the conversation holds it.
-    waiting = {one.whole for one in seen if one.author == Author.PERSON and one.turn_id is None}
+    waiting = {one.whole for one in seen.texts if one.author == Author.PERSON and one.turn_id is None}
     for at, message in enumerate(given) if waiting else ():
         is_history = at != placed.now and message.role == Role.USER and message.author == Author.APPLICATION
         if is_history and not message.is_material and seen_texts.whole_of(message.content) in waiting:
@@ -202,14 +200,16 @@ def _is_hasty(messages: Sequence[PostedMessage], instructions: str, seen: Sequen
     return not told.isdisjoint(last.sentences)
 
 
-def session_behind_summary(messages: Sequence[PostedMessage], seen: Sequence[Seen], *, agent_id: str) -> str:
+def session_behind_summary(messages: Sequence[PostedMessage], seen: Recent, *, agent_id: str) -> str:
     """The session of which a request has but the last answers, behind a summary that a model made of the others; "" for
     none. Both passed through the hub: an example, or a greeting, comes behind no such text."""
-    sessions = {one.whole: one.session for one in reversed(seen) if one.author == Author.MODEL and one.session}
     answers = [at for at, message in enumerate(messages) if at and message.role == Role.ASSISTANT]
+    if not answers:
+        return ""
+    sessions = {one.whole: one.session for one in reversed(seen.texts) if one.author == Author.MODEL and one.session}
     for at in answers[:_FIRST_ANSWERS]:
         agent, session_id = sessions.get(seen_texts.whole_of(seen_texts.text_of(messages[at])), ("", ""))
-        if session_id and agent == agent_id and _holds_models_words(messages[at - 1], seen_texts.sources(seen)):
+        if session_id and agent == agent_id and _holds_models_words(messages[at - 1], seen.sources):
             return session_id
     return ""
 

@@ -177,10 +177,12 @@ def store_lacking(
     tenant: Tenant,
     conversation: Conversation,
     lacking: Callable[[Session], Lacking],
+    then: Callable[[Receipt], None] = lambda _: None,
     key_id: uuid.UUID | None = None,
     memory_of: str = "",
 ) -> Receipt:
-    """Store what `lacking` finds once the session is locked. Errors: as store_turns()."""
+    """Store what `lacking` finds once the session is locked, and do `then` in the same transaction. Errors: as
+    store_turns()."""
     began = perf_counter()
     if tenant.capture:
         note_agents(tenant, [conversation.agent_id])
@@ -198,6 +200,7 @@ def store_lacking(
         if receipt.session:
             # Those without a number were there already.
             branches.change(receipt.session, left=[turn for turn in elsewhere if turn.number], back=[])
+        then(receipt)
         _note_activity([receipt], began=began)
         return receipt
 

@@ -20,6 +20,8 @@ from memories.conf import pepper
 from memories.db import binary_rows
 from memories.llm import tokens
 from memories.models import Author, Role, Session, Tenant, Turn
+from memories.models.conversations.conversations import voice
+from memories.models.hand_written import read, selected
 from memories.text.secrets.redaction import Redacted
 
 # Sessions of the person in which an answer is looked for by its id, the newest first.
@@ -40,7 +42,7 @@ NEWEST_ANSWERS, FIRST_ANSWERS = 60, 20
 # In the metadata of an answer: its id at the endpoint.
 ANSWER_ID = "response_id"
 _COLUMNS = (
-    "number", "role", "author", "content", "parts", "tool_calls", "tool_call_id", "digest", "left_at", "follows",
+    "id", "number", "role", "author", "content", "parts", "tool_calls", "tool_call_id", "digest", "left_at", "follows",
     "answer_key",
 )  # fmt: skip
 _PERSON = """
@@ -73,7 +75,7 @@ _FOLLOWED = f"""
     ORDER BY newest.last_turn_at DESC LIMIT 1
 """  # noqa: S608  (our own text)
 _RECENT = f"""
-    SELECT newest.external_id, newest.last_turn_at, newest.place, t.role, t.author, t.content
+    SELECT newest.external_id, newest.last_turn_at, newest.place, t.voice, t.content
     FROM (
         SELECT s.id, s.external_id, s.last_turn_at, row_number() OVER (ORDER BY s.last_turn_at DESC) AS place
         FROM memories_session s
@@ -81,12 +83,19 @@ _RECENT = f"""
             AND s.last_turn_at > %(since)s
         ORDER BY s.last_turn_at DESC LIMIT 5
     ) newest CROSS JOIN LATERAL (
-        SELECT number, role, author, content FROM memories_turn t
+        SELECT number, {voice("t")} AS voice, content FROM memories_turn t
         WHERE t.tenant_id = %(tenant)s AND t.session_id = newest.id AND t.left_at IS NULL AND t.role <> 'system'
         ORDER BY number LIMIT %(count)s
     ) t
     ORDER BY newest.place, t.number
 """  # noqa: S608  (our own text)
+# With the session locked, twice for each exchange.
+_TURNS = f"""
+    SELECT {selected("t", _COLUMNS)} FROM (
+        SELECT * FROM memories_turn WHERE tenant_id = %(tenant)s AND session_id = %(session)s
+        ORDER BY number DESC LIMIT %(most)s
+    ) t WHERE t.role <> 'system' ORDER BY t.number DESC
+"""  # noqa: S608  (our own columns)
 
 Key = bytes
 
@@ -232,8 +241,8 @@ def lacking_answer(session: Session, answer: Sequence[PostedMessage], *, after: 
 
 
 def _turns_of(session: Session) -> list[Turn]:
-    rows = Turn.objects.filter(session=session).order_by("-number").only(*_COLUMNS)[:TURNS_COMPARED]
-    return [turn for turn in reversed(rows) if turn.role != Role.SYSTEM]
+    rows = binary_rows.fetched(_TURNS, {"tenant": session.tenant_id, "session": session.pk, "most": TURNS_COMPARED})
+    return [read(Turn, _COLUMNS, row) for row in reversed(rows)]
 
 
 def _answer_called(session: Session, response_id: str) -> int | None:
@@ -308,6 +317,11 @@ def answer_key(tenant: Tenant, before: Sequence[PostedMessage], answer: PostedMe
     return pepper.digest("answer", tenant.pk.bytes, *parts)[:16]
 
 
+def said_key(message: PostedMessage) -> bytes:
+    """What stands for a message, however a client writes it."""
+    return _key(message.role, message.content, message.parts, message.tool_calls, message.tool_call_id)
+
+
 def _rewritten(named: dict[str, Any], messages: Sequence[PostedMessage], *, now: datetime) -> str:
     """The newest session of minutes ago of which the request begins with all that the person said."""
     sent = [one for one in messages if one.role == Role.USER and not one.is_material]
@@ -316,13 +330,13 @@ def _rewritten(named: dict[str, Any], messages: Sequence[PostedMessage], *, now:
     rows = binary_rows.fetched(_RECENT, {**named, "since": now - REWRITTEN, "count": 4 * len(messages) + 8})
     clean = [_blankless(without_secrets(one).content) for one in sent] if rows else []
     for (external_id, last_turn_at, place), of in groupby(rows, key=itemgetter(0, 1, 2)):
-        turns = [Turn(role=role, author=author, content=content) for _, _, _, role, author, content in of]
-        said = [_blankless(turn.content) for turn in turns if turn.is_said]
+        turns = [(who, content) for *_, who, content in of]
+        said = [_blankless(content) for who, content in turns if who == Role.USER]
         if not said or len(said) > len(clean) or not all(map(_begins_alike, said, clean)):
             continue
         if len(messages) > 1:
             return str(external_id)
-        has_answer = any(turn.role == Role.ASSISTANT for turn in turns)
+        has_answer = any(who == Role.ASSISTANT for who, _ in turns)
         asks_again = place == 1 and _asks_again(messages[0].content, last_turn_at, now=now)
         if said == clean and (asks_again or not has_answer):
             return str(external_id)

@@ -7,9 +7,11 @@ summary that a model made comes back in role user.
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -19,6 +21,7 @@ from memories.conf import pepper
 from memories.db import binary_rows
 from memories.models import Author, EndUser, SeenText, Tenant
 from memories.models.folding import fold
+from memories.models.hand_written import columns_of, given
 from memories.models.ids import new_id
 from memories.text import authorship, labels
 from memories.text import sentences as splitting
@@ -53,7 +56,9 @@ _FRAMES = """
         ORDER BY s.seen_at DESC LIMIT %(most)s
     ) found JOIN memories_turn t ON t.tenant_id = %(tenant)s AND t.id = found.turn_id
 """
-_FORGET = "DELETE FROM memories_seentext WHERE tenant_id = %s AND end_user_id = %s AND seen_at < %s"
+_COLUMNS = columns_of(SeenText)
+# By hand: it goes with each message that is stored.
+_NOTE = f"INSERT INTO memories_seentext ({', '.join(_COLUMNS)}) VALUES ({given(_COLUMNS)})"  # noqa: S608
 
 
 class Seen(NamedTuple):
@@ -94,6 +99,22 @@ class Source(NamedTuple):
     author: str
 
 
+@dataclass(frozen=True)
+class Recent:
+    """What passed in the last hours about a person with a key, the newest first."""
+
+    texts: Sequence[Seen] = ()
+
+    @cached_property
+    def sources(self) -> Mapping[bytes, Source]:
+        """Of each sentence, and of each whole text, where it was seen first."""
+        found: dict[bytes, Source] = {}
+        for one in self.texts:
+            # The newest first: an older one takes its place.
+            found.update(dict.fromkeys(_unpacked(one.packed), Source(one.id, one.author)))
+        return found
+
+
 class Noted(NamedTuple):
     """A text to note: whose it is; of a person's text its turn, where it is kept, and how it was asked."""
 
@@ -104,10 +125,10 @@ class Noted(NamedTuple):
     has_tools: bool = False
 
 
-def recent(tenant: Tenant, *, user_id: str, key_id: uuid.UUID, now: datetime) -> list[Seen]:
-    """What passed in the last hours about that person with that key, the newest first."""
+def recent(tenant: Tenant, *, user_id: str, key_id: uuid.UUID, now: datetime) -> Recent:
+    """What passed about that person with that key."""
     named = {"tenant": tenant.pk, "user_id": user_id, "key": key_id, "since": now - CAME_BACK_WITHIN, "most": COMPARED}
-    return [Seen(*row) for row in binary_rows.fetched(_SEEN, named)]
+    return Recent([Seen(*row) for row in binary_rows.fetched(_SEEN, named)])
 
 
 def alike(tenant: Tenant, text: str, *, key_id: uuid.UUID, now: datetime) -> list[str]:
@@ -118,15 +139,6 @@ def alike(tenant: Tenant, text: str, *, key_id: uuid.UUID, now: datetime) -> lis
     named = {"tenant": tenant.pk, "key": key_id, "since": now - KEPT, "most": FRAMES_COMPARED}
     rows = binary_rows.fetched(_FRAMES, {**named, "head": ends[0], "tail": ends[1]})
     return [content for (content,) in rows]
-
-
-def sources(seen: Iterable[Seen]) -> Mapping[bytes, Source]:
-    """Of each sentence, and of each whole text, where it was seen first."""
-    found: dict[bytes, Source] = {}
-    for one in seen:
-        # The newest first: an older one takes its place.
-        found.update(dict.fromkeys(_unpacked(one.packed), Source(one.id, one.author)))
-    return found
 
 
 def sentences(text: str) -> Iterator[tuple[str, bytes]]:
@@ -161,11 +173,11 @@ def lines_of(instructions: str) -> frozenset[bytes]:
 def note(
     person: EndUser, texts: Sequence[Noted], *, session_id: uuid.UUID | None, key_id: uuid.UUID, now: datetime
 ) -> None:
-    """Note that these texts passed, and forget those of the person that are too old."""
-    rows = [_row(person, one, session_id=session_id, key_id=key_id, now=now) for one in texts if one.text.strip()]
-    SeenText.objects.bulk_create(rows)
+    """Note that these texts passed."""
     with connection.cursor() as cursor:
-        cursor.execute(_FORGET, [person.tenant_id, person.pk, now - KEPT])
+        for one in texts:
+            if one.text.strip():
+                cursor.execute(_NOTE, _row(person, one, session_id=session_id, key_id=key_id, now=now))
 
 
 def person_of(tenant: Tenant, user_id: str) -> EndUser | None:
@@ -182,23 +194,26 @@ def sweep(now: datetime, *, most: int = 1_000) -> int:
     return SeenText.objects.filter(pk__in=list(old)).delete()[0]
 
 
-def _row(person: EndUser, noted: Noted, *, session_id: uuid.UUID | None, key_id: uuid.UUID, now: datetime) -> SeenText:
-    ends = _ends(noted.text) if noted.author == Author.PERSON else None
-    return SeenText(
-        id=new_id(),
-        tenant_id=person.tenant_id,
-        end_user=person,
-        session_id=session_id,
-        turn_id=noted.turn_id,
-        key_id=key_id,
-        author=noted.author,
-        hashes=whole_of(noted.text) + b"".join(digest for _, digest in sentences(noted.text)),
-        head=ends and ends[0],
-        tail=ends and ends[1],
-        instructions=None if noted.instructions is None else b"".join(sorted(noted.instructions)),
-        has_tools=noted.has_tools,
-        seen_at=now,
-    )
+def _row(
+    person: EndUser, noted: Noted, *, session_id: uuid.UUID | None, key_id: uuid.UUID, now: datetime
+) -> dict[str, Any]:
+    """Its columns."""
+    head, tail = (_ends(noted.text) if noted.author == Author.PERSON else None) or (None, None)
+    return {
+        "id": new_id(),
+        "tenant_id": person.tenant_id,
+        "end_user_id": person.pk,
+        "session_id": session_id,
+        "turn_id": noted.turn_id,
+        "key_id": key_id,
+        "author": str(noted.author),
+        "hashes": whole_of(noted.text) + b"".join(digest for _, digest in sentences(noted.text)),
+        "head": head,
+        "tail": tail,
+        "instructions": None if noted.instructions is None else b"".join(sorted(noted.instructions)),
+        "has_tools": noted.has_tools,
+        "seen_at": now,
+    }
 
 
 def _hash(text: str) -> bytes:

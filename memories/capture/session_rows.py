@@ -66,11 +66,15 @@ _ARRAYS = ", ".join(
 _INSERT_MANY = f"INSERT INTO memories_turn ({', '.join(_TURN)}) SELECT * FROM unnest({_ARRAYS})"  # noqa: S608
 
 _COUNTED = ("turn_count", "token_count", "round_count", "last_turn_at", "ended_at")
+# What only a stored turn gets. psycopg reads a statement anew each time if it has more than 50 parameters, and the
+# statement of a post has nearly as many.
+_LATER = ("flagged", "redacted_at", "left_at", "digest")
+_NEW = tuple(name for name in _TURN if name not in _LATER)
 # Parts of one statement: other posts to the session wait from the lock to the commit. A single turn is part of it, too:
 # most posts hold one, and its arrays would take longer to write than the row.
 _INSERT_ONE = (
-    f"said AS (INSERT INTO memories_turn ({', '.join(_TURN)}) "  # noqa: S608
-    f"VALUES ({given(_TURN, 'turn_')}))"
+    f"said AS (INSERT INTO memories_turn ({', '.join(_NEW)}) "  # noqa: S608
+    f"VALUES ({given(_NEW, 'turn_')}))"
 )
 _OWN = "tenant_id = %(tenant)s"
 _COUNT = f"counted AS (UPDATE memories_session SET {assigned(_COUNTED)} WHERE id = %(id)s AND {_OWN})"  # noqa: S608
@@ -129,7 +133,7 @@ def save_locked(queue: SessionQueue, new: Sequence[Turn] = (), window: WorkingMe
     values |= {name: getattr(queue, name) for name in session_queue.ARMED}
     if len(new) == 1:
         parts.append(_INSERT_ONE)
-        values |= {f"turn_{name}": _value(new[0], name) for name in _TURN}
+        values |= {f"turn_{name}": _value(new[0], name) for name in _NEW}
     if window:
         parts.append(_ARM_WINDOW)
         values |= {f"window_{name}": getattr(window, name) for name in window_queue.ARMED}

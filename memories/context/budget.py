@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import reduce
+from operator import sub
 
 from memories.context.rendering import FILE_CUT, MemoryLine, render
 from memories.llm import tokens
@@ -11,23 +13,33 @@ from memories.text.memory_block import ENGLISH, Frame
 class Block:
     """A block that is being filled: the longest prefix of the lines offered whose rendered text fits.
 
-    In both encodings no token continues after a line break that `-`, `<`, a letter or a digit follows. So frame,
-    headings (in any language) and lines add up to the count of the rendered text. Lines beyond the budget are not
-    counted.
+    In no vocabulary a token continues after a line break that `-`, `<`, a letter, a digit or a file's bar follows. So
+    frame, headings (in any language) and lines add up to the count of the rendered text. Several vocabularies, those
+    of `conservative`, add up each by itself; the dearest of the sums decides. Lines beyond the budget are not counted.
     """
 
     def __init__(self, max_tokens: int, tokenizer: str, frame: Frame = ENGLISH) -> None:
         self.lines: list[MemoryLine] = []
-        # Tokens of each line, with its line break.
-        self.costs: list[int] = []
         self.left_out: list[MemoryLine] = []
-        self.room = max_tokens - tokens.count_once(frame.empty, tokenizer)
         self._frame = frame
-        self._max_tokens = max_tokens
+        self._max_tokens = max_tokens - tokens.template(tokenizer)
         self._tokenizer = tokenizer
+        self._spent = tokens.counts_once(frame.empty, tokenizer)
+        # Of each line, with its line break.
+        self._costs: list[tokens.Counts] = []
         # Each with those above it.
         self._titles: set[tuple[str, ...]] = set()
         self._is_cut = False
+
+    @property
+    def room(self) -> int:
+        """Tokens that are left; below 0 where not even the frame fits."""
+        return self._max_tokens - max(self._spent)
+
+    @property
+    def costs(self) -> list[int]:
+        """Tokens of each line, with its line break."""
+        return list(map(max, self._costs))
 
     @property
     def is_full(self) -> bool:
@@ -37,7 +49,7 @@ class Block:
     @property
     def token_count(self) -> int:
         """Tokens of the rendered text; 0 for none."""
-        return self._max_tokens - self.room if self.lines else 0
+        return max(self._spent) + tokens.template(self._tokenizer) if self.lines else 0
 
     @property
     def memory(self) -> str:
@@ -52,26 +64,26 @@ class Block:
 
     def lengthen(self, most: int | None = None) -> None:
         """Tell passages as a whole, the first lines first, while there is room; up to `most` tokens of the block."""
-        spare = self.room if most is None else min(self.room, most - self.token_count)
+        most = self._max_tokens if most is None else min(self._max_tokens, most - tokens.template(self._tokenizer))
         for place, line in enumerate(self.lines):
             if line.whole is not None:
                 text = line.whole()
                 cost = self._cost(text)
-                if cost - self.costs[place] > spare:
+                spent = tuple(map(sub, tokens.together(self._spent, cost), self._costs[place]))
+                if max(spent) > most:
                     return
-                spare -= cost - self.costs[place]
-                self.room -= cost - self.costs[place]
-                self.costs[place] = cost
+                self._spent = spent
+                self._costs[place] = cost
                 self.lines[place] = replace(line, text=text, whole=None)
 
     def _takes_part(self, line: MemoryLine) -> bool:
         """Take the first parts of the line that fit, with the mark; False unless the second one fits."""
-        room = self.room - self._cost(FILE_CUT) - sum(map(self._cost, self._missing(line).values()))
+        spent = self._with(self._cost(FILE_CUT), *self._missing(line).values())
         taken: list[str] = []
         # Each part begins with what continues no token.
         for part in line.parts:
-            room -= self._cost(part)
-            if room < 0:
+            spent = tokens.together(spent, self._cost(part))
+            if max(spent) > self._max_tokens:
                 break
             taken.append(part)
         if len(taken) < 2:
@@ -79,23 +91,26 @@ class Block:
         self._is_cut = self._takes(replace(line, text="\n".join([*taken, FILE_CUT]), parts=()))
         return self._is_cut
 
-    def _cost(self, text: str) -> int:
-        return tokens.count_once(text + "\n", self._tokenizer)
-
-    def _missing(self, line: MemoryLine) -> dict[tuple[str, ...], str]:
-        """The headings above the line that are not in the block yet, by themselves with those above them."""
-        titles = line.titles(self._frame)
-        paths = {titles[: place + 1]: title for place, title in enumerate(titles)}
-        return {path: title for path, title in paths.items() if path not in self._titles}
-
     def _takes(self, line: MemoryLine) -> bool:
-        missing = self._missing(line)
-        cost = self._cost(line.text)
-        added = cost + sum(map(self._cost, missing.values()))
-        if added > self.room:
+        missing, cost = self._missing(line), self._cost(line.text)
+        spent = self._with(cost, *missing.values())
+        if max(spent) > self._max_tokens:
             return False
-        self.room -= added
+        self._spent = spent
         self._titles.update(missing)
         self.lines.append(line)
-        self.costs.append(cost)
+        self._costs.append(cost)
         return True
+
+    def _missing(self, line: MemoryLine) -> dict[tuple[str, ...], tokens.Counts]:
+        """What the headings above the line take that are not in the block yet, by themselves with those above them."""
+        titles = line.titles(self._frame)
+        paths = {titles[: place + 1]: title for place, title in enumerate(titles)}
+        return {path: self._cost(title) for path, title in paths.items() if path not in self._titles}
+
+    def _with(self, *costs: tokens.Counts) -> tokens.Counts:
+        """What is spent, and these."""
+        return reduce(tokens.together, costs, self._spent)
+
+    def _cost(self, text: str) -> tokens.Counts:
+        return tokens.counts_once(text + "\n", self._tokenizer)

@@ -23,6 +23,7 @@ from memories.context.relevance import BUDGET, RELEVANT
 from memories.context.rendering import MemoryLine, episode_line, line_that_ages, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
+from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, ProfileSection, Role, Section, Tenant, Turn
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
@@ -58,9 +59,11 @@ class ContextRequest:
     what was true, and said, by then; sections of the profile, facts of groups, files and diaries are of today
     and left out. `guidelines`: what to remember and what never, inside the same bound. `blocks`: what stands in every
     context and what this query brings, in a block each. `told`: (kind, id) of lines that the conversation has already;
-    they are not told again, but for those that stand in every context. `fill`: beside these lines and what `include`
-    names, only what has to do with the query (RELEVANT), or whatever there is until the budget is full (BUDGET).
-    `min_score`, `min_evidence`: what of the memories that the query ranks may be told. `scores`: facts with confidence.
+    they are not told again, but for those that stand in every context. `standing`: the lines of the block that stands
+    with the conversation already, if there is one: it is not made again, and what it lacks comes with the other block.
+    `fill`: beside these lines and what `include` names, only what has to do with the query (RELEVANT), or whatever
+    there is until the budget is full (BUDGET). `min_score`, `min_evidence`: what of the memories that the query ranks
+    may be told. `scores`: facts with confidence.
     """
 
     user_id: str
@@ -69,7 +72,7 @@ class ContextRequest:
     query: str = ""
     max_tokens: int = 2000
     include: frozenset[str] = DEFAULT_INCLUDE
-    tokenizer: str = "o200k_base"
+    tokenizer: str = DEFAULT_TOKENIZER
     roles: tuple[str, ...] = ()
     facts_limit: int | None = None
     episodes_limit: int | None = None
@@ -78,6 +81,7 @@ class ContextRequest:
     guidelines: bool = False
     blocks: bool = False
     told: frozenset[Told] = frozenset()
+    standing: frozenset[Told] | None = None
     fill: str = RELEVANT
     min_score: float | None = None
     min_evidence: Level = Level.NONE
@@ -169,12 +173,18 @@ class _Sequence(NamedTuple):
 
 
 def build(
-    *, tenant: Tenant, request: ContextRequest, now: datetime, key_id: uuid.UUID | None = None, noted: bool = True
+    *,
+    tenant: Tenant,
+    request: ContextRequest,
+    now: datetime,
+    key_id: uuid.UUID | None = None,
+    noted: bool = True,
+    outdated: Outdated | None = None,
 ) -> Context:
     """The person's context within the budget; unknown, restricted and switched-off people get an empty one.
 
     `noted=False`: an operator looks, so what the query recalls does not fade later, and nothing is logged. `key_id`:
-    the API key that asks.
+    the API key that asks. `outdated`: the person's, where the caller has read it.
     """
     began = time.perf_counter()
     with_profile = "profile" in request.include and request.as_of is None
@@ -197,7 +207,7 @@ def build(
         return replace(nothing, restricted=found.restricted, serve=found.serve)
     frame = frame.in_zone(found.person.clock)
     rules = conf.rules(tenant)
-    outdated = Outdated(found.person, as_of=request.as_of)
+    outdated = outdated or Outdated(found.person, as_of=request.as_of)
     window = OpenWindow()
     if with_messages and request.session_id:
         window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
@@ -423,13 +433,15 @@ def _unextracted(task: _Task) -> list[MemoryLine]:
 
 
 def _blocks(task: _Task, sequence: _Sequence, max_tokens: int) -> list[Block]:
-    """The block of all lines; or one of what stands in every context, and one of the others in the room it leaves."""
-    request = task.request
-    fresh = [line for line in sequence.lines if line.stands or line.key not in request.told]
+    """The block of all lines; or one of what stands in every context, and one of the others in the room it leaves.
+    Where that one stands already, it is left as it is, and what it lacks is one of the others."""
+    request, held = task.request, task.request.standing
+    told = request.told | (held or frozenset())
+    fresh = [line for line in sequence.lines if (line.stands and held is None) or line.key not in told]
     blocks = [Block(max_tokens, request.tokenizer, task.frame)]
     if request.blocks:
-        blocks[0].offer(line for line in fresh if line.stands)
-        fresh = [line for line in fresh if not line.stands]
+        blocks[0].offer(line for line in fresh if line.stands and held is None)
+        fresh = [line for line in fresh if not line.stands or held is not None]
         left = max_tokens - blocks[0].token_count - _between(blocks, request)
         blocks.append(Block(left, request.tokenizer, task.frame))
         if blocks[0].is_full:

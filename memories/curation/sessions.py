@@ -26,9 +26,12 @@ from memories.models import (
     Status,
     Tenant,
     Trust,
+    Turn,
 )
 from memories.reconcile import review_items
 
+# Turns of one statement.
+STEP = 5_000
 # Extractors of facts that were stated outright: a session may have confirmed such a fact, but it does not rest on one.
 STATED = ("api", "operator", "import")
 
@@ -67,6 +70,7 @@ def delete_session(
         )
         Dream.objects.doubt(Episode.objects.filter(session=session), now=now)
         Change.objects.of_summary(session.pk).delete()
+        _delete_turns(session)
         session.delete()
 
 
@@ -113,6 +117,16 @@ def _delete_facts(session: Session, *, now: datetime) -> int:
     Fact.objects.filter(pk__in=found).delete()
     review_items.note_loss(list(here.reflected().values_list("pk", flat=True)), now=now)
     return len(found)
+
+
+def _delete_turns(session: Session) -> None:
+    """With what refers to them, some thousand a statement: Django would read them all, and one statement for all of
+    them could take longer than a statement may."""
+    evidence = FactEvidence.objects.filter(session=session)
+    evidence._raw_delete(evidence.db)
+    for start in range(session.deleted_number, session.turn_count, STEP):
+        turns = Turn.objects.filter(session=session, number__gt=start, number__lte=start + STEP)
+        turns._raw_delete(turns.db)
 
 
 def _cited() -> QuerySet[FactEvidence]:

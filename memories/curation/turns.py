@@ -33,6 +33,7 @@ from memories.models import (
     ProfileRevision,
     ProfileSection,
     Role,
+    SentBlock,
     Session,
     SessionQueue,
     Tenant,
@@ -109,10 +110,11 @@ def redact_turn(
             "sections": _empty_sections(turn, actor=actor, now=now),
             "episodes": _delete_episodes(place, actor=actor, now=now),
         }
-        # A question, or a context, may repeat it; what is not logged yet is refused by the generation.
+        # A question, or a context, may repeat it; what is not logged or kept yet is refused by the generation.
         LoggedContext.objects.filter(end_user__in=EndUser.objects.behind(session.end_user_id)).update(
             query="", memory=""
         )
+        SentBlock.objects.filter(end_user__in=EndUser.objects.behind(session.end_user_id)).delete()
         # Work on other sessions may have read what was made of it: an extraction, upkeep, an export.
         EndUser.objects.filter(pk=session.end_user_id).update(generation=F("generation") + 1)
         stop_work(place)

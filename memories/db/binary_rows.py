@@ -22,6 +22,11 @@ def fetched(statement: str, parameters: Sequence[Any] | Mapping[str, Any]) -> li
 
 
 def vectors(sent: Sequence[bytes]) -> NDArray[np.float32]:
-    """The results of halfvec_send() for vectors of one dimension, as float32[n, dimensions]."""
-    halves = np.frombuffer(b"".join(sent), ">f2").reshape(len(sent), -1)[:, _HEADER:]
-    return halves.astype(np.float32)
+    """What halves() gives, in single precision."""
+    return halves(sent).astype(np.float32)
+
+
+def halves(sent: Sequence[bytes]) -> NDArray[np.float16]:
+    """The results of halfvec_send() for vectors of one dimension, as float16[n, dimensions]."""
+    found = np.frombuffer(b"".join(sent), ">f2").reshape(len(sent), -1)[:, _HEADER:]
+    return found.astype(np.float16)

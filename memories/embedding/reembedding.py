@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
 from memories.embedding import memory_vectors, spaces, store_vectors, turn_vectors
@@ -21,6 +21,7 @@ from memories.exceptions import EmbeddingError, EmbeddingMisconfigured, ReembedR
 from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
 from memories.models import EmbeddingSpace, Session, StoreItem, StoreItemVector, Turn, TurnVector
+from memories.models.keyset import beyond
 
 State = EmbeddingSpace.SpaceState
 SESSIONS_AT_ONCE = 200
@@ -98,9 +99,12 @@ def _building(model: str) -> EmbeddingSpace:
 def _fill(rebuild: Rebuild, report: Callable[[int], None]) -> None:
     """Embed every text that the serving space has handled and the new one lacks."""
     for chunk in _chunks(Session.objects.filter(embedded_number__gt=0)):
-        while turns := _missing_turns(rebuild, chunk):
+        # Each batch begins behind the one before: a session may have so many turns that none looks through the others.
+        behind = Q()
+        while turns := _missing_turns(rebuild, chunk, behind):
             rebuild.embedded += _put_turns(rebuild, turns)
             report(rebuild.embedded)
+            behind = beyond(("session", "number"), (turns[-1].session_id, turns[-1].number), "gt")
     for kind in KINDS:
         for chunk in _chunks(kind.rows.objects.filter(embedded_hash=F("content_hash"))):
             while rows := _missing(kind, rebuild, chunk):
@@ -120,9 +124,9 @@ def _chunks(rows: Any) -> Iterator[list[uuid.UUID]]:
         ids = list(rows.order_by("pk").filter(pk__gt=ids[-1]).values_list("pk", flat=True)[:SESSIONS_AT_ONCE])
 
 
-def _missing_turns(rebuild: Rebuild, sessions: Sequence[uuid.UUID]) -> list[Any]:
+def _missing_turns(rebuild: Rebuild, sessions: Sequence[uuid.UUID], behind: Q) -> list[Any]:
     present = TurnVector.objects.filter(turn=OuterRef("pk"), space=rebuild.space)
-    turns = Turn.objects.filter(session__in=sessions, number__lte=F("session__embedded_number"))
+    turns = Turn.objects.filter(behind, session__in=sessions, number__lte=F("session__embedded_number"))
     rows = turn_vectors.with_text(turns.filter(~Exists(present)).exclude(pk__in=rebuild.refused))
     return list(rows[:BATCH])
 

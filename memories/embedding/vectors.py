@@ -51,7 +51,9 @@ def embed_some(*, passing_over: Collection[uuid.UUID] = ()) -> Round:
 
 def pending_texts(person: EndUser) -> int:
     """How many of the person's texts wait for a vector in the serving space."""
-    turns = Turn.objects.filter(end_user=person, number__gt=F("session__embedded_number")).searchable()
+    # Not of all turns of the person: most sessions have none that wait.
+    sessions = Session.objects.filter(end_user=person).unembedded()
+    turns = Turn.objects.filter(session__in=sessions, number__gt=F("session__embedded_number")).searchable()
     items = StoreItem.objects.filter(end_user__in=EndUser.objects.behind(person).values("pk")).unembedded()
     memories: list[int] = [kind.rows.objects.of(person.tenant, person).unembedded().count() for kind in KINDS]
     return turns.count() + items.count() + sum(memories)

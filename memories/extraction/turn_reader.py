@@ -12,8 +12,8 @@ from memories.models import EndUser, Role, Session, Turn
 from memories.telemetry import traces
 from memories.text.transcript import TranscriptTurn, fed
 
-_PAGE = 200
-_READ = (
+PAGE = 200
+READ = (
     "number", "role", "author", "name", "content", "own", "is_doubtful", "tool_calls", "metadata", "flagged",
     "timestamp", "created_at",
 )  # fmt: skip
@@ -32,7 +32,7 @@ def fed_turns(session: Session, *, after: int, last: int, with_left: bool = Fals
     questions = turns.said().filter(number__lte=after).exclude(metadata__hide_from_ui=True).order_by("-number")
     start = questions.values_list("number", flat=True).first() or after
     spoken = turns.filter(number__lte=last, role__in=[Role.USER, Role.ASSISTANT])
-    spoken = spoken.only(*_READ)
+    spoken = spoken.only(*READ)
     local = (_local(turn, session.end_user) for turn in paged(spoken, after=start - 1))
     return (turn for turn in fed(local) if turn.number > after)
 
@@ -46,7 +46,7 @@ def _local(turn: Turn, person: EndUser) -> Turn:
 
 def paged(turns: QuerySet[Turn], *, after: int) -> Iterator[Turn]:
     """Those of `turns` beyond the number `after`."""
-    while page := list(turns.filter(number__gt=after).order_by("number")[:_PAGE]):
+    while page := list(turns.filter(number__gt=after).order_by("number")[:PAGE]):
         yield from page
         after = page[-1].number
 

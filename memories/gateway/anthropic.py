@@ -1,7 +1,7 @@
 """POST /v1/messages, Anthropic's protocol."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,9 +15,11 @@ from memories.gateway.dialects import (
     by_author,
     canonical,
     error_type,
+    in_front,
     message,
     name_of,
     noted_parts,
+    numbered,
     slim,
     system_text,
     text_of,
@@ -37,22 +39,33 @@ class Messages(Dialect):
             raise UnreadableRequest
         user, session = _names(document.get("metadata"))
         system = document.get("system")
+        messages, places = numbered(given, _messages)
         return ChatRequest(
-            messages=[part for one in given for part in _messages(one)],
+            messages=messages,
             streams=document.get("stream") is True,
             user=user,
             session=session,
             instructions="\n".join([system_text([{"role": SYSTEM_ROLES[0], "content": system}]), system_text(given)]),
             has_tools=bool(document.get("tools")),
+            places=places,
         )
 
-    def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
-        """Behind the application's own prompt, so that what the endpoint has cached of that stays."""
+    def with_memory(self, document: Mapping[str, Any], stable: str, before: Mapping[int, str]) -> dict[str, Any]:
+        """Behind the application's own prompt, so that what the endpoint has cached of that stays, and in the user's
+        message, behind the results of tools, which come first there. The endpoint caches nothing that nobody marks."""
+        messages = list(document["messages"])
+        for place, block in before.items():
+            content = messages[place].get("content")
+            parts = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+            messages[place] = {**messages[place], "content": in_front(parts, block, after=_results(parts))}
+        if not stable:
+            return {**document, "messages": messages}
+        part: dict[str, Any] = {"type": "text", "text": stable}
+        if not _has_mark(document):
+            part["cache_control"] = {"type": "ephemeral"}
         system = document.get("system")
-        block = {"type": "text", "text": memory}
-        if isinstance(system, list):
-            return {**document, "system": [*system, block]}
-        return {**document, "system": [{"type": "text", "text": system}, block] if system else memory}
+        prompt = system if isinstance(system, list) else [{"type": "text", "text": system}] if system else []
+        return {**document, "system": [*prompt, part], "messages": messages}
 
     def add_event(self, answer: StreamedReply, event: Mapping[str, Any]) -> None:
         kind = event.get("type")
@@ -81,6 +94,21 @@ class Messages(Dialect):
 
     def error(self, status: int, code: str, detail: str) -> dict[str, Any]:
         return {"type": "error", "error": {"type": error_type(status), "message": f"{detail} ({code})"}}
+
+
+def _results(parts: Sequence[Any]) -> int:
+    """How many results of tools the parts begin with."""
+    kinds = [part.get("type") if isinstance(part, dict) else None for part in parts]
+    return next((at for at, kind in enumerate(kinds) if kind != "tool_result"), len(kinds))
+
+
+def _has_mark(document: Mapping[str, Any]) -> bool:
+    """Whether the client says itself what the endpoint is to cache."""
+    contents = (one.get("content") for one in document["messages"])
+    lists = [one for one in (document.get("system"), document.get("tools"), *contents) if isinstance(one, list)]
+    parts = [part for one in lists for part in one if isinstance(part, dict)]
+    inner = [within for part in parts if isinstance(part.get("content"), list) for within in part["content"]]
+    return any(isinstance(one, dict) and one.get("cache_control") for one in (document, *parts, *inner))
 
 
 def _read_arguments(answer: StreamedReply) -> None:

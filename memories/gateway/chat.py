@@ -11,9 +11,11 @@ from memories.gateway.dialects import (
     StreamedReply,
     UnreadableRequest,
     by_author,
+    in_front,
     message,
     name_of,
     noted_parts,
+    numbered,
     slim,
     system_text,
     text_of,
@@ -30,27 +32,34 @@ class ChatCompletions(Dialect):
         given = document.get("messages")
         if not isinstance(given, list):
             raise UnreadableRequest
+        messages, places = numbered(given, lambda one: () if _is_system(one) else _messages(one))
         return ChatRequest(
-            messages=[part for one in given if not _is_system(one) for part in _messages(one)],
+            messages=messages,
             streams=document.get("stream") is True,
             store=document.get("store") is not False,
             user=name_of(document, "user", "safety_identifier"),
             session=name_of(document, "prompt_cache_key"),
             instructions=system_text(given),
             has_tools=bool(document.get("tools") or document.get("functions")),
+            places=places,
         )
 
-    def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
-        """In the first system message, as many models take no second one."""
+    def with_memory(self, document: Mapping[str, Any], stable: str, before: Mapping[int, str]) -> dict[str, Any]:
+        """In the first system message, as many models take no second one, and in the user's, as many take no two of
+        these in a row."""
         messages = list(document["messages"])
+        for place, block in before.items():
+            messages[place] = {**messages[place], "content": in_front(messages[place].get("content"), block)}
+        if not stable:
+            return {**document, "messages": messages}
         first: dict[str, Any] = messages[0] if messages else {}
         if not _is_system(first):
-            return {**document, "messages": [{"role": "system", "content": memory}, *messages]}
+            return {**document, "messages": [{"role": "system", "content": stable}, *messages]}
         content: Any = first.get("content")
         if isinstance(content, list):
-            joined: Any = [*content, {"type": "text", "text": memory}]
+            joined: Any = [*content, {"type": "text", "text": stable}]
         else:
-            joined = f"{content}\n\n{memory}" if content else memory
+            joined = f"{content}\n\n{stable}" if content else stable
         return {**document, "messages": [{**first, "content": joined}, *messages[1:]]}
 
     def add_event(self, answer: StreamedReply, event: Mapping[str, Any]) -> None:

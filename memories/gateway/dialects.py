@@ -3,7 +3,7 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,6 +41,10 @@ class ChatRequest:
     # The application's own prompt, and whether it offers the model tools.
     instructions: str = ""
     has_tools: bool = False
+    # Whether the endpoint keeps the conversation, and the request has only what is new.
+    is_kept_there: bool = False
+    # For each message the place of its item in the request's own list.
+    places: Sequence[int] = ()
 
 
 def shortened_query(words: str) -> str:
@@ -87,8 +91,12 @@ class Dialect(ABC):
         """Errors: UnreadableRequest."""
 
     @abstractmethod
-    def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
-        """The request with a context that the model reads as the system's."""
+    def with_memory(self, document: Mapping[str, Any], stable: str, before: Mapping[int, str]) -> dict[str, Any]:
+        """The request with a block that the model reads as the system's, "" for none, and with blocks before what a
+        user says in the items at these places of its list.
+
+        Blocks are added as they are, and nothing else changes: so the requests of a conversation begin alike.
+        """
 
     def new_answer(self) -> StreamedReply:
         return StreamedReply()
@@ -104,6 +112,13 @@ class Dialect(ABC):
     def error(self, status: int, code: str, detail: str) -> dict[str, Any]:
         """The gateway's own errors, in the shape that the client's library reads."""
         return {"error": {"message": detail, "type": error_type(status), "param": None, "code": code}}
+
+
+def in_front(content: Any, block: str, *, kind: str = "text", after: int = 0) -> Any:
+    """A user's content with the block before it, or behind its first `after` parts."""
+    if not isinstance(content, list):
+        return f"{block}\n\n{content}" if content else block
+    return [*content[:after], {"type": kind, "text": block}, *content[after:]]
 
 
 def error_type(status: int) -> str:
@@ -197,6 +212,14 @@ def noted_parts(messages: Iterable[PostedMessage]) -> list[PostedMessage]:
     """What one message was divided into, with a note that it came as one."""
     parts = list(messages)
     return [replace(part, is_part=True) for part in parts] if len(parts) > 1 else parts
+
+
+def numbered(
+    items: Sequence[Any], messages_of: Callable[[Any], Iterable[PostedMessage]]
+) -> tuple[list[PostedMessage], list[int]]:
+    """The messages of a request's items, and for each the place of its item."""
+    found = [(message, place) for place, item in enumerate(items) for message in messages_of(item)]
+    return [message for message, _ in found], [place for _, place in found]
 
 
 def system_text(messages: Any) -> str:

@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import Any, Protocol, TypeVar
@@ -133,11 +133,15 @@ class Gateway:
         memory. One thread does both, one after the other."""
         loop = asyncio.get_running_loop()
         opened: asyncio.Future[Exchange] = loop.create_future()
+        at_hand: asyncio.Future[Given] = loop.create_future()
 
         def recall() -> Given:
             exchange = memory.open_exchange(dialect, headers, body)
             loop.call_soon_threadsafe(_settle, opened, exchange)
-            return memory.recall(exchange, dialect)
+            return memory.recall(exchange, dialect, has_at_hand)
+
+        def has_at_hand(given: Given) -> None:
+            loop.call_soon_threadsafe(_settle, at_hand, given)
 
         recalling: asyncio.Future[Given] = asyncio.ensure_future(self._run(recall))
         self._late.add(recalling)
@@ -147,18 +151,20 @@ class Gateway:
         if not opened.done():
             # It was refused, which this raises.
             recalling.result()
-        return opened.result(), await self._given(recalling)
+        return opened.result(), await self._given(recalling, at_hand)
 
-    async def _given(self, recalling: "asyncio.Future[Given]") -> Given:
-        done, _ = await asyncio.wait({recalling}, timeout=RECALL_SECONDS)
-        if not done:
-            recalling.add_done_callback(_look_at)
-            return Given(reason="timeout")
-        error = recalling.exception()
+    async def _given(self, recalling: "asyncio.Future[Given]", at_hand: "asyncio.Future[Given]") -> Given:
+        """What is remembered; where that is not ready in time, what earlier requests of the conversation carried."""
+        is_ready = await _in_time(recalling)
+        error = recalling.exception() if is_ready else None
+        if is_ready and error is None:
+            return recalling.result()
         if error is not None:
             logger.error("A request goes on without memory: %s", type(error).__name__)
-            return Given(reason="error")
-        return recalling.result()
+        else:
+            recalling.add_done_callback(_look_at)
+        earlier = at_hand.result() if at_hand.done() else Given()
+        return replace(earlier, reason="timeout" if error is None else "error")
 
     async def _converse(self, request: "_Request", receive: Receive, answering: "_Answering") -> None:
         exchange = request.exchange
@@ -169,23 +175,31 @@ class Gateway:
         if exchange.may_keep and response.status_code < 400:
             protocol = request.sent.operation.protocol
             collector = Collector(protocol, streams="event-stream" in response.headers.get("content-type", ""))
-            keeping = asyncio.ensure_future(self._keep_asked(exchange, begun))
+        if collector is not None or request.given.sending:
+            keeping = asyncio.ensure_future(self._keep_asked(request, begun, is_answered=collector is not None))
 
         async def finish() -> None:
             begun.set()
-            if keeping is not None and collector is not None:
-                kept, last = await keeping or (exchange, 0)
+            if keeping is None:
+                return
+            kept, last = await keeping or (exchange, 0)
+            if collector is not None:
                 await self._keep_answer(kept, last, collector)
 
         added = _memory_headers(request)
         await _stream(response, receive, answering, collector=collector, added=added, begun=begun, finish=finish)
 
-    async def _keep_asked(self, exchange: Exchange, begun: asyncio.Event) -> tuple[Exchange, int] | None:
+    async def _keep_asked(
+        self, request: "_Request", begun: asyncio.Event, *, is_answered: bool
+    ) -> tuple[Exchange, int] | None:
         """Beside the answer: it does not wait, and what the person said is kept if nothing comes of it. A thread at
-        work would hold up its first part."""
+        work would hold up its first part. What was sent is kept whatever the endpoint answers, as it may be asked
+        again."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(begun.wait(), KEEP_SECONDS)
-        return await self._keep(partial(memory.keep, exchange))
+        kept = await self._keep(partial(memory.keep, request.exchange)) if is_answered else None
+        await self._keep(partial(memory.keep_sent, request.exchange, request.given))
+        return kept
 
     async def _keep_answer(self, exchange: Exchange, last: int, collector: Collector) -> None:
         if answer := collector.answer().messages():
@@ -306,7 +320,12 @@ def _memory_headers(request: _Request) -> Headers:
     """What the gateway tells of its own part, in headers of the answer."""
     given, exchange = request.given, request.exchange
     if given.body:
-        headers = {"x-memory": "used", "x-memory-tokens": str(given.tokens)}
+        headers = {
+            "x-memory": "used",
+            "x-memory-tokens": str(given.tokens),
+            "x-memory-tokenizer": exchange.wanted.counted_by,
+        }
+        headers |= {"x-memory-reason": given.reason} if given.reason else {}
     else:
         headers = {"x-memory": "none", "x-memory-reason": given.reason}
     if not exchange.is_kept:
@@ -375,6 +394,11 @@ async def _pass(
     except httpx2.HTTPError:
         raise Unreachable("The endpoint broke its answer off.") from None
     return held
+
+
+async def _in_time(recalling: "asyncio.Future[Any]") -> bool:
+    done, _ = await asyncio.wait({recalling}, timeout=RECALL_SECONDS)
+    return bool(done)
 
 
 def _settle(future: "asyncio.Future[T]", value: T) -> None:

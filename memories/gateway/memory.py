@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property, partial
 from typing import Any
 
 from django.db import connection, transaction
@@ -25,13 +26,17 @@ from memories.capture.authors import NOTHING_SAID, Judged
 from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
 from memories.capture.seen_texts import Noted, Seen
 from memories.conf import pepper
-from memories.context import context
-from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, ContextRequest
+from memories.context import context, sent_blocks
+from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextBlock, ContextRequest
+from memories.context.sent_blocks import Block, Kind, Sending, SentBefore
 from memories.db import tenancy
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
-from memories.gateway import limits
+from memories.gateway import limits, places
 from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest, shortened_query
 from memories.gateway.documents import UnreadableDocument
+from memories.gateway.places import Layout
+from memories.llm.tokenizers import DEFAULT_TOKENIZER, TokenizerNotInstalled, UnknownTokenizer, named, of_model
+from memories.llm.tokens import is_loaded
 from memories.models import ActorKind, Author, Role, Scope, Session
 from memories.queue import own_models
 
@@ -62,10 +67,21 @@ class GatewayRefused(Exception):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of the memory a request wants: kinds as in POST /context, and the most tokens."""
+    """What of the memory a request wants: kinds as in POST /context, the most tokens, and who counts them.
+
+    `waits`: no other may count them while that one is loaded.
+    """
 
     include: frozenset[str] = DEFAULT_INCLUDE
     max_tokens: int = DEFAULT_TOKENS
+    tokenizer: str = DEFAULT_TOKENIZER
+    waits: bool = False
+
+    @cached_property
+    def counted_by(self) -> str:
+        """Of the first requests after a start the default. The tokenizer is theirs all the same: what they were sent is
+        found again by later ones, whichever process gets these."""
+        return self.tokenizer if self.waits or is_loaded(self.tokenizer) else DEFAULT_TOKENIZER
 
 
 @dataclass(frozen=True)
@@ -106,11 +122,16 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Given:
-    """The request with the context in it, and how long that is; without one the reason."""
+    """The request with the memory in it, and how long that is; without one the reason.
+
+    `tokens`: of the stable block, and of that before what the person has just said. `sending`: what is to be kept of it
+    once it was sent.
+    """
 
     body: bytes = b""
     tokens: int = 0
     reason: str = ""
+    sending: Sending | None = None
 
 
 def authenticate(headers: Mapping[str, str], *, scopes: Sequence[Scope]) -> tuple[Caller, conf.LLMConfig]:
@@ -164,13 +185,13 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
         raise GatewayRefused(400, "invalid_header", "X-Memory is on, read-only, off, or left out.")
     if said not in _SAID:
         raise GatewayRefused(400, "invalid_header", "X-Memory-Said is last, none, or left out.")
-    wanted = _wanted(headers)
+    wanted = _wanted(headers, document)
     user_id, agent_id, session_id = _names(caller, headers, asked)
     exchange = Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode, wanted)
     return _with_conversation(exchange, asked, said=said) if asked and user_id else exchange
 
 
-def _wanted(headers: Mapping[str, str]) -> Wanted:
+def _wanted(headers: Mapping[str, str], document: Mapping[str, Any]) -> Wanted:
     """Errors: GatewayRefused."""
     include, tokens = headers.get("x-memory-include", ""), headers.get("x-memory-max-tokens", "").strip()
     kinds = frozenset(kind for part in include.split(",") if (kind := part.strip().lower()))
@@ -180,7 +201,13 @@ def _wanted(headers: Mapping[str, str]) -> Wanted:
     if tokens and not (tokens.isascii() and tokens.isdigit() and len(tokens) < 5 and int(tokens) <= MAX_TOKENS):
         detail = f"X-Memory-Max-Tokens is a number from 0 to {MAX_TOKENS}, or left out."
         raise GatewayRefused(400, "invalid_header", detail)
-    return Wanted(kinds or DEFAULT_INCLUDE, int(tokens) if tokens else DEFAULT_TOKENS)
+    name, model = headers.get("x-memory-tokenizer", ""), document.get("model")
+    try:
+        tokenizer = named(name) if name else of_model(model if isinstance(model, str) else "")
+    except (UnknownTokenizer, TokenizerNotInstalled) as error:
+        raise GatewayRefused(400, "invalid_header", f"X-Memory-Tokenizer: {error}") from None
+    most = int(tokens) if tokens else DEFAULT_TOKENS
+    return Wanted(kinds or DEFAULT_INCLUDE, most, tokenizer, waits=bool(name))
 
 
 def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None) -> tuple[str, str, str]:
@@ -232,7 +259,7 @@ def _with_conversation(exchange: Exchange, asked: ChatRequest, *, said: str) -> 
         goes_on = bool(known) or (bool(exchange.session_id or asked.follows) and answers_call)
         exchange = replace(exchange, is_aside=not goes_on)
     elif not said and judged.asks_now:
-        exchange = _beside(exchange, asked, seen, now=now)
+        exchange = _beside(exchange, asked, seen.texts, now=now)
     if exchange.session_id:
         return exchange
     return replace(exchange, session_id=f"chat-{uuid.uuid4()}", is_new=not said and judged.asks_now)
@@ -254,7 +281,8 @@ def _beside(exchange: Exchange, asked: ChatRequest, seen: Sequence[Seen], *, now
         here = (exchange.agent_id, exchange.session_id)
         known = [one for one in seen if one.session == here or (one.session is None and one.whole in earlier)]
         return replace(exchange, is_aside=authors.is_beside(known, lines, asked.has_tools, exchange.judged.query))
-    told = next((one for one in seen if one.author == Author.PERSON and one.whole == exchange.judged.whole), None)
+    whole = exchange.judged.whole
+    told = next((one for one in seen if one.author == Author.PERSON and one.whole == whole), None)
     if told is None or told.session is None:
         return replace(exchange, is_aside=authors.is_always_beside(seen, lines))
     known = [one for one in seen if one.session == told.session]
@@ -269,27 +297,139 @@ def _beside(exchange: Exchange, asked: ChatRequest, seen: Sequence[Seen], *, now
     return replace(exchange, is_aside=True)
 
 
-def recall(exchange: Exchange, dialect: Dialect) -> Given:
-    """The request with what is remembered."""
+def recall(exchange: Exchange, dialect: Dialect, at_hand: Callable[[Given], None] = lambda _: None) -> Given:
+    """The request with what is remembered. `at_hand` is called with what earlier requests carried alone, before more is
+    looked up."""
     asked, document = exchange.asked, exchange.document
     if asked is None or document is None or not exchange.user_id or exchange.mode == OFF:
         return Given(reason="off" if exchange.mode == OFF else "unreadable" if asked is None else "no_user")
-    key = exchange.caller.key
-    # Turns that the request shows itself are not told again.
-    include = exchange.wanted.include | {"working_memory"}
+    talk = _Talk.of(exchange, asked)
+    if talk.is_told:
+        return _given(talk, document, dialect)
+    if talk.before.blocks:
+        at_hand(_given(talk, document, dialect))
+    key, stable = exchange.caller.key, None if talk.asks_nothing else talk.before.stable
     request = ContextRequest(
         exchange.user_id,
         exchange.agent_id,
         exchange.session_id,
         query=shortened_query(exchange.judged.query or _last_text(asked)),
-        max_tokens=exchange.wanted.max_tokens,
-        include=include,
+        max_tokens=max(0, exchange.wanted.max_tokens - (stable.token_count if stable else 0)),
+        # Turns that the request shows itself are not told again.
+        include=exchange.wanted.include | {"working_memory"},
+        blocks=True,
+        told=frozenset() if talk.asks_nothing else talk.before.told,
+        standing=frozenset((one["kind"], one["id"]) for one in stable.items) if stable else None,
+        tokenizer=exchange.wanted.counted_by,
     )
-    built = context.build(tenant=key.tenant, request=request, now=timezone.now(), key_id=key.pk)
-    if not built.memory:
-        return Given(reason="restricted" if built.restricted else "empty" if built.serve else "off")
-    text = json.dumps(dialect.with_memory(document, built.memory), ensure_ascii=False)
-    return Given(text.encode("utf-8", "surrogatepass"), built.token_count)
+    built = context.build(
+        tenant=key.tenant, request=request, now=timezone.now(), key_id=key.pk, outdated=talk.before.outdated
+    )
+    if built.restricted or not built.serve:
+        return Given(reason="restricted" if built.restricted else "off")
+    return _given(talk.with_context(built), document, dialect)
+
+
+@dataclass(frozen=True)
+class _Talk:
+    """A conversation with the blocks that its requests carry: what was sent `before`, and what is `new`."""
+
+    layout: Layout
+    before: SentBefore
+    sending: Sending
+    new: tuple[Block, ...] = ()
+    # Of a request beside conversations nothing is asked for again.
+    is_kept: bool = True
+
+    @classmethod
+    def of(cls, exchange: Exchange, asked: ChatRequest) -> "_Talk":
+        tenant, wanted, began = exchange.caller.tenant, exchange.wanted, timezone.now()
+        terms = "\n".join([exchange.agent_id, str(wanted.max_tokens), wanted.tokenizer, *sorted(wanted.include)])
+        # Of what an endpoint keeps, the answer that is gone on from stands for all before it.
+        after = "\n".join([terms, asked.follows])
+        found = places.layout(exchange.judged, asked.places, tenant=tenant, terms=after)
+        session = places.of_session(tenant, exchange.session_id, terms=terms)
+        before = sent_blocks.sent_before(
+            tenant,
+            user_id=exchange.user_id,
+            agent_id=exchange.agent_id,
+            session=session,
+            places=list(found.items),
+            # What is kept is known by its answers.
+            of_others=found.goes_on and not (exchange.is_new and exchange.may_keep),
+            is_alone=not found.goes_on,
+            whole_session=asked.is_kept_there,
+            now=began,
+        )
+        sending = Sending(exchange.user_id, exchange.agent_id, before.session, began, before.person)
+        return cls(found, before, sending, is_kept=not exchange.is_aside or bool(before.blocks))
+
+    @property
+    def is_told(self) -> bool:
+        """Whether all that the request is to carry was sent before, as when an answer is asked for again or a tool has
+        answered."""
+        is_there = self.layout.newest in self.before.volatile
+        return self.before.stable is not None and (is_there or (self.layout.newest is None and self.layout.goes_on))
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether there is no message before which anything could stand: all is told with the system prompt, once."""
+        return self.layout.newest is None and not self.layout.goes_on
+
+    def with_context(self, built: Context) -> "_Talk":
+        new, outdated = [], self.before.outdated
+        if self.asks_nothing:
+            return replace(self, new=(Block(Kind.STABLE, b"", built.memory, token_count=built.token_count),))
+        if self.before.stable is None:
+            new.append(_block(Kind.STABLE, self.sending.session, built.stable))
+        if self.layout.newest is not None and self.layout.newest not in self.before.volatile:
+            new.append(_block(Kind.VOLATILE, self.layout.newest, built.volatile))
+        sealed = (replace(block, ended=outdated.stamp) if outdated and block.ages else block for block in new)
+        return replace(self, new=tuple(sealed))
+
+    @property
+    def stable(self) -> Block | None:
+        return next((one for one in self.new if one.kind == Kind.STABLE), self.before.stable)
+
+    @property
+    def volatile(self) -> dict[bytes, Block]:
+        return {**self.before.volatile, **{one.place: one for one in self.new if one.kind == Kind.VOLATILE}}
+
+    @property
+    def to_keep(self) -> Sending:
+        ended = self.before.outdated.stamp if self.before.checked and self.before.outdated else 0
+        new = self.new if self.is_kept and not self.asks_nothing else ()
+        return self.sending._replace(blocks=new, stale=self.before.stale, checked=self.before.checked, ended=ended)
+
+
+def _block(kind: str, place: bytes, built: ContextBlock | None) -> Block:
+    if built is None:
+        return Block(kind, place)
+    items = [
+        {"kind": one["kind"], "id": one["id"], **({} if (one["kind"], one["id"]) in built.told else {"part": True})}
+        for one in built.items
+    ]
+    return Block(kind, place, built.memory, items, built.token_count)
+
+
+def _given(talk: _Talk, document: Mapping[str, Any], dialect: Dialect) -> Given:
+    stable, volatile, newest = talk.stable, talk.volatile, talk.layout.newest
+    before = {item: volatile[place].text for place, item in talk.layout.items.items() if place in volatile}
+    before = {item: text for item, text in before.items() if text}
+    told = stable.text if stable else ""
+    if not told and not before:
+        return Given(reason="empty", sending=talk.to_keep)
+    text = json.dumps(dialect.with_memory(document, told, before), ensure_ascii=False)
+    tokens = (stable.token_count if stable else 0) + (volatile[newest].token_count if newest in volatile else 0)
+    return Given(text.encode("utf-8", "surrogatepass"), tokens, sending=talk.to_keep)
+
+
+def keep_sent(exchange: Exchange, given: Given) -> None:
+    """Keep the blocks that the request was sent on with, for later requests of its conversation."""
+    if given.sending:
+        tenant = exchange.caller.tenant
+        with tenancy.of_tenant(tenant.pk):
+            sent_blocks.keep(given.sending, tenant, now=timezone.now())
 
 
 def _last_text(asked: ChatRequest) -> str:
@@ -327,7 +467,7 @@ def _seen_again(exchange: Exchange) -> Exchange:
         return exchange
     with tenancy.of_tenant(tenant.pk):
         seen = seen_texts.recent(tenant, user_id=exchange.user_id, key_id=key.pk, now=now)
-    found = _beside(replace(exchange, session_id=""), exchange.asked, seen, now=now)
+    found = _beside(replace(exchange, session_id=""), exchange.asked, seen.texts, now=now)
     return replace(found, session_id=found.session_id or exchange.session_id)
 
 
@@ -336,7 +476,7 @@ def _keep(exchange: Exchange) -> int:
     if asked is None or not messages:
         return 0
     if exchange.is_aside:
-        _note(exchange, _noted(exchange, None))
+        _note_aside(exchange, _noted(exchange, None))
         return 0
     found: list[Lacking] = []
 
@@ -344,8 +484,7 @@ def _keep(exchange: Exchange) -> int:
         found.append(resent.lacking(session, messages, follows=asked.follows))
         return found[-1]
 
-    receipt = _store(exchange, messages, lacking)
-    _note(exchange, _noted(exchange, receipt), receipt)
+    receipt = _store(exchange, messages, lacking, partial(_noted, exchange))
     if receipt and receipt.turns:
         return receipt.turns[-1].number
     return found[-1].follows if found else 0
@@ -358,20 +497,19 @@ def keep_answer(exchange: Exchange, answer: Sequence[PostedMessage], *, after: i
         return
     passed = [Noted(seen_texts.text_of(one), Author.MODEL) for one in answer]
     if exchange.is_aside:
-        _note(exchange, passed)
+        _note_aside(exchange, passed)
         return
     tenant = exchange.caller.tenant
     keys = [resent.answer_key(tenant, [*messages, *answer[:at]], one) for at, one in enumerate(answer)]
     answer = [replace(one, answer_key=key) for one, key in zip(answer, keys, strict=True)]
+    lacking: Callable[[Session], Lacking]
     if after:
-        count = len(messages)
-        receipt = _store(
-            exchange, answer, lambda session: resent.lacking_answer(session, answer, after=after, asked=count)
-        )
+        lacking = partial(resent.lacking_answer, answer=answer, after=after, asked=len(messages))
+        _store(exchange, answer, lacking, lambda _: passed)
     else:
         whole = [*messages, *answer]
-        receipt = _store(exchange, whole, lambda session: resent.lacking(session, whole, follows=asked.follows))
-    _note(exchange, passed, receipt)
+        lacking = partial(resent.lacking, messages=whole, follows=asked.follows)
+        _store(exchange, whole, lacking, lambda _: passed)
 
 
 def _noted(exchange: Exchange, receipt: Receipt | None) -> list[Noted]:
@@ -390,23 +528,30 @@ def _noted(exchange: Exchange, receipt: Receipt | None) -> list[Noted]:
     return found
 
 
-def _note(exchange: Exchange, texts: Sequence[Noted], receipt: Receipt | None = None) -> None:
+def _note_aside(exchange: Exchange, texts: Sequence[Noted]) -> None:
     """Nothing of somebody who may not be stored, or whom nobody knows yet."""
     key = exchange.caller.key
+    if not exchange.may_keep:
+        return
     with tenancy.of_tenant(key.tenant_id):
-        if receipt:
-            person = receipt.session.end_user if receipt.session else None
-        else:
-            person = None if not exchange.may_keep else seen_texts.person_of(key.tenant, exchange.user_id)
-        if person is not None and texts:
-            session_id = receipt.session.pk if receipt and receipt.session else None
-            seen_texts.note(person, texts, session_id=session_id, key_id=key.pk, now=timezone.now())
+        if person := seen_texts.person_of(key.tenant, exchange.user_id):
+            seen_texts.note(person, texts, session_id=None, key_id=key.pk, now=timezone.now())
 
 
 def _store(
-    exchange: Exchange, messages: Sequence[PostedMessage], lacking: Callable[[Session], Lacking]
+    exchange: Exchange,
+    messages: Sequence[PostedMessage],
+    lacking: Callable[[Session], Lacking],
+    noted: Callable[[Receipt], Sequence[Noted]],
 ) -> Receipt | None:
+    """Store what the session lacks, and note what passed with it: a turn whose words come back is known by then."""
     key = exchange.caller.key
+
+    def note(receipt: Receipt) -> None:
+        if session := receipt.session:
+            texts = noted(receipt)
+            seen_texts.note(session.end_user, texts, session_id=session.pk, key_id=key.pk, now=timezone.now())
+
     try:
         # In another call of a thread than the one that looked the key up.
         with tenancy.of_tenant(key.tenant_id):
@@ -414,6 +559,7 @@ def _store(
                 tenant=key.tenant,
                 conversation=Conversation(exchange.user_id, exchange.session_id, exchange.agent_id, messages),
                 lacking=lacking,
+                then=note,
                 key_id=key.pk,
                 memory_of=key.memory_of,
             )

@@ -15,6 +15,7 @@ from memories.gateway.dialects import (
     message,
     name_of,
     noted_parts,
+    numbered,
     slim,
     system_text,
     text_of,
@@ -30,25 +31,38 @@ class Responses(Dialect):
     path = "/v1/responses"
 
     def read(self, document: Mapping[str, Any]) -> ChatRequest:
-        given = document.get("input")
-        items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        items = _items(document)
         if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
             raise UnreadableRequest
         instructions = document.get("instructions")
+        messages, places = numbered(items, _messages)
         return ChatRequest(
-            messages=[one for item in items for one in _messages(item)],
+            messages=messages,
             streams=document.get("stream") is True,
             store=document.get("store") is not False,
             user=name_of(document, "user", "safety_identifier"),
             session=_conversation(document) or name_of(document, "prompt_cache_key"),
             follows=name_of(document, "previous_response_id"),
+            is_kept_there=bool(name_of(document, "previous_response_id") or _conversation(document)),
             instructions="\n".join([instructions if isinstance(instructions, str) else "", system_text(items)]),
             has_tools=bool(document.get("tools")),
+            places=places,
         )
 
-    def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
-        instructions = document.get("instructions")
-        return {**document, "instructions": f"{instructions}\n\n{memory}" if instructions else memory}
+    def with_memory(self, document: Mapping[str, Any], stable: str, before: Mapping[int, str]) -> dict[str, Any]:
+        """In the instructions, which an endpoint that keeps the conversation does not carry over, and in items of their
+        own: what is read back from there is not the user's."""
+        found = dict(document)
+        if stable:
+            instructions = document.get("instructions")
+            found["instructions"] = f"{instructions}\n\n{stable}" if instructions else stable
+        if before:
+            items = []
+            for place, item in enumerate(_items(document)):
+                items += [_told(before[place])] if place in before else []
+                items.append(item)
+            found["input"] = items
+        return found
 
     def new_answer(self) -> StreamedReply:
         return StreamedReply(in_items=True)
@@ -77,6 +91,16 @@ class Responses(Dialect):
                 texts += [part.get("text") or part.get("refusal") or "" for part in item.get("content") or []]
         answer.text = "\n\n".join(texts)
         return answer
+
+
+def _items(document: Mapping[str, Any]) -> Any:
+    given = document.get("input")
+    return [{"role": "user", "content": given}] if isinstance(given, str) else given
+
+
+def _told(block: str) -> dict[str, Any]:
+    content = [{"type": "input_text", "text": block}]
+    return {"type": "message", "role": "developer", "content": content}
 
 
 def _conversation(document: Mapping[str, Any]) -> str:

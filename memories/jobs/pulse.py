@@ -20,6 +20,7 @@ from django_q.tasks import async_task
 from memories import conf
 from memories.capture import seen_texts
 from memories.conf import shared_keys
+from memories.context import sent_blocks
 from memories.curation.access.sign_ins import sweep_sign_ins
 from memories.curation.replays import sweep_replays
 from memories.dream import dreaming
@@ -32,6 +33,7 @@ from memories.privacy.expiry import store_items
 from memories.privacy.exports import downloads
 from memories.privacy.stores import unlinked
 from memories.queue import circuit_breaker, rearming
+from memories.retrieval import turn_files
 from memories.webhooks import delivering
 
 BEAT_SECONDS = 5.0
@@ -99,6 +101,7 @@ class ClusterPulse(threading.Thread):
         if time.monotonic() >= self._cases_at:
             self._cases_at = time.monotonic() + CASES_SECONDS
             unlinked.sweep_leftovers()
+            turn_files.sweep()
             for case_id in running.waiting():
                 case_leases.wake(case_id)
 
@@ -114,6 +117,7 @@ class ClusterPulse(threading.Thread):
         WorkerHeartbeat.objects.filter(beat_at__lt=Now() - EXPIRED_AFTER).delete()
         sweep_replays(now=now)
         seen_texts.sweep(now)
+        sent_blocks.sweep(now)
         sweep_sign_ins(now=now)
         downloads.sweep_exports(now)
         store_items.sweep_expired(now=now)

@@ -1,47 +1,94 @@
-"""Counting tokens; the only module that imports tiktoken, whose files memoryhub.tokenizer_cache puts in place."""
+"""Counting tokens by a tokenizer, one of memories.llm.tokenizers.TOKENIZERS (KeyError for another one).
+
+Exact, but for runs of more than 250,000 blanks, which are counted in parts (off by a token or two per part). What looks
+like a special token counts as the plain text that it is. Thread-safe. About 1 s per MB at worst, 0.1 s as a rule.
+"""
 
 import re
 from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
+from operator import add
+from threading import Thread
 
-import tiktoken
+from memories.llm import vocabularies
+from memories.llm.tokenizers import CONSERVATIVE, DEFAULT_TOKENIZER, TEMPLATE_TOKENS, VOCABULARIES
+from memories.llm.vocabularies import DIGITS_APART
 
-DEFAULT_TOKENIZER = "o200k_base"
-TOKENIZERS = (DEFAULT_TOKENIZER, "cl100k_base")
+# How many tokens a text has in each of the vocabularies behind a tokenizer: one number, or several for `conservative`.
+Counts = tuple[int, ...]
 
 # tiktoken panics, with something that is no Exception, on a million blanks in a row; a message may hold them.
 _BLANKS_AT_ONCE = 250_000
 _BLANKS = re.compile(r"\s+")
 # About 10 MB when full; then it begins anew.
 _MOST_CACHED = 65_536
-_cached: dict[tuple[str, bytes], int] = {}
+_cached: dict[tuple[str, bytes], Counts] = {}
+# Tokenizers that a thread loads, or has loaded.
+_begun: set[str] = set()
 
 
 def warm() -> None:
-    """Load the default encoding now (0.2-0.5 s), so that no request waits for it."""
-    _encoder(DEFAULT_TOKENIZER)
+    """Load the default tokenizer now (0.2-0.5 s), so that no request waits for it."""
+    vocabularies.counter(DEFAULT_TOKENIZER)
 
 
-def count(text: str, encoding: str = DEFAULT_TOKENIZER) -> int:
-    """How many tokens `text` has; what looks like a special token counts as the plain text that it is.
+def is_loaded(tokenizer: str) -> bool:
+    """Whether a text can be counted at once; if not, its vocabularies are loaded by another thread from now on."""
+    if all(map(vocabularies.is_loaded, _behind(tokenizer))):
+        return True
+    if tokenizer not in _begun:
+        _begun.add(tokenizer)
+        Thread(target=count, args=("", tokenizer), name="tokenizer", daemon=True).start()
+    return False
 
-    Exact, but for runs of more than 250,000 blanks, counted in parts (off by a token or two per part).
-    `encoding` is one of TOKENIZERS (KeyError otherwise). Thread-safe. About 1 s per MB at worst, 0.1 s as a rule.
-    """
-    encoder = _encoder(encoding)
-    return sum(len(encoder.encode_ordinary(part)) for part in _parts(text))
+
+def count(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> int:
+    """How many tokens `text` has; for `conservative` the most that it has in any vocabulary, and a template's."""
+    return max(counts(text, tokenizer)) + template(tokenizer)
 
 
-def count_once(text: str, encoding: str = DEFAULT_TOKENIZER) -> int:
+def count_once(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> int:
+    """The same, remembered: for texts that are told again and again."""
+    return max(counts_once(text, tokenizer)) + template(tokenizer)
+
+
+def counts(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> Counts:
+    """The text in each vocabulary behind the tokenizer."""
+    counters = [vocabularies.counter(name) for name in _behind(tokenizer)]
+    parts = list(_parts(text))
+    return tuple(sum(map(one, parts)) for one in counters)
+
+
+def counts_once(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> Counts:
     """The same, remembered: for lines that are told again and again. Kept is a digest, not the text."""
-    key = (encoding, blake2b(text.encode(), digest_size=16).digest())
+    key = (tokenizer, blake2b(text.encode(), digest_size=16).digest())
     found = _cached.get(key)
     if found is None:
         if len(_cached) >= _MOST_CACHED:
             _cached.clear()
-        found = _cached[key] = count(text, encoding)
+        found = _cached[key] = counts(text, tokenizer)
     return found
+
+
+def together(one: Counts, other: Counts) -> Counts:
+    """Two texts, where no token continues from one into the other."""
+    return tuple(map(add, one, other))
+
+
+def template(tokenizer: str) -> int:
+    """Tokens that `conservative` adds for what a chat template puts around a message; 0 for the others."""
+    return TEMPLATE_TOKENS if tokenizer == CONSERVATIVE else 0
+
+
+@cache
+def _behind(tokenizer: str) -> tuple[str, ...]:
+    """The vocabularies that decide. Which are installed does not change while a process lives."""
+    if tokenizer != CONSERVATIVE:
+        return (tokenizer,)
+    present = [one for one in VOCABULARIES.values() if one.is_installed]
+    others = any(one.package for one in present)
+    return (*(one.name for one in present), *(() if others else (DIGITS_APART,)))
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -52,13 +99,3 @@ def _parts(text: str) -> Iterator[str]:
                 yield text[start:cut]
                 start = cut
     yield text[start:]
-
-
-@cache
-def _encoder(encoding: str) -> tiktoken.Encoding:
-    if encoding not in TOKENIZERS:
-        raise KeyError(encoding)
-    found = tiktoken.get_encoding(encoding)
-    # 25 MB that only describe and copy an encoding: counting uses the table of the library's own language.
-    found._mergeable_ranks = {}
-    return found

@@ -36,6 +36,9 @@ BEGIN
             UPDATE %I SET query = '', memory = ''
             WHERE rests_on && $1 AND rests_on <> '{{}}' AND (query <> '' OR memory <> '')
         $sql$, ({_SHARD.format(table="'memories_loggedcontext'")})) USING ids;
+        EXECUTE format($sql$
+            DELETE FROM %I WHERE rests_on && $1 AND rests_on <> '{{}}'
+        $sql$, ({_SHARD.format(table="'memories_sentblock'")})) USING ids;
     END IF;
     RETURN NULL;
 END

@@ -11,13 +11,14 @@ from typing import Any
 
 from memories.api import lookups
 from memories.api.v1.context.serializers import DEFAULT_TOKENS, MAX_QUERY, MAX_TOKENS
-from memories.api.v1.fields import ExactText, OneOf, OurId, Strict, Whole
+from memories.api.v1.fields import ExactText, OneOf, OurId, Strict, TokenizerName, Whole
 from memories.api.visibility import FactVisibility
 from memories.context import context
 from memories.context.context import Context, ContextRequest
 from memories.context.recalled_turns import RECALLED_ROLES
 from memories.context.rendering import one_line
 from memories.llm.prompts.framing import shorten
+from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.mcp_server.askers import MCPCaller
 from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.models import Category, EndUser, Fact, FactQuerySet, GroupFact, GroupFactQuerySet, Scope, Tenant
@@ -47,6 +48,7 @@ class SearchInput(Strict):
 class ContextInput(Strict):
     query = ExactText(required=False, allow_null=True, allow_blank=True, max_length=MAX_QUERY)
     max_tokens = Whole(min_value=1, max_value=MAX_TOKENS, default=DEFAULT_TOKENS)
+    tokenizer = TokenizerName(default=DEFAULT_TOKENIZER)
 
 
 class ListInput(Strict):
@@ -83,7 +85,8 @@ def search_memory(call: AgentCall) -> ToolResult:
 
 def get_context(call: AgentCall) -> ToolResult:
     given = call.read(ContextInput)
-    built = build_context(call, query=(given.get("query") or "").strip(), max_tokens=given["max_tokens"])
+    query, tokenizer = (given.get("query") or "").strip(), given["tokenizer"]
+    built = build_context(call, query=query, max_tokens=given["max_tokens"], tokenizer=tokenizer)
     return ToolResult(
         built.memory or _why_nothing(built, _NOTHING), {"memory": built.memory, "token_count": built.token_count}
     )

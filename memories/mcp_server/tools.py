@@ -7,6 +7,7 @@ from typing import Any
 
 from memories.api.v1.context.serializers import DEFAULT_TOKENS, MAX_QUERY, MAX_TOKENS
 from memories.api.v1.turns.serializers import MAX_MESSAGES
+from memories.llm.tokenizers import MOST_CHARACTERS
 from memories.mcp_server import reading, writing
 from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.models import Category, Role, Scope, Status
@@ -108,6 +109,7 @@ TOOLS: Sequence[Tool] = (
             {
                 "query": _text("What you are about to answer; without it, what matters always.", maxLength=MAX_QUERY),
                 "max_tokens": _whole("The budget.", 1, MAX_TOKENS, DEFAULT_TOKENS),
+                "tokenizer": _text("Your model, or its tokenizer: what counts the budget.", maxLength=MOST_CHARACTERS),
             }
         ),
         _object({"memory": _MEMORY, "token_count": {"type": "integer"}}, "memory", "token_count"),

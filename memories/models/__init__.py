@@ -50,6 +50,7 @@ from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
 from memories.models.memories.review import ReviewItem, ReviewNote
 from memories.models.memories.revisions import FactRevision, ProfileRevision
+from memories.models.memories.sent_blocks import SentBlock
 from memories.models.memories.store_items import StoreItem, StoreItemVector
 from memories.models.memories.visibility import MemoryScope, Status
 from memories.models.people.agents import Agent
@@ -165,6 +166,7 @@ __all__ = [
     "Scope",
     "Section",
     "SeenText",
+    "SentBlock",
     "ServedDay",
     "Session",
     "SessionQueue",

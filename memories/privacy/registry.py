@@ -14,7 +14,7 @@ from picklefield.fields import PickledObjectField
 
 from memories.models import EndUser
 from memories.privacy.stores.linked import PEOPLE, STORES
-from memories.privacy.stores.readers import CONTEXTS_OF_OTHERS, READERS
+from memories.privacy.stores.readers import BLOCKS_OF_OTHERS, CONTEXTS_OF_OTHERS, READERS
 from memories.privacy.stores.store import PersonalDataStore, Store
 from memories.privacy.stores.unlinked import UNLINKED
 from memories.privacy.stores.waivers import WAIVERS, Waiver
@@ -39,7 +39,7 @@ _HOLDS_TEXT = (
 
 def all_stores() -> tuple[PersonalDataStore, ...]:
     """In the order of an erasure: stores that name rows by their ids are emptied while these rows are there."""
-    return (*UNLINKED, READERS, CONTEXTS_OF_OTHERS, *STORES)
+    return (*UNLINKED, READERS, CONTEXTS_OF_OTHERS, BLOCKS_OF_OTHERS, *STORES)
 
 
 def counts(person: EndUser) -> dict[str, int]:

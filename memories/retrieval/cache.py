@@ -3,12 +3,15 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from memories.exceptions import HubBusy
 from memories.telemetry.families import INDEX
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 # When an index is evicted that nobody used.
 IDLE_SECONDS = 600.0
@@ -85,6 +88,16 @@ class LRUCache(Generic[T]):
         self._total -= found[1] if found else 0
 
 
+class Patience(NamedTuple):
+    """How long a thread waits for another that makes a value, and with how many others; None: without a limit."""
+
+    seconds: float | None = None
+    waiting: int | None = None
+
+
+FOR_EVER = Patience()
+
+
 class StampedCache(Generic[T]):
     """A cache of indexes: facts, turns and episodes have one each. A value is valid while its rows have its stamp."""
 
@@ -96,16 +109,66 @@ class StampedCache(Generic[T]):
             capacity=capacity, idle_seconds=idle_seconds, weigh=lambda kept: weigh(kept[1])
         )
 
-    def get_or_make(self, key: Hashable, stamp: Any, make: Callable[[T | None], T]) -> T:
+        self._lock = threading.Lock()
+        # By key: the lock of the thread that makes its value, and how many threads hold or want it.
+        self._makers: dict[Hashable, tuple[threading.Lock, int]] = {}
+
+    def get_or_make(
+        self,
+        key: Hashable,
+        stamp: S,
+        make: Callable[[T | None, S], T],
+        *,
+        again: Callable[[], S] | None = None,
+        patience: Patience = FOR_EVER,
+    ) -> T:
         """The value of this key and stamp. The caller read `stamp` before what `make` reads.
 
-        `make` is given the value of another stamp, if there is one, and may take over parts of it.
+        `make` is given the value of another stamp, if there is one, and may take over parts of it. One thread at a time
+        makes the value of a key; the others wait for it, and then read the stamp `again`, as that value may be newer.
+        HubBusy for who has no `patience` left.
         """
+        found = self._of(key, stamp)
+        if found is None:
+            with self._only_maker(key, patience) as waited:
+                stamp = again() if waited and again else stamp
+                found = self._of(key, stamp)
+                if found is None:
+                    INDEX.count(self._name, "miss")
+                    kept = self._cache.get(key)
+                    found = (stamp, make(kept[1] if kept else None, stamp))
+                    self._cache.put(key, found)
+                    return found[1]
+        INDEX.count(self._name, "hit")
+        return found[1]
+
+    def stamp(self, key: Hashable) -> Any:
+        """The stamp of the value that is kept for this key; None if there is none."""
         kept = self._cache.get(key)
-        if kept and kept[0] == stamp:
-            INDEX.count(self._name, "hit")
-            return kept[1]
-        INDEX.count(self._name, "miss")
-        made = make(kept[1] if kept else None)
-        self._cache.put(key, (stamp, made))
-        return made
+        return kept[0] if kept else None
+
+    def _of(self, key: Hashable, stamp: Any) -> tuple[Any, T] | None:
+        kept = self._cache.get(key)
+        return kept if kept and kept[0] == stamp else None
+
+    @contextmanager
+    def _only_maker(self, key: Hashable, patience: Patience) -> Iterator[bool]:
+        """Lets in one thread at a time; whether it had to wait for another."""
+        with self._lock:
+            lock, wanted = self._makers.get(key) or (threading.Lock(), 0)
+            if patience.waiting is not None and wanted > patience.waiting:
+                raise HubBusy
+            self._makers[key] = (lock, wanted + 1)
+        try:
+            waited = not lock.acquire(blocking=False)
+            if waited and not lock.acquire(timeout=-1 if patience.seconds is None else patience.seconds):
+                raise HubBusy
+            try:
+                yield waited
+            finally:
+                lock.release()
+        finally:
+            with self._lock:
+                lock, wanted = self._makers.pop(key)
+                if wanted > 1:
+                    self._makers[key] = (lock, wanted - 1)

@@ -49,6 +49,7 @@ class Level(StrEnum):
 
 
 _ORDER = (Level.NONE, Level.WEAK, Level.STRONG)
+_LEVELS = np.array(_ORDER, object)
 
 # What a telling word adds, and how many count.
 WORD, MOST_WORDS = 0.1, 2.0
@@ -113,8 +114,8 @@ def graded(
     beside = (strength >= WEAK_SHARE * best) | ((scores >= WEAK_SCORE_SHARE * best_score) & (scores > 0))
     weak = usable & beside & (best >= LEAST_WEAK + shift)
     strong = usable & (strength >= max(LEAST_STRONG + shift, STRONG_SHARE * best))
-    levels = [_ORDER[place] for place in np.where(strong, 2, weak).tolist()]
-    return Evidence(levels, strongest(levels))
+    ranks = np.where(strong, np.int8(2), weak.astype(np.int8))
+    return Evidence(_LEVELS[ranks].tolist(), _ORDER[int(ranks.max())])
 
 
 def strongest(levels: Sequence[Level]) -> Level:
@@ -143,21 +144,17 @@ def _telling(units: Units, query: Query) -> tuple[Floats, Floats]:
     everyday, sentences = _everyday(query.language)
     size = len(units) + sentences
     told, named = np.zeros((2, len(units)), np.float32)
-    tells: dict[int, float] = {}
-    for term in query.terms.tolist():
-        if term not in _UNTELLING:
-            places = units.postings.holding(term)
-            tells[term] = _idf(size, len(places) + everyday[term]) / _idf(size, 1)
-            told[places] += tells[term]
+    telling = [term for term in query.terms.tolist() if term not in _UNTELLING]
+    held = (places for places, _ in units.words.holding(np.array(telling, np.uint32)))
+    places_of = dict(zip(telling, held, strict=True))
+    tells = {term: _idf(size, len(places) + everyday[term]) / _idf(size, 1) for term, places in places_of.items()}
+    for term, places in places_of.items():
+        told[places] += tells[term]
     for name in query.names:
         if name and all(term in tells for term in name):
-            named[_having(units, name)] += min(tells[term] for term in name)
+            having = reduce(np.intersect1d, [places_of[term] for term in name])
+            named[having] += min(tells[term] for term in name)
     return told, named
-
-
-def _having(units: Units, name: Sequence[int]) -> NDArray[np.int64]:
-    """Places of the units that have all terms of a name."""
-    return reduce(np.intersect1d, [units.postings.holding(term) for term in name])
 
 
 def _idf(size: int, holding: int) -> float:
@@ -166,14 +163,14 @@ def _idf(size: int, holding: int) -> float:
 
 def _nearness(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
     """The nearness of each unit, or what stands for it where it, or the query, has no vector."""
-    language, there = queries[0].language, np.zeros(len(units), np.bool_)
+    there = np.zeros(len(units), np.bool_)
     if units.vectors is not None and queries[0].vector is not None:
         for block, covered in zip(units.vectors.blocks, units.vectors.covered, strict=True):
-            there |= (covered > 0) & (language in block.languages)
+            there |= covered & (queries[0].language in block.languages)
     near = _to_scale(scores.vector, units.vectors) if units.vectors is not None else scores.vector
     if there.all():
         return near
-    covers = [coverage(units.postings, units.layout, query.terms, units.constants).turn for query in queries]
+    covers = [coverage(units.words, query.terms).turn for query in queries]
     stand_in = np.float32(UNEMBEDDED) * np.minimum(np.maximum.reduce(covers), np.float32(1))
     return np.where(there, near, stand_in)
 

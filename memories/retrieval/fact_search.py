@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from django.db.models import Q
 from numpy.typing import NDArray
 
-from memories.db import binary_rows
+from memories.db import binary_rows, closed_indexes
 from memories.models import EndUser, Fact, FactEvidence, FactQuerySet
 from memories.models.memories.visibility import own_or_public
 from memories.retrieval import evidence, memory_index
@@ -55,21 +56,24 @@ def read_features(facts: FactQuerySet) -> list[FactFeatures]:
 
 def narrowed(person: EndUser, ranked: RankedFacts, filters: SearchFilters) -> RankedFacts:
     """Allow only what passes the filters."""
-    passing = set(_passing(Fact.objects.of(person.tenant, person), filters))
+    own, tenant_id = Fact.objects.of(person.tenant, person), person.tenant_id
+    passing = set(_passing(own, filters, tenant_id=tenant_id))
     # Each person's application names its sessions: other people's sessions of the same name are not meant.
     if filters.session_id is None:
-        passing |= set(_passing(Fact.objects.public_beside(person.tenant, person), filters))
+        public = Fact.objects.public_beside(person.tenant, person)
+        passing |= set(_passing(public, filters, tenant_id=tenant_id))
     return replace(ranked, allowed=np.array([fact.id in passing for fact in ranked.index.facts], np.bool_))
 
 
-def _passing(facts: FactQuerySet, filters: SearchFilters) -> Iterable[uuid.UUID]:
+def _passing(facts: FactQuerySet, filters: SearchFilters, *, tenant_id: uuid.UUID) -> Iterable[uuid.UUID]:
     given = {
         "category": filters.category,
-        "tags__contains": list(filters.tags) or None,
         "first_observed_at__gte": filters.since,
         "first_observed_at__lt": filters.until,
     }
     facts = facts.filter(**{name: value for name, value in given.items() if value is not None})
+    if filters.tags:
+        facts = facts.filter(closed_indexes.opened(Q(tags__contains=list(filters.tags)), facts, tenant_id=tenant_id))
     if filters.session_id is not None:
         resting = FactEvidence.objects.filter(session__external_id=filters.session_id)
         facts = facts.filter(pk__in=resting.values("fact"))

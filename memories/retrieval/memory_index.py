@@ -105,7 +105,7 @@ def units(
     return _cache.get_or_make(
         (kind, person.pk, space.pk if space else None),
         (stamp, texts),
-        lambda _kept: units_of(memories, space, _read_vectors(kind, person, space, beside) if space else []),
+        lambda _kept, _stamp: units_of(memories, space, _read_vectors(kind, person, space, beside) if space else []),
     )
 
 
@@ -120,12 +120,12 @@ def units_of(memories: Sequence[ScoredMemory], space: EmbeddingSpace | None, row
     """The arrays that scoring takes. `rows`: (memory, language, vector as halfvec_send() writes it), in any order."""
     vectors, languages = None, np.zeros(len(memories), "U2")
     if space:
-        vectors = np.zeros((len(memories), space.dimensions), np.float32)
+        vectors = np.zeros((len(memories), space.dimensions), np.float16)
         place = {memory.id: at for at, memory in enumerate(memories)}
         rows = [row for row in rows if row[0] in place]
         if rows:
             places = [place[row[0]] for row in rows]
-            vectors[places] = binary_rows.vectors([row[2] for row in rows])
+            vectors[places] = binary_rows.halves([row[2] for row in rows])
             languages[places] = [row[1] for row in rows]
     return Units.of(
         sessions=np.arange(len(memories), dtype=np.int32),

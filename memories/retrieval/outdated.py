@@ -4,6 +4,7 @@ written about a person and served beside facts. A fact that holds is what counts
 Nothing is stored: a decision that is undone, or a fact that is stated again, is seen by the next request.
 """
 
+import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ MOST_READ = 2_000
 MOST_NEWER = 500
 # What stands before an entry of a list, and what stands behind a sentence on its line.
 _MARK, _REST_OF_LINE = re.compile(r"[-*•+]\s+|\d+[.)]\s+"), re.compile(r"[ \t]*(\S)")
+# What stands behind a sentence that is over, before the day.
+_OVER = " (no longer true since "
 # By hand, because an agent waits for it before every reply. One that another fact took in is as true as before.
 _ENDED = """
     SELECT old, new, since, leaves_out, turns, quotes FROM (
@@ -197,6 +200,12 @@ class Outdated:
     def is_empty(self) -> bool:
         return not self._ended
 
+    @property
+    def stamp(self) -> int:
+        """What stands for all that does not hold any more, in 64 bits: a decision gives another one."""
+        told = [(one.old, one.new, one.since.isoformat(), one.leaves_out) for one in self._ended]
+        return int.from_bytes(hashlib.blake2b(repr(told).encode(), digest_size=8).digest(), signed=True)
+
     def since(self, said: Turn | Written) -> datetime | None:
         """Since when something that it says does not hold any more; None when all of it does."""
         found = [ended.since for _, _, ended in self._found(said)]
@@ -212,10 +221,9 @@ class Outdated:
 
     def told(self, said: Turn | Written) -> str:
         """Its text without what was corrected or forgotten; what is over has the day since when."""
-        text = said.text if isinstance(said, Written) else said.own_text
-        if not text or self.is_empty:
-            return text
-        pieces, done = [], 0
+        text = _text_of(said)
+        pieces: list[str] = []
+        done = 0
         for start, end, ended in self._found(said):
             if ended.leaves_out:
                 mark = _MARK.match(text, start, end)
@@ -225,18 +233,31 @@ class Outdated:
                 done = goes_on.start(1) if goes_on and (mark or start == 0 or text[start - 1] == "\n") else end
             else:
                 day = ended.since.astimezone(self._person.clock).date()
-                pieces.append(f"{text[done:end]} (no longer true since {day.isoformat()})")
+                pieces.append(f"{text[done:end]}{_OVER}{day.isoformat()})")
                 done = end
         return ("".join(pieces) + text[done:]).strip() if done else text
+
+    def is_still_in(self, shown: str, said: Turn | Written, *, as_shown: Callable[[str], str]) -> bool:
+        """Whether a text in which it was shown once tells a sentence of it that does not hold, as if it did.
+
+        `as_shown`: how a sentence was written there.
+        """
+        text = _text_of(said)
+        for start, end, ended in self._found(said):
+            _, *behind = shown.split(as_shown(text[start:end]))
+            if any(ended.leaves_out or not rest.startswith(_OVER) for rest in behind):
+                return True
+        return False
 
     def _side(self, said: Turn | Written) -> _OfTurn | _OfWritten:
         return _OfWritten(said, self._is_stated_again) if isinstance(said, Written) else _OfTurn(said)
 
     def _found(self, said: Turn | Written) -> list[tuple[int, int, _Ended]]:
         """(start, end, what ended) of each sentence that says it."""
-        side = self._side(said)
-        if not side.text or self.is_empty:
+        # Nothing is asked of the database for no text.
+        if not _text_of(said) or self.is_empty:
             return []
+        side = self._side(said)
         voice = SpokenWords([side.text])
         here = [ended for ended in self._ended if side.may_say(ended, voice)]
         # What was taken back outweighs what is over.
@@ -262,3 +283,7 @@ class Outdated:
         )
         rows = rows.filter(trust__in=(Trust.USER, Trust.OPERATOR)).order_by("-created_at", "-id")
         return list(rows.values_list("content", "created_at")[:MOST_NEWER])
+
+
+def _text_of(said: Turn | Written) -> str:
+    return said.text if isinstance(said, Written) else said.own_text

@@ -17,27 +17,27 @@ _EPISODES = """
 """
 _GROUPS = "EXISTS (SELECT 1 FROM memories_groupmember m WHERE m.tenant_id = %(tenant)s AND m.end_user_id = p.id)"
 # An operator has switched off what the agent that asks is told.
-_UNTOLD = """
+UNTOLD = """
     EXISTS (SELECT 1 FROM memories_agent a WHERE a.tenant_id = %(tenant)s AND a.agent_id = %(agent)s AND NOT a.recall)
 """
 # The person with this id or alias: EndUserQuerySet.called() in SQL. Not a join: on a young database PostgreSQL believes
 # that there are few people, and would compare all with all of them until it has counted again.
-_CALLED = """
+CALLED = """
     p.tenant_id = %(tenant)s AND p.id = (SELECT coalesce(named.merged_into_id, named.id) FROM memories_enduser named
         WHERE named.tenant_id = %(tenant)s AND named.external_id = %(user)s)
 """
 # By hand, because every context and every search begins with it.
 _FIND = f"""
-    SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES}, {_GROUPS} FROM memories_enduser p
-    WHERE {_CALLED}
+    SELECT {selected("p", _PERSON)}, {UNTOLD}, {_EPISODES}, {_GROUPS} FROM memories_enduser p
+    WHERE {CALLED}
 """  # noqa: S608  (columns of our own models)
 _FIND_WITH_PROFILE = f"""
-    SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES}, {_GROUPS}, s.section, s.id, s.summary,
+    SELECT {selected("p", _PERSON)}, {UNTOLD}, {_EPISODES}, {_GROUPS}, s.section, s.id, s.summary,
         s.actor_kind, s.updated_at
     FROM memories_enduser p
     LEFT JOIN memories_profilesection s ON s.tenant_id = %(tenant)s AND s.end_user_id = p.id AND s.summary <> ''
         AND s.agent_id IN ('', %(agent)s) AND {condition(EndUser, SERVED_PERSON, alias="p")}
-    WHERE {_CALLED} ORDER BY s.agent_id
+    WHERE {CALLED} ORDER BY s.agent_id
 """  # noqa: S608  (columns of our own models)
 
 

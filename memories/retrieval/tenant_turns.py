@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import F, Window
@@ -29,11 +29,12 @@ FLOOR = 0.1
 CLIP = 1_000
 _TURNS = """
     SELECT id, session_id, number, extract(epoch FROM least(timestamp, created_at))::float8, role, terms, author
-    FROM memories_turn WHERE tenant_id = %s AND session_id = ANY(%s) AND terms IS NOT NULL ORDER BY session_id, number
+    FROM memories_turn
+    WHERE tenant_id = %s AND session_id = ANY(%s) AND number > %s AND terms IS NOT NULL ORDER BY session_id, number
 """
 _VECTORS = """
     SELECT turn_id, language, halfvec_send(vector) FROM memories_turnvector
-    WHERE tenant_id = %s AND session_id = ANY(%s) AND space_id = %s
+    WHERE tenant_id = %s AND turn_id = ANY(%s) AND space_id = %s
 """
 
 
@@ -66,11 +67,11 @@ class TenantTurns:
 
 def search(tenant: Tenant, query: PreparedQuery, filters: TurnFilters, *, limit: int) -> TenantTurns:
     """The turns of the tenant that answer the query best. Hidden ones and those of systems are not searched."""
-    sessions, is_cut = _sessions(tenant, filters)
-    rows = binary_rows.fetched(_TURNS, [tenant.pk, sessions]) if sessions else []
+    read, is_cut = _read_of(tenant, filters)
+    rows = binary_rows.fetched(_TURNS, [tenant.pk, *read]) if read.sessions else []
     if not rows:
         return TenantTurns([], 0, is_cut)
-    total = ranking.score(_units(tenant, rows, sessions, query.space), query.queries).total
+    total = ranking.score(_units(tenant, rows, query.space), query.queries).total
     allowed = _allowed(rows, filters)
     total = np.where(allowed & (total >= FLOOR), total, np.float32(-np.inf))
     places = [int(place) for place in ranking.best_first(total, limit) if np.isfinite(total[place])]
@@ -79,8 +80,16 @@ def search(tenant: Tenant, query: PreparedQuery, filters: TurnFilters, *, limit:
     return TenantTurns(found, int(allowed.sum()), is_cut)
 
 
-def _sessions(tenant: Tenant, filters: TurnFilters) -> tuple[list[uuid.UUID], bool]:
-    """The newest sessions that fit, with about MOST turns, and whether there are more."""
+class _Read(NamedTuple):
+    """What is read: turns of these sessions beyond this number."""
+
+    sessions: list[uuid.UUID]
+    after: int
+
+
+def _read_of(tenant: Tenant, filters: TurnFilters) -> tuple[_Read, bool]:
+    """The newest sessions that fit, with about MOST turns, and whether there are more. Of a session that does not fit
+    by itself its newest turns."""
     rows = Session.objects.filter(tenant=tenant)
     if filters.person:
         rows = rows.filter(end_user=filters.person)
@@ -93,23 +102,25 @@ def _sessions(tenant: Tenant, filters: TurnFilters) -> tuple[list[uuid.UUID], bo
     stored = F("turn_count") - F("deleted_number")
     counted = rows.annotate(up_to=Window(Sum(stored), order_by=newest_first)).order_by(*newest_first)
     # A session has a turn or more.
-    found = list(counted.values_list("pk", "up_to")[: MOST + 1])
-    within = [pk for place, (pk, up_to) in enumerate(found) if up_to <= MOST or place == 0]
-    return within, len(within) < len(found)
+    found = list(counted.values_list("pk", "up_to", "turn_count")[: MOST + 1])
+    within = [pk for pk, up_to, _ in found if up_to <= MOST]
+    if found and not within:
+        longest, _, count = found[0]
+        return _Read([longest], count - MOST), True
+    return _Read(within, 0), len(within) < len(found)
 
 
-def _units(tenant: Tenant, rows: Sequence[Any], sessions: Sequence[uuid.UUID], space: EmbeddingSpace | None) -> Units:
+def _units(tenant: Tenant, rows: Sequence[Any], space: EmbeddingSpace | None) -> Units:
     ordinals = {pk: at for at, pk in enumerate(dict.fromkeys(row[1] for row in rows))}
     languages: Any = np.zeros(len(rows), "U2")
     vectors = None
     if space:
         place_of = {row[0]: at for at, row in enumerate(rows)}
-        read = binary_rows.fetched(_VECTORS, [tenant.pk, list(sessions), space.pk])
-        found = [row for row in read if row[0] in place_of]
-        vectors = np.zeros((len(rows), space.dimensions), np.float32)
+        found = binary_rows.fetched(_VECTORS, [tenant.pk, list(place_of), space.pk])
+        vectors = np.zeros((len(rows), space.dimensions), np.float16)
         if found:
             places = [place_of[row[0]] for row in found]
-            vectors[places] = binary_rows.vectors([row[2] for row in found])
+            vectors[places] = binary_rows.halves([row[2] for row in found])
             languages[places] = [row[1] for row in found]
     return Units.of(
         sessions=np.array([ordinals[row[1]] for row in rows], np.int32),

@@ -1,41 +1,57 @@
 """Index of a person's turns: arrays that are built once, cached, and extended when turns are added.
 
 Every call first asks the sessions how far they are and what retention deleted, so a stale index is never used. Results
-are always read from the database. The index holds hashes, numbers and vectors, no text.
+are always read from the database. The index holds hashes, numbers and vectors, no text (`turn_rows.py`).
 """
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from django.conf import settings
 from numpy.typing import NDArray
 
 from memories.db import binary_rows
-from memories.models import Author, EmbeddingSpace, EndUser, Role, Turn, TurnVector
-from memories.models.conversations.conversations import voice
-from memories.retrieval.cache import StampedCache
-from memories.scoring import dense
+from memories.models import EmbeddingSpace, EndUser
+from memories.retrieval import turn_files, turn_rows
+from memories.retrieval.cache import FOR_EVER, Patience, StampedCache
+from memories.retrieval.turn_files import Progress
+from memories.retrieval.turn_rows import VOICES, Ids, TurnRows, Wanted
+from memories.scoring.constants import DEFAULT
+from memories.scoring.dense import Vectors
+from memories.scoring.lexical import Layout, Words
 from memories.scoring.ranking import Units
 
+__all__ = ["VOICES", "IndexedSession", "SessionTurns", "TurnIndex", "open_index"]
+
 MEBIBYTE = 2**20
-# Per process. 20,000 turns take about 100 MiB, raw and centred.
+# Per process. 20,000 turns take about 25 MiB.
 CAPACITY = 384 * MEBIBYTE
-# Whose words a turn can hold: those of its role, or of the author of a user's turn that is not the person's.
-VOICES = (*Role.values, Author.APPLICATION.value, Author.MODEL.value, Author.OTHER.value)
+# Beside its rows, for each turn: where it stands and what its length and its vector's distance take.
+_BESIDE = 60
+# What came later stands beside the others until it is so many turns, and such a share of them.
+TAIL, TAIL_SHARE = 1_024, 1 / 16
 # By hand, because an agent waits for it before every reply.
-_SESSIONS = """
-    SELECT id, external_id, agent_id, memory_of, turn_count, embedded_number, deleted_number, redactions
-    FROM memories_session
-    WHERE tenant_id = %s AND end_user_id = %s AND turn_count > deleted_number ORDER BY created_at, id
-"""
+# The sessions come only if they are not those of a digest that is known: a heavy person has thousands.
+_COLUMNS = "id, external_id, agent_id, memory_of, turn_count, embedded_number, deleted_number, redactions"
+_SESSIONS = f"""
+    WITH session AS MATERIALIZED (
+        SELECT {_COLUMNS}, created_at FROM memories_session
+        WHERE tenant_id = %s AND end_user_id = %s AND turn_count > deleted_number
+    ), digest AS (
+        SELECT count(*) AS sessions, bit_xor(hash_record_extended(ROW({_COLUMNS}), 0)) AS hash FROM session
+    )
+    SELECT sessions, coalesce(hash, 0), {_COLUMNS} FROM digest
+    LEFT JOIN session ON (digest.sessions, coalesce(digest.hash, 0)) IS DISTINCT FROM (%s::bigint, %s::bigint)
+    ORDER BY created_at, id
+"""  # noqa: S608  (columns of our own model)
 
 
-@dataclass(frozen=True)
-class IndexedSession:
+class IndexedSession(NamedTuple):
     """How far a session is indexed: so many turns, vectors up to number `embedded`, turns up to `deleted` left out,
     as they are after so many `redactions`."""
 
@@ -48,220 +64,345 @@ class IndexedSession:
     deleted: int = 0
     redactions: int = 0
 
+    def has_grown_into(self, other: "IndexedSession") -> bool:
+        """Whether all that is indexed of it stands in the other, too, and nothing else up to there."""
+        # What was redacted may be anywhere in it.
+        return (
+            (self.deleted, self.redactions) == (other.deleted, other.redactions)
+            and self.turn_count <= other.turn_count
+            and self.embedded <= other.embedded
+        )
 
-@dataclass(frozen=True, eq=False)
+    def reaches(self, other: "IndexedSession") -> bool:
+        """Whether the other has no turn and no vector more."""
+        return (self.turn_count, self.embedded) == (other.turn_count, other.embedded)
+
+    def settled(self, space: EmbeddingSpace | None) -> int:
+        """The number up to which nothing more comes: a turn behind it may get its vector."""
+        return max(self.deleted, min(self.embedded, self.turn_count)) if space else self.turn_count
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """A person's sessions with searchable turns in their order, and a digest of them; equal if the digests are.
+
+    `read`: None where the digest was known.
+    """
+
+    digest: tuple[int, int]
+    read: list[IndexedSession] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class SessionTurns:
-    """The searchable turns of one session in order; arrays have one row a turn."""
+    """A session, and the numbers of its searchable turns."""
 
     session: IndexedSession
-    ids: list[uuid.UUID]
     numbers: NDArray[np.int32]
-    times: NDArray[np.float64]  # seconds since 1970
-    roles: NDArray[np.uint8]  # positions in VOICES
-    token_counts: NDArray[np.int32]
-    terms: list[bytes]
-    vectors: NDArray[np.float32]  # [n, dimensions]; zeros where there is none yet
-    languages: NDArray[np.str_]  # "" where there is no vector yet
 
     def __len__(self) -> int:
-        return len(self.terms)
+        return len(self.numbers)
+
+
+class Part(NamedTuple):
+    """Turns that were read together; of its sessions only those up to the number in `upto` count."""
+
+    rows: TurnRows
+    upto: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class TurnIndex:
-    """All searchable turns of a person, session after session; arrays have one row a turn."""
+    """All searchable turns of a person, session after session; arrays have one row a turn.
 
-    sessions: list[SessionTurns]
+    `order`: for each turn its row in the parts, one after the other; None: as they stand.
+    """
+
+    known: list[IndexedSession]
     space: EmbeddingSpace | None
+    parts: tuple[Part, ...]
+    order: NDArray[np.int64] | None
+    session_of: NDArray[np.int32]
+    # The file of the first part.
+    path: Path | None = None
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """For each turn its row in the parts."""
+        return np.arange(len(self)) if self.order is None else self.order
 
     @cached_property
     def units(self) -> Units:
         """The arrays that scoring takes."""
-        languages = self._joined("languages")
-        return Units.of(
-            sessions=self.session_of,
-            packed=[packed for part in self.sessions for packed in part.terms],
-            vectors=self._joined("vectors") if self.space else None,
-            present=languages != "",
-            languages=languages,
-            blocks=dense.blocks(self.space.model, self.space.dimensions) if self.space else (),
-            times=self.times,
-        )
+        layout = Layout.of(self.session_of, alone=False)
+        words = Words.of([part.rows.postings for part in self.parts], layout, DEFAULT, self.order)
+        vectors = None
+        if self.space:
+            vectors = Vectors.over(
+                [part.rows.vectors for part in self.parts if part.rows.vectors is not None],
+                blocks=turn_rows.blocks_of(self.space),
+                constants=DEFAULT,
+                order=self.order,
+            )
+        return Units.over(words, vectors, self.times)
 
     @cached_property
-    def session_of(self) -> NDArray[np.int32]:
-        """For each row, the position of its session."""
-        lengths = [len(part) for part in self.sessions]
-        return np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+    def sessions(self) -> list[SessionTurns]:
+        ends = np.searchsorted(self.session_of, np.arange(len(self.known) + 1)).tolist()
+        return [
+            SessionTurns(session, self.numbers[start:end])
+            for session, start, end in zip(self.known, ends, ends[1:], strict=False)
+        ]
 
     @cached_property
-    def ids(self) -> list[uuid.UUID]:
-        return [turn for part in self.sessions for turn in part.ids]
+    def agents(self) -> list[tuple[str, str]]:
+        """The agents of its sessions, each with whose memory the session becomes, once."""
+        return list(dict.fromkeys((one.agent_id, one.memory_of) for one in self.known))
+
+    @cached_property
+    def agent_of(self) -> NDArray[np.int32]:
+        """For each turn the position of the agent of its session."""
+        places = {agent: place for place, agent in enumerate(self.agents)}
+        of_sessions = [places[one.agent_id, one.memory_of] for one in self.known]
+        return np.array(of_sessions, np.int32)[self.session_of]
+
+    @cached_property
+    def ids(self) -> Ids:
+        return Ids(self._array("ids"))
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int32]:
+        numbers: NDArray[np.int32] = self._array("numbers")
+        return numbers
 
     @cached_property
     def times(self) -> NDArray[np.float64]:
-        times: NDArray[np.float64] = self._joined("times")
+        times: NDArray[np.float64] = self._array("times")
         return times
 
     @cached_property
     def roles(self) -> NDArray[np.uint8]:
-        roles: NDArray[np.uint8] = self._joined("roles")
+        roles: NDArray[np.uint8] = self._array("roles")
         return roles
 
     @cached_property
     def token_counts(self) -> NDArray[np.int32]:
-        counts: NDArray[np.int32] = self._joined("token_counts")
+        counts: NDArray[np.int32] = self._array("token_counts")
         return counts
 
     def __len__(self) -> int:
         return len(self.session_of)
 
-    def _joined(self, name: str) -> Any:
-        empty = getattr(_empty(IndexedSession(uuid.UUID(int=0), "", "", ""), self.space), name)
-        return np.concatenate([empty, *(getattr(part, name) for part in self.sessions)])
+    def _array(self, name: str) -> Any:
+        arrays = [getattr(part.rows, name) for part in self.parts]
+        whole = np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
+        return whole if self.order is None else whole[self.order]
 
 
 def _weight(index: TurnIndex) -> int:
-    """Bytes, roughly: vectors are kept raw and centred, terms packed and by term."""
-    return sum(2 * part.vectors.nbytes + 4 * sum(map(len, part.terms)) + 250 * len(part) for part in index.sessions)
+    """Bytes, roughly."""
+    return sum(part.rows.nbytes for part in index.parts) + _BESIDE * len(index) + 400 * len(index.known)
 
 
 _cache: StampedCache[TurnIndex] = StampedCache("turns", capacity=CAPACITY, weigh=_weight)
 
 
 def open_index(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
-    """The person's turns as they are now, with their vectors in `space` (None: without vectors)."""
+    """The person's turns as they are now, with their vectors in `space` (None: without vectors).
+
+    HubBusy where others make the index of a heavy person, and this would wait for longer than a request may.
+    """
     # A merge moves sessions to another person and raises the generation: an index read meanwhile serves neither.
     key = (person.pk, person.generation, space.pk if space else None)
-    sessions = _read_sessions(person)
-    return _cache.get_or_make(key, sessions, lambda kept: TurnIndex(_update(person, kept, sessions, space), space))
+    known = _cache.stamp(key)
+    sessions = _read_sessions(person, known)
+    index = _cache.get_or_make(
+        key,
+        sessions,
+        lambda kept, now: _update(person, kept, _all(person, now), space),
+        again=lambda: _read_sessions(person),
+        patience=FOR_EVER if sessions == known else _patience(_all(person, sessions)),
+    )
+    if index.path:
+        turn_files.used(index.path)
+    return index
 
 
-def _read_sessions(person: EndUser) -> list[IndexedSession]:
-    return [IndexedSession(*row) for row in binary_rows.fetched(_SESSIONS, [person.tenant_id, person.pk])]
+def _read_sessions(person: EndUser, known: Sessions | None = None) -> Sessions:
+    digest = known.digest if known else (None, None)
+    rows = binary_rows.fetched(_SESSIONS, [person.tenant_id, person.pk, *digest])
+    read = [IndexedSession(*row[2:]) for row in rows if row[2]]
+    is_known = known and known.digest == rows[0][:2]
+    return Sessions(rows[0][:2], None if is_known else read)
+
+
+def _all(person: EndUser, sessions: Sessions) -> list[IndexedSession]:
+    """The sessions, also where what was known of them is not kept any more."""
+    read = sessions.read if sessions.read is not None else _read_sessions(person).read
+    return read or []
+
+
+def _patience(sessions: Sequence[IndexedSession]) -> Patience:
+    """How long a request may wait for another that makes the index."""
+    return Patience(_seconds(), turn_files.BUILDERS) if _is_heavy(sessions) else FOR_EVER
+
+
+def _is_heavy(sessions: Sequence[IndexedSession]) -> bool:
+    return turn_files.is_heavy(sum(one.turn_count - one.deleted for one in sessions))
+
+
+def _seconds() -> float | None:
+    return settings.MEMORYHUB_WAIT_SECONDS or None
 
 
 def _update(
-    person: EndUser, kept: TurnIndex | None, sessions: Sequence[IndexedSession], space: EmbeddingSpace | None
-) -> list[SessionTurns]:
+    person: EndUser, kept: TurnIndex | None, sessions: list[IndexedSession], space: EmbeddingSpace | None
+) -> TurnIndex:
+    """What sessions gained since `kept` is read, and what was deleted is left out. The turns of a heavy person are in a
+    file, which one process makes for all, and only what came later is here."""
+    turn_files.sweep_now_and_then()
+    if not _is_heavy(sessions):
+        return _in_two(_grown(person, kept, sessions, space))
+    index = None
+    if kept := kept or _in_file(person, space):
+        index = _grown(person, kept, sessions, space)
+        if not _wants_file(index, kept):
+            return _in_two(index)
+    with turn_files.building(patience=_seconds()):
+        # Another process may have made it meanwhile.
+        if found := _in_file(person, space):
+            index = _grown(person, found, sessions, space)
+            if not _wants_file(index, found):
+                return _in_two(index)
+        return _filed(person, index, sessions, space)
+
+
+def _in_file(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex | None:
+    if (found := turn_files.opened(person, space)) is None:
+        return None
+    known = [
+        IndexedSession(session, "", "", "", *progress)
+        for session, progress in zip(found.rows.sessions, found.progress, strict=True)
+    ]
+    return TurnIndex(known, space, (_whole(found.rows),), None, found.rows.session_of, found.path)
+
+
+def _wants_file(index: TurnIndex, kept: TurnIndex) -> bool:
+    """Whether much came later, or turns of the file that `kept` was made of are left out."""
+    return _tail_is_much(index) or index.parts[0].rows is not kept.parts[0].rows
+
+
+def _filed(
+    person: EndUser, index: TurnIndex | None, sessions: list[IndexedSession], space: EmbeddingSpace | None
+) -> TurnIndex:
+    """All turns in a new file; in memory where there can be none."""
+    draft = turn_files.Draft(person, space)
+    ids = [one.id for one in sessions]
+    try:
+        if index:
+            rows = turn_rows.joined([part.rows for part in index.parts], index.rows, ids, space, room=draft.room)
+        else:
+            wanted = [Wanted(one.id, one.deleted, one.turn_count, one.embedded) for one in sessions]
+            rows = turn_rows.read(person, wanted, space, room=draft.room)
+        progress = [Progress(one.turn_count, one.embedded, one.deleted, one.redactions) for one in sessions]
+        filed = draft.publish(rows, progress)
+    finally:
+        draft.discard()
+    if filed:
+        rows = filed.rows
+    index = _ordered(sessions, space, [_whole(rows)], filed.path if filed else None)
+    turn_files.give_back()
+    return index
+
+
+def _grown(
+    person: EndUser, kept: TurnIndex | None, sessions: list[IndexedSession], space: EmbeddingSpace | None
+) -> TurnIndex:
     """Read what sessions gained since `kept`, and leave out what was deleted."""
-    parts = {part.session.id: part for part in kept.sessions} if kept else {}
-    behind = [session for session in sessions if session.id not in parts or parts[session.id].session != session]
-    bases = [
-        _without_deleted(part, session)
-        # What was redacted may be anywhere in it: such a session is read anew.
-        if (part := parts.get(session.id)) and part.session.redactions == session.redactions
-        else _empty(session, space)
-        for session in behind
+    now = {session.id: session for session in sessions}
+    parts: list[Part] = []
+    known: dict[uuid.UUID, IndexedSession] = {}
+    if kept:
+        stays = {one.id for one in kept.known if one.id in now and one.has_grown_into(now[one.id])}
+        parts = list(kept.parts) if len(stays) == len(kept.known) else _only(kept, stays)
+        known = {one.id: one for one in kept.known if one.id in stays}
+    settled = {pk: one.settled(space) for pk, one in known.items() if not one.reaches(now[pk])}
+    wanted = [
+        Wanted(one.id, settled.get(one.id, one.deleted), one.turn_count, one.embedded)
+        for one in sessions
+        if one.id in settled or one.id not in known
     ]
-    turns = _new_turns(person, bases, behind)
-    vectors = _new_vectors(person, bases, behind, space) if space else {}
-    for base, session in zip(bases, behind, strict=True):
-        parts[session.id] = _extend(base, session, turns.get(session.id, []), vectors.get(session.id, []))
-    return [parts[session.id] for session in sessions]
+    if wanted or not parts:
+        new = _whole(turn_rows.read(person, wanted, space))
+        parts = [*(part._replace(upto=_cut(part, settled)) for part in parts), new]
+    path = kept.path if kept and parts[0].rows is kept.parts[0].rows else None
+    return _ordered(sessions, space, parts, path)
 
 
-def _empty(session: IndexedSession, space: EmbeddingSpace | None) -> SessionTurns:
-    return SessionTurns(
-        session=IndexedSession(session.id, session.external_id, session.agent_id, session.memory_of),
-        ids=[],
-        numbers=np.empty(0, np.int32),
-        times=np.empty(0, np.float64),
-        roles=np.empty(0, np.uint8),
-        token_counts=np.empty(0, np.int32),
-        terms=[],
-        vectors=np.empty((0, space.dimensions if space else 0), np.float32),
-        languages=np.empty(0, "U2"),
-    )
+def _whole(rows: TurnRows) -> Part:
+    return Part(rows, np.full(len(rows.sessions), np.iinfo(np.int32).max, np.int32))
 
 
-def _without_deleted(kept: SessionTurns, session: IndexedSession) -> SessionTurns:
-    """Without the turns that retention deleted. Arrays are copied: a view would keep the deleted vectors in memory."""
-    first = int(np.searchsorted(kept.numbers, session.deleted, side="right"))
-    if not first:
-        return kept
-    return replace(
-        kept,
-        ids=kept.ids[first:],
-        numbers=kept.numbers[first:].copy(),
-        times=kept.times[first:].copy(),
-        roles=kept.roles[first:].copy(),
-        token_counts=kept.token_counts[first:].copy(),
-        terms=kept.terms[first:],
-        vectors=kept.vectors[first:].copy(),
-        languages=kept.languages[first:].copy(),
-    )
-
-
-def _new_turns(
-    person: EndUser, bases: Sequence[SessionTurns], upto: Sequence[IndexedSession]
-) -> dict[uuid.UUID, list[Any]]:
-    """By session: (session, number, seconds, voice, terms, id, tokens)."""
-    statement = f"""
-        SELECT turn.session_id, turn.number, extract(epoch FROM least(turn.timestamp, turn.created_at))::float8,
-               {voice()}, turn.terms, turn.id, turn.token_count
-        FROM {Turn._meta.db_table} turn
-        JOIN unnest(%s::uuid[], %s::int[], %s::int[]) AS wanted (session_id, after, upto)
-          ON turn.session_id = wanted.session_id AND turn.number > wanted.after AND turn.number <= wanted.upto
-        WHERE turn.tenant_id = %s AND turn.end_user_id = %s AND turn.terms IS NOT NULL
-        ORDER BY turn.session_id, turn.number"""  # noqa: S608 - the table's name is ours
-    ranges = [
-        [session.id for session in upto],
-        [base.session.turn_count for base in bases],
-        [session.turn_count for session in upto],
+def _only(kept: TurnIndex, stays: set[uuid.UUID]) -> list[Part]:
+    """The turns of these sessions. Arrays are copied: a view would keep the deleted vectors in memory."""
+    if not stays:
+        return []
+    there = np.array([one.id in stays for one in kept.known], np.bool_)[kept.session_of]
+    return [
+        _whole(_joined(kept.parts, kept.rows[there], [one.id for one in kept.known if one.id in stays], kept.space))
     ]
-    return _by_session(binary_rows.fetched(statement, [*ranges, person.tenant_id, person.pk]) if bases else [])
 
 
-def _new_vectors(
-    person: EndUser, bases: Sequence[SessionTurns], upto: Sequence[IndexedSession], space: EmbeddingSpace
-) -> dict[uuid.UUID, list[Any]]:
-    """By session: (session, number, language, vector)."""
-    statement = f"""
-        SELECT vector.session_id, vector.number, vector.language, halfvec_send(vector.vector)
-        FROM {TurnVector._meta.db_table} vector
-        JOIN unnest(%s::uuid[], %s::int[], %s::int[]) AS wanted (session_id, after, upto)
-          ON vector.session_id = wanted.session_id AND vector.number > wanted.after AND vector.number <= wanted.upto
-        WHERE vector.tenant_id = %s AND vector.end_user_id = %s AND vector.space_id = %s
-        ORDER BY vector.session_id, vector.number"""  # noqa: S608 - the table's name is ours
-    parameters = [
-        [session.id for session in upto],
-        [base.session.embedded for base in bases],
-        [session.embedded for session in upto],
-        person.tenant_id,
-        person.pk,
-        space.pk,
-    ]
-    return _by_session(binary_rows.fetched(statement, parameters) if bases else [])
+def _cut(part: Part, settled: Mapping[uuid.UUID, int]) -> NDArray[np.int32]:
+    """Up to which number its sessions count from now on: behind it they are read again."""
+    upto = part.upto.copy()
+    for at, session in enumerate(part.rows.sessions):
+        if session in settled:
+            upto[at] = min(upto[at], settled[session])
+    return upto
 
 
-def _by_session(rows: Sequence[Any]) -> dict[uuid.UUID, list[Any]]:
-    return {session: list(some) for session, some in groupby(rows, key=lambda row: row[0])}
+def _ordered(
+    sessions: list[IndexedSession], space: EmbeddingSpace | None, parts: Sequence[Part], path: Path | None = None
+) -> TurnIndex:
+    place = {session.id: at for at, session in enumerate(sessions)}
+    keys, rows, first = [], [], 0
+    for part in parts:
+        places = np.array([place.get(one, -1) for one in part.rows.sessions], np.int64)[part.rows.session_of]
+        counts = np.flatnonzero((part.rows.numbers <= part.upto[part.rows.session_of]) & (places >= 0))
+        keys.append(places[counts] << 32 | part.rows.numbers[counts])
+        rows.append(counts + first)
+        first += len(part.rows)
+    key, row = np.concatenate(keys), np.concatenate(rows)
+    if len(row) == first and bool((key[1:] > key[:-1]).all()):
+        return TurnIndex(sessions, space, tuple(parts), None, (key >> 32).astype(np.int32), path)
+    order = np.argsort(key, kind="stable")
+    return TurnIndex(sessions, space, tuple(parts), row[order], (key[order] >> 32).astype(np.int32), path)
 
 
-def _extend(
-    base: SessionTurns, session: IndexedSession, turns: Sequence[Any], vector_rows: Sequence[Any]
-) -> SessionTurns:
-    """`base` with new turns and vectors. Arrays are copied, because those in the cache are shared."""
-    numbers = np.concatenate([base.numbers, np.array([row[1] for row in turns], np.int32)])
-    vectors = np.zeros((len(numbers), base.vectors.shape[1]), np.float32)
-    languages = np.zeros(len(numbers), "U2")
-    vectors[: len(base)], languages[: len(base)] = base.vectors, base.languages
-    place_of = dict(zip(numbers.tolist(), range(len(numbers)), strict=True))
-    # Only an older version of the hub made vectors of turns that are not searchable.
-    rows = [row for row in vector_rows if row[1] in place_of]
-    if rows:
-        places = [place_of[row[1]] for row in rows]
-        vectors[places] = binary_rows.vectors([row[3] for row in rows])
-        languages[places] = [row[2] for row in rows]
-    return SessionTurns(
-        session=session,
-        ids=base.ids + [row[5] for row in turns],
-        numbers=numbers,
-        times=np.concatenate([base.times, np.array([row[2] for row in turns], np.float64)]),
-        roles=np.concatenate([base.roles, np.array([VOICES.index(row[3]) for row in turns], np.uint8)]),
-        token_counts=np.concatenate([base.token_counts, np.array([row[6] for row in turns], np.int32)]),
-        terms=base.terms + [row[4] for row in turns],
-        vectors=vectors,
-        languages=languages,
-    )
+def _tail_is_much(index: TurnIndex) -> bool:
+    first, *later = index.parts
+    return sum(len(part.rows) for part in later) > max(TAIL, TAIL_SHARE * len(first.rows))
+
+
+def _in_two(index: TurnIndex) -> TurnIndex:
+    """The same with at most two parts: what came later is joined, and with the others when it has become much."""
+    if len(index.parts) == 1:
+        return index
+    first, later = index.parts[0], index.parts[1:]
+    order = index.rows
+    if _tail_is_much(index):
+        rows = _joined(index.parts, order, [one.id for one in index.known], index.space)
+        return _ordered(index.known, index.space, [_whole(rows)])
+    if len(later) == 1:
+        return index
+    behind = order[order >= len(first.rows)] - len(first.rows)
+    there = {session for part in later for session in part.rows.sessions}
+    rows = _joined(later, behind, [one.id for one in index.known if one.id in there], index.space)
+    return _ordered(index.known, index.space, [first, _whole(rows)], index.path)
+
+
+def _joined(
+    parts: Sequence[Part], order: NDArray[np.int64], sessions: Sequence[uuid.UUID], space: EmbeddingSpace | None
+) -> TurnRows:
+    return turn_rows.joined([part.rows for part in parts], order, sessions, space)

@@ -81,35 +81,33 @@ class TurnRanking:
         return round(float(self.scores.total[place]), 6)
 
     def session(self, place: int) -> IndexedSession:
-        return self.index.sessions[int(self.index.session_of[place])].session
+        return self.index.known[int(self.index.session_of[place])]
 
 
 def rank(
     person: EndUser, index: TurnIndex, query: PreparedQuery, filters: SearchFilters, conversations: Conversations
 ) -> TurnRanking:
     """Score all of the person's turns."""
-    sessions = [part.session for part in index.sessions]
-    of_agents = [(session.agent_id, session.memory_of) for session in sessions]
-    allowed = conversations.mask(of_agents, index.session_of, index.times)
+    allowed = conversations.mask(index.agents, index.agent_of, index.times)
     if filters.since:
         allowed &= index.times >= filters.since.timestamp()
     if filters.until:
         allowed &= index.times < filters.until.timestamp()
-    allowed &= np.isin(index.roles, _voices(filters.authors))
-    passing = [
-        filters.agent_id in (None, session.agent_id) and filters.session_id in (None, session.external_id)
-        for session in sessions
-    ]
-    if not all(passing):
-        allowed &= np.array(passing, np.bool_)[index.session_of]
+    allowed &= _voices(filters.authors)[index.roles]
+    if filters.agent_id is not None:
+        allowed &= np.array([agent == filters.agent_id for agent, _ in index.agents], np.bool_)[index.agent_of]
+    if filters.session_id is not None:
+        named = [session.external_id == filters.session_id for session in index.known]
+        allowed &= np.array(named, np.bool_)[index.session_of]
     return TurnRanking(person, index, ranking.score(index.units, query.queries), allowed, query.queries)
 
 
-def _voices(authors: Sequence[str]) -> list[int]:
-    """Places in VOICES of what these authors say; of none given: all but a user's turns that are not the person's."""
+def _voices(authors: Sequence[str]) -> NDArray[np.bool_]:
+    """For each of VOICES whether these authors say it; of none given: all but a user's turns that are not the
+    person's."""
     if not authors:
-        return [place for place, voice in enumerate(VOICES) if voice in Role.values]
-    return [place for place, voice in enumerate(VOICES) if _AUTHOR_OF.get(voice, voice) in authors]
+        return np.array([voice in Role.values for voice in VOICES], np.bool_)
+    return np.array([_AUTHOR_OF.get(voice, voice) in authors for voice in VOICES], np.bool_)
 
 
 def turns(ranked: TurnRanking, outdated: Outdated, *, limit: int, told: bool = False) -> list[Finding]:

@@ -124,7 +124,7 @@ def open_index(
     # Read before the facts: the next call notices what changes in between.
     [stamp] = _read(_STAMP, person, viewer, rules=rules, now=now, space=space.pk if space else None)
 
-    def build(_kept: FactIndex | None = None) -> FactIndex:
+    def build(_kept: FactIndex | None = None, _stamp: Any = None) -> FactIndex:
         rows = _read(_FEATURES, person, viewer, rules=rules, now=now)
         facts = [FactFeatures(*row) for row in rows]
         return fact_index.build(person, facts, space, stamp=stamp[2:], rules=rules, day=day)

@@ -2,6 +2,9 @@
 
 Statements of one person, and questions, each lie in a narrow cone. Centred by their means, unrelated texts come out
 near zero. The mean of a person with little to go by is held by a frozen mean of everyday statements (data/means.npz).
+
+Vectors stay as they are stored; no centred copy is made. For a vector v, a mean mu and a query u of length 1 the
+centred cosine is (v·u − mu·u) / |v − mu|, and |v − mu|² = |v|² − 2 v·mu + |mu|².
 """
 
 from collections.abc import Sequence
@@ -11,12 +14,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.scoring import means
+from memories.scoring import halves, means
 from memories.scoring.constants import Constants
+from memories.scoring.halves import Halves
 from memories.scoring.language import LANGUAGES, Language
 from memories.scoring.means import Means, frozen
 
 Floats = NDArray[np.float32]
+# By position, a language; 0 of a row that has no vector.
+CODES: dict[str, int] = {language: code for code, language in enumerate(LANGUAGES, start=1)}
+# Below this share of its square the distance of a vector to its mean is computed from the difference itself, because
+# the three terms cancel; nearer to it than _SAME the vector is its mean.
+_CANCELS, _SAME = 1e-3, 1e-10
 
 
 class VectorBlock(NamedTuple):
@@ -55,53 +64,151 @@ def blocks(model: str, dimensions: int) -> tuple[VectorBlock, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Vectors:
-    """The vectors of n units, centred.
+class Rows:
+    """Vectors as they are stored, with all that does not depend on their mean: arrays of one row a vector.
 
-    For each block a matrix of unit vectors, rows of zeros where there is none; by language what a query is moved by;
-    and 1 for the units that have a vector in a language the block knows, else 0.
+    `codes`: 1 + the position of its language in LANGUAGES, 0 where there is none. `squares`: of its length, one column
+    a block. `sums`: of the vectors of each language, float64[languages, d].
     """
 
-    blocks: tuple[VectorBlock, ...]
-    matrices: tuple[Floats, ...]
-    shifts: tuple[dict[Language, Floats], ...]
-    covered: tuple[Floats, ...]
+    raw: Floats | Halves
+    codes: NDArray[np.uint8]
+    squares: Floats
+    sums: NDArray[np.float64]
 
     @classmethod
     def of(
         cls,
-        raw: Floats,
+        raw: Floats | Halves,
         *,
         present: NDArray[np.bool_],
-        languages: Sequence[Language],
+        languages: Sequence[str] | NDArray[np.str_],
+        blocks: Sequence[VectorBlock],
+    ) -> "Rows":
+        """Rows that are not `present` are not read. ValueError for another d."""
+        spoken = np.array(languages, dtype="U2")
+        codes = np.zeros(len(raw), np.uint8)
+        for language, code in CODES.items():
+            codes[present & (spoken == language)] = code
+        return cls.coded(raw, codes, blocks)
+
+    @classmethod
+    def coded(cls, raw: Floats | Halves, codes: NDArray[np.uint8], blocks: Sequence[VectorBlock]) -> "Rows":
+        """The same, of languages that are `codes` already."""
+        if raw.shape[1] != sum(block.dimensions for block in blocks):
+            raise ValueError(f"Vectors of {raw.shape[1]} dimensions do not fit {[block.model for block in blocks]}")
+        squares = np.zeros((len(raw), len(blocks)), np.float32)
+        sums = np.zeros((len(LANGUAGES), raw.shape[1]), np.float64)
+        if codes.any():
+            for start, some in halves.blocks(raw):
+                there = slice(start, start + len(some))
+                for at, columns in enumerate(_columns(blocks)):
+                    squares[there, at] = np.einsum("ij,ij->i", some[:, columns], some[:, columns])
+                for code in np.unique(codes[there]):
+                    if code:
+                        sums[code - 1] += (codes[there] == code).astype(np.float32) @ some
+        return cls(raw, codes, squares, sums)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+class Centred(NamedTuple):
+    """One block around its means.
+
+    `means`: float32[1 + languages, d], of zeros for no language. `shifts`: by language what a query is moved by.
+    `scales`: for each vector one over its distance to its mean, 0 of what the block does not know.
+    """
+
+    means: Floats
+    shifts: dict[Language, Floats]
+    scales: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """The vectors of n units: those of all `parts`, one after the other, taken in `order` (None: as they stand)."""
+
+    blocks: tuple[VectorBlock, ...]
+    parts: tuple[Rows, ...]
+    codes: NDArray[np.uint8]
+    centred: tuple[Centred, ...]
+    order: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        raw: Floats | Halves,
+        *,
+        present: NDArray[np.bool_],
+        languages: Sequence[str] | NDArray[np.str_],
         blocks: Sequence[VectorBlock],
         constants: Constants,
     ) -> "Vectors":
-        """Centre raw vectors, float[n, d]; rows that are not `present` are not read. ValueError for another d."""
-        if raw.shape[1] != sum(block.dimensions for block in blocks):
-            raise ValueError(f"Vectors of {raw.shape[1]} dimensions do not fit {[block.model for block in blocks]}")
-        spoken = np.array(languages, dtype="U2")
-        matrices, shifts, covered, column = [], [], [], 0
-        for block in blocks:
-            part = raw[:, column : column + block.dimensions]
-            matrix, moved = _centred(part, present, spoken, block, constants)
-            matrices.append(matrix)
-            shifts.append(moved)
-            covered.append((np.isin(spoken, list(block.languages)) & present).astype(np.float32))
-            column += block.dimensions
-        return cls(tuple(blocks), tuple(matrices), tuple(shifts), tuple(covered))
+        """Of raw vectors, float[n, d]; rows that are not `present` are not read. ValueError for another d."""
+        return cls.over(
+            [Rows.of(raw, present=present, languages=languages, blocks=blocks)], blocks=blocks, constants=constants
+        )
+
+    @classmethod
+    def over(
+        cls,
+        parts: Sequence[Rows],
+        *,
+        blocks: Sequence[VectorBlock],
+        constants: Constants,
+        order: NDArray[np.int64] | None = None,
+    ) -> "Vectors":
+        """Of rows that were read in several parts. They are shared: nothing of them is copied."""
+        codes = np.concatenate([part.codes for part in parts])
+        counts = np.bincount(codes, minlength=1 + len(LANGUAGES)).tolist()
+        sums = np.sum([part.sums for part in parts], axis=0)
+        each = []
+        for at, (block, columns) in enumerate(zip(blocks, _columns(blocks), strict=True)):
+            means, shifts = _means_of(block, sums[:, columns], counts, constants)
+            known = _known(block)
+            scales = [_scales(part.raw[:, columns], part.codes, part.squares[:, at], means, known) for part in parts]
+            each.append(Centred(means, shifts, np.concatenate(scales)))
+        return cls(tuple(blocks), tuple(parts), codes, tuple(each), order)
 
     def nearness(self, vector: Floats, language: Language) -> tuple[Floats, NDArray[np.bool_]]:
         """Mean of the centred cosines over the blocks that know both languages, and where there is one; 0 elsewhere."""
-        total, used = np.zeros((2, len(self.covered[0])), np.float32)
-        column = 0
-        for block, matrix, shift, covered in zip(self.blocks, self.matrices, self.shifts, self.covered, strict=True):
-            part = vector[column : column + block.dimensions]
-            column += block.dimensions
+        total, used = np.zeros(len(self.codes), np.float32), np.zeros(len(self.codes), np.uint8)
+        for block, columns, centred in zip(self.blocks, _columns(self.blocks), self.centred, strict=True):
             if language in block.languages:
-                total += matrix @ _unit((part - shift[language])[None, :])[0]
-                used += covered
-        return (total / np.maximum(used, 1)).astype(np.float32), used > 0
+                asked = _unit((vector[columns] - centred.shifts[language])[None, :])[0]
+                cosines = self._products(columns, asked)
+                cosines -= (centred.means @ asked)[self.codes]
+                cosines *= centred.scales
+                total += cosines
+                used += _known(block)[self.codes]
+        if len(self.blocks) > 1:
+            total /= np.maximum(used, 1)
+        near = used > 0
+        return (total, near) if self.order is None else (total[self.order], near[self.order])
+
+    def __len__(self) -> int:
+        return len(self.codes if self.order is None else self.order)
+
+    def matrix(self, at: int, places: NDArray[np.int64]) -> Floats:
+        """Of some units the columns of block `at`, centred and of length 1; rows of zeros where there is no vector."""
+        rows = places if self.order is None else self.order[places]
+        centred, columns = self.centred[at], _columns(self.blocks)[at]
+        found = np.empty((len(places), self.blocks[at].dimensions), np.float32)
+        first = 0
+        for part in self.parts:
+            there = (rows >= first) & (rows < first + len(part))
+            found[there] = part.raw[rows[there] - first, columns]
+            first += len(part)
+        found -= centred.means[self.codes[rows]]
+        found *= centred.scales[rows][:, None]
+        return found
+
+    @property
+    def covered(self) -> tuple[NDArray[np.bool_], ...]:
+        """For each block which units have a vector in a language that it knows."""
+        codes = self.codes if self.order is None else self.codes[self.order]
+        return tuple(_known(block)[codes] for block in self.blocks)
 
     @property
     def are_measured(self) -> bool:
@@ -114,15 +221,16 @@ class Vectors:
         Of the units at most `most` are looked at, spread over all. None for models without such questions, and where
         no unit has a vector.
         """
-        some = slice(None, None, max(1, -(-len(self.covered[0]) // most)))
+        some = np.arange(0, len(self), max(1, -(-len(self) // most)))
         near: Floats | None = None
-        used = np.zeros(len(self.covered[0][some]), np.float32)
-        for block, matrix, shift, covered in zip(self.blocks, self.matrices, self.shifts, self.covered, strict=True):
+        used = np.zeros(len(some), np.float32)
+        for at, (block, covered) in enumerate(zip(self.blocks, self.covered, strict=True)):
             if language in block.languages:
-                asked = means.unrelated(block.model, language)
-                if asked is None:
+                questions = means.unrelated(block.model, language)
+                if questions is None:
                     return None
-                cosines = _unit(asked - shift[language]) @ matrix[some].T
+                asked = np.array([_unit(one - self.centred[at].shifts[language]) for one in questions])
+                cosines = asked @ self.matrix(at, some).T
                 near = cosines if near is None else near + cosines
                 used += covered[some]
         if near is None or not used.any():
@@ -133,36 +241,66 @@ class Vectors:
     def apart(self, *, most: int) -> float | None:
         """How near units lie to each other that have nothing in common: the lower quartile of the pairs of at most
         `most` of them; None for fewer than three."""
-        some = np.flatnonzero(self.covered[0])[:: max(1, -(-len(self.covered[0]) // most))]
+        some = np.flatnonzero(self.covered[0])
+        some = some[:: max(1, -(-len(some) // most))]
         if len(some) < 3:
             return None
-        cosines = self.matrices[0][some] @ self.matrices[0][some].T
-        return float(np.quantile(cosines[np.triu_indices(len(some), 1)], 0.25))
+        matrix = self.matrix(0, some)
+        return float(np.quantile((matrix @ matrix.T)[np.triu_indices(len(some), 1)], 0.25))
+
+    def _products(self, columns: slice, vector: Floats) -> Floats:
+        return np.concatenate([halves.products(part.raw[:, columns], vector) for part in self.parts])
 
 
-def _centred(
-    part: Floats, present: NDArray[np.bool_], spoken: NDArray[np.str_], block: VectorBlock, constants: Constants
+def _columns(blocks: Sequence[VectorBlock]) -> list[slice]:
+    ends = np.cumsum([block.dimensions for block in blocks]).tolist()
+    return [slice(end - block.dimensions, end) for block, end in zip(blocks, ends, strict=True)]
+
+
+def _known(block: VectorBlock) -> NDArray[np.bool_]:
+    """By the code of a language, whether the block knows it."""
+    return np.array([False, *(language in block.languages for language in LANGUAGES)])
+
+
+def _means_of(
+    block: VectorBlock, sums: NDArray[np.float64], counts: Sequence[int], constants: Constants
 ) -> tuple[Floats, dict[Language, Floats]]:
-    """The unit vectors of one block around the mean of their language, and what a query of each is moved by."""
-    matrix = np.zeros((len(present), block.dimensions), np.float32)
+    """The means and shifts of a block, from the sum of the vectors of each language, and how many those are by code."""
+    means = np.zeros((1 + len(LANGUAGES), block.dimensions), np.float32)
     shifts: dict[Language, Floats] = {}
     for language in sorted(block.languages):
-        rows = np.flatnonzero(present & (spoken == language))
-        some = part[rows].astype(np.float32)
-        mean, shifts[language] = _means(some, frozen(block.model, language), constants)
-        some -= mean
-        matrix[rows] = _unit(some)
-    return matrix, shifts
+        code, prior = CODES[language], frozen(block.model, language)
+        means[code], shifts[language] = _means(sums[code - 1], counts[code], prior, constants)
+    return means, shifts
 
 
-def _means(vectors: Floats, prior: Means | None, constants: Constants) -> tuple[Floats, Floats]:
+def _scales(
+    raw: Floats | Halves, codes: NDArray[np.uint8], squares: Floats, means: Floats, known: NDArray[np.bool_]
+) -> Floats:
+    """One over the distance of each vector to the mean of its language."""
+    shared = np.zeros(len(codes), np.float32)
+    for code in np.flatnonzero(known):
+        if (spoken := codes == code).any():
+            np.copyto(shared, halves.products(raw, means[code]), where=spoken)
+    distances = squares - 2 * shared + np.einsum("ij,ij->i", means, means)[codes]
+    there = known[codes]
+    cancelled = np.flatnonzero(there & (distances < _CANCELS * squares))
+    for some in np.array_split(cancelled, 1 + len(cancelled) // 4096):
+        differences = raw[some].astype(np.float32) - means[codes[some]]
+        distances[some] = np.einsum("ij,ij->i", differences, differences)
+    there &= distances > _SAME
+    scales = np.zeros(len(codes), np.float32)
+    np.divide(np.float32(1), np.sqrt(distances, where=there, out=scales), where=there, out=scales)
+    return scales
+
+
+def _means(total: NDArray[np.float64], count: int, prior: Means | None, constants: Constants) -> tuple[Floats, Floats]:
     """The mean of a person's vectors, held by the frozen one; and the same as a question is moved: mu + (q0 − d0)."""
-    total = vectors.sum(axis=0, dtype=np.float32)
     if prior is None:
-        mean = total / max(len(vectors) + constants.prior_unknown, 1)
+        mean = (total / max(count + constants.prior_unknown, 1)).astype(np.float32)
         return mean, mean
-    mean = (total + constants.prior * prior.statement) / (len(vectors) + constants.prior)
-    return mean.astype(np.float32), (mean + prior.question - prior.statement).astype(np.float32)
+    mean = ((total + constants.prior * prior.statement) / (count + constants.prior)).astype(np.float32)
+    return mean, (mean + prior.question - prior.statement).astype(np.float32)
 
 
 def _unit(vectors: Floats) -> Floats:

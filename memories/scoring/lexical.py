@@ -4,8 +4,9 @@ The share of the query that is covered, not BM25 against the rest of the list: w
 every unit, so a score means the same in every store.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,8 @@ from memories.scoring.constants import Constants
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-# Terms of the query that are looked at together: bounds the memory of a long query in a large store.
-TERMS_AT_ONCE = 32
+# A word that one of so many units holds, or more, is summed over the windows of all units at once.
+COMMON = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +35,8 @@ class Postings:
 
     ids: NDArray[np.uint32]
     starts: Ints
-    units: Ints
-    counts: Floats
+    units: NDArray[np.int32]
+    counts: NDArray[np.uint16]
     lengths: Floats
 
     @classmethod
@@ -50,31 +51,46 @@ class Postings:
         headers = (np.cumsum(sizes) - sizes)[counted]
         lengths = np.zeros(len(packed), np.float32)
         lengths[counted] = records.view(terms.HEADER)["length"][headers]
-        units = np.delete(np.repeat(np.arange(len(packed)), sizes), headers)
-        return cls._sorted(np.delete(records, headers), units, lengths)
+        units = np.delete(np.repeat(np.arange(len(packed), dtype=np.int32), sizes), headers)
+        records = np.delete(records, headers)
+        return cls._sorted(records["id"], units, records["count"], lengths)
 
     @classmethod
-    def _sorted(cls, records: NDArray[np.void], units: Ints, lengths: Floats) -> "Postings":
-        order = np.argsort(records["id"], kind="stable")
-        ids, starts = np.unique(records["id"][order], return_index=True)
-        starts = np.append(starts, len(order))
-        return cls(ids, starts, units[order], records["count"][order].astype(np.float32), lengths)
+    def joined(cls, parts: Sequence["Postings"], places: Sequence[Ints], size: int) -> "Postings":
+        """Those of `size` units: unit i of a part is unit `places[part][i]`, or goes where that is negative."""
+        lengths = np.zeros(size, np.float32)
+        for part, place in zip(parts, places, strict=True):
+            lengths[place[place >= 0]] = part.lengths[place >= 0]
+        ids, units, counts = [np.empty(0, np.uint32)], [np.empty(0, np.int32)], [np.empty(0, np.uint16)]
+        for part, place in zip(parts, places, strict=True):
+            moved = place[part.units].astype(np.int32)
+            there = moved >= 0
+            ids.append(np.repeat(part.ids, np.diff(part.starts))[there])
+            units.append(moved[there])
+            counts.append(part.counts[there])
+        return cls._sorted(np.concatenate(ids), np.concatenate(units), np.concatenate(counts), lengths)
 
-    def counts_of(self, query: NDArray[np.uint32]) -> Floats:
-        """How often each unit holds each term: float32[terms, n]; rows of zeros for words that nobody said."""
-        table = np.zeros((len(query), len(self.lengths)), np.float32)
-        for row, place in enumerate(np.searchsorted(self.ids, query)):
-            if place < len(self.ids) and self.ids[place] == query[row]:
-                some = slice(self.starts[place], self.starts[place + 1])
-                table[row, self.units[some]] = self.counts[some]
-        return table
+    @classmethod
+    def _sorted(
+        cls, ids: NDArray[np.uint32], units: NDArray[np.int32], counts: NDArray[np.uint16], lengths: Floats
+    ) -> "Postings":
+        order = np.argsort(ids, kind="stable")
+        distinct, starts = np.unique(ids[order], return_index=True)
+        return cls(distinct, np.append(starts, len(order)), units[order], counts[order], lengths)
 
-    def holding(self, term: int) -> Ints:
-        """Places of the units that hold a term."""
-        place = int(np.searchsorted(self.ids, term))
-        if place == len(self.ids) or self.ids[place] != term:
-            return self.units[:0]
-        return self.units[self.starts[place] : self.starts[place + 1]]
+    def holding(self, query: NDArray[np.uint32]) -> list[tuple[NDArray[np.int32], Floats] | None]:
+        """For each term the units that hold it, and how often; None for a word that nobody said."""
+        places = np.searchsorted(self.ids, query)
+        present = places < len(self.ids)
+        present[present] = self.ids[places[present]] == query[present]
+        ranges = [
+            slice(self.starts[at], self.starts[at + 1]) if found else None
+            for at, found in zip(places, present, strict=True)
+        ]
+        return [(self.units[some], self.counts[some].astype(np.float32)) if some else None for some in ranges]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,8 +98,10 @@ class Layout:
     """Where sessions begin and end among units that are ordered by session and number."""
 
     starts: Ints
-    session: Ints
-    accompanied: NDArray[np.bool_]
+    session: NDArray[np.int32]
+    # Units that are the only one of their session.
+    lonely: Ints
+    alone: bool = False
 
     @classmethod
     def of(cls, sessions: NDArray[np.int32], *, alone: bool) -> "Layout":
@@ -91,71 +109,166 @@ class Layout:
         changes = np.ones(len(sessions), np.bool_)
         if not alone:
             changes[1:] = sessions[1:] != sessions[:-1]
-        starts, session = np.flatnonzero(changes), np.cumsum(changes) - 1
-        return cls(starts, session, np.bincount(session, minlength=len(starts))[session] > 1)
+        starts, session = np.flatnonzero(changes), (np.cumsum(changes) - 1).astype(np.int32)
+        return cls(starts, session, starts[np.diff(np.append(starts, len(sessions))) == 1], alone)
 
     def together(self, distance: int) -> Floats:
         """1 where a unit and the one `distance` later are of one session, else 0: float32[n − distance]."""
         same: Floats = (self.session[distance:] == self.session[:-distance]).astype(np.float32)
         return same
 
-    def window_sums(self, values: Floats, reach: int) -> Floats:
-        """Sums over the last axis of each unit with up to `reach` before and after it in its session."""
-        sums = values.copy()
-        for distance in range(1, reach + 1):
-            together = self.together(distance)
-            sums[..., distance:] += values[..., :-distance] * together
-            sums[..., :-distance] += values[..., distance:] * together
-        return sums
 
-    def session_sums(self, values: Floats) -> Floats:
-        """Sums over the last axis by session: one column for each."""
-        sums: Floats = np.add.reduceat(values, self.starts, axis=-1)
-        return sums
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """The terms of n units, as `parts` hold them one after the other, and what their lengths take from each.
 
-
-def coverage(postings: Postings, layout: Layout, query: NDArray[np.uint32], constants: Constants) -> Coverage:
-    """The shares of a query's distinct terms; all zero for a query without terms or a store without units."""
-    size = len(postings.lengths)
-    sums, weights = np.zeros((3, size), np.float32), np.zeros(3)
-    for start in range(0, len(query) if size else 0, TERMS_AT_ONCE):
-        table = postings.counts_of(query[start : start + TERMS_AT_ONCE])
-        for row, (gain, weight) in enumerate(_levels(table, postings, layout, constants)):
-            sums[row] += gain
-            weights[row] += weight
-    turn, window, session = sums / np.maximum(weights, 1e-9)[:, None].astype(np.float32)
-    of_session = np.float32(min(1.0, np.log(max(1, len(layout.starts))) / np.log(constants.sessions_full)))
-    return Coverage(turn, window * layout.accompanied, session * layout.accompanied * of_session)
-
-
-def _levels(table: Floats, postings: Postings, layout: Layout, c: Constants) -> list[tuple[Floats, float]]:
-    """Weighted gains and the sum of the weights for turn, window and session."""
-    lengths, reach = postings.lengths, c.reach
-    session, total = _gain(
-        layout.session_sums(table), layout.session_sums(lengths), c.session_slope, c.session_pivot, c.saturation
-    )
-    return [
-        _gain(table, lengths, c.turn_slope, c.turn_pivot, c.saturation),
-        _gain(
-            layout.window_sums(table, reach),
-            layout.window_sums(lengths, reach),
-            c.window_slope,
-            c.window_pivot,
-            c.saturation,
-        ),
-        (session[layout.session], total),
-    ]
-
-
-def _gain(counts: Floats, lengths: Floats, slope: float, pivot: float, saturation: float) -> tuple[Floats, float]:
-    """Σ idf · tf · (k + 1) / (tf + k · (1 − b + b · length / pivot)), and Σ idf (Robertson's BM25).
-
-    idf = ln(1 + (N − df + 0.5) / (df + 0.5)), over the N columns of `counts`.
+    Row i of the parts is unit `places[i]`, or none if that is negative (None: unit i). `room`: for each unit its place
+    on an axis on which sessions lie so far apart that no window reaches into the next; `units`: what stands there, -1
+    for nothing.
     """
-    holding = np.count_nonzero(counts, axis=1)
-    idf = np.log1p((counts.shape[1] - holding + 0.5) / (holding + 0.5)).astype(np.float32)
-    norm = np.float32(saturation) * ((1 - slope) + (slope / pivot) * lengths).astype(np.float32)
-    gains = counts * np.float32(saturation + 1)
-    gains /= counts + norm
-    weighted: Floats = idf @ gains
-    return weighted, float(idf.sum())
+
+    parts: tuple[Postings, ...]
+    places: Ints | None
+    layout: Layout
+    constants: Constants
+    lengths: Floats
+    turn: Floats
+    window: Floats
+    session: Floats
+    room: Ints
+    units: Ints
+
+    @classmethod
+    def of(cls, parts: Sequence[Postings], layout: Layout, constants: Constants, order: Ints | None = None) -> "Words":
+        """`order`: for each unit its row in the parts (None: as they stand)."""
+        c, lengths, places = constants, np.concatenate([part.lengths for part in parts]), None
+        if order is not None:
+            places = np.full(len(lengths), -1)
+            places[order] = np.arange(len(order))
+            lengths = lengths[order]
+        room = np.arange(len(lengths)) + c.reach * (1 + layout.session.astype(np.int64))
+        units = np.full(len(lengths) + c.reach * (1 + len(layout.starts)), -1)
+        units[room] = np.arange(len(lengths))
+        axis = np.zeros(len(units), np.float32)
+        axis[room] = lengths
+        windows = _windows(axis, c.reach)[room]
+        of_sessions = np.add.reduceat(lengths, layout.starts) if len(lengths) else lengths
+        return cls(
+            tuple(parts),
+            places,
+            layout,
+            c,
+            lengths,
+            _norm(lengths, c.turn_slope, c.turn_pivot, c.saturation),
+            _norm(windows, c.window_slope, c.window_pivot, c.saturation),
+            _norm(of_sessions, c.session_slope, c.session_pivot, c.saturation),
+            room,
+            units,
+        )
+
+    def holding(self, query: NDArray[np.uint32]) -> Iterator[tuple[Ints | NDArray[np.int32], Floats]]:
+        """For each term the units that hold it, in any order, and how often."""
+        for found in zip(*(part.holding(query) for part in self.parts), strict=True):
+            units, counts, first = [], [], 0
+            for part, held in zip(self.parts, found, strict=True):
+                if held:
+                    units.append(held[0] + first if first else held[0])
+                    counts.append(held[1])
+                first += len(part)
+            if not units:
+                yield _NOWHERE
+                continue
+            rows = np.concatenate(units) if len(units) > 1 else units[0]
+            often = np.concatenate(counts) if len(counts) > 1 else counts[0]
+            if self.places is not None:
+                rows = self.places[rows]
+                rows, often = rows[rows >= 0], often[rows >= 0]
+            yield rows, often
+
+    def units_with(self, term: int) -> Ints:
+        """The units that hold a term, ascending."""
+        [(units, _)] = self.holding(np.array([term], np.uint32))
+        return np.sort(units).astype(np.int64)
+
+    def window_counts(self, units: Ints | NDArray[np.int32], counts: Floats, axis: Floats) -> tuple[Ints, Floats]:
+        """The units whose windows hold a term that these units hold, and how often. `axis` is zeros, and is again."""
+        places, reach = self.room[units], self.constants.reach
+        if len(units) * COMMON > len(self.turn):
+            axis[places] = counts
+            sums = _windows(axis, reach)[self.room]
+            axis[places] = 0
+            held = np.flatnonzero(sums > 0)
+            return held, sums[held]
+        around = [places + distance for distance in range(-reach, reach + 1)]
+        for some in around:
+            axis[some] += counts
+        found, often = [], []
+        for some in around:
+            # What was taken once is zero.
+            sums = axis[some]
+            there = sums > 0
+            found.append(some[there])
+            often.append(sums[there])
+            axis[some] = 0
+        at, sums = self.units[np.concatenate(found)], np.concatenate(often)
+        return at[at >= 0], sums[at >= 0]
+
+    def __len__(self) -> int:
+        return len(self.turn)
+
+
+_NOWHERE = (np.empty(0, np.int64), np.empty(0, np.float32))
+
+
+def coverage(words: Words, query: NDArray[np.uint32]) -> Coverage:
+    """The shares of a query's distinct terms; all zero for a query without terms or a store without units.
+
+    Each share is Σ idf · tf · (k + 1) / (tf + k · (1 − b + b · length / pivot)) over Σ idf (Robertson's BM25), with
+    idf = ln(1 + (N − df + 0.5) / (df + 0.5)) over the N turns, windows and sessions. Only what holds a word is touched.
+    """
+    layout, size = words.layout, len(words)
+    turn, window = np.zeros((2, size), np.float32)
+    session = np.zeros(len(layout.starts), np.float32)
+    weights = [0.0, 0.0, 0.0]
+    axis = np.zeros(len(words.units), np.float32)
+    for units, counts in words.holding(query) if size else ():
+        weights[0] += _add(turn, units, counts, words.turn, words.constants)
+        if layout.alone:
+            continue
+        weights[1] += _add(window, *words.window_counts(units, counts, axis), words.window, words.constants)
+        sums = np.bincount(layout.session[units], weights=counts, minlength=len(session))
+        held = np.flatnonzero(sums > 0)
+        weights[2] += _add(session, held, sums[held].astype(np.float32), words.session, words.constants)
+    whole = [np.float32(max(weight, 1e-9)) for weight in weights]
+    turn /= whole[0]
+    if layout.alone:
+        return Coverage(turn, window, np.zeros_like(window))
+    told = np.float32(min(1.0, np.log(max(1, len(session))) / np.log(words.constants.sessions_full)))
+    window /= whole[1]
+    of_session = (session / whole[2] * told)[layout.session]
+    if layout.lonely.size:
+        window[layout.lonely] = of_session[layout.lonely] = 0
+    return Coverage(turn, window, of_session)
+
+
+def _add(shares: Floats, units: Ints | NDArray[np.int32], counts: Floats, norms: Floats, c: Constants) -> float:
+    """Add what a term weighs to the units that hold it; its idf."""
+    idf = log1p((len(shares) - len(units) + 0.5) / (len(units) + 0.5))
+    if len(units):
+        shares[units] += np.float32(idf * (c.saturation + 1)) * counts / (counts + norms[units])
+    return idf
+
+
+def _norm(lengths: Floats, slope: float, pivot: float, saturation: float) -> Floats:
+    """What the length of a unit takes from each of its words: k · (1 − b + b · length / pivot)."""
+    norm: Floats = np.float32(saturation) * ((1 - slope) + (slope / pivot) * lengths).astype(np.float32)
+    return norm
+
+
+def _windows(axis: Floats, reach: int) -> Floats:
+    """Sums of each place with up to `reach` before and after it."""
+    sums = axis.copy()
+    for distance in range(1, reach + 1):
+        sums[distance:] += axis[:-distance]
+        sums[:-distance] += axis[distance:]
+    return sums

@@ -13,8 +13,9 @@ from memories.scoring import dates, language, questions, terms
 from memories.scoring.constants import DEFAULT, Constants
 from memories.scoring.dates import Date
 from memories.scoring.dense import VectorBlock, Vectors
+from memories.scoring.halves import Halves
 from memories.scoring.language import Language
-from memories.scoring.lexical import Coverage, Layout, Postings, coverage
+from memories.scoring.lexical import Coverage, Layout, Postings, Words, coverage
 from memories.scoring.questions import subject
 from memories.scoring.relative_dates import Period
 
@@ -56,8 +57,7 @@ class Query:
 class Units:
     """n units of one person with all that does not depend on the query, prepared once."""
 
-    layout: Layout
-    postings: Postings
+    words: Words
     vectors: Vectors | None
     constants: Constants
     times: NDArray[np.float64] | None = None
@@ -68,9 +68,9 @@ class Units:
         *,
         sessions: NDArray[np.int32],
         packed: Sequence[bytes],
-        vectors: Floats | None = None,
+        vectors: Floats | Halves | None = None,
         present: NDArray[np.bool_] | None = None,
-        languages: Sequence[Language] = (),
+        languages: Sequence[str] | NDArray[np.str_] = (),
         blocks: Sequence[VectorBlock] = (),
         times: NDArray[np.float64] | None = None,
         alone: bool = False,
@@ -79,7 +79,7 @@ class Units:
         """Units ordered by session and number.
 
         `sessions`: one ordinal for each unit, equal for the units of a session, which stand together.
-        `packed`: terms.pack of each, b"" if not counted yet. `vectors`: raw unit vectors float32[n, d], of which
+        `packed`: terms.pack of each, b"" if not counted yet. `vectors`: raw unit vectors float[n, d], of which
         only the rows that are `present` (all, if None) are read; None: no unit has one; then `languages` and
         `blocks` may be left out. `times`: when each was said, in seconds since 1970; None: dates in a query tell
         nothing of these units. `alone`: facts or episodes, which have no neighbours. ValueError if vectors do not have
@@ -89,10 +89,20 @@ class Units:
         if vectors is not None and blocks:
             there = np.ones(len(packed), np.bool_) if present is None else present
             centred = Vectors.of(vectors, present=there, languages=languages, blocks=blocks, constants=constants)
-        return cls(Layout.of(sessions, alone=alone), Postings.of(packed), centred, constants, times)
+        layout = Layout.of(sessions, alone=alone)
+        return cls.over(Words.of([Postings.of(packed)], layout, constants), centred, times)
+
+    @classmethod
+    def over(cls, words: Words, vectors: Vectors | None, times: NDArray[np.float64] | None = None) -> "Units":
+        """Of words and vectors that were read in parts."""
+        return cls(words, vectors, words.constants, times)
+
+    @property
+    def layout(self) -> Layout:
+        return self.words.layout
 
     def __len__(self) -> int:
-        return len(self.layout.session)
+        return len(self.words)
 
 
 class Scores(NamedTuple):
@@ -138,9 +148,10 @@ def _score(units: Units, query: Query) -> Scores:
     vector, near = np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_)
     if units.vectors is not None and query.vector is not None:
         vector, near = units.vectors.nearness(query.vector, query.language)
-    covered = coverage(units.postings, units.layout, query.terms, c)
+    covered = coverage(units.words, query.terms)
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
-    lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
+    if not near.all():
+        lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
     around = _context(vector + lexical, covered, units.layout, c)
     if units.times is not None and query.dates:
         around += query.date_scores(units.times, c)
@@ -154,8 +165,15 @@ def _context(own: Floats, covered: Coverage, layout: Layout, c: Constants) -> Fl
         together = layout.together(1)
         best[1:] = np.maximum(best[1:], own[:-1] * together)
         best[:-1] = np.maximum(best[:-1], own[1:] * together)
-    added: Floats = c.neighbour * best + c.window * covered.window**c.window_power + c.session * covered.session
+    added: Floats = c.neighbour * best + c.window * _power(covered.window, c.window_power) + c.session * covered.session
     return added
+
+
+def _power(values: Floats, exponent: float) -> Floats:
+    """Most are zero, and a power takes long."""
+    powers = np.zeros_like(values)
+    np.power(values, np.float32(exponent), where=values > 0, out=powers)
+    return powers
 
 
 def best_first(total: Floats, limit: int) -> NDArray[np.int64]:

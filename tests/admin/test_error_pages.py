@@ -7,6 +7,7 @@ from django.db import InterfaceError, OperationalError
 from django.test import Client
 from django.urls import reverse
 
+from memories.exceptions import HubBusy
 from memories.models import Fact
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -37,6 +38,20 @@ def test_they_speak_the_readers_language() -> None:
     assert "找不到页面" in text_of(answer)
     assert 'lang="zh-hans"' in text_of(answer)
     assert "nowhere" not in text_of(answer)
+
+
+@pytest.mark.django_db
+def test_who_would_wait_too_long_is_asked_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(**_given: object) -> None:
+        raise HubBusy(3)
+
+    page = reverse("admin:memories_enduser_seen", args=[factories.end_user().pk])
+    operator = signed_in(factories.operator(language="zh-hans"))
+    assert operator.get(page).status_code == 200
+    monkeypatch.setattr("memories.context.context.build", busy)
+    answer = operator.get(page)
+    assert (answer.status_code, answer["Retry-After"]) == (503, "3")
+    assert "Memory Hub 正忙" in text_of(answer)
 
 
 def test_a_form_that_is_too_old_says_that_nothing_was_changed(db: None) -> None:

@@ -12,7 +12,7 @@ from memories.admin.recall.logged import served
 from memories.curation.episodes import edit_episode, forget_episode, pin_episode
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
-from memories.models import EndUser, Fact, LoggedContext, Turn
+from memories.models import EndUser, Fact, LoggedContext, SentBlock, Turn
 from tests import factories
 from tests.admin.pages import list_of, page_of
 
@@ -96,6 +96,19 @@ def test_the_page(admin: Client, person: EndUser) -> None:
     assert "Likes tea" not in page
     assert "Deleted in the meantime" in page
     assert "sales" in admin.get(list_of(LoggedContext)).content.decode()
+
+
+def test_its_page_shows_what_the_gateway_keeps_of_it(admin: Client, person: EndUser) -> None:
+    tea, dog = known(person, "Likes tea"), known(person, "Has a dog")
+    row = logged(person, tea)
+    factories.sent_block(person, [tea], sent_at=THEN, text="<memory>tea</memory>")
+    assert "&lt;memory&gt;tea" in admin.get(page_of(row)).content.decode()
+    SentBlock.objects.all().delete()
+    for other in ({"sent_at": THEN - timedelta(days=1)}, {"agent_id": "other", "sent_at": THEN}):
+        factories.sent_block(person, [tea], **other)
+    factories.sent_block(person, [dog], sent_at=THEN)
+    factories.sent_block(factories.end_user(person.tenant), [tea], sent_at=THEN)
+    assert "&lt;memory&gt;" not in admin.get(page_of(row)).content.decode()
 
 
 def test_its_page_takes_the_permission_for_each_kind(staff_who_may: Callable[..., Client], person: EndUser) -> None:

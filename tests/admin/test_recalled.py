@@ -82,6 +82,13 @@ def test_the_parts_of_a_score_add_up_to_it(admin: Client, person: EndUser) -> No
         assert sum(part.share for part in hit.parts) <= 1.001
 
 
+def test_each_hit_says_how_strong_it_is_as_evidence(admin: Client, person: EndUser) -> None:
+    page = ask(admin, person)
+    levels = {hit.memory.text: str(hit.evidence) for hit in hits(page) if hit.memory.kind == "fact"}
+    assert levels == {"She lives in Leiden": "strong", "Allergic to peanuts": "none"}
+    assert "Evidence" in text_of(page)
+
+
 def test_what_takes_away_is_told_too_and_has_no_bar() -> None:
     parts = {"vector": -0.1, "lexical": 0.0, "confidence": 1.0}
     found = Finding("fact", uuid.uuid4(), "Likes tea", -0.02, parts, factories.NOW)

@@ -82,6 +82,19 @@ class TestSearch:
         result = found(tenant)
         assert (result.searched, result.is_cut) == (4, True)
 
+    def test_of_a_session_beyond_the_bound_the_newest_turns_are_read(
+        self, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tenant_turns, "MOST", 2)
+        result = found(tenant, "cat", session="s-wei")
+        assert (result.searched, result.is_cut) == (2, True)
+        assert "My cat likes fish" in texts(result)
+        assert "The rent is too high" not in texts(found(tenant, session="s-wei"))
+        monkeypatch.setattr(tenant_turns, "MOST", 4)
+        result = found(tenant, session="s-wei")
+        assert (result.searched, result.is_cut) == (4, False)
+        assert "The rent is too high" in texts(result)
+
     def test_it_takes_as_many_statements_whatever_is_stored(self, tenant: Tenant) -> None:
         query = prepare("rent")
         before = len(statements(lambda: tenant_turns.search(tenant, query, TurnFilters(), limit=25)))

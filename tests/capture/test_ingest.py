@@ -7,6 +7,7 @@ import pytest
 import tiktoken
 from django.db import connection
 from django.db.models.functions import Now
+from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH, MAX_CACHED_STATEMENT_PARAMS
 
 from memories.capture import ingest
 from memories.capture.ingest import Conversation, PostedMessage, Receipt
@@ -314,6 +315,22 @@ class TestCost:
         post(tenant, say())
         taken = statements(lambda: post(tenant, say()))
         assert [statement.split()[0] for statement in taken] == ["SELECT", "WITH"]
+
+    def test_psycopg_remembers_how_its_statement_reads(self, tenant: Tenant) -> None:
+        """One with more parameters it takes apart again for each post."""
+        asked: list[tuple[str, int]] = []
+
+        def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+            asked.append((sql, len(parameters or ())))
+            return execute(sql, parameters, many, context)
+
+        post(tenant, say())
+        with connection.execute_wrapper(note):
+            post(tenant, say(), say("Yes.", "assistant"))
+            post(tenant, say("I live in Leiden. " * 4_000))
+        assert [sql for sql, _ in asked if "INSERT" in sql and "armed AS" in sql]
+        assert max(count for _, count in asked) <= MAX_CACHED_STATEMENT_PARAMS
+        assert max(len(sql) for sql, _ in asked) <= MAX_CACHED_STATEMENT_LENGTH
 
     @pytest.mark.parametrize("count", [2, 50])
     def test_several_turns_take_one_more(self, tenant: Tenant, count: int) -> None:

@@ -12,6 +12,7 @@ from tests.clients_suite.upstream import items, text_of
 PERSON = "person"
 # A shorter piece of a text says nothing about whose it is.
 SHORTEST = 12
+_TOLD = {"system", "developer", "user"}
 _BLOCK = re.compile(r"<memory>.*?</memory>", re.DOTALL)
 _ANSWERED = re.compile(r"^\W*(\[[^\]]*\]\s*)?(assistant|model)\b")
 _SENTENCES = re.compile(r"[\n.!?;]+")
@@ -86,12 +87,13 @@ def _spoken(hub: Hub, user_id: str) -> Iterator[str]:
 
 def _recalled(hub: Hub, user_id: str, told: Counter[str], asked: list[Json]) -> Iterator[str]:
     """Sentences of texts in role `user` that nobody typed, in what the hub told the model or would tell it."""
-    texts = [text_of(one) for request in asked for one in items(request) if one.get("role") == "user"]
+    sent = [text_of(one) for request in asked for one in items(request) if one.get("role") in _TOLD]
+    # A block of memory stands before what a user says.
+    texts = [_BLOCK.sub("", text_of(one)) for request in asked for one in items(request) if one.get("role") == "user"]
     harness = {piece for text in texts for piece in map(_plain, _SENTENCES.split(text)) if _is_foreign(piece, told)}
     # The block's own first line has many a single word, too, and a transcript names who speaks.
     harness = {piece for piece in harness if " " in piece and _is_foreign(piece.removeprefix("user "), told)}
-    blocks = [block for request in asked for one in items(request)
-              if one.get("role") in {"system", "developer"} for block in _BLOCK.findall(text_of(one))]  # fmt: skip
+    blocks = [block for text in sent for block in _BLOCK.findall(text)]
     for line in "\n".join(
         [*blocks, hub.memory(user_id, "What did I say, and what do you know about me?")]
     ).splitlines():

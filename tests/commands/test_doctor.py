@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from memories.api import health
 from memories.conf import shared_keys
+from memories.llm import tokenizers
 from memories.management import policies
 from memories.management.commands import doctor
 from memories.models import WorkerHeartbeat
@@ -49,6 +50,13 @@ def test_all_is_well() -> None:
     assert {verdict.split()[0] for verdict in said.values()} == {"ok"}, said
 
 
+def test_tokenizers_that_are_not_installed_are_told_with_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(wrong=0)["tokenizers"] == f"ok {', '.join(tokenizers.TOKENIZERS)}"
+    monkeypatch.setattr(tokenizers, "_is_installed", lambda package: package != "llama-models")
+    others = ", ".join(name for name in tokenizers.TOKENIZERS if name != "llama-4")
+    assert told(wrong=0)["tokenizers"] == f"ok {others}; llama-4 with memory-hub[llama4]"
+
+
 def test_it_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch, settings: Any, port: int) -> None:
     settings.MEMORYHUB_LLM, settings.OPENAI_BASE_URL = "openai", f"http://127.0.0.1:{free_port()}/v1"
     settings.MEMORYHUB_LEASE_SECONDS = 1
@@ -61,7 +69,7 @@ def test_it_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch, s
     with socket.create_server(("127.0.0.1", port)):
         monkeypatch.setattr(doctor, "PATIENCE_SECONDS", 0.1)
         said = told(wrong=9)
-    well = {"database", "roles", "row security", "embedding", "pooler", "keys", "archive"}
+    well = {"database", "roles", "row security", "embedding", "pooler", "keys", "archive", "tokenizers"}
     assert {name for name, verdict in said.items() if verdict.startswith("ok")} == well
     for name, advice in {
         "package": "Uninstall both",

@@ -1,13 +1,16 @@
 """`manage.py read_authors`: whose words the turns hold that were stored before turns had an author."""
 
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
+from memories.capture import rereading
 from memories.embedding.vectors import embed_some
 from memories.invariants import check
-from memories.models import EndUser, Turn, TurnVector
+from memories.models import EndUser, Fact, Turn, TurnVector
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -65,3 +68,49 @@ def test_it_writes_them_once(person: EndUser) -> None:
     Turn.objects.filter(number=1).update(author="other")
     assert "0 (none)" in read(person, "--apply")
     assert authors()[0] == "other"
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_in_slices_it_finds_the_same(person: EndUser, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """What a model said in an earlier slice comes back in a later one, and a fact rests on turns of several."""
+    factories.evidence(Fact.objects.get(content="Cannot eat figs"), Turn.objects.get(number=1))
+    factories.evidence(factories.fact(person, "Takes the ferry"), Turn.objects.get(number=3))
+    factories.evidence(Fact.objects.get(content="Takes the ferry"), Turn.objects.get(number=5))
+    whole = read(person)
+    assert "Facts that rest on no word of the person's: 1" in whole
+    monkeypatch.setattr(rereading, "SLICE", size)
+    assert read(person) == whole
+    read(person, "--apply")
+    assert authors() == ["person", "application", "person", "model", "person"]
+
+
+def test_each_slice_is_committed_and_a_killed_run_goes_on(person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rereading, "SLICE", 2)
+    attribute = rereading._attribute
+
+    def die(turn: Turn, *rest: Any) -> None:
+        if turn.number == 5:
+            raise KeyboardInterrupt
+        attribute(turn, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rereading, "_attribute", die)
+        with pytest.raises(KeyboardInterrupt):
+            read(person, "--apply")
+    assert authors() == ["person", "application", "person", "", ""]
+    read(person, "--apply")
+    assert authors() == ["person", "application", "person", "model", "person"]
+
+
+def test_a_slice_reads_few_turns(person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rereading, "SLICE", 2)
+    most: list[int] = []
+
+    def note(execute: Any, statement: str, *rest: Any) -> Any:
+        found = execute(statement, *rest)
+        most.append(rest[-1]["cursor"].rowcount)
+        return found
+
+    with connection.execute_wrapper(note):
+        read(person)
+    assert max(most) == 2

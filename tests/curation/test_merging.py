@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.db import connection
 
 from memories import audit, invariants
 from memories.capture import ingest
@@ -35,6 +36,7 @@ from memories.models import (
     FactEvidence,
     FactRefusal,
     FactRelation,
+    FactVector,
     MemoryFile,
     ProfileRevision,
     ProfileSection,
@@ -42,6 +44,7 @@ from memories.models import (
     Session,
     SessionQueue,
     Turn,
+    TurnVector,
     WorkingMemory,
 )
 from memories.models.folding import refusal_of_text
@@ -133,7 +136,7 @@ class TestWhatMoves:
     def test_every_store_is_considered(self) -> None:
         assert merging_rows.CONSIDERED.keys() == {store.model for store in registry.STORES}
         carried = {model for model, way in merging_rows.CONSIDERED.items() if way == Way.CARRIED}
-        assert carried == {*merging_rows.WITH_SESSION, *merging_rows.WITH_FACT}
+        assert carried == {*merging_rows.WITH_SESSION, *merging_rows.WITH_TURN, *merging_rows.WITH_FACT}
 
     def test_whatever_has_a_persons_id_of_its_own_does_not_merely_hang(self) -> None:
         for label, way in merging_rows.CONSIDERED.items():
@@ -164,6 +167,38 @@ class TestWhatMoves:
         assert ReviewItem.objects.get(pk=of_item.pk).end_user == ours
         assert (done.counts["sessions"], done.counts["facts"], done.counts["sections"]) == (1, 2, 1)
         assert Session.objects.get(pk=conversation.pk).end_user == ours
+        assert sound()
+
+    @pytest.mark.parametrize("rows", [1, 3, 5])
+    def test_few_rows_a_statement_move_the_same_and_go_back(
+        self, ours: EndUser, theirs: EndUser, monkeypatch: pytest.MonkeyPatch, rows: int
+    ) -> None:
+        """Short sessions together, and a long one in parts."""
+        remembered(ours, "bread")
+        for length in (1, 2, 7, 1, 4):
+            factories.session(theirs, [("user", f"Boat {length} of {number}") for number in range(length)])
+        known(theirs, "Builds boats")
+        while vectors.embed_some().moved:
+            """Until every text has its vector."""
+        monkeypatch.setattr(merging_rows, "ROWS", rows)
+        changed: list[int] = []
+
+        def note(execute: Any, statement: str, *rest: Any) -> Any:
+            found = execute(statement, *rest)
+            if statement.startswith(('UPDATE "memories_turn" ', 'UPDATE "memories_turnvector" ')):
+                changed.append(rest[-1]["cursor"].rowcount)
+            return found
+
+        before = (Turn.objects.filter(end_user=theirs).count(), TurnVector.objects.filter(end_user=theirs).count())
+        with connection.execute_wrapper(note):
+            done = merge(ours, theirs)
+        assert (before, sum(changed), max(changed)) == ((15, 15), 30, min(rows, 5))
+        for model in (Session, Turn, TurnVector, Fact, FactVector):
+            assert not model._default_manager.filter(end_user=theirs).exists(), model
+        assert sound()
+        undo(done)
+        after = (Turn.objects.filter(end_user=theirs).count(), TurnVector.objects.filter(end_user=theirs).count())
+        assert after == before
         assert sound()
 
     def test_what_is_served_is_one_persons_by_either_name(self, ours: EndUser, theirs: EndUser) -> None:

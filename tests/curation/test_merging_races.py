@@ -290,8 +290,8 @@ class TestWorkers:
         done = merge(ours, theirs)
         talks = turn_index._read_sessions
 
-        def meanwhile(person: EndUser) -> Any:
-            found = talks(person)
+        def meanwhile(*given: Any) -> Any:
+            found = talks(*given)
             elsewhere(lambda: undo(done))
             return found
 

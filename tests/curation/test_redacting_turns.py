@@ -196,7 +196,7 @@ class TestWhatWasMadeOfIt:
         session = factories.session(person, SAID)
         assert len(open_index(person, None)) == 3
         redact(turn_of(session))
-        assert open_index(person, None).ids == [turn_of(session, 2).pk, turn_of(session, 3).pk]
+        assert list(open_index(person, None).ids) == [turn_of(session, 2).pk, turn_of(session, 3).pk]
         names: dict[str, Any] = {"agent_id": "", "session_id": session.external_id}
         window = open_window(person, rules=conf.rules(person.tenant), **names)
         assert [message["content"] for message in window.messages("")] == ["Noted", "I drink tea"]

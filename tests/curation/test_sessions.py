@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from memories.audit import Actor
+from memories.curation import sessions
 from memories.curation.facts.editing import correct_fact
 from memories.curation.sessions import delete_session
 from memories.exceptions import NotFound, PersonRestricted
@@ -24,7 +25,7 @@ from memories.models import (
 )
 from memories.queue import queue_rows, session_queue
 from tests import factories
-from tests.database import PATIENCE, Gate, blocked, held, impatient
+from tests.database import PATIENCE, Gate, blocked, held, impatient, statements
 from tests.factories import COMMAND, NOW, STAFF
 from tests.model import Model, candidate
 
@@ -58,6 +59,19 @@ class TestWhatGoes:
             Session.objects.get() == SessionQueue.objects.get().session == ExtractionRun.objects.get().session == kept
         )
         assert set(Turn.objects.values_list("session", flat=True)) == {kept.pk}
+
+    def test_its_turns_are_not_read_and_go_a_few_at_a_time(
+        self, person: EndUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sessions, "STEP", 3)
+        short, long = factories.session(person, SAID), factories.session(person, SAID * 4)
+        for session in (short, long):
+            resting("Lives in Leiden", session, quote="I live in Leiden", agent_id=str(session.pk))
+        of_short, of_long = (len(statements(lambda one=one: delete(one))) for one in (short, long))
+        # Eight turns go in three statements, two in one.
+        assert of_long == of_short + 2
+        assert not Turn.objects.exists()
+        assert not FactEvidence.objects.exists()
 
     def test_facts_that_rest_on_it_alone_with_their_revisions(self, person: EndUser, model: Model) -> None:
         gone, kept = (factories.session(person, SAID, flush=True) for _ in range(2))

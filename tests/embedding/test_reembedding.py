@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
+from django.db.models import Q
 
 from memories.embedding import reembedding, spaces, vectors
 from memories.exceptions import EmbeddingUnavailable, ReembedRunning, ReembedUnfinished
 from memories.llm import embeddings
 from memories.management.commands import reembed as command
 from memories.models import EmbeddingSpace, EndUser, EpisodeVector, Fact, FactVector, Session, TurnVector
+from memories.models.keyset import beyond
 from memories.retrieval.prepared_query import prepare
 from tests import factories
 from tests.database import elsewhere, held
@@ -133,6 +135,22 @@ def test_a_batch_of_the_old_space_comes_too_late(person: EndUser, monkeypatch: p
     assert TurnVector.objects.filter(space__model="hashed").count() == 70
     embed_all()
     assert TurnVector.objects.filter(space__model=USE).count() == 71
+
+
+def test_each_batch_of_a_session_begins_behind_the_one_before(person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Q] = []
+    missing = reembedding._missing_turns
+
+    def note(rebuild: Any, sessions: Any, behind: Q) -> list[Any]:
+        asked.append(behind)
+        return missing(rebuild, sessions, behind)
+
+    monkeypatch.setattr(reembedding, "_missing_turns", note)
+    reembedding.reembed(model=USE)
+    session = Session.objects.get().pk
+    ends = [beyond(("session", "number"), (session, last), "gt") for last in (64, 70)]
+    # Once more before the switch, for what has come meanwhile.
+    assert asked == [Q(), *ends, Q()]
 
 
 def test_one_that_was_cut_off_goes_on(person: EndUser) -> None:

@@ -1,6 +1,7 @@
 """A gateway behind the web server's own loop, between a client's real HTTP and an endpoint on loopback."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -85,6 +86,30 @@ def sender(tenant: Tenant, noted: wire.Noting) -> Iterator[wire.Wire]:
     _, key = factories.api_key(tenant, scopes=["ingest", "read"])
     with served(said(b"<html>Django's</html>"), beside=[gateway.Gateway]) as server:
         yield wire.Wire(server, key)
+
+
+# A block of memory, and what parts it from what follows.
+BLOCK = re.compile(r"^<memory>\n.*?\n</memory>(?:\n\n|$)", re.DOTALL)
+
+
+def without_recalled(document: dict[str, Any]) -> dict[str, Any]:
+    """A request as it was sent on, without the blocks that stand before what users say."""
+    name = "input" if "input" in document else "messages"
+    given = document[name]
+    if isinstance(given, str):
+        return document
+    items = [_without_block(item, "developer" if name == "input" else "user") for item in given]
+    return {**document, name: [item for item in items if item is not None]}
+
+
+def _without_block(item: dict[str, Any], role: str) -> dict[str, Any] | None:
+    content = item.get("content")
+    if item.get("role") != role or content is None:
+        return item
+    if isinstance(content, str):
+        return {**item, "content": BLOCK.sub("", content)}
+    parts = [part for part in content if not BLOCK.match(part.get("text") or "")]
+    return None if role == "developer" and not parts else {**item, "content": parts}
 
 
 def stored() -> list[tuple[str, str]]:

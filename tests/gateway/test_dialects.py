@@ -16,7 +16,9 @@ WEATHER = {"id": "call_1", "type": "function", "function": {"name": "weather", "
 
 @pytest.fixture(autouse=True)
 def known(tenant: Tenant) -> None:
-    factories.fact(factories.end_user(tenant, external_id="u1"), "Lives in Leiden", key="home_city", value="Leiden")
+    # It stands with the system prompt, whatever is asked.
+    person = factories.end_user(tenant, external_id="u1")
+    factories.fact(person, "Lives in Leiden", category="preference", key="home_city", value="Leiden")
 
 
 @pytest.fixture

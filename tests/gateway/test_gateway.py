@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.db import OperationalError, connection
 
 from memories.exceptions import HubBusy
 from memories.gateway import gateway, limits, memory
+from memories.llm import tokenizers, tokens, vocabularies
 from memories.models import EndUser, Session, Tenant, Turn
 from memories.web.admission import Admission
 from tests import factories
@@ -53,7 +55,8 @@ def events(*texts: str, ends: bool = True) -> list[bytes]:
 @pytest.fixture
 def known(tenant: Tenant) -> None:
     person = factories.end_user(tenant, external_id="u1")
-    factories.fact(person, "Lives in Leiden", key="home_city", value="Leiden")
+    # It stands with the system prompt, whatever is asked.
+    factories.fact(person, "Lives in Leiden", category="preference", key="home_city", value="Leiden")
 
 
 def test_the_model_is_told_what_is_remembered(client: Client, endpoint: Endpoint, known: None) -> None:
@@ -89,7 +92,7 @@ def test_a_request_says_what_of_the_memory_it_wants(client: Client, endpoint: En
 
     def told(**headers: str) -> str:
         client.post(asks(LIVES), user="u1", **headers)
-        return "\n".join(one["content"] for one in endpoint.requests[-1]["messages"][:-1])
+        return "\n".join(one["content"] for one in endpoint.requests[-1]["messages"]).removesuffix(LIVES)
 
     assert ("Leiden" in told(), "rye bread" in told()) == (True, False)
     assert ("Leiden" in told(include="Files"), "rye bread" in told(include="files")) == (False, True)
@@ -102,7 +105,61 @@ def test_a_request_says_what_of_the_memory_it_wants(client: Client, endpoint: En
 
 
 @pytest.mark.parametrize(
-    "headers", [{"include": "files,everything"}, {"max-tokens": "8001"}, {"max-tokens": "-1"}, {"max-tokens": "many"}]
+    ("model", "headers", "tokenizer"),
+    [
+        ("Qwen/Qwen3-8B", {}, "qwen3"),
+        ("claude-sonnet-4", {}, "conservative"),
+        ("one-of-ours", {}, "o200k_base"),
+        ("one-of-ours", {"tokenizer": "llama3"}, "llama-3"),
+    ],
+)
+def test_the_tokenizer_of_the_model_that_is_asked_counts(
+    client: Client, known: None, model: str, headers: dict[str, str], tokenizer: str
+) -> None:
+    tokens.count("", tokenizer)
+    answer = client.post(asks(LIVES, model=model), user="u1", mode="read-only", **headers)
+    assert answer.headers["x-memory-tokenizer"] == tokenizer
+    everything = client.post(asks(LIVES), user="u1", mode="read-only", tokenizer=tokenizer).headers["x-memory-tokens"]
+    assert answer.headers["x-memory-tokens"] == everything
+
+
+def test_a_model_whose_vocabulary_is_not_installed_is_counted_conservatively(
+    client: Client, known: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens.count("", "conservative")
+    monkeypatch.setattr(tokenizers, "_is_installed", lambda package: False)
+    assert (
+        client.post(asks(LIVES, model="qwen3"), user="u1", mode="read-only").headers["x-memory-tokenizer"]
+        == "conservative"
+    )
+    refused = client.post(asks(LIVES), user="u1", mode="read-only", tokenizer="qwen3")
+    assert (refused.status_code, "memory-hub[tokenizers]" in refused.text) == (400, True)
+
+
+def test_no_request_waits_until_a_vocabulary_is_loaded(
+    client: Client, known: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, gate = vocabularies._load, threading.Event()
+    monkeypatch.setattr(vocabularies, "_load", lambda name: gate.wait(30) and load(name))
+    monkeypatch.setattr(vocabularies, "_loaded", {"o200k_base": vocabularies.counter("o200k_base")})
+    monkeypatch.setattr(tokens, "_begun", set())
+    told = [
+        client.post(asks(LIVES, model="mistral"), user="u1", mode="read-only").headers["x-memory-tokenizer"]
+        for _ in range(2)
+    ]
+    [loading] = [thread for thread in threading.enumerate() if thread.name == "tokenizer"]
+    gate.set()
+    loading.join(30)
+    told.append(client.post(asks(LIVES, model="mistral"), user="u1", mode="read-only").headers["x-memory-tokenizer"])
+    assert told == ["o200k_base", "o200k_base", "mistral"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        *({"include": "files,everything"}, {"max-tokens": "8001"}, {"max-tokens": "-1"}, {"max-tokens": "many"}),
+        {"tokenizer": "nonsense"},
+    ],
 )
 def test_a_wish_that_cannot_be_is_refused(client: Client, endpoint: Endpoint, headers: dict[str, str]) -> None:
     answer = client.post(asks(LIVES), user="u1", **headers)

@@ -228,6 +228,7 @@ class TestBadInput:
         ("search_memory", {"query": "x", "limit": 1000}, "limit:"),
         ("search_memory", {"query": "x", "user_id": "other"}, "user_id: There is no such field."),
         ("get_context", {"max_tokens": "many"}, "max_tokens:"),
+        ("get_context", {"tokenizer": "nonsense"}, "tokenizer: Use one of: o200k_base, cl100k_base, qwen3,"),
         ("list_memories", {"category": "nonsense"}, "category: Use one of"),
         ("list_memories", {"cursor": "nonsense"}, "cursor:"),
         ("add_memory", {"content": "  "}, "content:"),

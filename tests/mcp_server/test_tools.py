@@ -28,6 +28,7 @@ from memories.text.memory_block import ENGLISH, NOTICE
 from tests import factories
 from tests.mcp_server.conftest import ALL, Hub, key_for, text_of
 from tests.traced import exporter, named
+from tests.vectors import embed_all
 
 __all__ = ["exporter"]
 
@@ -42,7 +43,7 @@ def told(hub: Hub, key: str) -> str:
         results = [
             await client.call_tool("search_memory", {"query": "What about the garden in Leiden?", "limit": 50}),
             await client.call_tool("get_context", {"query": "garden", "max_tokens": 8000}),
-            await client.call_tool("get_context", {}),
+            await client.call_tool("get_context", {"tokenizer": "Qwen/Qwen3-8B"}),
             await client.call_tool("list_memories", {"limit": 200}),
         ]
         texts = [part for one in results for part in (text_of(one), str(one.structured_content))]
@@ -69,6 +70,23 @@ class TestReading:
         listed = hub.call(key, "list_memories").structured_content
         assert [row["date"] for row in listed["results"]] == [day]
         assert listed["memory"].count("Los_Angeles") == bool(zone)
+
+    def test_a_search_says_when_nothing_answers(self, hub: Hub, key: str, person: EndUser) -> None:
+        factories.fact(person, "Has a garden in Leiden", category="context")
+        embed_all(person)
+        nothing = "Nothing that is remembered of this person answers that."
+        found = hub.call(key, "search_memory", {"query": "Where is the garden?"})
+        assert found.structured_content["evidence"] == "strong"
+        assert nothing not in text_of(found)
+        asked = {"query": "What is the boiling point of tungsten?"}
+        found = hub.call(key, "search_memory", asked)
+        assert found.structured_content["evidence"] == "none"
+        assert [row["evidence_level"] for row in found.structured_content["results"]] == ["none"]
+        assert text_of(found).startswith(nothing)
+        assert "garden" in text_of(found)
+        found = hub.call(key, "search_memory", {**asked, "min_evidence": "weak"})
+        assert (text_of(found), found.structured_content["results"]) == (nothing, [])
+        assert hub.call(key, "search_memory", {**asked, "min_evidence": "much"}).is_error
 
     def test_everything_that_reads_has_the_persons_memory(self, hub: Hub, key: str, person: EndUser) -> None:
         fact = factories.fact(person, "Has a garden in Leiden", category="context")

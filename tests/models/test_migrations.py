@@ -137,9 +137,9 @@ def unique_keys(alias: str) -> dict[str, str]:
     with connections[alias].cursor() as cursor:
         cursor.execute(
             "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index "
-            # A table that came later has keys of its own.
+            # Tables that came later have keys of their own.
             "WHERE indisunique AND indrelid::regclass::text LIKE 'memories\\_%%' "
-            "AND indrelid::regclass::text <> 'memories_seentext'",
+            "AND indrelid::regclass::text NOT IN ('memories_seentext', 'memories_sentblock')",
             [],
         )
         return dict(cursor.fetchall())

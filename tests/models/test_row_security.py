@@ -13,6 +13,7 @@ import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import DataError, ProgrammingError, connection, transaction
+from django.db.models import Q
 from django.http import HttpRequest
 from django.test import RequestFactory
 from psycopg import sql
@@ -24,12 +25,14 @@ from memories.admin.trail.authors import names_of
 from memories.api.endpoints import Endpoint
 from memories.api.tenancy import TenancyMiddleware
 from memories.audit import Actor
-from memories.db import tenancy
+from memories.curation.people.external_ids import change_external_id
+from memories.db import closed_indexes, tenancy
 from memories.management import policies
 from memories.models import ActorKind, EndUser, Fact, ManagementKey, Scope, Tenant
 from memoryhub import roles
 from tests import factories
-from tests.database import enforced, runtime_role, undone, walled
+from tests.api.client import HubClient
+from tests.database import enforced, runtime_role, undone, unwalled, walled
 
 pytestmark = pytest.mark.django_db
 
@@ -359,3 +362,100 @@ def test_the_role_cannot_pass_the_wall_and_the_check_would_see_it(everywhere: No
             cursor.execute(f"GRANT {role}_all TO {role} WITH INHERIT TRUE")
         assert policies.ways_round(role) == [f"inherits from {role}_several or {role}_all"]
         transaction.set_rollback(True)
+
+
+@pytest.fixture
+def tagged(wall: None) -> tuple[Fact, Fact]:
+    """A fact of a tenant among others without tags or readers, and one of another tenant that looks the same."""
+    given: dict[str, Any] = {"tags": ["rare"], "allowed_users": ["ada"]}
+    own, foreign = (factories.fact(factories.end_user(), **given) for _ in range(2))
+    columns = [field.column for field in Fact._meta.concrete_fields]
+    instead = {
+        "id": "gen_random_uuid()",
+        "content_hash": "sha256(n::text::bytea)",
+        "tags": "'{}'",
+        "allowed_users": "'{}'",
+    }
+    values = [instead.get(column, f'"{column}"') for column in columns]
+    change(
+        f"INSERT INTO memories_fact ({', '.join(columns)}) "
+        f"SELECT {', '.join(values)} FROM memories_fact, generate_series(1, 500) n WHERE id = %s",
+        own.pk,
+    )
+    change("ANALYZE memories_fact")
+    return own, foreign
+
+
+def plan_of(tenant: Tenant, condition: Q) -> str:
+    """How the server finds the facts of the tenant that meet the condition."""
+    statement, values = Fact.objects.filter(condition, tenant=tenant).order_by().values("pk").query.sql_with_params()
+    return "\n".join(line for (line,) in rows(f"EXPLAIN {statement}", *values))
+
+
+@pytest.mark.parametrize(
+    ("condition", "index"),
+    [
+        (Q(tags__contains=["rare"]), "fact_tags_idx"),
+        (Q(allowed_users__contains=["ada"]) & ~Q(allowed_users=[]), "fact_readers_idx"),
+    ],
+    ids=["tags", "readers"],
+)
+def test_what_policies_close_is_looked_up_by_its_index(tagged: tuple[Fact, Fact], condition: Q, index: str) -> None:
+    own, _foreign = tagged
+    with tenancy.of_tenant(own.tenant_id):
+        assert index not in plan_of(own.tenant, condition), "the policies close it, or the test shows nothing"
+        with closed_indexes.of_tenant(own.tenant_id):
+            assert index in plan_of(own.tenant, condition)
+    with tenancy.alone():
+        assert index in plan_of(own.tenant, condition), "without policies nothing closes it"
+
+
+def test_a_look_up_by_a_closed_index_shows_nothing_of_others(tagged: tuple[Fact, Fact]) -> None:
+    own, foreign = tagged
+    wanted = Q(tags__contains=["rare"])
+    for within in (tenancy.of_one(own.tenant_id), tenancy.of_several([own.tenant_id])):
+        with tenancy.within(within):
+            found = closed_indexes.opened(wanted, Fact.objects.all(), tenant_id=own.tenant_id)
+            assert list(Fact.objects.filter(found)) == [own]
+            with pytest.raises(PermissionError):
+                closed_indexes.opened(wanted, Fact.objects.all(), tenant_id=foreign.tenant_id)
+            # What follows is behind the policies again, also where the look-up forgot its tenant or was made up.
+            with closed_indexes.of_tenant(own.tenant_id):
+                ids = list(Fact.objects.filter(wanted).values_list("pk", flat=True))
+            assert set(ids) == {own.pk, foreign.pk}
+            assert list(Fact.objects.filter(pk__in=ids)) == [own]
+    with tenancy.nothing(), pytest.raises(PermissionError):
+        closed_indexes.opened(wanted, Fact.objects.all(), tenant_id=own.tenant_id)
+
+
+def test_a_look_up_finds_what_is_rare_and_leaves_the_rest_to_the_condition(
+    tagged: tuple[Fact, Fact],
+) -> None:
+    own, _foreign = tagged
+    wanted = Q(tags__contains=["rare"])
+    with tenancy.of_tenant(own.tenant_id):
+        opened = partial(closed_indexes.opened, wanted, Fact.objects.all(), tenant_id=own.tenant_id)
+        assert opened() == wanted & Q(pk__in=[own.pk])
+        # Who lost the tag since is not found by the ids alone.
+        found = Fact.objects.filter(opened())
+        Fact.objects.filter(pk=own.pk).update(tags=[])
+        assert list(found) == []
+        Fact.objects.filter(pk=own.pk).update(tags=["rare"])
+        assert opened(most=0) == wanted
+        assert opened(most=None) == wanted & Q(pk__in=[own.pk])
+    with unwalled():
+        assert opened() == wanted
+
+
+def test_lists_by_a_tag_and_changed_ids_look_up_before_they_read(wall: None) -> None:
+    """On the API and in a change of an id: each names the tenant, and nothing is found of another."""
+    person, foreign = factories.end_user(external_id="ada"), factories.end_user(external_id="ada")
+    facts = [factories.fact(one, tags=["rare"], allowed_users=["ada"]) for one in (person, foreign)]
+    plaintext = factories.api_key(person.tenant)[1]
+    listed = HubClient(plaintext).get("/facts", user_id="ada", tag="rare")
+    assert [row["id"] for row in listed.json()["results"]] == [str(facts[0].pk)]
+    with tenancy.of_tenant(person.tenant_id):
+        change_external_id(
+            end_user=person, external_id="eva", keeps_old=False, actor=factories.COMMAND, now=factories.NOW
+        )
+    assert [Fact.objects.get(pk=fact.pk).allowed_users for fact in facts] == [["eva"], ["ada"]]

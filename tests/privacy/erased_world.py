@@ -131,8 +131,10 @@ def known(person: EndUser, content: str, **over: Any) -> Fact:
 
 
 def told_to_another(person: EndUser) -> None:
-    """Somebody else's logged context has a fact of the person."""
-    factories.logged_context(factories.end_user(person.tenant), [person.facts.first()])
+    """Somebody else's logged context has a fact of the person, and so has a block that was sent for them."""
+    other = factories.end_user(person.tenant)
+    factories.logged_context(other, [person.facts.first()])
+    factories.sent_block(other, [person.facts.first()])
 
 
 def _decided(person: EndUser, name: str) -> None:
@@ -165,6 +167,7 @@ def _asked(person: EndUser) -> None:
     factories.store_item(person, {"text": "Bakes rye bread on Sundays."})
     factories.triple(person, "Aunt Wilhelmina", "lives_in", "Zoetermeer")
     factories.logged_context(person, [person.facts.first()], query="Who bakes?", memory="<memory>Bakes</memory>")
+    factories.sent_block(person, [person.facts.first()])
     factories.seen_text(person)
     case = factories.privacy_case(person, type="access", reference=f"about {person.external_id}", outcome="A text")
     factories.privacy_export(case)

@@ -1,4 +1,4 @@
-"""The log of contexts in an erasure, in retention and in the undo of a merge of people."""
+"""The log of contexts in an erasure, in retention and in the undo of a merge of people; blocks that were sent."""
 
 from datetime import timedelta
 
@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
-from memories.models import ChangeSet, EndUser, LoggedContext
+from memories.curation.turns import redact_turn
+from memories.models import ChangeSet, EndUser, LoggedContext, SentBlock
 from memories.privacy import registry, retention
 from memories.privacy.stores.readers import CONTEXTS_OF_OTHERS
 from tests import factories
@@ -66,6 +67,18 @@ def test_what_was_logged_of_two_people_goes_when_they_part(person: EndUser) -> N
     before = factories.logged_context(person, created_at=merged_at - timedelta(minutes=1))
     merge_people(survivor=person.pk, merged=other.pk, actor=factories.COMMAND, now=merged_at)
     factories.logged_context(person, created_at=merged_at + timedelta(minutes=1))
+    sent = factories.sent_block(person, sent_at=merged_at - timedelta(minutes=1))
+    factories.sent_block(person, sent_at=merged_at + timedelta(minutes=1))
     done = ChangeSet.objects.get(verb="merge")
     revert(change_set=done.pk, actor=factories.COMMAND, now=merged_at + timedelta(hours=1))
     assert list(LoggedContext.objects.all()) == [before]
+    assert list(SentBlock.objects.all()) == [sent]
+
+
+def test_a_redaction_takes_all_blocks_of_the_person(person: EndUser) -> None:
+    """Any of them may quote the turn."""
+    factories.sent_block(person)
+    theirs = factories.sent_block(factories.end_user(person.tenant))
+    turn = factories.session(person).turns.get()
+    redact_turn(turn_id=turn.pk, tenant=None, actor=factories.COMMAND, now=timezone.now())
+    assert list(SentBlock.objects.all()) == [theirs]

@@ -98,11 +98,17 @@ class TestTurns:
         Turn.objects.filter(session=session, number__gt=6).update(created_at=timezone.now())
         retain(session.tenant)
         assert (numbers_of(session), numbers_of(whole)) == ([7, 8], [])
-        [left] = turn_index.open_index(person, space).sessions
-        assert left.numbers.tolist() == [7, 8]
-        assert (len(left.ids), len(left.terms), left.languages.tolist()) == (2, 2, ["en", "en"])
-        assert left.vectors.base is None
-        assert np.array_equal(left.vectors, turn_index._update(person, None, [left.session], space)[0].vectors)
+        after = turn_index.open_index(person, space)
+        assert [one.numbers.tolist() for one in after.sessions] == [[7, 8]]
+        [part] = after.parts
+        assert part.rows.vectors
+        assert (len(part.rows), part.rows.vectors.codes.tolist()) == (2, [1, 1])
+        raw = part.rows.vectors.raw
+        # What was deleted is not behind a view of it.
+        assert len(raw if raw.base is None else raw.base) == 2
+        [anew] = turn_index._grown(person, None, after.known, space).parts
+        assert anew.rows.vectors
+        assert np.array_equal(raw, anew.rows.vectors.raw)
         post(session, "user says 9")
         assert [found.turn_numbers for found in recall(person)] == [[9], [7]]
 
@@ -170,6 +176,17 @@ class TestTurns:
         assert "says" not in told.memory
         assert told.messages
         assert [message["role"] for message in told.messages] == ["system"]
+
+    def test_a_session_is_looked_at_again_once_its_first_turn_is_too_old(self, session: Session) -> None:
+        age(session, 31)
+        Turn.objects.filter(number__gt=4).update(created_at=timezone.now())
+        cutoff = timezone.now() - timedelta(days=30)
+        assert turns._next_sessions(session.tenant, cutoff, None) == [session.pk]
+        retain(session.tenant)
+        assert Turn.objects.earliest("number").number == 5
+        assert turns._next_sessions(session.tenant, cutoff, None) == []
+        Turn.objects.filter(number=5).update(created_at=cutoff - timedelta(days=1))
+        assert turns._next_sessions(session.tenant, cutoff, None) == [session.pk]
 
     def test_many_go_in_steps(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(turns, "STEP", 3)

@@ -1,8 +1,10 @@
 """What the verification looks for is taken while it is there, and only the verification reads it."""
 
 import uuid
+from typing import Any
 
 import pytest
+from django.db import connection
 
 from memories.models import EndUser
 from memories.privacy.searching import search_terms
@@ -127,3 +129,23 @@ def test_a_sample_is_spread_evenly_and_bounded() -> None:
     found = search_terms.sample(texts, 500)
     assert 400 <= len(found) <= 500
     assert len(search_terms.sample(texts[:10], 500)) == 20
+
+
+def test_tags_that_others_have_are_told_by_the_database(person: EndUser) -> None:
+    """However many facts of others have one: a row for each tag comes back, and none without tags."""
+    factories.fact(person, tags=["harbour pilot", "row 7", "work"])
+    for number in range(3):
+        factories.fact(factories.end_user(person.tenant), f"Rows on day {number}", tags=["row 7", f"day {number}"])
+    rows: list[int] = []
+
+    def note(execute: Any, statement: str, *rest: Any) -> Any:
+        found = execute(statement, *rest)
+        if "unnest(tags)" in statement:
+            rows.append(rest[-1]["cursor"].rowcount)
+        return found
+
+    with connection.execute_wrapper(note):
+        found = taken(person)
+    assert "harbour pilot" in found.words
+    assert not {"row 7", "day 1", "work"} & set(found.words)
+    assert rows == [1]

@@ -11,13 +11,13 @@ from django.utils import timezone
 
 from memories.admin.recall import logged as logged_page
 from memories.api.v1.context.serializers import KINDS
-from memories.context import context, log
+from memories.context import context, log, sent_blocks
 from memories.context.context import ContextRequest
 from memories.context.log import ContextBuffer, NotedContext
-from memories.models import EndUser, GroupEvidence, LoggedContext, Tenant
+from memories.models import EndUser, GroupEvidence, LoggedContext, SentBlock, Tenant
 from memories.models.memories.served_kinds import SERVED
 from memories.privacy import registry, running
-from memories.privacy.stores.readers import CONTEXTS_OF_OTHERS
+from memories.privacy.stores.readers import BLOCKS_OF_OTHERS, CONTEXTS_OF_OTHERS
 from tests import factories
 from tests.factories import NOW
 from tests.privacy.erased_world import erasure
@@ -123,6 +123,29 @@ def test_what_is_theirs_whose_data_may_not_be_used_is_not_written_down(
     assert kept(row) == ([str(own.pk)], "", "", "r", [])
 
 
+@pytest.mark.parametrize(("kind", "make"), ROWS, ids=NAMES)
+def test_blocks_that_were_sent_with_it_to_others_go_as_a_whole(kind: str, make: Callable[[EndUser], Any]) -> None:
+    owner = factories.tenant()
+    person, reader = factories.end_user(owner), factories.end_user(owner)
+    theirs, own = make(person), factories.fact(reader, "Likes tea")
+    told, untold = factories.sent_block(reader, [own, theirs]), factories.sent_block(reader, [own])
+    assert (BLOCKS_OF_OTHERS.count(person), BLOCKS_OF_OTHERS.count(reader)) == (1, 0)
+    assert list(BLOCKS_OF_OTHERS.export_rows(person)) == [{"block": str(told.pk)}]
+    done = running.carry_out(case_id=erasure(person).pk, now=timezone.now())
+    assert (done.state, done.findings["hits"]) == ("completed", {})
+    assert list(SentBlock.objects.all()) == [untold]
+
+
+@pytest.mark.parametrize(("kind", "make"), MADE.items(), ids=MADE)
+def test_blocks_go_with_any_memory_that_is_deleted_for_good(kind: str, make: Callable[[EndUser], Any]) -> None:
+    reader = factories.end_user()
+    theirs = make(reader)
+    factories.sent_block(reader, [theirs])
+    untold = factories.sent_block(reader)
+    theirs.delete()
+    assert list(SentBlock.objects.all()) == [untold]
+
+
 @pytest.mark.parametrize(("kind", "make"), MADE.items(), ids=MADE)
 def test_texts_go_with_any_memory_that_is_deleted_for_good(kind: str, make: Callable[[EndUser], Any]) -> None:
     reader = factories.end_user(factories.tenant(context_log="texts"))
@@ -152,6 +175,12 @@ def test_one_context_of_everything_serves_the_kinds_that_are_declared_and_no_oth
     shown = logged_page.served(row)
     assert {(one.memory.kind, one.outcome) for one in shown} == {(kind, "same") for kind in SERVED}
     assert all(one.text and one.memory.address for one in shown)
+
+
+def test_blocks_that_were_sent_are_sealed_by_every_kind() -> None:
+    """Without a line of its own a kind would be told again when it has changed."""
+    tables = {kind.model._meta.db_table for kind in SERVED.values()}
+    assert [table for table in tables if f"JOIN {table} m " not in sent_blocks.SEALS] == []
 
 
 def test_a_kind_that_nobody_declared_is_not_logged_by_halves() -> None:

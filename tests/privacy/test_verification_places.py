@@ -1,6 +1,7 @@
 """Where things may hide of which no model tells, and what may stay: exceptions, other people's words, short ids."""
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from memories.models import EndpointState, EndUser, Fact, FactRevision, PrivacyC
 from memories.privacy import verification
 from memories.privacy.searching import search_terms, tables, verdicts
 from memories.privacy.searching.ownership import Ownership
+from memories.retrieval import turn_files
 from tests import factories
 from tests.database import elsewhere
 from tests.factories import COMMAND, NOW
@@ -180,6 +182,17 @@ def test_files_are_read_but_not_the_databases(person: EndUser, home: Path, setti
     found = verification.verify(case)
     assert found.hits == {"files:worker.log": 1, "files:receipts": 1}
     assert {"files:postgres", "files:tiktoken", "files:backups"} <= set(found.skipped)
+
+
+def test_of_an_index_it_is_read_whose_it_is(person: EndUser, home: Path) -> None:
+    case = erased(person)
+    (home / "indexes").mkdir()
+    for name, whose in (("theirs", uuid.uuid4()), ("left", person.pk)):
+        head = turn_files.MAGIC + json.dumps({"person": str(whose)}).encode()
+        (home / "indexes" / f"{name}.turns").write_bytes(head.ljust(turn_files.HEAD) + SAID.encode())
+    found = verification.verify(case)
+    assert found.hits == {"files:indexes": 1}
+    assert "files:indexes" in found.skipped
 
 
 def test_a_file_with_another_persons_export_is_theirs(person: EndUser, home: Path) -> None:

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import pytest
 
-from memories.retrieval.cache import LRUCache, StampedCache
+from memories.exceptions import HubBusy
+from memories.retrieval.cache import LRUCache, Patience, StampedCache
 
 
 @pytest.fixture
@@ -122,8 +123,30 @@ def test_what_is_put_while_the_thread_ends_is_looked_at_as_well(
 def test_what_is_stamped_is_made_again_of_what_was_kept_for_another_stamp_or_key() -> None:
     kept: StampedCache[str] = StampedCache("facts", capacity=10, idle_seconds=60, weigh=len)
 
-    def make(former: str | None) -> str:
+    def make(former: str | None, _stamp: int) -> str:
         return f"{former or ''}."
 
     asked = [kept.get_or_make(key, stamp, make) for key, stamp in (("a", 1), ("a", 1), ("a", 2), ("b", 2), ("a", 2))]
     assert asked == [".", ".", "..", ".", ".."]
+
+
+def test_who_has_no_patience_does_not_wait_for_another_maker() -> None:
+    kept: StampedCache[str] = StampedCache("facts", capacity=10, idle_seconds=60, weigh=len)
+    refused: list[Patience] = []
+
+    def ask(patience: Patience, key: str = "a") -> str:
+        return kept.get_or_make(key, 1, lambda _former, _stamp: "there", patience=patience)
+
+    def make(_former: str | None, _stamp: int) -> str:
+        for patience in (Patience(0.01), Patience(60, 0)):
+            with pytest.raises(HubBusy):
+                ask(patience)
+            refused.append(patience)
+        # Another's value is no concern of theirs.
+        assert ask(Patience(0.01, 0), "b") == "there"
+        return "made"
+
+    assert kept.get_or_make("a", 1, make) == "made"
+    assert len(refused) == 2
+    assert ask(Patience(0.01, 0)) == "made"
+    assert kept._makers == {}

@@ -19,7 +19,8 @@ USE = "use-multilingual-3"
 
 
 def levels(strength: list[float], scores: list[float] | None = None, **over: object) -> list[Level]:
-    return graded(floats(strength), floats(scores or [0.0] * len(strength)), **over).levels  # type: ignore[arg-type]
+    found = graded(floats(strength), floats(scores or [0.0] * len(strength)), **over)  # type: ignore[arg-type]
+    return found.levels
 
 
 def strength(texts: list[str], asked: str, near: list[float] | None = None) -> list[float]:
@@ -58,7 +59,8 @@ class TestLevels:
         assert levels([LEAST_STRONG - 0.05], shift=-0.05) == [STRONG]
 
     def test_nothing_at_all(self) -> None:
-        assert graded(floats([]), floats([])) == ([], NONE)
+        assert levels([]) == []
+        assert graded(floats([]), floats([])).best == NONE
         assert levels([-0.5, -0.2], [-1.0, -0.1]) == [NONE, NONE]
 
     def test_the_strongest(self) -> None:

@@ -113,11 +113,12 @@ def test_a_finding_tells_nothing_of_its_owner(owner: EndUser, reader: EndUser) -
 
 
 def test_facts_of_both_are_told_in_one_order(owner: EndUser, reader: EndUser) -> None:
+    """What operators protect stands first, as it does in every context."""
     publish(owner, confidence=0.8)
     factories.fact(reader, "Likes lunch", confidence=0.9)
     factories.fact(reader, "Sleeps", confidence=0.7)
     lines = [line.split("] ")[1] for line in told(reader).splitlines() if line.startswith("- [")]
-    assert lines == ["Likes lunch", TEXT, "Sleeps"]
+    assert lines == [TEXT, "Likes lunch", "Sleeps"]
 
 
 def test_it_is_found_by_its_meaning_and_anew_after_a_change(owner: EndUser, reader: EndUser) -> None:

@@ -121,7 +121,7 @@ def test_vectors_of_another_model_are_refused() -> None:
 def test_half_precision_is_read_as_it_comes_from_the_database() -> None:
     raw = np.array([[0.6, 0.8]], np.float16)
     there = np.array([True])
-    store = Vectors.of(raw, present=there, languages=["en"], blocks=PLAIN, constants=UNCENTRED)  # type: ignore[arg-type]
+    store = Vectors.of(raw, present=there, languages=["en"], blocks=PLAIN, constants=UNCENTRED)
     near, _ = store.nearness(floats([1, 0]), "en")
     assert near.dtype == np.float32
     assert near == pytest.approx([0.6], abs=1e-3)

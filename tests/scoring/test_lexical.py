@@ -7,13 +7,13 @@ import pytest
 
 from memories.scoring import terms
 from memories.scoring.constants import DEFAULT
-from memories.scoring.lexical import Coverage, Layout, Postings, coverage
+from memories.scoring.lexical import Coverage, Layout, Postings, Words, coverage
 from tests.scoring.stores import packed
 
 
 def covered(texts: list[str], sessions: list[int], query: str, *, alone: bool = False) -> Coverage:
     layout = Layout.of(np.array(sessions, np.int32), alone=alone)
-    return coverage(Postings.of(packed(texts)), layout, terms.count(query).ids, DEFAULT)
+    return coverage(Words.of([Postings.of(packed(texts))], layout, DEFAULT), terms.count(query).ids)
 
 
 def idf(size: int, holding: int) -> float:
@@ -67,21 +67,32 @@ def test_a_unit_alone_has_no_window_and_no_session() -> None:
         assert not found.session.any()
 
 
-def test_a_long_query_in_pieces_is_the_same_sum(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, query = ["tea kettle mug", "coffee mug", "milk"], "tea kettle mug coffee milk sugar"
-    whole = covered(texts, [0, 0, 1], query)
-    monkeypatch.setattr("memories.scoring.lexical.TERMS_AT_ONCE", 2)
-    pieces = covered(texts, [0, 0, 1], query)
-    for one, other in zip(
-        (whole.turn, whole.window, whole.session), (pieces.turn, pieces.window, pieces.session), strict=True
-    ):
-        assert one == pytest.approx(other, rel=1e-5)
+@pytest.mark.parametrize("common", [0, 10**9])
+def test_a_rare_word_is_counted_as_a_common_one_is(common: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["tea", "one", "tea tea", "three", "tea", "five", "tea", "tea", "eight", "nine", "ten", "tea"]
+    sessions = [0, 0, 0, 0, 1, 1, 2, 3, 3, 3, 3, 3]
+    either = covered(texts, sessions, "tea ten")
+    monkeypatch.setattr("memories.scoring.lexical.COMMON", common)
+    assert covered(texts, sessions, "tea ten").window == pytest.approx(either.window, rel=1e-6)
+
+
+def test_terms_in_two_parts_are_those_of_one() -> None:
+    texts, sessions = ["tea kettle", "mug", "coffee", "tea mug"], np.array([0, 0, 1, 1], np.int32)
+    query, layout = terms.count("tea mug zeppelin").ids, Layout.of(sessions, alone=False)
+    whole = coverage(Words.of([Postings.of(packed(texts))], layout, DEFAULT), query)
+    # The first two units stand last in the parts.
+    parts = [Postings.of(packed(texts[2:])), Postings.of(packed(texts[:2]))]
+    parted = coverage(Words.of(parts, layout, DEFAULT, np.array([2, 3, 0, 1])), query)
+    for one, other in ((whole.turn, parted.turn), (whole.window, parted.window), (whole.session, parted.session)):
+        assert one == pytest.approx(other, rel=1e-6)
+        assert one.any()
 
 
 def test_units_that_were_not_counted_yet_hold_nothing() -> None:
     postings = Postings.of([b"", *packed(["tea", ""]), b""])
     assert postings.lengths.tolist() == [0, 1, 0, 0]
-    assert postings.counts_of(terms.count("tea").ids).tolist() == [[0, 1, 0, 0]]
+    [(units, counts)] = [held for held in postings.holding(terms.count("tea zeppelin").ids) if held]
+    assert (units.tolist(), counts.tolist()) == ([1], [1])
 
 
 def test_terms_of_another_version_are_refused() -> None:

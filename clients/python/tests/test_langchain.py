@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -69,6 +70,11 @@ def said(hub: MemoryHub, user_id: str) -> list[str]:
 def system(model: Scripted) -> str:
     first = model.asked[-1][0]
     return first.text if isinstance(first, SystemMessage) else ""
+
+
+def prompt(model: Scripted) -> str:
+    """All that the model was asked, with what is remembered."""
+    return "\n".join(one.text for one in model.asked[-1])
 
 
 Make = Callable[..., Any]
@@ -163,10 +169,44 @@ def test_another_conversation_is_remembered(hub: MemoryHub, user_id: str) -> Non
     agent = create_agent(model, [], middleware=[memory], checkpointer=InMemorySaver())
     Talk(agent, user_id, "t1").say("I moved to Leiden last month.")
     Talk(agent, user_id, "t2").say("Where do I live?")
-    assert "Leiden" in system(model)
+    assert "Leiden" in prompt(model)
     other = f"{user_id}-other"
     Talk(agent, other, "t1").say("Where do I live?")
-    assert "Leiden" not in system(model)
+    # It is the same thread, which the checkpointer knows.
+    assert "<memory>" not in prompt(model)
+
+
+def test_each_prompt_begins_with_all_of_the_one_before(user_id: str) -> None:
+    fake = FakeMemoryHub()
+    fake.client().add_fact(user_id=user_id, content="Allergic to peanuts", category="constraint")
+    fake.client().add_fact(user_id=user_id, content="Lives in Leiden", category="identity")
+    model = Scripted(answers=["In Leiden.", calls_weather("Leiden"), "Rain.", "Bye."])
+    agent = create_agent(
+        model, [weather], middleware=[HubMemoryMiddleware(fake.client(), write=False)], checkpointer=InMemorySaver()
+    )
+    talk = Talk(agent, user_id)
+    for text in ("Where do I live?", "And the weather there?", "Thanks."):
+        talk.say(text)
+    prompts = [[(one.type, one.text) for one in asked] for asked in model.asked]
+    assert all(later[: len(one)] == one for one, later in pairwise(prompts))
+    # A tool at work asks for nothing new.
+    assert [one.operation for one in fake.asked].count("get_context") == 3
+    (_, head), (_, first), *_ = prompts[0]
+    assert ("peanuts" in head, "Leiden" in head, "Leiden" in first) == (True, False, True)
+    assert not any("<memory>" in one.text for one in agent.get_state(talk.config).values["messages"])
+    # What stands and has changed is told anew.
+    fake.client().add_fact(user_id=user_id, content="Never suggest pork", category="constraint")
+    talk.say("And what may I eat?")
+    assert "pork" in system(model)
+
+
+def test_a_message_that_was_changed_is_another_one(user_id: str) -> None:
+    fake = FakeMemoryHub()
+    memory = HubMemoryMiddleware(fake.client(), user_id=user_id, write=False)._memory
+    names = {"user_id": user_id, "session_id": "t1"}
+    assert list(memory.told(names, "Hi", ["a", "b"]).before) == ["b"]
+    assert list(memory.told(names, "Hi", ["a", "c"]).before) == ["c"]
+    assert list(memory.told(names, "Hi", ["c", "d"]).before) == ["c", "d"]
 
 
 def test_a_context_that_has_not_changed_is_not_sent_again(user_id: str) -> None:
@@ -191,6 +231,14 @@ def test_an_agent_that_writes_memories_is_told_what_to_note(user_id: str) -> Non
         assert memory == middleware._memory.of({"user_id": user_id}, "Where?")
         assert memory.startswith("<memory_guidelines>" if wanted else "<memory>")
         assert "Leiden" in memory
+
+
+def test_the_tokenizer_of_the_model_counts(user_id: str) -> None:
+    fake = FakeMemoryHub()
+    for named in ("Qwen/Qwen3-8B", None):
+        middleware = HubMemoryMiddleware(fake.client(), user_id=user_id, write=False, tokenizer=named)
+        middleware._memory.of({"user_id": user_id}, "Where?")
+        assert fake.asked[-1].body.get("tokenizer") == named
 
 
 def test_regenerated_and_edited_messages(hub: MemoryHub, user_id: str) -> None:

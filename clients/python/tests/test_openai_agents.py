@@ -1,17 +1,19 @@
 """OpenAI Agents with a session in the hub."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
 from agents import Agent, RunContextWrapper, Runner, SessionSettings, function_tool, set_tracing_disabled
 from agents.memory import Session
+from agents.run import CallModelData, ModelInputData
 from agents.testing import ScriptedModel
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from memoryhub_client import MemoryHub, Retries
 from memoryhub_client._retrying import httpx
-from memoryhub_client.openai_agents import HubInstructions, HubSession, as_turn
+from memoryhub_client.openai_agents import HubInput, HubInstructions, HubSession, as_turn
 from memoryhub_client.testing import FakeMemoryHub
 
 set_tracing_disabled(True)
@@ -219,6 +221,33 @@ async def test_instructions_have_what_is_remembered(hub: MemoryHub, user_id: str
     nobody = MemoryHub("mh_x", base_url="http://127.0.0.1:9", timeout=1, retries=Retries(times=0))
     alone: Agent[Any] = Agent(name="cook", instructions=HubInstructions("You are a cook.", user_id="u", hub=nobody))
     assert await alone.get_system_prompt(RunContextWrapper(None)) == "You are a cook."
+
+
+async def test_each_input_begins_with_all_of_the_one_before(user_id: str) -> None:
+    fake = FakeMemoryHub()
+    fake.client().add_fact(user_id=user_id, content="Allergic to peanuts", category="constraint")
+    fake.client().add_fact(user_id=user_id, content="Lives in Leiden", category="identity")
+    adds = HubInput(user_id=user_id, session_id="s1", hub=fake.client())
+    agent: Agent[Any] = Agent(name="cook")
+    items: list[Any] = []
+    sent = []
+    for said in ("Where do I live?", "And the weather?"):
+        items.append({"role": "user", "content": said})
+        for more in ([], ITEMS[2:4]):
+            # A tool at work asks for nothing new.
+            items += more
+            data = CallModelData(ModelInputData(input=list(items), instructions="You are a cook."), agent, None)
+            sent.append(await adds(data))
+    assert all(later.input[: len(one.input)] == one.input for one, later in pairwise(sent))
+    assert len({one.instructions for one in sent}) == 1
+    assert [one.operation for one in fake.asked].count("get_context") == 2
+    assert str(sent[0].instructions).startswith("You are a cook.\n\n<memory>")
+    assert "peanuts" in str(sent[0].instructions)
+    [block, newest] = sent[0].input
+    assert (block["role"], "Leiden" in block["content"], newest) == ("developer", True, items[0])  # type: ignore[typeddict-item]
+    # Without a session nothing tells a conversation from others.
+    data = CallModelData(ModelInputData(input=list(items), instructions=None), agent, {"user_id": user_id})
+    assert (await HubInput(hub=fake.client())(data)) is data.model_data
 
 
 def test_letters_that_no_hub_keeps_are_replaced() -> None:

@@ -78,6 +78,7 @@ STORES = {
     "memories.EndpointState": gettext_lazy("State of the model's endpoint"),
     "memories.Fact.allowed_users": gettext_lazy("Facts of others that list the end user as a reader"),
     "memories.LoggedContext.others": gettext_lazy("Contexts of others that had the end user's memories"),
+    "memories.SentBlock.others": gettext_lazy("Blocks sent for others that had the end user's memories"),
     "cache": gettext_lazy("Caches"),
 }
 # Step of a run → what it does.

@@ -4,7 +4,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import QuerySet
@@ -30,6 +30,7 @@ from memories.models import (
     FactRevision,
     LoggedContext,
     ProfileRevision,
+    SentBlock,
     Session,
     Status,
 )
@@ -48,6 +49,8 @@ OUTCOMES: Mapping[str, tuple[Promise, str]] = {
 }
 VIEW = "memories.view_loggedcontext"
 COMPARED_WITH = 25
+# The gateway keeps what it sent once the endpoint answers.
+KEPT_WITHIN = timedelta(minutes=10)
 # Verbs of the nightly pass.
 _FADING = ("fade", "expire")
 
@@ -84,6 +87,17 @@ def served(logged: LoggedContext) -> list[ServedMemory]:
         differs = memory.row and text != memory.text
         found.append(ServedMemory(memory, outcome, text, diff(text, memory.text) if differs else ()))
     return found
+
+
+def sent_of(logged: LoggedContext, person: EndUser) -> list[SentBlock]:
+    """The blocks of it that the gateway keeps for later requests of the conversation, in the order of a prompt."""
+    moments = logged.created_at, logged.created_at + KEPT_WITHIN
+    rows = SentBlock.objects.filter(
+        tenant=person.tenant, end_user=person, agent_id=logged.agent_id, sent_at__range=moments
+    )
+    held = {item["id"] for item in logged.items}
+    newest = rows.exclude(text="").order_by("kind", "sent_at", "pk")[:COMPARED_WITH]
+    return [block for block in newest if held.issuperset(item["id"] for item in block.items)]
 
 
 @dataclass(frozen=True)
@@ -272,6 +286,7 @@ class LoggedContextPage(RecordPage):
         person: EndUser = record.end_user.merged_into or record.end_user
         return {
             "logged": record,
+            "blocks": sent_of(record, person),
             "person": person,
             "served": held,
             "changed": sum(one.outcome != "same" for one in held),

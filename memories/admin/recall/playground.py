@@ -43,7 +43,6 @@ from memories.models.ids import parse_uuid
 from memories.models.memories.visibility import Viewer, latest, served_facts
 from memories.retrieval import fact_index, fact_search
 from memories.retrieval import search as retrieval
-from memories.retrieval.evidence import Level
 from memories.retrieval.memory_index import today
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.search import (
@@ -53,6 +52,7 @@ from memories.retrieval.search import (
     TURN,
     Explanation,
     Finding,
+    Level,
     SearchFilters,
     SearchRequest,
 )
@@ -74,6 +74,7 @@ PARTS: Mapping[str, tuple[Promise, float]] = {
     "recency": (_("Freshness"), DEFAULT.recency),
     "dates": (_("Dates"), 1.0),
 }
+LEVELS: Mapping[Level, Promise] = {Level.STRONG: _("strong"), Level.WEAK: _("weak"), Level.NONE: _("none")}
 KINDS: Mapping[str, Promise] = {FACT: _("Facts"), EPISODE: _("Episodes"), TURN: _("Turns")}
 
 
@@ -146,6 +147,7 @@ class RankedMemory:
     memory: RecalledMemory
     parts: list[ScorePart]
     outcome: Mapping[str, Any]
+    evidence: Promise
     reranked: float | None = None
     verbs: dict[str, VerbForm] = field(default_factory=dict)
 
@@ -222,6 +224,7 @@ def rank(
                 memory_of(person, finding.kind, finding.id, row, score=finding.score),
                 parts_of(finding, best),
                 outcomes.get((finding.kind, str(finding.id)), {"reason": reason} if reason else {}),
+                LEVELS[finding.evidence_level],
                 finding.score_parts.get("rerank"),
                 _verbs(row) if may_change and finding.kind == FACT and row is not None else {},
             )

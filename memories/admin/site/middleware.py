@@ -9,6 +9,7 @@ from django.contrib.sessions import middleware as sessions
 from django.core.exceptions import BadRequest
 from django.db import DataError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
@@ -17,6 +18,7 @@ from django.views import defaults
 from memories.admin.access import lifetime
 from memories.admin.access.tenant_scope import tenancy_of
 from memories.db import tenancy
+from memories.exceptions import HubBusy
 from memories.invisible import strip_invisible
 from memories.models import Operator
 
@@ -64,6 +66,18 @@ class UnstorableTextMiddleware(_PagesOnly):
         if isinstance(exception, DataError) and _NUL in str(exception):
             return defaults.bad_request(request, BadRequest())
         return None
+
+
+class BusyMiddleware(_PagesOnly):
+    """Answers 503 where a page would wait too long for an index that another request makes."""
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not isinstance(exception, HubBusy):
+            return None
+        said = {"heading": translation.gettext("The hub is busy"), "text": translation.gettext(exception.detail)}
+        response = render(request, "memories/error_page.html", said, status=exception.status)
+        response.headers["Retry-After"] = str(exception.seconds)
+        return response
 
 
 class LanguageMiddleware:

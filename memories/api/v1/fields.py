@@ -23,6 +23,7 @@ from rest_framework.fields import SkipField
 from memories.api import shapes
 from memories.api.pagination import MAX_PAGE_SIZE, PAGE_SIZE
 from memories.curation.statements.voices import StatedBy
+from memories.llm.tokenizers import TokenizerNotInstalled, UnknownTokenizer, named
 from memories.text.cleaning import clean_lines
 
 MAX_JSON_BYTES = 64 * 1024
@@ -214,6 +215,18 @@ class OneOf(serializers.ChoiceField):
         if not isinstance(data, str) or data not in self.choices:
             self.fail("invalid_choice")
         return data
+
+
+class TokenizerName(serializers.CharField):
+    """A tokenizer, or the name of a model that uses one; in its value the tokenizer's own name."""
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return named(data if isinstance(data, str) else "")
+        except UnknownTokenizer as error:
+            raise ValidationError(str(error), code="invalid_choice") from None
+        except TokenizerNotInstalled as error:
+            raise ValidationError(str(error), code="not_installed") from None
 
 
 class Moment(serializers.DateTimeField):

@@ -1,8 +1,8 @@
 """A person's external id: what the API takes as one, how staff change it, and how that is taken back."""
 
 import re
+import uuid
 from datetime import datetime
-from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -13,6 +13,7 @@ from memories.capture import get_or_create
 from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts
 from memories.curation.people.errors import PersonExists, PersonMerged
+from memories.db import closed_indexes
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted, PreconditionFailed
 from memories.models import APIKey, Change, ChangeSet, EndUser, Fact, FactRevision, StoreItem
 from memories.store import assigning
@@ -36,8 +37,7 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
     old = end_user.external_id
     changes = Changes(actor=actor, now=now)
     with transaction.atomic():
-        addressed = Fact.objects.none() if keeps_old else _addressed(end_user.tenant_id, old)
-        person = _locked(end_user, addressed)
+        person = _locked(end_user, Q(pk__in=[]) if keeps_old else _addressed(end_user.tenant_id, old))
         if external_id == old:
             return person
         changes.note(Table.PERSON, Action.CHANGED, person.pk, before={"external_id": old})
@@ -48,6 +48,8 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
             )
         else:
             assigning.readdress(person, old, external_id)
+            # Looked up again: before the lock somebody may have named the id.
+            addressed = Fact.objects.filter(_addressed(person.tenant_id, old), tenant=person.tenant)
             _readdress(addressed, APIKey.objects.filter(tenant=person.tenant, user_id=old), old, external_id, changes)
         changes.counts.update(facts=len(changes.facts), kept=int(keeps_old))
         changes.record(CHANGE_ID, person, counts=dict(changes.counts))
@@ -58,8 +60,7 @@ def lock_for_undo(done: ChangeSet) -> None:
     """Lock the person, and whose facts the change readdressed or name the present id. Errors: as give_back()."""
     if done.end_user:
         ours = Q(pk__in=FactRevision.objects.filter(change_set=done.pk).values("fact"))
-        named = Q(pk__in=_addressed(done.tenant_id, done.end_user.external_id).values("pk"))
-        _locked(done.end_user, Fact.objects.filter(ours | named))
+        _locked(done.end_user, ours | _addressed(done.tenant_id, done.end_user.external_id))
 
 
 def give_back(done: ChangeSet, changes: Changes) -> None:
@@ -80,7 +81,8 @@ def give_back(done: ChangeSet, changes: Changes) -> None:
         EndUser.objects.create(pk=row.uuid, tenant=person.tenant, external_id=new, merged_into=person, **row.before)
     edited = FactRevision.objects.filter(fact=OuterRef("pk"), before__has_key="allowed_users")
     since = Q(created_at__gte=done.created_at) | Exists(edited.filter(created_at__gte=done.created_at))
-    facts = _addressed(person.tenant_id, new).filter(since).exclude(pk__in=changes.facts)
+    named = Fact.objects.filter(_addressed(person.tenant_id, new), tenant=person.tenant)
+    facts = named.filter(since).exclude(pk__in=changes.facts)
     ours = Q(pk__in=done.changes.filter(table=Table.KEY).values("uuid"))
     keys = APIKey.objects.filter(ours | Q(created_at__gte=done.created_at), tenant=person.tenant, user_id=new)
     if not EndUser.objects.filter(tenant=person.tenant, external_id=new).exists():
@@ -88,9 +90,10 @@ def give_back(done: ChangeSet, changes: Changes) -> None:
     _readdress(facts, keys, new, old, changes)
 
 
-def _locked(end_user: EndUser, addressed: QuerySet[Fact]) -> EndUser:
-    """Lock the person, as the caller saw them, and whose facts these are, in one order."""
-    wanted = Q(pk=end_user.pk) | Q(pk__in=addressed.values("end_user"))
+def _locked(end_user: EndUser, addressed: Q) -> EndUser:
+    """Lock the person, as the caller saw them, and whose facts of the tenant these are, in one order."""
+    readers = Fact.objects.filter(addressed, tenant=end_user.tenant_id)
+    wanted = Q(pk=end_user.pk) | Q(pk__in=readers.values("end_user"))
     people = EndUser.objects.select_for_update(of=("self",)).select_related("tenant").filter(wanted)
     person = next((one for one in people.order_by("pk") if one.pk == end_user.pk), None)
     if person is None:
@@ -126,8 +129,10 @@ def _rename(person: EndUser, external_id: str, changes: Changes) -> None:
     get_or_create.apply_return_policy(person, now=changes.now)
 
 
-def _addressed(tenant_id: Any, external_id: str) -> QuerySet[Fact]:
-    return Fact.objects.filter(tenant=tenant_id, allowed_users__contains=[external_id])
+def _addressed(tenant_id: uuid.UUID, external_id: str) -> Q:
+    """The facts that name this reader now. The index holds only facts that name any."""
+    named = Q(allowed_users__contains=[external_id]) & ~Q(allowed_users=[])
+    return closed_indexes.opened(named, Fact.objects.all(), tenant_id=tenant_id, most=None)
 
 
 def _readdress(facts: QuerySet[Fact], keys: QuerySet[APIKey], old: str, new: str, changes: Changes) -> None:

@@ -23,7 +23,7 @@ from memories import conf
 from memories.api import health
 from memories.conf import shared_keys
 from memories.exceptions import MemoryHubError
-from memories.llm import client, embeddings
+from memories.llm import client, embeddings, tokenizers
 from memories.management import base_backups, policies
 from memories.models import Backup, WorkerHeartbeat
 from memoryhub import VERSION
@@ -260,6 +260,15 @@ def embedding() -> str:
     return f"{embeddings.current_model()}, {vectors.shape[1]} dimensions"
 
 
+def counting() -> str:
+    """What contexts can be counted by; an extra that is not installed is nobody's fault."""
+    present = tokenizers.installed()
+    lacking = [one for one in tokenizers.VOCABULARIES.values() if not one.is_installed]
+    extras = ", ".join(sorted({one.extra for one in lacking}))
+    others = f"; {', '.join(one.name for one in lacking)} with {extras}" if lacking else ""
+    return ", ".join(present) + others
+
+
 def _size(count: int) -> str:
     return f"{count / 2**30:.1f} GiB"
 
@@ -323,4 +332,5 @@ LOOKS: dict[str, Callable[[], str]] = {
     "archive": archive_of_wal,
     "model": model,
     "embedding": embedding,
+    "tokenizers": counting,
 }

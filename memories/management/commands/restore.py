@@ -13,6 +13,7 @@ from django.utils.dateparse import parse_datetime
 
 from memories.management import HubCommand, backups, base_backups, point_in_time
 from memories.privacy import replaying
+from memories.retrieval import turn_files
 from memoryhub.embedded_postgres import EmbeddedPostgresError
 
 
@@ -53,6 +54,7 @@ class Command(HubCommand):
         if held:
             raise CommandError(f"The database holds {held}. Give --replace to delete all of it for the backup.")
         backups.read(source.absolute())
+        turn_files.clear()
         call_command("migrate", interactive=False, verbosity=0)
         replaying.settle()
         self.stdout.write("Restored. Run manage.py replay_erasures and manage.py check_memory, then start the hub.")
@@ -64,6 +66,7 @@ class Command(HubCommand):
             )
         except EmbeddedPostgresError as error:
             raise CommandError(f"{error} Nothing was restored.") from error
+        turn_files.clear()
         self.stdout.write(f"Restored to {base_backups.shown(moment)}. The data of before are kept aside.")
         for sentence in left:
             self.stderr.write(sentence)

@@ -38,7 +38,7 @@ class SeenText(models.Model):
         verbose_name = _("seen text")
         verbose_name_plural = _("seen texts")
         indexes = [
-            # Serves each request, and the deletion of what is too old of a person.
+            # Serves each request.
             models.Index(fields=["end_user", "-seen_at"], name="seen_text_newest_idx"),
             # Serves the look for frames: what is alike at its beginning, or at its end.
             models.Index(fields=["key_id", "head"], name="seen_text_head_idx", condition=Q(head__isnull=False)),

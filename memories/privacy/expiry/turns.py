@@ -7,6 +7,8 @@ without the quotes, which are the turn's own text. Nothing waits for a lock: loc
 import uuid
 from collections.abc import Iterator
 from datetime import datetime
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from django.db import transaction
@@ -31,6 +33,7 @@ from memories.privacy.expiry.passes import Work
 from memories.queue import leases, window_queue
 
 SESSIONS = 100
+_REFERRING: tuple[Any, ...] = (Episode, FactEvidence, ExtractionRun)
 # Turns of one transaction.
 STEP = 1_000
 
@@ -62,11 +65,13 @@ def turns(tenant: Tenant, cutoff: datetime) -> QuerySet[Turn]:
 
 def empty(tenant: Tenant, cutoff: datetime) -> QuerySet[Session]:
     """Sessions whose turns are all gone, and to which nothing refers any more."""
-    references = [
-        Exists(model.objects.filter(session=OuterRef("pk"))) for model in (Episode, FactEvidence, ExtractionRun)
-    ]
-    rows = Session.objects.filter(is_over(cutoff), tenant=tenant, deleted_number=F("turn_count"))
-    return rows.filter(*(~one for one in references), end_user__in=passes.people())
+    return Session.objects.filter(_is_empty(cutoff), tenant=tenant, end_user__in=passes.people())
+
+
+def _is_empty(cutoff: datetime) -> Q:
+    references = (Exists(model.objects.filter(session=OuterRef("pk"))) for model in _REFERRING)
+    gone = is_over(cutoff) & Q(deleted_number=F("turn_count"))
+    return reduce(and_, (~Q(one) for one in references), gone)
 
 
 def delete(work: Work, cutoff: datetime) -> Iterator[None]:
@@ -83,9 +88,10 @@ def delete(work: Work, cutoff: datetime) -> Iterator[None]:
 
 def _next_sessions(tenant: Tenant, cutoff: datetime, reached: uuid.UUID | None) -> list[uuid.UUID]:
     """The next sessions with turns that are older, or with nothing left."""
-    old = Turn.objects.filter(session=OuterRef("pk"), created_at__lt=cutoff)
+    # Turns of a session are in the order of their age, and their numbers have no gaps: the first is the oldest.
+    old = Turn.objects.filter(session=OuterRef("pk"), number=OuterRef("deleted_number") + 1, created_at__lt=cutoff)
     rows = Session.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
-    rows = rows.filter(Exists(old) | Q(pk__in=empty(tenant, cutoff).values("pk")))
+    rows = rows.filter(Q(Exists(old)) | _is_empty(cutoff))
     rest = rows.filter(pk__gt=reached) if reached else rows
     return list(rest.order_by("pk").values_list("pk", flat=True)[:SESSIONS])
 
@@ -122,10 +128,11 @@ def _lock(session_id: uuid.UUID, cutoff: datetime) -> Any:
 
 def _last_to_delete(session: Any, cutoff: datetime) -> int:
     """The number of the last turn that goes now: turns of a session are in the order of their age."""
-    kept = Turn.objects.filter(session=session, created_at__gte=cutoff).aggregate(first=Min("number"))["first"]
-    older = kept - 1 if kept else session.turn_count
-    last: int = min(session.deletable, older, session.deleted_number + STEP)
-    return last
+    last: int = min(session.deletable, session.deleted_number + STEP)
+    # No more than may go now is read: a session has so many steps that each must not look through the rest of it.
+    step = Turn.objects.filter(session=session, number__gt=session.deleted_number, number__lte=last)
+    kept: int | None = step.filter(created_at__gte=cutoff).aggregate(first=Min("number"))["first"]
+    return kept - 1 if kept else last
 
 
 def _delete_up_to(session: Session, last: int) -> None:

@@ -34,7 +34,7 @@ OMISSIONS = (
             "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.DiaryVector",
             "memories.PrivacyCase",
-            "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
+            "memories.ChangeSet", "memories.LoggedContext", "memories.SentBlock", "memories.MemoryFile",
             "memories.DiaryEntry", "memories.Dream", "memories.GroupMember", "memories.GroupEvidence",
             "memories.StoreItem", "memories.StoreItemVector", "memories.GraphEntity", "memories.GraphTriple",
             "memories.FactRefusal", "memories.ProfileRevision", "memories.SessionQueue", "memories.WorkingMemory",
@@ -49,7 +49,7 @@ OMISSIONS = (
             "memories.ProfileRevision", "memories.ReviewItem", "memories.ExtractionRun", "memories.FactRefusal",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.DiaryVector",
             "memories.PrivacyCase",
-            "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
+            "memories.ChangeSet", "memories.LoggedContext", "memories.SentBlock", "memories.MemoryFile",
             "memories.DiaryEntry", "memories.Dream", "memories.GroupMember", "memories.GroupEvidence",
             "memories.StoreItem", "memories.GraphEntity", "memories.GraphTriple",
         )
@@ -163,6 +163,12 @@ OMISSIONS = (
     Omission("memories.LoggedContext", _OUR_IDS, ("rests_on",)),
     Omission("memories.LoggedContext", "the key of the application that asked", ("key_id",)),
     Omission("memories.LoggedContext", _MACHINE, ("revision", "took_ms")),
+    Omission("memories.SentBlock", _OUR_IDS, ("rests_on",)),
+    Omission("memories.SentBlock", _MACHINE, ("seal", "ended")),
+    Omission(
+        "memories.SentBlock", "keyed hashes of where it stood: they mean nothing to a reader", ("session", "place")
+    ),
+    Omission("memories.SentBlock.others", "that somebody else was told a fact of the person's: it is that one's"),
     Omission("memories.LoggedContext.others", "that somebody else was told a fact of the person's: it is that one's"),
     Omission("memories.Agent", "agents of the application: the person's are in `sessions`"),
     Omission("memories.APIKey", "keys of an application: they hold only the person's id, which is exported"),

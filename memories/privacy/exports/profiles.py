@@ -289,6 +289,9 @@ SECTIONS = (
          "max_tokens", "as_of"),
     ),
     ExportSection(
+        "sent_blocks", "memories.SentBlock", ("id", "sent_at", "agent_id", "kind", "text", "items", "token_count")
+    ),
+    ExportSection(
         "kept_answers", "memories.IdempotencyRecord", ("endpoint", "status", "fact", "created_at")
     ),
     ExportSection(

@@ -13,6 +13,8 @@ BACKUP = b"PGDMP"
 LEDGER = "files:ledger"
 # Of `manage.py export_user`: each is named after its case.
 EXPORTS = "files:exports"
+# Arrays behind a head that says whose they are, in so many bytes.
+INDEXES, INDEX_HEAD = "files:indexes", 4_096
 
 
 def skipped() -> dict[str, str]:
@@ -22,6 +24,7 @@ def skipped() -> dict[str, str]:
             "bytes of tables and of the write-ahead log; the receipt says until when they hold text"
         ),
         "files:tiktoken": gettext_noop("the public vocabulary of a tokenizer"),
+        "files:indexes": gettext_noop("numbers that the hub searches with, without text; whose they are is read"),
         "files:backups": gettext_noop(
             "copies that an operator keeps; the ledger erases again what is restored from one"
         ),
@@ -45,7 +48,16 @@ def contents() -> Iterator[tuple[str, str, bytes]]:
         for path in (Path(folder, name) for name in sorted(names)):
             if path.is_file() and not path.is_symlink():
                 place = LEDGER if path == ledger else f"files:{path.relative_to(home).parts[0]}"
-                yield from ((place, path.name, part) for part in _parts(path))
+                parts = _heads(path) if place == INDEXES else _parts(path)
+                yield from ((place, path.name, part) for part in parts)
+
+
+def _heads(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield file.read(INDEX_HEAD)
+    except FileNotFoundError:
+        return
 
 
 def _parts(path: Path) -> Iterator[bytes]:

@@ -34,6 +34,10 @@ _WIDE = 0x2E80
 _BREAKS = re.compile(r'[\x00-\x1f\x7f-\x9f"\\]+')
 # An erasure keeps these rows on purpose, and they identify nobody.
 _KEPT = (PrivacyCase._meta.db_table,)
+_OF_OTHERS = """
+    SELECT DISTINCT tag FROM memories_fact, unnest(tags) tag
+    WHERE tags && %(tags)s::varchar[] AND tag = ANY(%(tags)s) AND end_user_id <> ALL(%(people)s)
+"""
 # A table, and the conditions for the rows of people in it.
 _OfPeople = tuple[SearchedTable, list[str]]
 
@@ -127,20 +131,20 @@ def _sample_column(
     """At most so many values for each condition, at random but always the same."""
     as_text = f"({value})::text"
     for condition in conditions:
-        rows = _rows_of(table, [as_text], condition=condition, people=people, most=most, by=as_text)
+        # By the key of the row: the digests of all vectors of a person would take minutes.
+        rows = _rows_of(table, [as_text], condition=condition, people=people, most=most)
         yield from (found for (found,) in rows if found)
 
 
 def _rows_of(
-    table: SearchedTable, values: list[str], *, condition: str, people: list[uuid.UUID], most: int, by: str = ""
+    table: SearchedTable, values: list[str], *, condition: str, people: list[uuid.UUID], most: int
 ) -> list[Any]:
     """These values of at most so many rows, at random but always the same."""
     keys = [f"({column.sql})::text" for column in table.columns if column.primary]
-    order = by or " || ".join(keys) or "ctid::text"
-    statement = (
-        f"SELECT {', '.join(values)} FROM {table.quoted} WHERE {condition} "  # noqa: S608 (the catalogue's names)
-        f"ORDER BY md5({order}) LIMIT {most}"
-    )
+    order = " || ".join(keys) or "ctid::text"
+    # Chosen first: PostgreSQL would take the digest of each vector and sort them.
+    chosen = f"SELECT * FROM {table.quoted} WHERE {condition} ORDER BY md5({order}) LIMIT {most}"  # noqa: S608 (the catalogue's names)
+    statement = f"SELECT {', '.join(values)} FROM ({chosen}) chosen"  # noqa: S608
     with connection.cursor() as cursor:
         cursor.execute(statement, {"people": people})
         return list(cursor.fetchall())
@@ -156,10 +160,18 @@ def _words(people: QuerySet[EndUser]) -> Iterator[str]:
     yield from _unshared(
         Turn.objects.exclude(end_user__in=people), [word for word in _sample_rows(turns, WORDS) if word]
     )
-    rows = Fact.objects.values_list("tags", flat=True)
-    tags = {tag for row in _sample_rows(rows.filter(end_user__in=people)) for tag in row}
-    shared = rows.exclude(end_user__in=people).filter(tags__overlap=sorted(tags))
-    yield from sorted(filter(is_distinctive, tags.difference(*shared)))
+    tagged = Fact.objects.filter(end_user__in=people).values_list("tags", flat=True)
+    tags = {tag for row in _sample_rows(tagged) for tag in row if is_distinctive(tag)}
+    yield from sorted(tags - _tags_of_others(tags, people))
+
+
+def _tags_of_others(tags: set[str], people: QuerySet[EndUser]) -> set[str]:
+    """Those that others have: the database answers with these alone, for many facts may have one."""
+    if not tags:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_OTHERS, {"tags": sorted(tags), "people": list(people.values_list("pk", flat=True))})
+        return {tag for (tag,) in cursor.fetchall()}
 
 
 def is_distinctive(word: str) -> bool:

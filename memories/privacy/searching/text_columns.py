@@ -26,6 +26,7 @@ UNSEARCHED: dict[str, str] = {
     "memories.EndUser.external_id": "looked for as a whole, as a name",
     "memories.EndUser.time_zone": "one of the world's, which settings name, too",
     "memories.LoggedContext.memory": "repeats memories, those of others among them, between sentences of the program",
+    "memories.SentBlock.text": "repeats memories, those of others among them, between sentences of the program",
     "memories.Session.external_id": "looked for as a whole, unless others have it, too",
     "memories.Turn.external_id": "looked for as a whole, unless others have it, too",
 }

@@ -147,6 +147,7 @@ WORD_COLUMNS: Mapping[str, frozenset[str]] = {
     "memories.DreamEdit": frozenset({"path", "old_text", "new_text"}),
     "memories.WorkingMemory": frozenset({"summary"}),
     "memories.LoggedContext": frozenset({"agent_id", "query", "memory"}),
+    "memories.SentBlock": frozenset({"agent_id", "text"}),
     "memories.GraphEntity": frozenset({"name", "type"}),
     "memories.GraphTriple": frozenset({"agent_id", "predicate"}),
     "memories.StoreItem": frozenset({"namespace", "key", "value", "index_paths"}),

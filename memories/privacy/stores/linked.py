@@ -198,6 +198,7 @@ STORES: tuple[Store, ...] = (
     # Ids alone; what has not been sent is not sent any more. The erasure itself is told by a row about nobody.
     Store("memories.WebhookDelivery", "end_user", ()),
     Store("memories.LoggedContext", "end_user", ("agent_id", "query", "memory", "items", "revision")),
+    Store("memories.SentBlock", "end_user", ("agent_id", "session", "place", "text", "items")),
     Store(
         "memories.Change",
         "change_set__fact__end_user",

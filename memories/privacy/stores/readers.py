@@ -2,24 +2,26 @@
 
 Of their facts that name the person as a reader the name goes, and the fact stays. Of their logged contexts that had a
 memory that goes with the person, such as a public fact of theirs or a group's fact about them, it goes, and so do the
-texts.
+texts; blocks that were sent with one go.
 """
 
 import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from memories.models import EndUser, Fact, IdempotencyRecord, LoggedContext
+from memories.db import closed_indexes
+from memories.models import EndUser, Fact, IdempotencyRecord, LoggedContext, SentBlock
 from memories.models.memories.served_kinds import SERVED
 from memories.models.people.people import NOBODY
 from memories.privacy.stores.linked import STORES
 from memories.privacy.stores.store import STEP, CountsRows, external_ids_of, ids_behind
 
+_Rests = TypeVar("_Rests", LoggedContext, SentBlock)
 _REST = "array(SELECT name FROM unnest({column}) name WHERE name <> ALL(%(names)s))"
 _FACTS = f"""
     UPDATE memories_fact
@@ -55,7 +57,7 @@ class Readers(CountsRows):
     fields: tuple[str, ...] = ()
 
     def rows_of(self, person: EndUser) -> QuerySet[Fact]:
-        with connection.cursor() as cursor:
+        with closed_indexes.of_tenant(person.tenant_id), connection.cursor() as cursor:
             # Each half uses its own index; both are small, for few facts name readers.
             cursor.execute(_NAMING, {"tenant": person.tenant_id, "names": external_ids_of(person)})
             naming = [pk for (pk,) in cursor.fetchall()]
@@ -100,13 +102,7 @@ class ContextsOfOthers(CountsRows):
     fields: tuple[str, ...] = ()
 
     def rows_of(self, person: EndUser) -> QuerySet[LoggedContext]:
-        return self._resting_on(_served(person), person)
-
-    def _resting_on(self, ids: set[uuid.UUID], person: EndUser) -> QuerySet[LoggedContext]:
-        if not ids:
-            return LoggedContext.objects.none()
-        rows = LoggedContext.objects.exclude(rests_on=[]).filter(tenant=person.tenant_id, rests_on__overlap=list(ids))
-        return rows.exclude(end_user__in=ids_behind(person))
+        return _resting_on(LoggedContext, _served(person), person)
 
     def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
         """Only that there are such contexts: they are somebody else's."""
@@ -115,7 +111,7 @@ class ContextsOfOthers(CountsRows):
 
     def erase(self, person: EndUser, limit: int = STEP) -> int:
         going = _served(person)
-        rows = list(self._resting_on(going, person).select_for_update(of=("self",)).order_by("pk")[:limit])
+        rows = list(_resting_on(LoggedContext, going, person).select_for_update(of=("self",)).order_by("pk")[:limit])
         names = {str(pk) for pk in going}
         for row in rows:
             row.query = row.memory = row.revision = ""
@@ -123,6 +119,15 @@ class ContextsOfOthers(CountsRows):
             row.rests_on = [pk for pk in row.rests_on if pk not in going]
         LoggedContext.objects.bulk_update(rows, ["query", "memory", "revision", "items", "rests_on"])
         return len(rows)
+
+
+def _resting_on(model: type[_Rests], ids: set[uuid.UUID], person: EndUser) -> QuerySet[_Rests]:
+    """Rows of others that rest on one of these memories."""
+    if not ids:
+        return model._default_manager.none()
+    resting = Q(rests_on__overlap=list(ids)) & ~Q(rests_on=[])
+    resting = closed_indexes.opened(resting, model._default_manager.all(), tenant_id=person.tenant_id)
+    return model._default_manager.filter(resting, tenant=person.tenant_id).exclude(end_user__in=ids_behind(person))
 
 
 def _served(person: EndUser) -> set[uuid.UUID]:
@@ -133,4 +138,24 @@ def _served(person: EndUser) -> set[uuid.UUID]:
     return {pk for store in stores for pk in store.rows_of(person).order_by().values_list("pk", flat=True)}
 
 
-READERS, CONTEXTS_OF_OTHERS = Readers(), ContextsOfOthers()
+@dataclass(frozen=True)
+class BlocksOfOthers(CountsRows):
+    """Blocks that the gateway sent with somebody else's conversations: one that tells such a memory goes as a whole."""
+
+    model: str = "memories.SentBlock.others"
+    fields: tuple[str, ...] = ()
+
+    def rows_of(self, person: EndUser) -> QuerySet[SentBlock]:
+        return _resting_on(SentBlock, _served(person), person)
+
+    def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
+        """Only that there are such blocks: they are somebody else's."""
+        for pk in self.rows_of(person).values_list("pk", flat=True):
+            yield {"block": str(pk)}
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:
+        found = list(self.rows_of(person).order_by("pk").values_list("pk", flat=True)[:limit])
+        return SentBlock.objects.filter(pk__in=found).delete()[0]
+
+
+READERS, CONTEXTS_OF_OTHERS, BLOCKS_OF_OTHERS = Readers(), ContextsOfOthers(), BlocksOfOthers()

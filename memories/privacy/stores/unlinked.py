@@ -37,6 +37,7 @@ from memories.models import (
 )
 from memories.models.people.people import NOBODY
 from memories.privacy.stores.store import STEP, CountsRows, as_json, external_ids_of, ids_behind, names_of
+from memories.retrieval import turn_files
 
 # The id of no session: it says that some session failed, where None would mean that several did.
 SOME_SESSION = uuid.UUID(int=0)
@@ -181,19 +182,18 @@ class LeftIds(CountsRows):
 
 @dataclass(frozen=True)
 class Files(CountsRows):
-    """Files in a folder of the hub's home whose names begin with the id of a person or of a case."""
+    """Files in folders of the hub's home whose names begin with the id of a person or of a case."""
 
     model: str
-    folder: str
+    folders: tuple[str, ...]
     fields: tuple[str, ...] = ()
 
     def rows_of(self, person: EndUser) -> list[Path]:
-        folder = Path(settings.HOME) / self.folder
         people = ids_behind(person)
         cases = PrivacyCase.objects.filter(end_user__in=people).values_list("pk", flat=True)
         ids = tuple(str(pk) for pk in (*people, *cases))
-        found = folder.iterdir() if folder.is_dir() else ()
-        return sorted(path for path in found if path.name.startswith(ids))
+        folders = [folder for name in self.folders if (folder := Path(settings.HOME) / name).is_dir()]
+        return sorted(path for folder in folders for path in folder.iterdir() if path.name.startswith(ids))
 
     def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
         for path in self.rows_of(person):
@@ -275,7 +275,7 @@ UNLINKED = (
     ),
     LeftIds("memories.EndpointState", "last_session", SOME_SESSION),
     LeftIds("memories.DecayPass", "reached"),
-    Files("files", "exports"),
+    Files("files", ("exports", turn_files.FOLDER)),
     BOUND_KEYS,
     OnlyTheirAgents(),
 )

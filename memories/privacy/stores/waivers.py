@@ -21,6 +21,7 @@ WAIVERS = (
     Waiver("memories.Turn", _CODES, ("role", "author")),
     Waiver("memories.Turn", "places in the text", ("own",)),
     Waiver("memories.SeenText", _CODES, ("author",)),
+    Waiver("memories.SentBlock", _CODES, ("kind",)),
     Waiver("memories.EndUser", _CODES, ("capture_off_by", "serve_off_by")),
     Waiver(
         "memories.Fact",

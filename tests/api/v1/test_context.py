@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from memories.llm import tokens
+from memories.llm import tokenizers, tokens
+from memories.llm.tokenizers import CONSERVATIVE, TOKENIZERS
 from memories.models import EndUser
 from tests import factories
 from tests.api.conftest import Hub
@@ -33,14 +34,36 @@ def test_serves_what_is_remembered(hub: Hub) -> None:
 
 
 @pytest.mark.usefixtures("person")
-@pytest.mark.parametrize("tokenizer", tokens.TOKENIZERS)
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_never_exceeds_its_budget(hub: Hub, tokenizer: str) -> None:
     for budget in (0, 1, 20, 100, 8000):
         asked = {"user_id": "u1", "max_tokens": budget, "tokenizer": tokenizer}
         answer = hub.client.post("/context", asked).json()
-        assert answer["token_count"] == tokens.count(answer["memory"], tokenizer) <= budget
+        counted = tokens.count(answer["memory"], tokenizer) if answer["memory"] else 0
+        assert answer["token_count"] == counted <= budget
         assert len(answer["items"]) + len(answer["dropped"]) == 3
         assert bool(answer["memory"]) == (budget >= 100)
+
+
+@pytest.mark.usefixtures("person")
+@pytest.mark.parametrize(
+    ("name", "tokenizer"), [("Qwen/Qwen3-8B", "qwen3"), ("llama3", "llama-3"), ("claude-sonnet-4", CONSERVATIVE)]
+)
+def test_a_model_stands_for_its_tokenizer(hub: Hub, name: str, tokenizer: str) -> None:
+    by_model = hub.client.post("/context", {"user_id": "u1", "tokenizer": name}).json()
+    assert by_model == hub.client.post("/context", {"user_id": "u1", "tokenizer": tokenizer}).json()
+    assert by_model["tokenizer"] == tokenizer
+
+
+def test_a_tokenizer_that_is_not_there_is_refused_with_what_is(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = hub.client.post("/context", {"user_id": "u1", "tokenizer": "p50k_base"})
+    assert (unknown.status_code, unknown.json()["errors"][0]["code"]) == (400, "invalid_choice")
+    assert all(name in unknown.json()["errors"][0]["detail"] for name in TOKENIZERS)
+    monkeypatch.setattr(tokenizers, "_is_installed", lambda package: False)
+    missing = hub.client.post("/context", {"user_id": "u1", "tokenizer": "Qwen/Qwen3-8B"})
+    assert (missing.status_code, missing.json()["errors"][0]["code"]) == (400, "not_installed")
+    assert "memory-hub[tokenizers]" in missing.json()["errors"][0]["detail"]
+    assert hub.client.post("/context", {"user_id": "u1", "tokenizer": "o200k_base"}).status_code == 200
 
 
 @pytest.mark.usefixtures("person")

@@ -8,6 +8,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from memoryhub_client._conversation import batches, sendable
@@ -30,6 +31,8 @@ TIMEOUT_SECONDS = 5.0
 # After the hub could not be had: how long agents go on without it.
 PAUSE_SECONDS = 10.0
 KEPT_CONTEXTS = 512
+# No provider keeps a prompt for longer. What was corrected since is not told longer either.
+KEPT_SECONDS = 3600.0
 LONGEST_QUERY = 20_000
 INCLUDE: tuple[Include, ...] = ("profile", "facts", "groups", "episodes", "turns")
 # Turns that the agent has before it are not told again: of the working memory that alone is wanted.
@@ -44,6 +47,17 @@ OF_A_MESSAGE = (BadRequestError, ConflictError, TooLargeError)
 MAY_NOT_BE_STORED = (GoneError, RestrictedError)
 
 
+@dataclass
+class Told:
+    """What the prompts of a conversation have of memory: `stable` with the system prompt, and `before` each message of
+    the user a block, by what stands for the message. Neither changes what an earlier prompt had."""
+
+    stable: str = ""
+    before: dict[str, str] = field(default_factory=dict)
+    revision: str = ""
+    began: float = 0.0
+
+
 class Memory:
     """The contexts of many people, each fetched anew whenever it may have changed."""
 
@@ -55,12 +69,15 @@ class Memory:
         log: logging.Logger,
         pause: float = PAUSE_SECONDS,
         guidelines: bool = False,
+        tokenizer: str | None = None,
     ) -> None:
         self.hub = hub or MemoryHub(timeout=TIMEOUT_SECONDS, retries=Retries(times=1, longest_wait=1))
         self._max_tokens, self._log, self._guidelines = max_tokens, log, guidelines
+        self._tokenizer = tokenizer
         self._pause_seconds, self._paused_until = pause, 0.0
         # What was asked → revision and memory of the last answer.
         self._kept: OrderedDict[Any, tuple[str, str]] = OrderedDict()
+        self._talks: OrderedDict[Any, Told] = OrderedDict()
         self._warned: set[str] = set()
 
     def of(self, names: Mapping[str, str | None], query: str | None) -> str:
@@ -78,6 +95,7 @@ class Memory:
                 agent_id=names.get("agent_id"),
                 query=asked,
                 max_tokens=self._max_tokens,
+                tokenizer=self._tokenizer,
                 include=INCLUDE_OF_SESSION if names.get("session_id") else INCLUDE,
                 if_revision=kept[0] if kept else None,
                 # Left out rather than false: hubs from before do not know it.
@@ -93,6 +111,48 @@ class Memory:
         while len(self._kept) > KEPT_CONTEXTS:
             self._kept.popitem(last=False)
         return memory
+
+    def told(self, names: Mapping[str, str | None], query: str | None, said: Sequence[str]) -> Told:
+        """What the next prompt of a conversation is to have. `said`: what stands for each message of the user in it,
+        the newest last; that of another one is forgotten.
+
+        The stable block stays until its revision changes, the others where they are, so that a provider's cache of the
+        prompt holds. While a tool is at work, or the hub cannot be had, nothing new is asked.
+        """
+        key = tuple(sorted(names.items()))
+        talk = self._talks.pop(key, None)
+        if talk is None or time.monotonic() - talk.began > KEPT_SECONDS:
+            talk = Told(began=time.monotonic())
+        talk.before = {one: talk.before[one] for one in said if one in talk.before}
+        self._talks[key] = talk
+        while len(self._talks) > KEPT_CONTEXTS:
+            self._talks.popitem(last=False)
+        if said and said[-1] not in talk.before and self.may_ask():
+            self._tell(talk, names, query, said[-1])
+        return talk
+
+    def _tell(self, talk: Told, names: Mapping[str, str | None], query: str | None, newest: str) -> None:
+        try:
+            context = self.hub.get_context(
+                user_id=names["user_id"],
+                session_id=names.get("session_id"),
+                agent_id=names.get("agent_id"),
+                query=str(sendable(query or "")).strip()[:LONGEST_QUERY] or None,
+                max_tokens=self._max_tokens,
+                include=INCLUDE_OF_SESSION,
+                guidelines=self._guidelines or None,
+                blocks=True,
+            )
+        except MemoryHubError as error:
+            self.failed("The agent goes on without memory", error)
+            return
+        stable, volatile = context.stable, context.volatile
+        revision = f"{stable.revision if stable else context.revision} {bool(context.guidelines)}"
+        if revision != talk.revision:
+            memory = stable.memory if stable else context.memory
+            talk.stable = "\n\n".join(one for one in (context.guidelines, memory) if one)
+            talk.revision = revision
+        talk.before[newest] = volatile.memory if volatile else ""
 
     def post(self, names: Mapping[str, str | None], messages: Sequence[NewMessage]) -> int:
         """Post messages, each with an `external_id`. Returns how many are done: stored, or never to be."""

@@ -168,6 +168,7 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
                     agent_id=_agent(agent_name),
                     session_id=thread_id,
                     max_tokens=self._settings.max_tokens,
+                    tokenizer=self._settings.tokenizer,
                     include=include,
                 ).memory
             ),
@@ -460,6 +461,7 @@ class Settings:
     # Whose memory it is where DeerFlow names nobody; None for a key that is for one person.
     user_id: str | None = None
     max_tokens: int = 2000
+    tokenizer: str | None = None
     include: list[Include] = field(default_factory=lambda: ["profile", "facts", "episodes"])
     stated_by: StatedBy | None = None
     timeout_seconds: float = 10.0

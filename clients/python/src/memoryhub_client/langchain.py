@@ -76,6 +76,9 @@ Name = str | Callable[[Runtime[Any]], str | None]
 class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
     """Gives each model call what the hub remembers of the person, and posts the messages of the thread.
 
+    What always stands (profile, instructions) is behind the system prompt. What a message brings up is before that
+    message, and stays there in later calls, so that a provider's cache of the prompt holds. The state has none of it.
+
     `user_id`, `session_id` and `agent_id` are texts, or functions of LangGraph's runtime. Without them they are taken
     from the run: fields of its context, or `configurable` of its config, where `thread_id` stands for the session.
     Without a person there is no memory, without a session nothing is posted.
@@ -99,9 +102,12 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
         write: bool = True,
         guidelines: bool = False,
         pause: float = PAUSE_SECONDS,
+        tokenizer: str | None = None,
     ) -> None:
         super().__init__()
-        self._memory = Memory(hub, max_tokens=max_tokens, log=logger, pause=pause, guidelines=guidelines)
+        self._memory = Memory(
+            hub, max_tokens=max_tokens, log=logger, pause=pause, guidelines=guidelines, tokenizer=tokenizer
+        )
         self._named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
         self._read, self._write = read, write
 
@@ -180,8 +186,18 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
 
     def _with_memory(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         names = self._names(request.runtime)
-        memory = self._memory.of(names._asdict(), _query(request.messages)) if self._read and names else ""
-        return request.override(system_message=_with(request.system_message, memory)) if memory else request
+        if not self._read or names is None:
+            return request
+        if names.session_id is None:
+            # Nothing tells a conversation from others: all of it stands with the prompt.
+            memory = self._memory.of(names._asdict(), _query(request.messages))
+            return request.override(system_message=_with(request.system_message, memory)) if memory else request
+        said = {at: _fingerprint(one).hex() for at, one in enumerate(request.messages) if _is_said(one)}
+        told = self._memory.told(names._asdict(), _query(request.messages), list(said.values()))
+        messages = [_behind(told.before.get(said.get(at, ""), ""), one) for at, one in enumerate(request.messages)]
+        if not told.stable:
+            return request.override(messages=messages)
+        return request.override(system_message=_with(request.system_message, told.stable), messages=messages)
 
     # Names
 
@@ -314,10 +330,21 @@ def _fingerprint(message: AnyMessage) -> bytes:
 
 def _query(messages: Sequence[AnyMessage]) -> str | None:
     """What the user said last."""
-    for message in reversed(messages):
-        if isinstance(message, HumanMessage) and not HIDDEN & message.additional_kwargs.keys():
-            return text_of(message.content)
-    return None
+    return next((text_of(message.content) for message in reversed(messages) if _is_said(message)), None)
+
+
+def _is_said(message: AnyMessage) -> bool:
+    return isinstance(message, HumanMessage) and not HIDDEN & message.additional_kwargs.keys()
+
+
+def _behind(block: str, message: AnyMessage) -> AnyMessage:
+    """The message with the block before it, for the model alone."""
+    if not block:
+        return message
+    content = message.content
+    if isinstance(content, str):
+        return message.model_copy(update={"content": f"{block}\n\n{content}"})
+    return message.model_copy(update={"content": [{"type": "text", "text": block}, *content]})
 
 
 def _with(system_message: SystemMessage | None, memory: str) -> SystemMessage:

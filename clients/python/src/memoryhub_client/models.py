@@ -108,7 +108,8 @@ StatedBy = Literal["user", "agent", "tool", "import"]
 StatedRelationType = Literal["related_to", "contradicts", "derived_from"]
 StatedScope = Literal["private", "share"]
 Fill = Literal["relevant", "budget"]
-Tokenizer = Literal["o200k_base", "cl100k_base"]
+# A tokenizer that the hub has, or the name of a model that uses one.
+Tokenizer = str
 TripleState = Literal["active", "historical", "future"]
 TripleStatus = Literal["active", "pending"]
 Trust = Literal["operator", "user", "assistant", "tool"]

@@ -5,6 +5,7 @@ await Runner.run(agent, "I moved to Leiden.", session=session)
 """
 
 import asyncio
+import hashlib
 import json
 import logging
 from collections.abc import Callable
@@ -29,6 +30,7 @@ try:
     from agents import Agent, RunContextWrapper, SessionSettings, TResponseInputItem
     from agents.memory import SessionABC
     from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+    from agents.run import CallModelData, ModelInputData
 except ImportError as error:
     raise missing("openai-agents", error) from error
 
@@ -122,10 +124,11 @@ class HubInstructions:
         agent_id: str | None = None,
         max_tokens: int = 2000,
         hub: MemoryHub | None = None,
+        tokenizer: str | None = None,
     ) -> None:
         self._prompt = prompt
         self._named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
-        self._memory = Memory(hub, max_tokens=max_tokens, log=logger)
+        self._memory = Memory(hub, max_tokens=max_tokens, log=logger, tokenizer=tokenizer)
 
     async def __call__(self, context: RunContextWrapper[Any], agent: Agent[Any]) -> str:  # noqa: ARG002  # given by the SDK
         """The instructions for the next call of the model."""
@@ -135,6 +138,56 @@ class HubInstructions:
             return self._prompt
         memory = await asyncio.to_thread(self._memory.of, names, _query(context))
         return "\n\n".join(one for one in (self._prompt, memory) if one)
+
+
+class HubInput:
+    """What the hub remembers, in each call of the model, so that a provider's cache of the prompt holds.
+
+    `Runner.run(agent, …, run_config=RunConfig(call_model_input_filter=HubInput(user_id="u1", session_id="s1")))`. What
+    always stands is behind the instructions. What a message brings up is an item before that message, and stays there
+    in later calls; no session keeps it. The names are given or fields of the run's context, as of HubInstructions, in
+    whose place it is. Without a session there is no memory: nothing else tells a conversation from others.
+    """
+
+    def __init__(
+        self,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        max_tokens: int = 2000,
+        hub: MemoryHub | None = None,
+    ) -> None:
+        self._named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
+        self._memory = Memory(hub, max_tokens=max_tokens, log=logger)
+
+    async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
+        """The input of the next call of the model."""
+        names = {name: given or field_of(data.context, name) for name, given in self._named.items()}
+        if not (names["user_id"] and names["session_id"]):
+            self._memory.warn_once("No memory: this run has no user_id, or no session_id.")
+            return data.model_data
+        items = data.model_data.input
+        said = _said(items)
+        query = text_of(cast("Item", items[max(said)]).get("content")) if said else None
+        told = await asyncio.to_thread(self._memory.told, names, query, list(said.values()))
+        found: list[TResponseInputItem] = []
+        for at, item in enumerate(items):
+            if block := told.before.get(said.get(at, "")):
+                found.append(cast("TResponseInputItem", {"role": "developer", "content": block}))
+            found.append(item)
+        instructions = "\n\n".join(one for one in (data.model_data.instructions, told.stable) if one)
+        return ModelInputData(input=found, instructions=instructions or None)
+
+
+def _said(items: list[TResponseInputItem]) -> dict[int, str]:
+    """The place of each item of the user's, and what stands for it and all before it that the user said."""
+    digest, found = hashlib.sha256(), {}
+    for at, item in enumerate(items):
+        if isinstance(item, dict) and item.get("role") == "user":
+            digest.update(json.dumps(item.get("content"), sort_keys=True, default=str).encode() + b"\n")
+            found[at] = digest.hexdigest()
+    return found
 
 
 def as_turn(item: Item) -> NewMessage:

@@ -5,10 +5,22 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, ExactText, Flag, Fraction, Identifier, Moment, OneOf, Strict, Whole, Words
+from memories.api.v1.fields import (
+    AgentId,
+    ExactText,
+    Flag,
+    Fraction,
+    Identifier,
+    Moment,
+    OneOf,
+    Strict,
+    TokenizerName,
+    Whole,
+    Words,
+)
 from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextBlock, ContextRequest
 from memories.context.relevance import FILLS, RELEVANT
-from memories.llm.tokens import DEFAULT_TOKENIZER, TOKENIZERS
+from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import Role
 from memories.models.memories.served_kinds import SERVED
 from memories.retrieval.evidence import Level
@@ -56,7 +68,9 @@ class ContextSerializer(Strict):
         max_length=len(INCLUDABLE),
         help_text="By default `profile`, `facts`, `groups`, `episodes` and `turns`.",
     )
-    tokenizer = OneOf(TOKENIZERS, default=DEFAULT_TOKENIZER)
+    tokenizer = TokenizerName(
+        default=DEFAULT_TOKENIZER, help_text="Of the model that reads the context, or the name of that model."
+    )
     roles = Words(
         child=ExactText(max_length=100), default=list, help_text="Roles that the person has, for guarded facts."
     )
@@ -136,7 +150,7 @@ class ContextAnswerSerializer(serializers.Serializer[Any]):
     )
     token_count = serializers.IntegerField(required=False, help_text="Of `memory` and `guidelines`.")
     max_tokens = serializers.IntegerField(required=False)
-    tokenizer = serializers.CharField(required=False)
+    tokenizer = serializers.CharField(required=False, help_text="What counted, if a model was named.")
     stable = ContextBlockSerializer(required=False, help_text="With `blocks`: for the system prompt.")
     volatile = ContextBlockSerializer(required=False, help_text="With `blocks`: for before the newest message.")
     messages = ChatMessageSerializer(many=True, required=False, help_text="With `working_memory`.")

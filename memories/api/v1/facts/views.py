@@ -4,7 +4,7 @@ import uuid
 from functools import cached_property
 from typing import Any
 
-from django.db.models import prefetch_related_objects
+from django.db.models import Q, prefetch_related_objects
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -40,6 +40,7 @@ from memories.curation.facts.readers import check_names
 from memories.curation.facts.restoring import restore_fact
 from memories.curation.people.records import person_for_writing
 from memories.curation.statements.provenance import Grounds, RelationDraft, check_stranger
+from memories.db import closed_indexes
 from memories.exceptions import DuplicateFact, KeyBound, NotFound
 from memories.models import EndUser, Fact, FactQuerySet, Scope, Status, categories_of
 from memories.retrieval.outdated import turns_still_saying
@@ -121,7 +122,7 @@ class FactsView(FactEndpoint):
             visibility = FactVisibility.of(self.caller, given)
             rows = visibility.filter(lookups.facts(self.tenant).filter(end_user=person), person)
             rows = rows.prefetch_related(visibility.relations(person))
-        rows = _selected(rows, given)
+        rows = _selected(rows, given, tenant_id=self.tenant.pk)
         return self.listed(rows, FactSerializer, given=given, ordering=ORDERS[given["sort"]])
 
     @operation(
@@ -180,7 +181,8 @@ class FactsDeletionView(FactEndpoint):
         given = self.body(DeletionSerializer)
         person = lookups.require_unrestricted(lookups.person(tenant=self.tenant, user_id=given["user_id"]))
         facts = Fact.objects.of(self.tenant, person)
-        rows = _selected(FactVisibility.of(self.caller, given).filter(facts, person), given)
+        visible = FactVisibility.of(self.caller, given).filter(facts, person)
+        rows = _selected(visible, given, tenant_id=self.tenant.pk)
         if self.caller.agent_id:
             # A key for an agent changes that agent's facts alone.
             rows = rows.filter(agent_id=self.caller.agent_id)
@@ -323,8 +325,8 @@ class FactFeedbackView(FactEndpoint):
         return self.changed(fact_id)
 
 
-def _selected(rows: FactQuerySet, given: dict[str, Any]) -> FactQuerySet:
-    """Those that FactFilters ask for."""
+def _selected(rows: FactQuerySet, given: dict[str, Any], *, tenant_id: uuid.UUID) -> FactQuerySet:
+    """Those of a person's rows that FactFilters ask for."""
     as_of, status = given.get("as_of"), given["status"]
     if as_of:
         rows = rows.held_at(as_of)
@@ -347,11 +349,13 @@ def _selected(rows: FactQuerySet, given: dict[str, Any]) -> FactQuerySet:
         "created_at__lt": given.get("created_until"),
         "updated_at__gte": given.get("updated_since"),
         "status": None if status == ANY_STATUS else status,
-        "tags__contains": [given["tag"]] if "tag" in given else None,
         "agent_id": given.get("agent_id"),
     }
     if "q" in given:
         rows = rows.saying(given["q"])
+    if "tag" in given:
+        tagged = Q(tags__contains=[given["tag"]])
+        rows = rows.filter(closed_indexes.opened(tagged, rows, tenant_id=tenant_id))
     return rows.filter(**{name: value for name, value in wanted.items() if value is not None})
 
 

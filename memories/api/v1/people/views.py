@@ -2,6 +2,7 @@
 
 from itertools import groupby
 
+from django.db import transaction
 from django.db.models import F, Q
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,6 +21,7 @@ from memories.api.v1.people.serializers import (
 from memories.api.v1.profile.serializers import PersonQuery
 from memories.curation.people.records import update_person
 from memories.embedding import vectors
+from memories.extraction import turn_reader
 from memories.models import EndUser, Episode, EpisodeStatus, Fact, Scope, Status, Turn
 from memories.text.transcript import fed
 
@@ -89,5 +91,8 @@ def _unread_turns(person: EndUser) -> int:
     """Turns beyond the watermark that extraction will be shown."""
     waiting = Q(session__queue__due_at__isnull=False) | Q(session__queue__parked_at__isnull=False)
     beyond = Turn.objects.current().filter(waiting, end_user=person, number__gt=F("session__queue__extracted_number"))
-    turns = beyond.order_by("session", "number").defer("parts")
-    return sum(1 for _, own in groupby(turns, key=lambda turn: turn.session_id) for _ in fed(own))
+    turns = beyond.order_by("session", "number").only("session", *turn_reader.READ)
+    # In a transaction the rows come a few at a time, also behind policies.
+    with transaction.atomic():
+        sessions = groupby(turns.iterator(chunk_size=turn_reader.PAGE), key=lambda turn: turn.session_id)
+        return sum(1 for _, own in sessions for _ in fed(own))

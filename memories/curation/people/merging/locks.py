@@ -59,8 +59,10 @@ def lock(survivor: uuid.UUID, merged: uuid.UUID) -> Pair:
     same), PersonRestricted.
     """
     sessions = SessionQueue.objects.select_for_update(of=("self", "session"))
-    sessions = sessions.filter(session__end_user__in=[survivor, merged]).select_related("session").order_by("pk")
-    windows = WorkingMemory.objects.select_for_update(of=("self",)).filter(pk__in={row.pk for row in sessions})
+    sessions = sessions.filter(session__end_user__in=[survivor, merged]).order_by("pk")
+    windows = WorkingMemory.objects.select_for_update(of=("self",)).filter(session__end_user__in=[survivor, merged])
+    # A person may have a hundred thousand sessions: as little of each as can be, and no list of their ids.
+    list(sessions.select_related("session").only("session__turn_count"))
     list(windows.order_by("pk").values_list("pk"))
     rows = EndUser.objects.select_for_update(of=("self",)).select_related("tenant")
     people = {person.pk: person for person in rows.filter(pk__in=[survivor, merged]).order_by("pk")}

@@ -20,6 +20,7 @@ from memories.models import (
     FactRelation,
     LoggedContext,
     ReviewItem,
+    SentBlock,
     Session,
     Status,
 )
@@ -62,6 +63,7 @@ def separate(done: ChangeSet, changes: Changes) -> None:
     _separate_evidence(pair)
     # They were of two people.
     LoggedContext.objects.filter(end_user=pair.survivor, created_at__gte=done.created_at).delete()
+    SentBlock.objects.filter(end_user=pair.survivor, sent_at__gte=done.created_at).delete()
     changes.counts.update(sessions=len(sessions), facts=len(facts))
 
 

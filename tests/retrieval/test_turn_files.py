@@ -1,0 +1,470 @@
+"""The files of heavy people: one for all processes of a host, whole or not there, and never of what is gone."""
+
+import errno
+import os
+import signal
+import stat
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db.models import F
+
+from memories.exceptions import HubBusy
+from memories.models import EmbeddingSpace, EndUser, Session, Turn
+from memories.privacy import registry
+from memories.retrieval import turn_files, turn_index, turn_rows
+from memories.retrieval.turn_index import TurnIndex, open_index
+from memoryhub.embedded_postgres import locks
+from tests import factories
+from tests.retrieval.test_turn_index import OTHER, SAID, anew, post, same, unembed
+from tests.vectors import embed_all
+
+pytestmark = pytest.mark.django_db
+# Also of the person whose file is made in a process that is killed.
+SPACE = EmbeddingSpace(pk=1, model="hashed", dimensions=8)
+
+
+@pytest.fixture(autouse=True)
+def home(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    settings.HOME = tmp_path
+    monkeypatch.setattr(turn_files, "FILE_FROM", 3)
+    monkeypatch.setattr(turn_index, "TAIL", 2)
+    another_process()
+    return tmp_path / turn_files.FOLDER
+
+
+@pytest.fixture
+def person() -> EndUser:
+    return factories.end_user()
+
+
+@pytest.fixture
+def session(person: EndUser) -> Session:
+    return factories.session(person, SAID, session_id="s1")
+
+
+@pytest.fixture
+def space(person: EndUser, session: Session) -> EmbeddingSpace:
+    return embed_all(person)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many turns each statement has read."""
+    counts: list[int] = []
+    turns = turn_rows._turns
+
+    def counted(*given: Any) -> Any:
+        rows = turns(*given)
+        counts.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(turn_rows, "_turns", counted)
+    return counts
+
+
+def another_process() -> None:
+    """Nothing is in memory any more."""
+    turn_index._cache._cache._values.clear()
+    turn_index._cache._cache._total = 0
+    turn_files._marked.clear()
+
+
+def files(home: Path) -> list[str]:
+    return sorted(path.name for path in home.iterdir() if path.name != "lock")
+
+
+def is_mapped(index: TurnIndex) -> bool:
+    return index.path is not None and index.parts[0].rows.mapped
+
+
+class TestOneForAll:
+    def test_another_process_reads_no_turn(
+        self, person: EndUser, space: EmbeddingSpace, home: Path, read: list[int]
+    ) -> None:
+        first = open_index(person, space)
+        assert is_mapped(first)
+        assert files(home) == [f"{person.pk}.{space.pk}.turns"]
+        assert read == [3]
+        another_process()
+        second = open_index(person, space)
+        assert is_mapped(second)
+        assert read == [3]
+        for index in (first, second):
+            same(index, anew(person, space))
+            assert turn_index._weight(index) < 3 * turn_index._BESIDE + 500
+
+    def test_nobody_else_on_the_machine_reads_it(self, person: EndUser, space: EmbeddingSpace, home: Path) -> None:
+        open_index(person, space)
+        assert stat.S_IMODE(home.stat().st_mode) == 0o700
+        assert {stat.S_IMODE(path.stat().st_mode) for path in home.iterdir()} == {0o600}
+
+    def test_few_turns_stay_in_memory(
+        self, person: EndUser, space: EmbeddingSpace, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(turn_files, "FILE_FROM", 4)
+        same(open_index(person, space), anew(person, space))
+        assert not home.exists()
+
+    def test_no_disk_is_given(self, person: EndUser, space: EmbeddingSpace, home: Path, settings: Any) -> None:
+        settings.MEMORYHUB_INDEX_MEGABYTES = 0
+        same(open_index(person, space), anew(person, space))
+        assert not home.exists()
+
+    def test_without_vectors(self, person: EndUser, session: Session, home: Path) -> None:
+        open_index(person, None)
+        another_process()
+        index = open_index(person, None)
+        assert is_mapped(index)
+        assert list(index.ids) == list(anew(person, None).ids)
+        assert files(home) == [f"{person.pk}.0.turns"]
+
+
+class TestWhatComesLater:
+    def test_is_kept_beside_the_file_until_it_is_much(
+        self, person: EndUser, session: Session, space: EmbeddingSpace, home: Path, read: list[int]
+    ) -> None:
+        open_index(person, space)
+        [name] = files(home)
+        before = (home / name).stat().st_ino
+        steps = []
+        for text in ("Oats", "Barley", "Millet"):
+            post(session, text)
+            embed_all(person)
+            index = open_index(person, space)
+            same(index, anew(person, space))
+            assert is_mapped(index)
+            steps.append((len(index.parts), (home / name).stat().st_ino == before))
+        assert steps == [(2, True), (2, True), (1, False)]
+        another_process()
+        read.clear()
+        same(open_index(person, space), index)
+        assert read == []
+
+    def test_a_process_with_the_file_of_before_takes_the_one_that_another_made(
+        self, person: EndUser, session: Session, space: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        former = open_index(person, space)
+        for text in ("Oats", "Barley", "Millet"):
+            post(session, text)
+        embed_all(person)
+        another_process()
+        assert len(open_index(person, space).parts) == 1
+        monkeypatch.setattr(turn_index, "_filed", None)
+        now = turn_index._update(person, former, turn_index._read_sessions(person).read or [], space)
+        assert (is_mapped(now), len(now.parts)) == (True, 1)
+        same(now, anew(person, space))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda session: Session.objects.filter(pk=session.pk).update(redactions=1),
+            unembed,
+            lambda session: factories.session(session.end_user, OTHER) and session.delete(),
+        ],
+        ids=["redacted", "embedded anew", "deleted"],
+    )
+    def test_what_is_gone_is_in_no_file(
+        self,
+        change: Callable[[Session], Any],
+        person: EndUser,
+        session: Session,
+        space: EmbeddingSpace,
+        home: Path,
+    ) -> None:
+        factories.session(person, OTHER, session_id="s2")
+        embed_all(person)
+        open_index(person, space)
+        [name] = files(home)
+        before = (home / name).read_bytes()
+        gone = Turn.objects.get(session=session, number=1)
+        assert gone.pk.bytes in before
+        Turn.objects.filter(pk=gone.pk).update(terms=None)
+        change(session)
+        same(open_index(person, space), anew(person, space))
+        assert files(home) == [name]
+        assert gone.pk.bytes not in (home / name).read_bytes()
+
+    def test_another_model_has_another_file(self, person: EndUser, space: EmbeddingSpace, home: Path) -> None:
+        open_index(person, space)
+        other = EmbeddingSpace.objects.create(model="hashed", dimensions=8, created_at=factories.NOW)
+        same_name = turn_files._path(person, other)
+        # Even under its name: after a restore another model may have the number.
+        turn_files._path(person, space).rename(same_name)
+        index = open_index(person, other)
+        assert index.parts[0].rows.vectors is not None
+        assert index.parts[0].rows.vectors.raw.shape == (3, 8)
+        assert files(home) == [same_name.name]
+
+
+class TestDamage:
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            lambda path: path.write_bytes(path.read_bytes()[:-100]),
+            lambda path: path.write_bytes(path.read_bytes()[:2_000]),
+            lambda path: path.write_bytes(b""),
+            lambda path: path.write_bytes(b"MHTURNS0" + path.read_bytes()[8:]),
+            lambda path: path.write_bytes(turn_files.MAGIC + b"[]".ljust(5_000)),
+            lambda path: path.write_bytes(turn_files.MAGIC + b"{".ljust(5_000)),
+        ],
+    )
+    def test_it_is_made_again(
+        self, damage: Callable[[Path], Any], person: EndUser, space: EmbeddingSpace, home: Path, read: list[int]
+    ) -> None:
+        open_index(person, space)
+        [name] = files(home)
+        damage(home / name)
+        another_process()
+        read.clear()
+        index = open_index(person, space)
+        assert read == [3]
+        assert is_mapped(index)
+        same(index, anew(person, space))
+
+    def test_of_a_restored_database_the_turns_have_other_ids(
+        self, person: EndUser, session: Session, read: list[int]
+    ) -> None:
+        open_index(person, None)
+        Turn.objects.filter(session=session, number=3).update(id=uuid.uuid4())
+        another_process()
+        index = open_index(person, None)
+        assert read == [3, 3]
+        assert list(index.ids) == list(anew(person, None).ids)
+
+    def test_of_one_restored_to_earlier_there_are_fewer(
+        self, person: EndUser, session: Session, read: list[int]
+    ) -> None:
+        post(session, "Oats")
+        open_index(person, None)
+        Turn.objects.filter(session=session, number=4).delete()
+        Session.objects.filter(pk=session.pk).update(turn_count=3)
+        another_process()
+        assert len(open_index(person, None)) == 3
+        assert read == [4, 3]
+
+    def test_killed_while_it_is_written(self, person: EndUser, session: Session, home: Path) -> None:
+        turn_files._path(person, SPACE).parent.mkdir()
+        child = os.fork()
+        if not child:
+            try:
+                with turn_files.building(patience=None):
+                    turn_files.Draft(person, SPACE).room(1_000, 8)[:] = 1
+                    os.kill(os.getpid(), signal.SIGKILL)
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == signal.SIGKILL
+        [draft] = files(home)
+        assert ".draft." in draft
+        # The lock went with the process.
+        assert is_mapped(open_index(person, None))
+        turn_files.sweep()
+        assert files(home) == [f"{person.pk}.0.turns"]
+
+    def test_the_draft_of_a_living_process_stays(self, person: EndUser, home: Path) -> None:
+        with turn_files.building(patience=None):
+            draft = turn_files.Draft(person, SPACE)
+            draft.room(10, 8)
+            turn_files.sweep()
+            assert len(files(home)) == 1
+        draft.discard()
+        assert files(home) == []
+
+
+def full(*_given: Any) -> Any:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class TestAFullDisk:
+    @pytest.mark.parametrize("where", ["_allocate", "_write_all"])
+    def test_the_arrays_stay_in_memory(
+        self,
+        where: str,
+        person: EndUser,
+        session: Session,
+        space: EmbeddingSpace,
+        home: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        read: list[int],
+    ) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(turn_files, where, full)
+            index = open_index(person, space)
+            same(index, anew(person, space))
+            assert (is_mapped(index), files(home)) == (False, [])
+            assert "stays in the memory" in caplog.text
+            assert str(person.pk) not in caplog.text
+            read.clear()
+            post(session, "Oats")
+            embed_all(person)
+            same(open_index(person, space), anew(person, space))
+            # What was read is kept, and no file is tried for each turn.
+            assert read == [1, 4]
+        # There is room again: at the next occasion there is a file.
+        for text in ("Barley", "Millet"):
+            post(session, text)
+        embed_all(person)
+        assert is_mapped(open_index(person, space))
+
+    def test_a_folder_that_cannot_be(
+        self, person: EndUser, space: EmbeddingSpace, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        home.write_bytes(b"")
+        same(open_index(person, space), anew(person, space))
+        turn_files.sweep()
+
+
+class TestErasure:
+    def test_the_registry_finds_the_files(self, person: EndUser, space: EmbeddingSpace, home: Path) -> None:
+        open_index(person, space)
+        open_index(person, None)
+        [store] = [one for one in registry.all_stores() if getattr(one, "model", "") == "files"]
+        assert store.count(person) == 2
+        assert store.erase(person) == 2
+        assert files(home) == []
+
+    @pytest.mark.parametrize("moment", ["_write", "_is_current"])
+    def test_who_is_erased_while_it_is_written_leaves_none(
+        self, moment: str, person: EndUser, space: EmbeddingSpace, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Before the file has its name, and between the look before and the look after."""
+        owner: Any = turn_files.Draft if moment == "_write" else turn_files
+        work = getattr(owner, moment)
+        looks: list[Any] = []
+
+        def meanwhile(*given: Any) -> Any:
+            looks.append(work(*given))
+            if len(looks) == 1:
+                EndUser.objects.filter(pk=person.pk).update(generation=F("generation") + 1)
+            return looks[-1]
+
+        monkeypatch.setattr(owner, moment, meanwhile)
+        assert not is_mapped(open_index(person, space))
+        assert looks
+        assert files(home) == []
+
+
+class TestSweeping:
+    def test_files_that_hold_nothing_but_what_is_there_stay(
+        self, person: EndUser, session: Session, space: EmbeddingSpace, home: Path
+    ) -> None:
+        open_index(person, space)
+        post(session, "Oats")
+        turn_files.sweep()
+        assert len(files(home)) == 1
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda person, _: EndUser.objects.filter(pk=person.pk).update(generation=F("generation") + 1),
+            lambda _, session: Session.objects.filter(pk=session.pk).update(redactions=1),
+            lambda _, session: Session.objects.filter(pk=session.pk).update(deleted_number=2),
+            lambda _, session: session.delete(),
+        ],
+        ids=["erased or merged", "redacted", "retention", "session deleted"],
+    )
+    def test_files_of_another_host_go(
+        self,
+        change: Callable[[EndUser, Session], Any],
+        person: EndUser,
+        session: Session,
+        space: EmbeddingSpace,
+        home: Path,
+    ) -> None:
+        open_index(person, space)
+        change(person, session)
+        turn_files.sweep()
+        assert files(home) == []
+
+    def test_what_nobody_uses_goes(self, person: EndUser, space: EmbeddingSpace, home: Path) -> None:
+        path = open_index(person, space).path
+        assert path
+        old = time.time() - turn_files.UNUSED_SECONDS - 5
+        os.utime(path, (old, old))
+        turn_files._marked.clear()
+        open_index(person, space)
+        turn_files.sweep()
+        assert path.exists()
+        os.utime(path, (old, old))
+        turn_files.sweep()
+        assert not path.exists()
+
+    def test_the_least_recently_used_make_room(
+        self, person: EndUser, space: EmbeddingSpace, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        paths = []
+        for at in range(3):
+            other = factories.end_user(person.tenant)
+            factories.session(other, SAID)
+            path = open_index(other, None).path
+            assert path
+            os.utime(path, (at, time.time() - 100 + at))
+            paths.append(path)
+        size = paths[0].stat().st_size
+        monkeypatch.setattr(turn_files, "_most_bytes", lambda: 2 * size + 100)
+        turn_files._evict()
+        assert [path.exists() for path in paths] == [False, True, True]
+        monkeypatch.setattr(turn_files, "_most_bytes", lambda: size - 1)
+        another_process()
+        # What alone is too large has no file.
+        assert not is_mapped(open_index(person, space))
+
+    def test_a_restore_clears_them(self, person: EndUser, space: EmbeddingSpace, home: Path) -> None:
+        open_index(person, space)
+        turn_files.clear()
+        assert files(home) == []
+
+
+class TestWaiting:
+    @pytest.fixture
+    def held(self, home: Path) -> Iterator[None]:
+        """Another process makes a file."""
+        home.mkdir()
+        descriptor = locks.open_lock(home / "lock")
+        assert locks.try_lock(descriptor)
+        yield
+        os.close(descriptor)
+
+    @pytest.mark.usefixtures("held")
+    def test_no_request_waits_for_ever(self, person: EndUser, space: EmbeddingSpace, settings: Any) -> None:
+        settings.MEMORYHUB_WAIT_SECONDS = 0.01
+        with pytest.raises(HubBusy):
+            open_index(person, space)
+
+    @pytest.mark.usefixtures("held")
+    def test_a_file_that_is_there_is_read_meanwhile(self, person: EndUser, session: Session, home: Path) -> None:
+        few = factories.end_user(person.tenant)
+        factories.session(few, SAID[:2])
+        # Nobody else waits.
+        assert len(open_index(few, None)) == 2
+
+    def test_some_threads_of_a_process_wait_and_the_others_answer(self) -> None:
+        with turn_files.building(patience=1), pytest.raises(HubBusy), turn_files.building(patience=0.01):
+            """The lock is taken."""
+        turn_files._builders.acquire()
+        turn_files._builders.acquire()
+        try:
+            with pytest.raises(HubBusy), turn_files.building(patience=60):
+                """As many as may are here."""
+        finally:
+            turn_files._builders.release(2)
+        with turn_files.building(patience=0.01):
+            """There is room again."""
+
+
+def test_what_is_written_is_what_is_read(person: EndUser, space: EmbeddingSpace) -> None:
+    rows = anew(person, space).parts[0].rows
+    mapped = open_index(person, space).parts[0].rows
+    for name in turn_rows.PLAIN:
+        assert np.array_equal(getattr(rows, name), getattr(mapped, name)), name
+    assert rows.vectors is not None
+    assert mapped.vectors is not None
+    for name in ("raw", "codes", "squares", "sums"):
+        assert np.array_equal(getattr(rows.vectors, name), getattr(mapped.vectors, name)), name
+    assert not mapped.vectors.raw.flags.writeable
