@@ -73,13 +73,9 @@ class IndexedSession(NamedTuple):
             and self.embedded <= other.embedded
         )
 
-    def reaches(self, other: "IndexedSession") -> bool:
-        """Whether the other has no turn and no vector more."""
-        return (self.turn_count, self.embedded) == (other.turn_count, other.embedded)
-
-    def settled(self, space: EmbeddingSpace | None) -> int:
-        """The number up to which nothing more comes: a turn behind it may get its vector."""
-        return max(self.deleted, min(self.embedded, self.turn_count)) if space else self.turn_count
+    def newly_embedded(self, other: "IndexedSession") -> tuple[int, int]:
+        """The turns after one number up to another that stand here without the vectors which they have in the other."""
+        return max(self.deleted, min(self.embedded, self.turn_count)), min(other.embedded, self.turn_count)
 
 
 @dataclass(frozen=True)
@@ -105,10 +101,25 @@ class SessionTurns:
 
 
 class Part(NamedTuple):
-    """Turns that were read together; of its sessions only those up to the number in `upto` count."""
+    """Turns that were read together. Of each of its sessions those count that have a number of at most `upto`, or more
+    than `beyond`: those between were read again, with their vectors."""
 
     rows: TurnRows
     upto: NDArray[np.int32]
+    beyond: NDArray[np.int32]
+
+    def counting(self) -> NDArray[np.bool_]:
+        numbers, session_of = self.rows.numbers, self.rows.session_of
+        return (numbers <= self.upto[session_of]) | (numbers > self.beyond[session_of])
+
+    def without(self, again: Mapping[uuid.UUID, tuple[int, int]]) -> "Part":
+        """Without the turns of these sessions after one number up to another."""
+        upto, beyond = self.upto.copy(), self.beyond.copy()
+        for at, session in enumerate(self.rows.sessions):
+            if session in again:
+                # What is read again follows what was.
+                upto[at], beyond[at] = min(upto[at], again[session][0]), max(beyond[at], again[session][1])
+        return self._replace(upto=upto, beyond=beyond)
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,21 +337,23 @@ def _grown(
         stays = {one.id for one in kept.known if one.id in now and one.has_grown_into(now[one.id])}
         parts = list(kept.parts) if len(stays) == len(kept.known) else _only(kept, stays)
         known = {one.id: one for one in kept.known if one.id in stays}
-    settled = {pk: one.settled(space) for pk, one in known.items() if not one.reaches(now[pk])}
-    wanted = [
-        Wanted(one.id, settled.get(one.id, one.deleted), one.turn_count, one.embedded)
-        for one in sessions
-        if one.id in settled or one.id not in known
-    ]
+    again = {pk: one.newly_embedded(now[pk]) for pk, one in known.items()} if space else {}
+    again = {pk: (after, upto) for pk, (after, upto) in again.items() if after < upto}
+    wanted = [Wanted(pk, after, upto, upto) for pk, (after, upto) in again.items()]
+    for one in sessions:
+        after = known[one.id].turn_count if one.id in known else one.deleted
+        if after < one.turn_count:
+            wanted.append(Wanted(one.id, after, one.turn_count, one.embedded))
     if wanted or not parts:
         new = _whole(turn_rows.read(person, wanted, space))
-        parts = [*(part._replace(upto=_cut(part, settled)) for part in parts), new]
+        parts = [*(part.without(again) if again else part for part in parts), new]
     path = kept.path if kept and parts[0].rows is kept.parts[0].rows else None
     return _ordered(sessions, space, parts, path)
 
 
 def _whole(rows: TurnRows) -> Part:
-    return Part(rows, np.full(len(rows.sessions), np.iinfo(np.int32).max, np.int32))
+    count = len(rows.sessions)
+    return Part(rows, np.full(count, np.iinfo(np.int32).max, np.int32), np.zeros(count, np.int32))
 
 
 def _only(kept: TurnIndex, stays: set[uuid.UUID]) -> list[Part]:
@@ -353,15 +366,6 @@ def _only(kept: TurnIndex, stays: set[uuid.UUID]) -> list[Part]:
     ]
 
 
-def _cut(part: Part, settled: Mapping[uuid.UUID, int]) -> NDArray[np.int32]:
-    """Up to which number its sessions count from now on: behind it they are read again."""
-    upto = part.upto.copy()
-    for at, session in enumerate(part.rows.sessions):
-        if session in settled:
-            upto[at] = min(upto[at], settled[session])
-    return upto
-
-
 def _ordered(
     sessions: list[IndexedSession], space: EmbeddingSpace | None, parts: Sequence[Part], path: Path | None = None
 ) -> TurnIndex:
@@ -369,7 +373,7 @@ def _ordered(
     keys, rows, first = [], [], 0
     for part in parts:
         places = np.array([place.get(one, -1) for one in part.rows.sessions], np.int64)[part.rows.session_of]
-        counts = np.flatnonzero((part.rows.numbers <= part.upto[part.rows.session_of]) & (places >= 0))
+        counts = np.flatnonzero(part.counting() & (places >= 0))
         keys.append(places[counts] << 32 | part.rows.numbers[counts])
         rows.append(counts + first)
         first += len(part.rows)

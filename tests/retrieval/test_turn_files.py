@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import stat
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from memories.retrieval import turn_files, turn_index, turn_rows
 from memories.retrieval.turn_index import TurnIndex, open_index
 from memoryhub.embedded_postgres import locks
 from tests import factories
+from tests.database import PATIENCE, at_once
 from tests.retrieval.test_turn_index import OTHER, SAID, anew, post, same, unembed
 from tests.vectors import embed_all
 
@@ -468,3 +470,36 @@ def test_what_is_written_is_what_is_read(person: EndUser, space: EmbeddingSpace)
     for name in ("raw", "codes", "squares", "sums"):
         assert np.array_equal(getattr(rows.vectors, name), getattr(mapped.vectors, name)), name
     assert not mapped.vectors.raw.flags.writeable
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_processes_one_reads_and_the_other_maps_what_it_made(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, read: list[int]
+) -> None:
+    settings.MEMORYHUB_WAIT_SECONDS = 0
+    person = factories.end_user()
+    factories.session(person, SAID)
+    sessions = turn_index._read_sessions(person).read or []
+    reading, waiting = threading.Event(), threading.Event()
+    work, try_lock = turn_rows.read, locks.try_lock
+
+    def slow(*given: Any, **more: Any) -> Any:
+        reading.set()
+        assert waiting.wait(PATIENCE)
+        return work(*given, **more)
+
+    def tried(descriptor: int) -> bool:
+        free = try_lock(descriptor)
+        if not free:
+            waiting.set()
+        return free
+
+    def search(lane: int) -> tuple[bool, int]:
+        assert not lane or reading.wait(PATIENCE)
+        index = turn_index._update(person, None, sessions, None)
+        return is_mapped(index), len(index)
+
+    monkeypatch.setattr(turn_rows, "read", slow)
+    monkeypatch.setattr(turn_files.locks, "try_lock", tried)
+    assert at_once(2, search) == [(True, 3), (True, 3)]
+    assert read == [3]

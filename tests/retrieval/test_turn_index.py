@@ -190,3 +190,30 @@ def test_sessions_are_not_read_again_while_nothing_changes(person: EndUser) -> N
     gone = turn_index._read_sessions(person, first)
     assert (gone.digest, gone.read) == ((0, 0), [])
     assert turn_index._read_sessions(person, gone).read is None
+
+
+def test_of_a_backlog_only_what_got_its_vector_is_read_again(person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = factories.session(person, [*SAID, *SAID], session_id="s1")
+    space = embed_all(person)
+    read: list[list[int]] = []
+    turns = turn_rows._turns
+
+    def counted(*given: Any) -> Any:
+        rows = turns(*given)
+        read.append(rows.numbers.tolist())
+        return rows
+
+    def embedded_to(number: int) -> TurnIndex:
+        Session.objects.filter(pk=session.pk).update(embedded_number=number)
+        with monkeypatch.context() as patch:
+            patch.setattr(turn_rows, "_turns", counted)
+            index = open_index(person, space)
+        same(index, anew(person, space))
+        return index
+
+    for number in (1, 3, 4):
+        embedded_to(number)
+    post(session, "Oats")
+    embedded_to(4)
+    embedded_to(6)
+    assert read == [[1, 2, 3, 4, 5, 6], [2, 3], [4], [7], [5, 6]]
