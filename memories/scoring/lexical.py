@@ -4,7 +4,7 @@ The share of the query that is covered, not BM25 against the rest of the list: w
 every unit, so a score means the same in every store.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,11 +63,22 @@ class Postings:
     def counts_of(self, query: NDArray[np.uint32]) -> Floats:
         """How often each unit holds each term: float32[terms, n]; rows of zeros for words that nobody said."""
         table = np.zeros((len(query), len(self.lengths)), np.float32)
+        for row, some in self._of(query):
+            table[row, self.units[some]] = self.counts[some]
+        return table
+
+    def holding(self, query: NDArray[np.uint32]) -> Iterator[tuple[Ints, Floats]]:
+        """For each term the units that hold it, and how often; empty for a word that nobody said."""
+        found = dict(self._of(query))
+        for row in range(len(query)):
+            some = found.get(row, slice(0))
+            yield self.units[some], self.counts[some]
+
+    def _of(self, query: NDArray[np.uint32]) -> Iterator[tuple[int, slice]]:
+        """Of the terms that somebody said: the row, and where its units stand."""
         for row, place in enumerate(np.searchsorted(self.ids, query)):
             if place < len(self.ids) and self.ids[place] == query[row]:
-                some = slice(self.starts[place], self.starts[place + 1])
-                table[row, self.units[some]] = self.counts[some]
-        return table
+                yield row, slice(int(self.starts[place]), int(self.starts[place + 1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

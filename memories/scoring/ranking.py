@@ -15,6 +15,7 @@ from memories.scoring.dates import Date
 from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.language import Language
 from memories.scoring.lexical import Coverage, Layout, Postings, coverage
+from memories.scoring.moments import Moments
 from memories.scoring.questions import subject
 from memories.scoring.relative_dates import Period
 
@@ -59,6 +60,7 @@ class Units:
     vectors: Vectors | None
     constants: Constants
     times: NDArray[np.float64] | None = None
+    moments: Moments | None = None
 
     @classmethod
     def of(
@@ -87,7 +89,9 @@ class Units:
         if vectors is not None and blocks:
             there = np.ones(len(packed), np.bool_) if present is None else present
             centred = Vectors.of(vectors, present=there, languages=languages, blocks=blocks, constants=constants)
-        return cls(Layout.of(sessions, alone=alone), Postings.of(packed), centred, constants, times)
+        layout, postings = Layout.of(sessions, alone=alone), Postings.of(packed)
+        moments = None if alone or times is None else Moments.of(times, layout.starts, postings.lengths, constants)
+        return cls(layout, postings, centred, constants, times, moments)
 
     def __len__(self) -> int:
         return len(self.layout.session)
@@ -140,8 +144,10 @@ def _score(units: Units, query: Query) -> Scores:
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
     lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
     around = _context(vector + lexical, covered, units.layout, c)
+    if units.moments is not None:
+        around += units.moments.coverage(units.postings.holding(query.terms), c)
     if units.times is not None and query.dates:
-        around += query.date_scores(units.times, c)
+        around += np.float32(c.date_of_turn / c.date) * query.date_scores(units.times, c)
     return Scores(vector + lexical + around, vector, lexical, around)
 
 
