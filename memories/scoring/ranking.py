@@ -16,7 +16,7 @@ from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.language import Language
 from memories.scoring.lexical import Coverage, Layout, Postings, coverage
 from memories.scoring.moments import Moments
-from memories.scoring.questions import subject
+from memories.scoring.questions import subject, tells
 from memories.scoring.relative_dates import Period
 
 Floats = NDArray[np.float32]
@@ -30,20 +30,21 @@ _QUESTION = re.compile(r"[?？]\s*$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """One text that is asked for: its distinct terms, its language, its raw unit vector if there is one, and the dates
-    that it names, with the zone of their days."""
+    """One text that is asked for: its distinct terms, its language, its raw unit vector if there is one, the dates that
+    it names, with the zone of their days, and whether it tells something and asks for nothing."""
 
     terms: NDArray[np.uint32]
     language: Language
     vector: Floats | None = None
     dates: tuple[Date | Period, ...] = ()
     zone: tzinfo = UTC
+    tells: bool = False
 
     @classmethod
     def of(cls, text: str, vector: Floats | None = None, *, asked: datetime | None = None) -> "Query":
         """From the text, its vector as the model gave it, and when it is asked, in the zone of who asks."""
         zone = (asked and asked.tzinfo) or UTC
-        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text, asked), zone)
+        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text, asked), zone, tells(text))
 
     def date_scores(self, times: NDArray[np.float64], c: Constants = DEFAULT) -> Floats:
         """What a date that the query names adds to the score of what was said then; `times` in seconds since 1970."""
@@ -143,22 +144,22 @@ def _score(units: Units, query: Query) -> Scores:
     covered = coverage(units.postings, units.layout, query.terms, c)
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
     lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
-    around = _context(vector + lexical, covered, units.layout, c)
-    if units.moments is not None:
-        around += units.moments.coverage(units.postings.holding(query.terms), c)
+    around = np.zeros_like(vector) if query.tells else _context(vector + lexical, covered, units, query)
     if units.times is not None and query.dates:
         around += np.float32(c.date_of_turn / c.date) * query.date_scores(units.times, c)
     return Scores(vector + lexical + around, vector, lexical, around)
 
 
-def _context(own: Floats, covered: Coverage, layout: Layout, c: Constants) -> Floats:
-    """What the neighbours, the window and the session add."""
-    best = np.zeros_like(own)
+def _context(own: Floats, covered: Coverage, units: Units, query: Query) -> Floats:
+    """What the neighbours, the window and the session add, and the moment."""
+    c, best = units.constants, np.zeros_like(own)
     if len(own) > 1:
-        together = layout.together(1)
+        together = units.layout.together(1)
         best[1:] = np.maximum(best[1:], own[:-1] * together)
         best[:-1] = np.maximum(best[:-1], own[1:] * together)
     added: Floats = c.neighbour * best + c.window * covered.window**c.window_power + c.session * covered.session
+    if units.moments is not None:
+        added += units.moments.coverage(units.postings.holding(query.terms), c)
     return added
 
 
