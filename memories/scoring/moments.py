@@ -6,7 +6,8 @@ others only follow or precede has its window for that (lexical.py).
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import log, log1p
+from math import log
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from memories.scoring.constants import Constants
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 _HOUR, _DAY_HOURS = 3_600.0, 24.0
+# Terms of the query that are looked at together: bounds the memory of a long query.
+_TERMS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,15 +60,19 @@ class Moments:
         `holding`: for each term of the query the units that hold it, and how often.
         """
         hours, days = np.zeros(len(self.hour_norms), np.float32), np.zeros(len(self.day_norms), np.float32)
-        weights = [0.0, 0.0]
-        for units, counts in holding:
-            of_hours = np.bincount(self.hour[units], weights=counts, minlength=len(hours))
-            held = np.flatnonzero(of_hours)
-            of_days = np.bincount(self.day[held], weights=of_hours[held], minlength=len(days))
-            weights[0] += _add(hours, of_hours, self.hour_norms, c)
-            weights[1] += _add(days, of_days, self.day_norms, c)
-        hours *= c.hour * _told(hours, c) / max(weights[0], 1e-9)
-        days *= c.day * _told(days, c) / max(weights[1], 1e-9)
+        of_hours, of_days, said = 0.0, 0.0, list(holding)
+        for start in range(0, len(said), _TERMS_AT_ONCE):
+            terms = said[start : start + _TERMS_AT_ONCE]
+            rows = np.repeat(np.arange(len(terms)), [len(units) for units, _ in terms])
+            slots = self.hour[np.concatenate([units for units, _ in terms])]
+            held = _held(rows, slots, np.concatenate([often for _, often in terms]), (len(terms), len(hours)))
+            hours += _gains(held, self.hour_norms, c)
+            of_hours += float(held.idf.sum())
+            held = _held(held.rows, self.day[held.slots], held.counts, (len(terms), len(days)))
+            days += _gains(held, self.day_norms, c)
+            of_days += float(held.idf.sum())
+        hours *= c.hour * _told(hours, c) / max(of_hours, 1e-9)
+        days *= c.day * _told(days, c) / max(of_days, 1e-9)
         added: Floats = (hours + days[self.day])[self.hour] * self.beside
         return added
 
@@ -89,10 +96,26 @@ def _norms(lengths: NDArray[np.float64], pivot: float, c: Constants) -> Floats:
     return (c.saturation * (1 - c.moment_slope + c.moment_slope / pivot * lengths)).astype(np.float32)
 
 
-def _add(shares: Floats, counts: NDArray[np.float64], norms: Floats, c: Constants) -> float:
-    """Add what a term weighs to the hours or days that hold it; its idf."""
-    held = np.flatnonzero(counts)
-    idf = log1p((len(shares) - len(held) + 0.5) / (len(held) + 0.5))
-    often = counts[held].astype(np.float32)
-    shares[held] += np.float32(idf * (c.saturation + 1)) * often / (often + norms[held])
-    return idf
+class _Held(NamedTuple):
+    """Which term, a row each, is said in which slot, and how often; and the idf of every term."""
+
+    rows: Ints
+    slots: Ints
+    counts: NDArray[np.float64]
+    idf: NDArray[np.float64]
+
+
+def _held(rows: Ints, slots: Ints, counts: NDArray[Any], shape: tuple[int, int]) -> _Held:
+    """Counts of the same term in the same slot added up; `shape`: the number of terms, and of slots."""
+    terms, size = shape
+    sums = np.bincount(rows * size + slots, weights=counts, minlength=terms * size)
+    places = np.flatnonzero(sums)
+    rows, slots = np.divmod(places, size)
+    holding = np.bincount(rows, minlength=terms)
+    return _Held(rows, slots, sums[places], np.log1p((size - holding + 0.5) / (holding + 0.5)))
+
+
+def _gains(held: _Held, norms: Floats, c: Constants) -> Floats:
+    """What the terms weigh in each slot, as in a turn (lexical.py)."""
+    weights = held.idf[held.rows] * (c.saturation + 1) * held.counts / (held.counts + norms[held.slots])
+    return np.bincount(held.slots, weights=weights, minlength=len(norms)).astype(np.float32)
