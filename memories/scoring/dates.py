@@ -33,7 +33,9 @@ _WHOLE_MONTHS = (
 _YEAR, _DAY = r"(?P<year>(?:19|20)\d\d)(?!\d)", r"(?<!\d)(?P<day>[0-3]?\d)(?:st|nd|rd|th)?\b"
 _HAN_MONTH = r"(?<!\d)(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])\s*月"
 _HAN_DAY = r"(?P<day>[0-3]?\d|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])\s*[日号號]"
+_HAN_PART = r"份?的?(?P<part>[上中下]旬|初(?![一二三四五六七八九十])|[底末])"
 _HAN_DIGITS = " 一二三四五六七八九"
+_PART = r"\b(?P<part>early|mid(?:dle)?|late|beginning|start|end)(?:\s+of)?(?:\s+|-)"
 
 
 def _one_of(months: Sequence[str]) -> str:
@@ -45,12 +47,13 @@ _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<sign>[-/.])(?P<month>[01]?\d)(?P=sign)(?P<day>[0-3]?\d)(?!\d)",
-        rf"(?:{_YEAR}\s*年\s*)?{_HAN_MONTH}(?:\s*{_HAN_DAY})?",
+        rf"(?:{_YEAR}\s*年\s*)?{_HAN_MONTH}(?:\s*{_HAN_DAY}|{_HAN_PART})?",
         rf"{_YEAR}\s*年",
         rf"{_DAY}\s+(?:of\s+)?\b{_one_of(_MONTHS)}(?:,?\s+{_YEAR})?",
         rf"\b{_one_of(_MONTHS)}\s+{_DAY}(?:,?\s+{_YEAR})?",
+        rf"{_PART}{_one_of(_WHOLE_MONTHS)}(?:,?\s+{_YEAR})?",
         rf"\b{_one_of(_MONTHS)},?\s+{_YEAR}",
-        rf"\b(?:in|during|since|until|last|this|next|early|mid|late)\s+{_one_of(_WHOLE_MONTHS)}",
+        rf"\b(?:in|during|since|until|last|this|next)\s+{_one_of(_WHOLE_MONTHS)}",
         rf"\b(?:in|during|since|until|spring|summer|autumn|fall|winter)\s+{_YEAR}",
     )
 )
@@ -68,11 +71,12 @@ _CLOSING = re.compile(r"\s*(?:\d\d?:\d\d(?::\d\d)?\s*)?[,.:;)\]，。：；）�
 
 
 class Date(NamedTuple):
-    """A day, a month or a year; without a year it is that of every year."""
+    """A day, a month or a year; without a year it is that of every year. With a `last` day the part of a month."""
 
     year: int | None
     month: int | None
     day: int | None
+    last: int | None = None
 
 
 def named(text: str, asked: datetime | None = None) -> tuple[Date | Period, ...]:
@@ -89,7 +93,7 @@ def _opening(text: str) -> day_of | None:
     for pattern in _PATTERNS:
         match = pattern.match(text, start)
         date = _date(match.groupdict()) if match and _CLOSING.match(text, match.end()) else None
-        if date and date.year and date.month and date.day and _span(date, date.year):
+        if date and date.year and date.month and date.day and not date.last and _span(date, date.year):
             return day_of(date.year, date.month, date.day)
     return None
 
@@ -141,7 +145,8 @@ def closeness(
 def _date(groups: dict[str, str | None]) -> Date:
     numbers = {name: _number(text) for name, text in groups.items() if text and name in ("year", "month", "day")}
     spelt = next((number for number in range(1, 13) if groups.get(f"m{number}")), None)
-    return Date(numbers.get("year"), numbers.get("month", spelt), numbers.get("day"))
+    first, last = relative_dates.third(groups["part"]) if groups.get("part") else (numbers.get("day"), None)
+    return Date(numbers.get("year"), numbers.get("month", spelt), first, last)
 
 
 def _number(text: str) -> int:
@@ -181,4 +186,7 @@ def _days(date: Date | Period, year: int) -> tuple[day_of, int]:
     first = day_of(year, 1 if date.month is None else date.month, 1 if date.day is None else date.day)
     if date.month is None:
         return first, 366 if calendar.isleap(year) else 365
-    return first, calendar.monthrange(year, date.month)[1] if date.day is None else 1
+    of_month = calendar.monthrange(year, date.month)[1]
+    if date.last is not None:
+        return first, min(date.last, of_month) - first.day + 1
+    return first, of_month if date.day is None else 1

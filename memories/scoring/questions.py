@@ -1,4 +1,4 @@
-"""What a question is about, without the words around it; pure.
+"""What a question is about, without the words around it, and what is no question; pure.
 
 "Can you give me a summary of how I handled the budget across our conversations? Mention only five items." is about how
 I handled the budget. The rest speaks of the talk itself and of the form of the answer. It brings no turn nearer, and
@@ -57,7 +57,31 @@ _CHINESE = (
     ),
     r"到目前为止|按照?(?:时间|先后)的?顺序",
 )
+# People tell of themselves in whole sentences: so many words, of Chinese so many characters.
+_LEAST_TOLD = 6
+_OURSELVES = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours|ourselves)\b|[我咱]", re.IGNORECASE)
+_AUXILIARY = (
+    r"(?:am|are|is|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)(?:n['’]t)?"
+)
+_REQUEST = (
+    r"(?:please|tell|show|give|list|name|find|remind|recap|summari[sz]e|explain|describe|outline|recommend|suggest"
+    r"|help|compare|write|draft|make|create|plan|look\s+up|search|check)"
+)
+# A question or a request in some sentence, or an answer that somebody waits for.
+_ASKS = re.compile(
+    r"[?？]"
+    r"|(?:^|[.!;:\n])\W*(?:(?:and|so|but|then|now|ok(?:ay)?)\W+)?"
+    rf"(?:what|which|who|whom|whose|why|how|(?:when|where)\s+{_AUXILIARY}|{_AUXILIARY}|{_REQUEST})\b"
+    rf"|\b(?:what|who|whom|when|where|why|how)\s+{_AUXILIARY}\s+(?:I|you|he|she|it|we|they|my|our|the)\b"
+    r"|\b(?:can|could|would|will)\s+you\b|\bI(?:\s+(?:am|was)|['’]m)?\s+wonder(?:ing|ed)?\s+(?:if|whether|what|who|when|where|how)\b"
+    r"|\bI(?:\s+would|['’]d)?\s+(?:want|like|need)\s+to\s+know\s+(?:if|whether|what|who|when|where|why|how)\b"
+    r"|\b(?:remind|tell|show|give|help)\s+(?:me|us)\b"
+    r"|什么|哪|谁|几[个次天点岁]|多少|怎[么样]|如何|[吗呢]\W*$|为何|何时|是否|能否|能不能|可不可以"
+    r"|^\W*请|帮我|告诉我|推荐|列出",
+    re.IGNORECASE,
+)
 _AROUND = tuple(re.compile(pattern, re.IGNORECASE) for pattern in (*_ENGLISH, *_CHINESE))
+_UNIT = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")
 _WORD, _GAPS = re.compile(r"\w"), re.compile(r" {2,}")
 # Letters of East Asia, which stand for a word each here, and words of other letters.
 _EASTERN = r"\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff"
@@ -99,6 +123,15 @@ def _is_marked(word: str) -> bool:
     if any(letter.isupper() for letter in word[1:]):
         return not word.startswith(("I'", "I\u2019"))
     return word[0].isalpha() and any(map(str.isdigit, word))
+
+
+def tells(text: str) -> bool:
+    """Whether people tell of themselves with it ("The neighbours have my ladder again."), and ask for nothing.
+
+    What it brings to mind was said in other words. Words that it shares with a whole session are there by chance.
+    """
+    told = _UNIT.findall(text)
+    return len(told) >= _LEAST_TOLD and bool(_OURSELVES.search(text)) and not _ASKS.search(text)
 
 
 def subject(text: str) -> str:

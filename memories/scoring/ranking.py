@@ -16,7 +16,8 @@ from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.halves import Halves
 from memories.scoring.language import Language
 from memories.scoring.lexical import Coverage, Layout, Postings, Words, coverage
-from memories.scoring.questions import subject
+from memories.scoring.moments import Moments
+from memories.scoring.questions import subject, tells
 from memories.scoring.relative_dates import Period
 
 Floats = NDArray[np.float32]
@@ -31,7 +32,7 @@ _QUESTION = re.compile(r"[?？]\s*$")
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
     """One text that is asked for: its distinct terms, its language, its raw unit vector if there is one, the dates that
-    it names, with the zone of their days, and the terms of each name in it."""
+    it names, with the zone of their days, the terms of each name in it, and whether it tells something and asks for nothing."""
 
     terms: NDArray[np.uint32]
     language: Language
@@ -39,13 +40,14 @@ class Query:
     dates: tuple[Date | Period, ...] = ()
     zone: tzinfo = UTC
     names: tuple[tuple[int, ...], ...] = ()
+    tells: bool = False
 
     @classmethod
     def of(cls, text: str, vector: Floats | None = None, *, asked: datetime | None = None) -> "Query":
         """From the text, its vector as the model gave it, and when it is asked, in the zone of who asks."""
         zone = (asked and asked.tzinfo) or UTC
         named = tuple(tuple(terms.count(name).ids.tolist()) for name in questions.names(text))
-        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text, asked), zone, named)
+        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text, asked), zone, named, tells(text))
 
     def date_scores(self, times: NDArray[np.float64], c: Constants = DEFAULT) -> Floats:
         """What a date that the query names adds to the score of what was said then; `times` in seconds since 1970."""
@@ -61,6 +63,7 @@ class Units:
     vectors: Vectors | None
     constants: Constants
     times: NDArray[np.float64] | None = None
+    moments: Moments | None = None
 
     @classmethod
     def of(
@@ -95,7 +98,9 @@ class Units:
     @classmethod
     def over(cls, words: Words, vectors: Vectors | None, times: NDArray[np.float64] | None = None) -> "Units":
         """Of words and vectors that were read in parts."""
-        return cls(words, vectors, words.constants, times)
+        layout, c = words.layout, words.constants
+        moments = None if layout.alone or times is None else Moments.of(times, layout.starts, words.lengths, c)
+        return cls(words, vectors, c, times, moments)
 
     @property
     def layout(self) -> Layout:
@@ -152,20 +157,22 @@ def _score(units: Units, query: Query) -> Scores:
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
     if not near.all():
         lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
-    around = _context(vector + lexical, covered, units.layout, c)
+    around = np.zeros_like(vector) if query.tells else _context(vector + lexical, covered, units, query)
     if units.times is not None and query.dates:
-        around += query.date_scores(units.times, c)
+        around += np.float32(c.date_of_turn / c.date) * query.date_scores(units.times, c)
     return Scores(vector + lexical + around, vector, lexical, around)
 
 
-def _context(own: Floats, covered: Coverage, layout: Layout, c: Constants) -> Floats:
-    """What the neighbours, the window and the session add."""
-    best = np.zeros_like(own)
+def _context(own: Floats, covered: Coverage, units: Units, query: Query) -> Floats:
+    """What the neighbours, the window and the session add, and the moment."""
+    c, best = units.constants, np.zeros_like(own)
     if len(own) > 1:
-        together = layout.together(1)
+        together = units.layout.together(1)
         best[1:] = np.maximum(best[1:], own[:-1] * together)
         best[:-1] = np.maximum(best[:-1], own[1:] * together)
     added: Floats = c.neighbour * best + c.window * _power(covered.window, c.window_power) + c.session * covered.session
+    if units.moments is not None:
+        added += units.moments.coverage(units.words.holding(query.terms), c)
     return added
 
 

@@ -47,6 +47,11 @@ _HAN_DAYS = "一二三四五六日天末"
 _UNITS = {"天": "day", "日": "day", "周": "week", "星期": "week", "礼拜": "week", "月": "month", "年": "year"}
 # 三月 is March, and 三个月 three months.
 _HAN_UNIT = r"(?:个?(?P<unit>星期|礼拜)|个(?P<long>月)|(?P<short>天|日|周|年))"
+# The part of a month or a year: before it in English, after it in Chinese.
+_PART_OF = r"(?:\b(?P<part>early|mid(?:dle)?|late|beginning|start|end)\s+(?:of\s+)?)?"
+_HAN_PART = r"的?(?P<part>[上中下]旬|初(?![一二三四五六七八九十])|[底末])"
+_HAN_PART_OF_YEAR = r"的?年?(?P<part>初|[底末]|[上下]半年)"
+_HALVES = {"上半年": 1, "下半年": 7}
 # "The last week of June" and "the last year that …" are told by what follows.
 _OF = r"(?!\s+(?:of|before|that|when)\b|-)"
 
@@ -69,6 +74,14 @@ def periods(text: str, today: date) -> tuple[tuple[Period, ...], str]:
     return tuple(found), text
 
 
+def third(part: str) -> tuple[int, int]:
+    """The first and the last day of the part of a month that a word names; 31 is the last one of any."""
+    word = part.lower()
+    if word in ("上旬", "初", "early", "beginning", "start"):
+        return 1, 10
+    return (11, 20) if word in ("中旬", "mid", "middle") else (21, 31)
+
+
 def _ago(groups: Mapping[str, str | None], today: date) -> Period | None:
     """The day, or the week, month or year around it."""
     return _before(today, _unit(groups), _number(groups))
@@ -88,7 +101,7 @@ def _within(groups: Mapping[str, str | None], today: date) -> Period | None:
 
 
 def _last(groups: Mapping[str, str | None], today: date) -> Period | None:
-    return _before(today, _unit(groups), 1)
+    return _part(_before(today, _unit(groups), 1), groups)
 
 
 def _weekend(_: Mapping[str, str | None], today: date) -> Period | None:
@@ -129,19 +142,40 @@ def _han_week(groups: Mapping[str, str | None], today: date) -> Period | None:
 
 
 def _han_month(groups: Mapping[str, str | None], today: date) -> Period | None:
-    return _before(today, "month", 1 + bool(groups["more"]))
+    return _part(_before(today, "month", 1 + bool(groups["more"])), groups)
 
 
 def _han_year(groups: Mapping[str, str | None], today: date) -> Period | None:
-    return _before(today, "year", 1 if groups["which"] == "去" else 2)
+    return _part(_before(today, "year", 1 if groups["which"] == "去" else 2), groups)
 
 
 def _half(groups: Mapping[str, str | None], today: date) -> Period | None:
     return _before(today, "month", 6) if groups["short"] else _before(today, "week", 2)
 
 
-def _this_year(_: Mapping[str, str | None], today: date) -> Period | None:
-    return _before(today, "year", 0)
+def _this_month(groups: Mapping[str, str | None], today: date) -> Period | None:
+    return _part(_before(today, "month", 0), groups)
+
+
+def _this_year(groups: Mapping[str, str | None], today: date) -> Period | None:
+    return _part(_before(today, "year", 0), groups)
+
+
+def _part(period: Period, groups: Mapping[str, str | None]) -> Period:
+    """The part of a month or a year that is named with it: a third of a month, a quarter or a half of a year."""
+    part = groups.get("part")
+    is_month = period == _month_of(period.first.year, period.first.month)
+    if not part or not (period.is_year or is_month):
+        return period
+    year, month = period.first.year, period.first.month
+    if not period.is_year:
+        first, last = third(part)
+        return Period(date(year, month, first), min(date(year, month, first) + timedelta(last - first), period.last))
+    if part in _HALVES:
+        first = _HALVES[part]
+        return Period(date(year, first, 1), _month_of(year, first + 5).last)
+    first = {1: 1, 11: 5, 21: 10}[third(part)[0]]
+    return Period(date(year, first, 1), _month_of(year, first + (3 if first == 5 else 2)).last)
 
 
 def _number(groups: Mapping[str, str | None]) -> int:
@@ -177,7 +211,7 @@ def _day(day: date) -> Period:
 
 
 # Most queries name nothing of the kind and are not looked at further.
-_HINT = re.compile(r"last|past|ago\b|yesterday|this|[前昨上去今近过]", re.IGNORECASE)
+_HINT = re.compile(r"last|past|ago\b|yesterday|this|[前昨上去今近过本这]", re.IGNORECASE)
 # Longer forms first: what one of them has read is not read again. The characters before and after Chinese ones keep
 # words apart: 马上周末 names no 上周, 过去年轻 no 去年, 以前天天 no 前天.
 _PATTERNS: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
@@ -186,7 +220,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
         (rf"{_NUMBER}\s+(?P<unit>day|week|month|year)s?\s+ago\b", _ago),
         (rf"\b(?:last|past)\s+{_NUMBER}\s+(?P<unit>day|week|month|year)s?\b{_OF}", _within),
         (rf"\b(?:the\s+last|past)\s+(?P<unit>day|week|month|year)\b{_OF}", _within),
-        (rf"\blast\s+(?P<unit>week|month|year)\b{_OF}", _last),
+        (rf"{_PART_OF}\blast\s+(?P<unit>week|month|year)\b{_OF}", _last),
         (rf"\blast\s+weekend\b{_OF}", _weekend),
         (rf"\blast\s+(?P<weekday>{'|'.join(_DAYS)})\b{_OF}", _weekday),
         (rf"\b(?P<which>last|this)\s+(?P<month>{_NAMES})\b(?!\s+\d)", _month),
@@ -196,10 +230,12 @@ _PATTERNS: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
         (rf"{_HAN_NUMBER}\s*{_HAN_UNIT}(?:之|以)?前", _ago),
         (rf"(?:最近|过去|近)的?{_HAN_NUMBER}\s*{_HAN_UNIT}", _within),
         (rf"(?<![马早晚以])上(?P<more>上)?个?(?:周|星期|礼拜)(?P<weekday>[{_HAN_DAYS}])?(?![杰围边期])", _han_week),
-        (r"(?<![马早晚以])上(?P<more>上)?个?月(?![球亮饼台])", _han_month),
+        (rf"(?<![马早晚以])上(?P<more>上)?个?月(?![球亮饼台])(?:{_HAN_PART})?", _han_month),
+        (rf"(?:本|这个)月{_HAN_PART}", _this_month),
         (r"(?P<more>大)?(?<![以之从目])前(?:天|日|晚)", _day_before_yesterday),
         (r"昨(?:天|日|晚|夜)", _yesterday),
-        (r"(?<!过)(?P<which>去)年|(?<![以之从目])(?P<before>前)年", _han_year),
+        (rf"(?:(?<!过)(?P<which>去)年|(?<![以之从目])(?P<before>前)年)(?:{_HAN_PART_OF_YEAR})?", _han_year),
+        (rf"今年{_HAN_PART_OF_YEAR}", _this_year),
         (r"今年(?=\s*(?:1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])\s*月)", _this_year),
     )
 )

@@ -36,6 +36,15 @@ def seconds(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> 
         ("我十月去了哪里", Date(None, 10, None)),
         ("2022 年发生了什么", Date(2022, None, None)),
         ("on 29 February", Date(None, 2, 29)),
+        ("五月上旬我读了什么书", Date(None, 5, 1, 10)),
+        ("2024年十一月份中旬的聚会", Date(2024, 11, 11, 20)),
+        ("8月底谁来过", Date(None, 8, 21, 31)),
+        ("九月初搬的家", Date(None, 9, 1, 10)),
+        ("五月初五包粽子", Date(None, 5, None)),
+        ("Whom did I meet in early July?", Date(None, 7, 1, 10)),
+        ("at the end of February 2023", Date(2023, 2, 21, 31)),
+        ("mid-August plans", Date(None, 8, 11, 20)),
+        ("the middle of May", Date(None, 5, 11, 20)),
     ],
 )
 def test_a_date_is_read(text: str, date: Date) -> None:
@@ -86,6 +95,12 @@ def test_near_a_day(said: tuple[int, ...], near: float) -> None:
     assert found == pytest.approx([near], abs=1e-3)
 
 
+def test_the_end_of_a_month_is_that_of_its_calendar() -> None:
+    times = np.array([seconds(2023, 2, 20, 12), seconds(2023, 2, 21), seconds(2023, 2, 28, 23), seconds(2023, 3, 1, 1)])
+    found = closeness(times, [Date(2023, 2, 21, 31)], before=1, after=1)
+    assert found == pytest.approx([0.5, 1, 1, 23 / 24], abs=1e-3)
+
+
 def test_without_a_year_it_is_that_of_every_year() -> None:
     times = np.array([seconds(2021, 12, 31), seconds(2022, 1, 3), seconds(2022, 12, 5), seconds(2023, 11, 1)])
     assert closeness(times, [Date(None, 12, None)], before=1, after=7) == pytest.approx([1, 5 / 7, 1, 0], abs=1e-3)
@@ -111,7 +126,7 @@ def test_a_turn_of_the_date_is_worth_more() -> None:
     dated, plain = Query.of("tea on 3 June 2023"), Query.of("tea")
     store = units(texts, [0, 1, 2], times=times)
     found = score(store, [dated])
-    assert found.context == pytest.approx([0, DEFAULT.date, 0], abs=1e-6)
+    assert found.context == pytest.approx([0, DEFAULT.date_of_turn, 0], abs=1e-6)
     assert found.total == pytest.approx(found.vector + found.lexical + found.context)
     assert score(store, [plain]).context.tolist() == [0, 0, 0]
     assert score(units(texts, [0, 1, 2]), [dated]).context.tolist() == [0, 0, 0]

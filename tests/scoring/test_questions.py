@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.scoring.questions import names, subject
+from memories.scoring.questions import names, subject, tells
 from memories.scoring.ranking import query_texts
 
 
@@ -106,3 +106,50 @@ _PIECES = st.sampled_from([*"?. ，。请只我们", "list ", "only ", "in our "
 @given(st.lists(_PIECES, max_size=30).map("".join))
 def test_something_always_stays(question: str) -> None:
     assert not question.strip() or subject(question).strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I let the neighbours borrow the ladder again, and my weekend is gone.",
+        "Somehow the cellar flooded while we were at the lake, and nobody noticed for a day.",
+        "When the letter came, my hands would not stop shaking.",
+        "My brother sold the boat that our father built, which was hard to watch.",
+        "After all these years I can't believe how calm the mornings are",
+        "我昨天又答应替同事值夜班，现在累得不行。",
+        "咱们把老房子的钥匙交给了新房东，心里空落落的",
+    ],
+)
+def test_people_tell_of_themselves(text: str) -> None:
+    assert tells(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "my allergies and medication",
+        "the kite that flew in June 2023 over the lake",
+        "Which of my cousins lives near the harbour now?",
+        "what did I say about the garden last spring",
+        "On 8 May 2023, what did we cook for the guests",
+        "Where is the spare key that I hid last year",
+        "I am packing for the trip tomorrow. What do I always forget?",
+        "Remind me of the restaurant that my sister liked so much.",
+        "Please find a present that my grandmother would like to get.",
+        "I want to know whether my passport is still valid this summer.",
+        "I was wondering when we moved into the house by the river.",
+        "Could you plan our weekend in the mountains for me",
+        "我上次说过的那家面馆叫什么名字来着",
+        "请把我去年的旅行都整理成一张清单。",
+        "帮我想想周末带我爸妈去吃点好的。",
+        "我妈的生日是不是快到了，我准备好礼物了吗",
+    ],
+)
+def test_who_asks_tells_nothing(text: str) -> None:
+    assert not tells(text)
+
+
+@given(st.text(alphabet="I my,.?!我 请吗wheretolsdip'\n", max_size=80))
+def test_any_text_tells_or_asks(text: str) -> None:
+    assert not (tells(text) and "?" in text)

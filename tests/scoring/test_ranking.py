@@ -33,6 +33,16 @@ def test_a_neighbour_lends_a_quarter_of_what_it_is_worth() -> None:
     assert score(store, asked("", [1, 0])).context == pytest.approx([0, 0.25, 0, 0, 0], abs=1e-6)
 
 
+def test_what_is_told_is_compared_with_each_turn_alone() -> None:
+    texts = ["ladder neighbour weekend", "tea", "ladder", "neighbour"]
+    store = units(texts, [0, 0, 0, 1], vectors=[[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.6, 0.8]], constants=UNCENTRED)
+    told = score(store, asked("I gave the neighbour my ladder for the weekend.", [1, 0]))
+    alone = score(store, asked("Who gave the neighbour my ladder for the weekend?", [1, 0]))
+    assert told.context.tolist() == [0, 0, 0, 0]
+    assert alone.context.max() > 0
+    assert told.total == pytest.approx(alone.total - alone.context, abs=1e-6)
+
+
 def test_the_parts_add_up() -> None:
     store = units(["tea kettle", "mug", "tea"], [0, 0, 1], vectors=[[1, 0], [0.6, 0.8], [0, 1]])
     found = score(store, asked("tea mug", [0.8, 0.6]))
