@@ -229,8 +229,7 @@ class Vectors:
                 questions = means.unrelated(block.model, language)
                 if questions is None:
                     return None
-                asked = np.array([_unit(one - self.centred[at].shifts[language]) for one in questions])
-                cosines = asked @ self.matrix(at, some).T
+                cosines = _unit(questions - self.centred[at].shifts[language]) @ self.matrix(at, some).T
                 near = cosines if near is None else near + cosines
                 used += covered[some]
         if near is None or not used.any():

@@ -16,6 +16,8 @@ from memories.scoring.constants import Constants
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+# Places of units, as postings hold them.
+Places = NDArray[np.int64] | NDArray[np.int32]
 _HOUR, _DAY_HOURS = 3_600.0, 24.0
 # Terms of the query that are looked at together: bounds the memory of a long query.
 _TERMS_AT_ONCE = 64
@@ -54,7 +56,7 @@ class Moments:
         norms = (_norms(of_hours, c.hour_pivot, c), _norms(of_days, c.day_pivot, c))
         return cls(hour.astype(np.int64), day.astype(np.int64), *norms, beside)
 
-    def coverage(self, holding: Iterable[tuple[Ints, Floats]], c: Constants) -> Floats:
+    def coverage(self, holding: Iterable[tuple[Places, Floats]], c: Constants) -> Floats:
         """What the hour and the day of each unit add to its score, as much of the query as they hold.
 
         `holding`: for each term of the query the units that hold it, and how often.
@@ -92,7 +94,7 @@ def _told(shares: Floats, c: Constants) -> float:
     return min(1.0, log(len(shares)) / log(c.sessions_full))
 
 
-def _norms(lengths: NDArray[np.float64], pivot: float, c: Constants) -> Floats:
+def _norms(lengths: NDArray[Any], pivot: float, c: Constants) -> Floats:
     return (c.saturation * (1 - c.moment_slope + c.moment_slope / pivot * lengths)).astype(np.float32)
 
 
@@ -101,7 +103,7 @@ class _Held(NamedTuple):
 
     rows: Ints
     slots: Ints
-    counts: NDArray[np.float64]
+    counts: NDArray[Any]
     idf: NDArray[np.float64]
 
 

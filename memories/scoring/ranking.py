@@ -32,7 +32,7 @@ _QUESTION = re.compile(r"[?？]\s*$")
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
     """One text that is asked for: its distinct terms, its language, its raw unit vector if there is one, the dates that
-    it names, with the zone of their days, the terms of each name in it, and whether it tells something and asks for nothing."""
+    it names, with the zone of their days, the terms of each name in it, and whether it tells and asks for nothing."""
 
     terms: NDArray[np.uint32]
     language: Language

@@ -24,7 +24,8 @@ def a_phone(*, told_on: int, beside: bool = True) -> Units:
 
 
 def context_of_calls(store: Units) -> list[float]:
-    return score(store, [Query.of("who called at the regatta?")]).context[:DAYS].tolist()
+    found: list[float] = score(store, [Query.of("who called at the regatta?")]).context[:DAYS].tolist()
+    return found
 
 
 def test_a_call_is_found_by_the_note_of_the_same_hour() -> None:
@@ -63,12 +64,12 @@ def test_what_is_told_in_one_hour_alone_says_nothing_of_when() -> None:
     texts, times = ["regatta", "tea", "milk", "mug"], [0.0, 120.0, 60.0, 180.0]
     store = units(texts, [0, 0, 1, 1], times=times)
     assert store.moments is not None
-    assert store.moments.coverage(store.postings.holding(Query.of("regatta").terms), DEFAULT).tolist() == [0, 0, 0, 0]
+    assert store.moments.coverage(store.words.holding(Query.of("regatta").terms), DEFAULT).tolist() == [0, 0, 0, 0]
 
 
 def test_of_no_terms_and_of_unknown_ones_nothing_is_added() -> None:
     store = a_phone(told_on=3)
     assert store.moments is not None
     for query in ("", "zeppelin"):
-        added = store.moments.coverage(store.postings.holding(Query.of(query).terms), DEFAULT)
+        added = store.moments.coverage(store.words.holding(Query.of(query).terms), DEFAULT)
         assert not added.any()
