@@ -1,5 +1,6 @@
 """Deleting a session: what rests on it alone goes with it, and nobody who works on it meanwhile brings it back."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ class TestWhatGoes:
         short, long = factories.session(person, SAID), factories.session(person, SAID * 4)
         for session in (short, long):
             resting("Lives in Leiden", session, quote="I live in Leiden", agent_id=str(session.pk))
-        of_short, of_long = (len(statements(lambda one=one: delete(one))) for one in (short, long))
+        of_short, of_long = (len(statements(partial(delete, one))) for one in (short, long))
         # Eight turns go in three statements, two in one.
         assert of_long == of_short + 2
         assert not Turn.objects.exists()
