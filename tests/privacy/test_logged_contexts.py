@@ -1,5 +1,6 @@
 """The log of contexts in an erasure, in retention and in the undo of a merge of people."""
 
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
 from memories.models import ChangeSet, EndUser, LoggedContext
 from memories.privacy import registry, retention
+from memories.privacy.stores import readers
 from memories.privacy.stores.readers import CONTEXTS_OF_OTHERS
 from tests import factories
 from tests.privacy.retained import DAY, retain
@@ -69,3 +71,17 @@ def test_what_was_logged_of_two_people_goes_when_they_part(person: EndUser) -> N
     done = ChangeSet.objects.get(verb="merge")
     revert(change_set=done.pk, actor=factories.COMMAND, now=merged_at + timedelta(hours=1))
     assert list(LoggedContext.objects.all()) == [before]
+
+
+def test_a_person_with_more_memories_than_a_statement_has_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes is one value of the look-up, however much it is."""
+    person = factories.end_user()
+    other = factories.end_user(person.tenant)
+    fact = factories.fact(person)
+    theirs, unrelated = factories.logged_context(other, [fact]), factories.logged_context(other)
+    many = {fact.pk, *(uuid.UUID(int=number) for number in range(70_000))}
+    monkeypatch.setattr(readers, "_served", lambda _person: many)
+    assert list(CONTEXTS_OF_OTHERS.rows_of(person)) == [theirs]
+    assert CONTEXTS_OF_OTHERS.erase(person) == 1
+    assert CONTEXTS_OF_OTHERS.count(person) == 0
+    assert set(LoggedContext.objects.all()) == {theirs, unrelated}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from memories.db import closed_indexes
 from memories.models import EndUser, Fact, IdempotencyRecord, LoggedContext
@@ -45,6 +45,14 @@ _NAMING = """
     SELECT fact_id FROM memories_factrevision
     WHERE tenant_id = %(tenant)s AND (after->'allowed_users' <> '[]' OR before->'allowed_users' <> '[]')
         AND (after->'allowed_users' ?| %(names)s OR before->'allowed_users' ?| %(names)s)
+"""
+
+# Looked up at once: an erasure goes on until none is left.
+MOST = 10_000
+_RESTING = """
+    SELECT id FROM memories_loggedcontext
+    WHERE tenant_id = %(tenant)s AND rests_on <> '{}' AND rests_on && %(ids)s::uuid[] AND end_user_id <> ALL(%(people)s)
+    ORDER BY id LIMIT %(most)s
 """
 
 
@@ -106,10 +114,12 @@ class ContextsOfOthers(CountsRows):
     def _resting_on(self, ids: set[uuid.UUID], person: EndUser) -> QuerySet[LoggedContext]:
         if not ids:
             return LoggedContext.objects.none()
-        resting = Q(rests_on__overlap=list(ids)) & ~Q(rests_on=[])
-        resting = closed_indexes.opened(resting, LoggedContext.objects.all(), tenant_id=person.tenant_id)
-        rows = LoggedContext.objects.filter(resting, tenant=person.tenant_id)
-        return rows.exclude(end_user__in=ids_behind(person))
+        # One array: a statement has at most 65,535 parameters, and a person may have more turns.
+        given = {"tenant": person.tenant_id, "ids": list(ids), "people": ids_behind(person), "most": MOST}
+        with closed_indexes.of_tenant(person.tenant_id), connection.cursor() as cursor:
+            cursor.execute(_RESTING, given)
+            found = [pk for (pk,) in cursor.fetchall()]
+        return LoggedContext.objects.filter(pk__in=found, tenant=person.tenant_id)
 
     def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
         """Only that there are such contexts: they are somebody else's."""
