@@ -1,5 +1,6 @@
 """The log of contexts in an erasure, in retention and in the undo of a merge of people; blocks that were sent."""
 
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from memories.curation.reverting import revert
 from memories.curation.turns import redact_turn
 from memories.models import ChangeSet, EndUser, LoggedContext, SentBlock
 from memories.privacy import registry, retention
+from memories.privacy.stores import readers
 from memories.privacy.stores.readers import CONTEXTS_OF_OTHERS
 from tests import factories
 from tests.privacy.retained import DAY, retain
@@ -82,3 +84,17 @@ def test_a_redaction_takes_all_blocks_of_the_person(person: EndUser) -> None:
     turn = factories.session(person).turns.get()
     redact_turn(turn_id=turn.pk, tenant=None, actor=factories.COMMAND, now=timezone.now())
     assert list(SentBlock.objects.all()) == [theirs]
+
+
+def test_a_person_with_more_memories_than_a_statement_has_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes is one value of the look-up, however much it is."""
+    person = factories.end_user()
+    other = factories.end_user(person.tenant)
+    fact = factories.fact(person)
+    theirs, unrelated = factories.logged_context(other, [fact]), factories.logged_context(other)
+    many = {fact.pk, *(uuid.UUID(int=number) for number in range(70_000))}
+    monkeypatch.setattr(readers, "_served", lambda _person: many)
+    assert list(CONTEXTS_OF_OTHERS.rows_of(person)) == [theirs]
+    assert CONTEXTS_OF_OTHERS.erase(person) == 1
+    assert CONTEXTS_OF_OTHERS.count(person) == 0
+    assert set(LoggedContext.objects.all()) == {theirs, unrelated}

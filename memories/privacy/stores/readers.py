@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from memories.db import closed_indexes
 from memories.models import EndUser, Fact, IdempotencyRecord, LoggedContext, SentBlock
@@ -46,6 +46,14 @@ _NAMING = """
     SELECT fact_id FROM memories_factrevision
     WHERE tenant_id = %(tenant)s AND (after->'allowed_users' <> '[]' OR before->'allowed_users' <> '[]')
         AND (after->'allowed_users' ?| %(names)s OR before->'allowed_users' ?| %(names)s)
+"""
+
+# Looked up at once: an erasure goes on until none is left.
+MOST = 10_000
+_RESTING = """
+    SELECT id FROM TABLE
+    WHERE tenant_id = %(tenant)s AND rests_on <> '{}' AND rests_on && %(ids)s::uuid[] AND end_user_id <> ALL(%(people)s)
+    ORDER BY id LIMIT %(most)s
 """
 
 
@@ -122,12 +130,15 @@ class ContextsOfOthers(CountsRows):
 
 
 def _resting_on(model: type[_Rests], ids: set[uuid.UUID], person: EndUser) -> QuerySet[_Rests]:
-    """Rows of others that rest on one of these memories."""
+    """Rows of others that rest on one of these memories, the first MOST."""
     if not ids:
         return model._default_manager.none()
-    resting = Q(rests_on__overlap=list(ids)) & ~Q(rests_on=[])
-    resting = closed_indexes.opened(resting, model._default_manager.all(), tenant_id=person.tenant_id)
-    return model._default_manager.filter(resting, tenant=person.tenant_id).exclude(end_user__in=ids_behind(person))
+    # One array: a statement has at most 65,535 parameters, and a person may have more turns.
+    given = {"tenant": person.tenant_id, "ids": list(ids), "people": ids_behind(person), "most": MOST}
+    with closed_indexes.of_tenant(person.tenant_id), connection.cursor() as cursor:
+        cursor.execute(_RESTING.replace("TABLE", model._meta.db_table), given)
+        found = [pk for (pk,) in cursor.fetchall()]
+    return model._default_manager.filter(pk__in=found, tenant=person.tenant_id)
 
 
 def _served(person: EndUser) -> set[uuid.UUID]:
