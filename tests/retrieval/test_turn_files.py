@@ -500,6 +500,6 @@ def test_of_two_processes_one_reads_and_the_other_maps_what_it_made(
         return is_mapped(index), len(index)
 
     monkeypatch.setattr(turn_rows, "read", slow)
-    monkeypatch.setattr(turn_files.locks, "try_lock", tried)
+    monkeypatch.setattr(locks, "try_lock", tried)
     assert at_once(2, search) == [(True, 3), (True, 3)]
     assert read == [3]
