@@ -56,6 +56,7 @@ _TITLES: dict[str, str | Promise] = {
     "store_items": _("What agents keep under your id"),
     "store_item_vectors": _("Vectors of store items"),
     "contexts": _("What agents were given about you"),
+    "sent_blocks": _("What your conversations carry of your memory"),
     "kept_answers": _("Copies of API responses"),
     "cases": _("Requests about your data"),
     "exports": _("Copies like this one"),

@@ -289,7 +289,8 @@ SECTIONS = (
          "max_tokens", "as_of"),
     ),
     ExportSection(
-        "sent_blocks", "memories.SentBlock", ("id", "sent_at", "agent_id", "kind", "text", "items", "token_count")
+        "sent_blocks", "memories.SentBlock", ("id", "sent_at", "agent_id", "kind", "text", "items", "token_count"),
+        order=("sent_at", "pk"),
     ),
     ExportSection(
         "kept_answers", "memories.IdempotencyRecord", ("endpoint", "status", "fact", "created_at")

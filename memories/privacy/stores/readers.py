@@ -134,7 +134,12 @@ def _resting_on(model: type[_Rests], ids: set[uuid.UUID], person: EndUser) -> Qu
     if not ids:
         return model._default_manager.none()
     # One array: a statement has at most 65,535 parameters, and a person may have more turns.
-    given = {"tenant": person.tenant_id, "ids": list(ids), "people": ids_behind(person), "most": MOST}
+    given: dict[str, Any] = {
+        "tenant": person.tenant_id,
+        "ids": list(ids),
+        "people": ids_behind(person),
+        "most": MOST,
+    }
     with closed_indexes.of_tenant(person.tenant_id), connection.cursor() as cursor:
         cursor.execute(_RESTING.replace("TABLE", model._meta.db_table), given)
         found = [pk for (pk,) in cursor.fetchall()]
