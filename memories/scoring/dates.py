@@ -145,7 +145,8 @@ def closeness(
 def _date(groups: dict[str, str | None]) -> Date:
     numbers = {name: _number(text) for name, text in groups.items() if text and name in ("year", "month", "day")}
     spelt = next((number for number in range(1, 13) if groups.get(f"m{number}")), None)
-    first, last = relative_dates.third(groups["part"]) if groups.get("part") else (numbers.get("day"), None)
+    part = groups.get("part")
+    first, last = relative_dates.third(part) if part else (numbers.get("day"), None)
     return Date(numbers.get("year"), numbers.get("month", spelt), first, last)
 
 

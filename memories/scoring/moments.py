@@ -92,7 +92,7 @@ def _told(shares: Floats, c: Constants) -> float:
     return min(1.0, log(len(shares)) / log(c.sessions_full))
 
 
-def _norms(lengths: NDArray[np.float64], pivot: float, c: Constants) -> Floats:
+def _norms(lengths: NDArray[Any], pivot: float, c: Constants) -> Floats:
     return (c.saturation * (1 - c.moment_slope + c.moment_slope / pivot * lengths)).astype(np.float32)
 
 
@@ -101,7 +101,7 @@ class _Held(NamedTuple):
 
     rows: Ints
     slots: Ints
-    counts: NDArray[np.float64]
+    counts: NDArray[Any]
     idf: NDArray[np.float64]
 
 
