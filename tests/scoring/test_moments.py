@@ -24,8 +24,7 @@ def a_phone(*, told_on: int, beside: bool = True) -> Units:
 
 
 def context_of_calls(store: Units) -> list[float]:
-    found: list[float] = score(store, [Query.of("who called at the regatta?")]).context[:DAYS].tolist()
-    return found
+    return [float(one) for one in score(store, [Query.of("who called at the regatta?")]).context[:DAYS]]
 
 
 def test_a_call_is_found_by_the_note_of_the_same_hour() -> None:
