@@ -89,15 +89,24 @@ def of(
     *,
     dates: Floats | None = None,
     allowed: NDArray[np.bool_] | None = None,
+    trusted: NDArray[np.bool_] | None = None,
 ) -> Evidence:
     """The levels of memories that were scored for these queries; `dates`: what a date that a query names added.
 
-    Those that are not `allowed` have none and do not count: nobody learns from a level what they may not see.
+    Those that are not `allowed` have none and do not count: nobody learns from a level what they may not see. The
+    `trusted` are held to the best of their own: what somebody else plants cannot make them look weak.
     """
     strength = strengths(units, queries, scores)
     if dates is not None:
         strength = strength + np.float32(DATED) * dates
-    return graded(strength, scores.total, allowed=allowed, shift=_shift(units, queries[0].language))
+    shift = _shift(units, queries[0].language)
+    found = graded(strength, scores.total, allowed=allowed, shift=shift)
+    if trusted is None or trusted.all():
+        return found
+    usable = trusted if allowed is None else trusted & allowed
+    own = graded(strength, scores.total, allowed=usable, shift=shift).levels
+    levels = [mine if is_trusted else level for mine, level, is_trusted in zip(own, found.levels, trusted, strict=True)]
+    return Evidence(levels, strongest(levels))
 
 
 def graded(

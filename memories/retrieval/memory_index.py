@@ -66,9 +66,11 @@ class MemoryRanking:
         places: list[int] = ranking.best_first(total, count if limit is None else min(limit, count)).tolist()
         return places
 
-    def evidence(self, *, allowed: NDArray[np.bool_] | None = None) -> Evidence:
+    def evidence(
+        self, *, allowed: NDArray[np.bool_] | None = None, trusted: NDArray[np.bool_] | None = None
+    ) -> Evidence:
         """How strong each (of those allowed) is as evidence."""
-        return evidence.of(self.units, self.queries, self.scores, dates=self.dates, allowed=allowed)
+        return evidence.of(self.units, self.queries, self.scores, dates=self.dates, allowed=allowed, trusted=trusted)
 
     def score(self, place: int) -> float:
         return round(float(self.weighed.total[place]), 6)

@@ -57,6 +57,7 @@ KEPT = {
 }
 # Places that take no free text: words of a list, addresses, names of what is there already, what is only looked for.
 NO_TEXT = {
+    "getContext": {"tokenizer"},
     "writeFile": {"path"},
     "editFile": {"path", "old_string"},
     "restoreFile": {"path"},

@@ -145,7 +145,7 @@ class TestRights:
             cursor.execute(
                 "SELECT rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls, "
                 "(SELECT count(*) FROM pg_class WHERE relowner = r.oid), "
-                "ARRAY(SELECT roleid::regrole::text FROM pg_auth_members WHERE member = r.oid) "
+                "ARRAY(SELECT roleid::regrole::text FROM pg_auth_members WHERE member = r.oid AND inherit_option) "
                 "FROM pg_roles r WHERE rolname = %s",
                 [runtime_role()[0]],
             )

@@ -141,7 +141,8 @@ class TestPoison:
         assert active >= self.OWN
         assert len(active) == (conf.rules(person.tenant).capacity if believed else 5)
         some = self.told(person, query="Which poisoned penicillin tea of Leiden?", max_tokens=8000)
-        assert set(some[:5]) == self.OWN
+        # What stands in every context, before all that was planted.
+        assert set(some[:3]) == {"Allergic to penicillin", "Likes tea", "Not a vegetarian"}
         assert (len(some) > 5) is believed
 
     def test_the_control_said_by_the_person_it_crowds_them_out(self, model: Model, person: EndUser) -> None:

@@ -195,3 +195,15 @@ def _with_base(vectors: NDArray[np.float64], base: float) -> list[list[float]]:
 def _judged(store: Units, text: str) -> evidence.Evidence:
     queries = [Query.of(text, embeddings.embed([text], kind="query", model=USE)[0])]
     return evidence.of(store, queries, score(store, queries))
+
+
+def test_what_is_planted_cannot_make_what_is_trusted_look_weak() -> None:
+    planted = [f"Poisoned penicillin tea of Leiden {number}" for number in range(9)]
+    store = units(["Lives in Leiden", "Owns a boat", *planted], alone=True)
+    queries = [Query.of("Which poisoned penicillin tea of Leiden?")]
+    scores = score(store, queries)
+    trusted = np.arange(len(store)) < 2
+    assert evidence.of(store, queries, scores).levels[0] == NONE
+    found = evidence.of(store, queries, scores, trusted=trusted)
+    assert found.levels[:2] == [WEAK, NONE]
+    assert found.best == STRONG

@@ -22,7 +22,7 @@ from tests.stateful.world import KEY, SESSIONS, WHO, World
 
 QUERY = st.sampled_from(["", "", *PHRASES, "???", "城市"])
 BUDGET = st.sampled_from([0, 1, 40, 80, 150, 400, 2_000])
-LINE = re.compile(r"- (\[[^]]+\]|Work:|Personal:|Current Focus:|Recent:|Earlier:|Background:) ?[^\n]*")
+LINE = re.compile(r"- [^\n]+|\d{4}-\d\d-\d\d:")
 # Cautions of the served gate that belong to kinds of memories.
 LEAST_CONFIDENCE = 0.6
 

@@ -62,7 +62,7 @@ def test_no_context_tells_it(person: EndUser, include: str, is_judged: bool) -> 
 
 def test_the_persons_own_is_told_as_data(person: EndUser) -> None:
     post(person, [("user", ATTACK), ("assistant", "Really?")])
-    assert f"user: {ATTACK}" in told(person, include=frozenset({"turns"}))
+    assert f"- {ATTACK}" in told(person, include=frozenset({"turns"}))
 
 
 @pytest.mark.parametrize("is_judged", [False, True])
