@@ -6,9 +6,14 @@ from typing import Any
 
 from django.db import Error
 from django.db.backends.postgresql import base
+from psycopg import _queries
 
 from memoryhub.database.schema import SchemaEditor
 from memoryhub.database.tenancy import SentTenancy, TenancyCursor
+
+# psycopg remembers how a statement reads up to 4,096 bytes, and takes a longer one apart each time it runs. The longest
+# of ours that goes before the answer to an agent has 6,300.
+_queries.MAX_CACHED_STATEMENT_LENGTH = 16_384
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

@@ -1,9 +1,13 @@
 """The look at an idle connection: free while it is well, honest when it is not."""
 
+from typing import Any
+
 import pytest
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
+from psycopg import _queries
 
+from memories.context import sent_blocks
 from memoryhub.database.base import DatabaseWrapper
 from tests.database import elsewhere
 
@@ -46,3 +50,20 @@ class TestUsable:
         connections["default"].health_check_enabled = True  # type: ignore[attr-defined]
         connection.close_if_unusable_or_obsolete()
         assert own_pid() != pid
+
+
+@pytest.mark.django_db
+def test_psycopg_remembers_how_a_long_statement_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does of a short one."""
+    split, taken_apart = _queries._split_query, []
+
+    def counted(*given: Any) -> Any:
+        taken_apart.append(1)
+        return split(*given)
+
+    monkeypatch.setattr(_queries, "_split_query", counted)
+    assert 4_096 < len(sent_blocks._FIND.encode()) < 10_000
+    for _ in range(3):
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT %s::int /* {'x' * 10_000} */", [1])
+    assert taken_apart == [1]
