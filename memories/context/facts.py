@@ -9,7 +9,7 @@ from uuid import UUID
 from memories import conf
 from memories.context.rendering import MemoryLine, fact_line
 from memories.llm.reranking import Candidate
-from memories.models import Category, EndUser, Trust
+from memories.models import TRUSTED, Category, EndUser
 from memories.models.memories.visibility import Viewer
 from memories.retrieval import fact_search, reranking, visible_facts
 from memories.retrieval.fact_index import FactFeatures, decayed
@@ -22,7 +22,6 @@ from memories.retrieval.visible_facts import FactWithText, VisibleFact, fact_of_
 # Beside corrections, what every context contains.
 INSTRUCTIONS = (Category.PREFERENCE, Category.CONSTRAINT)
 # Facts of other sources come after these, however many there are.
-TRUSTED = (Trust.OPERATOR, Trust.USER)
 _Parts = Mapping[int, Mapping[str, float]]
 
 

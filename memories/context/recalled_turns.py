@@ -85,9 +85,11 @@ class Recallable:
         counts = self.ranked.index.token_counts[self.ranked.allowed]
         return int(np.minimum(counts, FILLING_LENGTHS[-1][2]).sum()) + BESIDE_TEXT * len(counts)
 
-    def related(self) -> int:
-        """How many of the best have to do with the query."""
-        return relevance.related(self._sorted) if self.level != Level.NONE else 0
+    def related(self, most: int) -> int:
+        """How many of the best `most` have to do with the query."""
+        if self.level == Level.NONE:
+            return 0
+        return relevance.related(self.ranked.scores.total[self.ranked.best(most)])
 
     def has(self, *, session: uuid.UUID, first: int, last: int) -> bool:
         """Whether any turn of this part of a session is among the person's."""
@@ -97,10 +99,6 @@ class Recallable:
     @cached_property
     def _numbers(self) -> dict[uuid.UUID, NDArray[np.int32]]:
         return {part.session.id: part.numbers for part in self.ranked.index.sessions}
-
-    @cached_property
-    def _sorted(self) -> NDArray[np.float32]:
-        return np.sort(self.ranked.scores.total[self.ranked.allowed])[::-1]
 
 
 class Bounds(NamedTuple):
@@ -125,7 +123,7 @@ def answering(found: Recallable, bounds: Bounds, *, all_of_them: bool, outdated:
     """The turns that answer the query, best first, as batches: first about as many as fill the room."""
     ranked, query = found.ranked, found.query
     most = bounds.room // LEAST
-    places = _places(found, bounds, most if bounds.is_filled or all_of_them else min(most, found.related()))
+    places = _places(found, bounds, most if bounds.is_filled or all_of_them else found.related(most))
     places, reranked = _reranked(query.text, ranked, places)
     lengths = FILLING_LENGTHS if bounds.is_filled else RELEVANT_LENGTHS
     ends = np.array([end for end, _, _ in lengths])

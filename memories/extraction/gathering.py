@@ -15,7 +15,7 @@ from memories.extraction.turn_reader import fed_turns
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import LONGEST_TEXT, Message
 from memories.llm.prompts.memory_update import NumberedFact, TurnInput
-from memories.models import SENT_AT, Agent, Author, Fact, ProfileSection, Role, Trust, Turn
+from memories.models import SENT_AT, TRUSTED, Agent, Author, Fact, ProfileSection, Role, Turn
 from memories.queue.session_queue import Claim
 from memories.reconcile import neighbours
 from memories.reconcile.batches import ShownFact, TurnBatch, bounded, shortened_cost
@@ -54,9 +54,8 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     owner = session.owner(session.tenant)
     profile = list(ProfileSection.objects.filter(tenant=session.tenant, end_user=session.end_user, agent_id=owner))
     # A paraphrase of what the person or an operator stated before is supported, too.
-    stated = (Trust.USER, Trust.OPERATOR)
-    stated_texts = [fact.content for fact in facts if fact.trust in stated]
-    stated_texts += [row.summary for row in profile if row.trust in stated]
+    stated_texts = [fact.content for fact in facts if fact.trust in TRUSTED]
+    stated_texts += [row.summary for row in profile if row.trust in TRUSTED]
     tool_turns = new.filter(number__range=(first, last), role=Role.TOOL).order_by("number")
     heard = {"heard": Substr("content", 1, HEARD), "sent": SENT_AT}
     tools = list(tool_turns.values_list("number", "pk", heard["heard"], heard["sent"]))

@@ -27,6 +27,7 @@ from memories.models.memories.embeddings import DiaryVector, EmbeddingSpace, Epi
 from memories.models.memories.episodes import Episode, EpisodeQuerySet, EpisodeStatus
 from memories.models.memories.evidence import FactEvidence, FactRelation, RelationType
 from memories.models.memories.facts import (
+    TRUSTED,
     Category,
     Fact,
     FactQuerySet,
@@ -84,6 +85,7 @@ __all__ = [
     "NOT_THE_PERSONS",
     "RESTRICTING",
     "SENT_AT",
+    "TRUSTED",
     "APIKey",
     "ActorKind",
     "Agent",

@@ -10,7 +10,7 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from memories.db import binary_rows, closed_indexes
-from memories.models import EndUser, Fact, FactEvidence, FactQuerySet, Trust
+from memories.models import TRUSTED, EndUser, Fact, FactEvidence, FactQuerySet
 from memories.models.memories.visibility import own_or_public
 from memories.retrieval import evidence, memory_index
 from memories.retrieval.fact_index import FactFeatures, FactIndex
@@ -37,7 +37,7 @@ class RankedFacts:
     @cached_property
     def evidence(self) -> evidence.Evidence:
         """How strong each that is allowed is as evidence; of what users and operators stated by itself."""
-        trusted = np.array([fact.trust in (Trust.OPERATOR, Trust.USER) for fact in self.index.facts], np.bool_)
+        trusted = np.array([fact.trust in TRUSTED for fact in self.index.facts], np.bool_)
         return self.ranking.evidence(allowed=self.allowed, trusted=trusted)
 
     def __len__(self) -> int:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from memories.db import binary_rows
-from memories.models import EndUser, Fact, Status, Trust, Turn
+from memories.models import TRUSTED, EndUser, Fact, Status, Turn
 from memories.models.folding import fold
 from memories.text import sentences
 from memories.text.claims import OldClaim
@@ -128,8 +128,11 @@ class _OfTurn:
     """A turn, with the quotes that facts have of it: what was said later says it anew."""
 
     def __init__(self, turn: Turn) -> None:
-        self.text = turn.own_text
-        self._turn, self._id = turn, str(UUID(str(turn.pk)))
+        self.text, self._turn = turn.own_text, turn
+
+    @cached_property
+    def _id(self) -> str:
+        return str(UUID(str(self._turn.pk)))
 
     def may_say(self, ended: _Ended, voice: SpokenWords) -> bool:
         moment = self._turn.created_at if ended.leaves_out else self._turn.sent_at
@@ -208,12 +211,13 @@ class Outdated:
 
     def since(self, said: Turn | Written) -> datetime | None:
         """Since when something that it says does not hold any more; None when all of it does."""
-        found = [ended.since for _, _, ended in self._found(said)]
+        found = [ended.since for _, _, ended in self._found(self._side(said))]
         return max(found) if found else None
 
     def sentences(self, turn: Turn) -> list[str]:
         """Those of the turn that say it."""
-        return [turn.own_text[start:end] for start, end, _ in self._found(turn)]
+        side = self._side(turn)
+        return [side.text[start:end] for start, end, _ in self._found(side)]
 
     def apply(self, turn: Turn) -> None:
         """Let a turn that was read to be shown tell its author's own words that still hold."""
@@ -221,10 +225,10 @@ class Outdated:
 
     def told(self, said: Turn | Written) -> str:
         """Its text without what was corrected or forgotten; what is over has the day since when."""
-        text = _text_of(said)
+        side = self._side(said)
+        text, done = side.text, 0
         pieces: list[str] = []
-        done = 0
-        for start, end, ended in self._found(said):
+        for start, end, ended in self._found(side):
             if ended.leaves_out:
                 mark = _MARK.match(text, start, end)
                 goes_on = _REST_OF_LINE.match(text, end)
@@ -242,9 +246,9 @@ class Outdated:
 
         `as_shown`: how a sentence was written there.
         """
-        text = _text_of(said)
-        for start, end, ended in self._found(said):
-            _, *behind = shown.split(as_shown(text[start:end]))
+        side = self._side(said)
+        for start, end, ended in self._found(side):
+            _, *behind = shown.split(as_shown(side.text[start:end]))
             if any(ended.leaves_out or not rest.startswith(_OVER) for rest in behind):
                 return True
         return False
@@ -252,12 +256,11 @@ class Outdated:
     def _side(self, said: Turn | Written) -> _OfTurn | _OfWritten:
         return _OfWritten(said, self._is_stated_again) if isinstance(said, Written) else _OfTurn(said)
 
-    def _found(self, said: Turn | Written) -> list[tuple[int, int, _Ended]]:
+    def _found(self, side: _OfTurn | _OfWritten) -> list[tuple[int, int, _Ended]]:
         """(start, end, what ended) of each sentence that says it."""
         # Nothing is asked of the database for no text.
-        if not _text_of(said) or self.is_empty:
+        if not side.text or self.is_empty:
             return []
-        side = self._side(said)
         voice = SpokenWords([side.text])
         here = [ended for ended in self._ended if side.may_say(ended, voice)]
         # What was taken back outweighs what is over.
@@ -281,9 +284,5 @@ class Outdated:
         rows = Fact.objects.filter(
             tenant=person.tenant_id, end_user=person, status=Status.ACTIVE, created_at__gte=first
         )
-        rows = rows.filter(trust__in=(Trust.USER, Trust.OPERATOR)).order_by("-created_at", "-id")
+        rows = rows.filter(trust__in=TRUSTED).order_by("-created_at", "-id")
         return list(rows.values_list("content", "created_at")[:MOST_NEWER])
-
-
-def _text_of(said: Turn | Written) -> str:
-    return said.text if isinstance(said, Written) else said.own_text

@@ -185,11 +185,6 @@ class Words:
                 rows, often = rows[rows >= 0], often[rows >= 0]
             yield rows, often
 
-    def units_with(self, term: int) -> Ints:
-        """The units that hold a term, ascending."""
-        [(units, _)] = self.holding(np.array([term], np.uint32))
-        return np.sort(units).astype(np.int64)
-
     def window_counts(self, units: Ints | NDArray[np.int32], counts: Floats, axis: Floats) -> tuple[Ints, Floats]:
         """The units whose windows hold a term that these units hold, and how often. `axis` is zeros, and is again."""
         places, reach = self.room[units], self.constants.reach

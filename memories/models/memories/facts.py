@@ -76,6 +76,10 @@ class Trust(models.TextChoices):
     TOOL = "tool", _("Tool")
 
 
+# What nobody else can crowd out, or make look weak.
+TRUSTED = (Trust.OPERATOR, Trust.USER)
+
+
 class Source(models.TextChoices):
     EXPLICIT = "explicit_user_input", _("Explicit")
     IMPLICIT = "implicit_inference", _("Implicit")
