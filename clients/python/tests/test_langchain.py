@@ -239,6 +239,9 @@ def test_the_tokenizer_of_the_model_counts(user_id: str) -> None:
         middleware = HubMemoryMiddleware(fake.client(), user_id=user_id, write=False, tokenizer=named)
         middleware._memory.of({"user_id": user_id}, "Where?")
         assert fake.asked[-1].body.get("tokenizer") == named
+        middleware._memory.told({"user_id": user_id, "session_id": "s1"}, "Where?", ["one"])
+        assert fake.asked[-1].body.get("blocks") is True
+        assert fake.asked[-1].body.get("tokenizer") == named
 
 
 def test_regenerated_and_edited_messages(hub: MemoryHub, user_id: str) -> None:

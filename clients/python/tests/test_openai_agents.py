@@ -227,7 +227,7 @@ async def test_each_input_begins_with_all_of_the_one_before(user_id: str) -> Non
     fake = FakeMemoryHub()
     fake.client().add_fact(user_id=user_id, content="Allergic to peanuts", category="constraint")
     fake.client().add_fact(user_id=user_id, content="Lives in Leiden", category="identity")
-    adds = HubInput(user_id=user_id, session_id="s1", hub=fake.client())
+    adds = HubInput(user_id=user_id, session_id="s1", hub=fake.client(), tokenizer="qwen3")
     agent: Agent[Any] = Agent(name="cook")
     items: list[Any] = []
     sent = []
@@ -241,6 +241,7 @@ async def test_each_input_begins_with_all_of_the_one_before(user_id: str) -> Non
     assert all(later.input[: len(one.input)] == one.input for one, later in pairwise(sent))
     assert len({one.instructions for one in sent}) == 1
     assert [one.operation for one in fake.asked].count("get_context") == 2
+    assert fake.asked[-1].body.get("tokenizer") == "qwen3"
     assert str(sent[0].instructions).startswith("You are a cook.\n\n<memory>")
     assert "peanuts" in str(sent[0].instructions)
     [block, newest] = sent[0].input

@@ -24,7 +24,7 @@ from memoryhub_client.errors import (
     RestrictedError,
     TooLargeError,
 )
-from memoryhub_client.models import Include, NewMessage
+from memoryhub_client.models import Context, Include, NewMessage
 
 # An agent does not wait long for its memory.
 TIMEOUT_SECONDS = 5.0
@@ -85,24 +85,11 @@ class Memory:
         had."""
         if not self.may_ask():
             return ""
-        asked = str(sendable(query or "")).strip()[:LONGEST_QUERY] or None
+        asked = _asked(query)
         key = (*sorted(names.items()), asked)
         kept = self._kept.get(key)
-        try:
-            context = self.hub.get_context(
-                user_id=names["user_id"],
-                session_id=names.get("session_id"),
-                agent_id=names.get("agent_id"),
-                query=asked,
-                max_tokens=self._max_tokens,
-                tokenizer=self._tokenizer,
-                include=INCLUDE_OF_SESSION if names.get("session_id") else INCLUDE,
-                if_revision=kept[0] if kept else None,
-                # Left out rather than false: hubs from before do not know it.
-                guidelines=self._guidelines or None,
-            )
-        except MemoryHubError as error:
-            self.failed("The agent goes on without memory", error)
+        context = self._context(names, asked, if_revision=kept[0] if kept else None)
+        if context is None:
             return ""
         if context.unchanged and kept:
             return kept[1]
@@ -132,19 +119,8 @@ class Memory:
         return talk
 
     def _tell(self, talk: Told, names: Mapping[str, str | None], query: str | None, newest: str) -> None:
-        try:
-            context = self.hub.get_context(
-                user_id=names["user_id"],
-                session_id=names.get("session_id"),
-                agent_id=names.get("agent_id"),
-                query=str(sendable(query or "")).strip()[:LONGEST_QUERY] or None,
-                max_tokens=self._max_tokens,
-                include=INCLUDE_OF_SESSION,
-                guidelines=self._guidelines or None,
-                blocks=True,
-            )
-        except MemoryHubError as error:
-            self.failed("The agent goes on without memory", error)
+        context = self._context(names, _asked(query), blocks=True)
+        if context is None:
             return
         stable, volatile = context.stable, context.volatile
         revision = f"{stable.revision if stable else context.revision} {bool(context.guidelines)}"
@@ -153,6 +129,33 @@ class Memory:
             talk.stable = "\n\n".join(one for one in (context.guidelines, memory) if one)
             talk.revision = revision
         talk.before[newest] = volatile.memory if volatile else ""
+
+    def _context(
+        self,
+        names: Mapping[str, str | None],
+        asked: str | None,
+        *,
+        if_revision: str | None = None,
+        blocks: bool | None = None,
+    ) -> Context | None:
+        """The hub's answer; None while it cannot be had."""
+        try:
+            return self.hub.get_context(
+                user_id=names["user_id"],
+                session_id=names.get("session_id"),
+                agent_id=names.get("agent_id"),
+                query=asked,
+                max_tokens=self._max_tokens,
+                tokenizer=self._tokenizer,
+                include=INCLUDE_OF_SESSION if names.get("session_id") else INCLUDE,
+                if_revision=if_revision,
+                # Left out rather than false: hubs from before do not know these.
+                guidelines=self._guidelines or None,
+                blocks=blocks,
+            )
+        except MemoryHubError as error:
+            self.failed("The agent goes on without memory", error)
+            return None
 
     def post(self, names: Mapping[str, str | None], messages: Sequence[NewMessage]) -> int:
         """Post messages, each with an `external_id`. Returns how many are done: stored, or never to be."""
@@ -215,6 +218,10 @@ class Memory:
         if text not in self._warned:
             self._warned.add(text)
             self._log.warning(text)
+
+
+def _asked(query: str | None) -> str | None:
+    return str(sendable(query or "")).strip()[:LONGEST_QUERY] or None
 
 
 def _is_of_a_message(error: ProblemError) -> bool:

@@ -157,9 +157,10 @@ class HubInput:
         agent_id: str | None = None,
         max_tokens: int = 2000,
         hub: MemoryHub | None = None,
+        tokenizer: str | None = None,
     ) -> None:
         self._named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
-        self._memory = Memory(hub, max_tokens=max_tokens, log=logger)
+        self._memory = Memory(hub, max_tokens=max_tokens, log=logger, tokenizer=tokenizer)
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """The input of the next call of the model."""
