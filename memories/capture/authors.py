@@ -113,9 +113,9 @@ def _last_typed(messages: Sequence[PostedMessage], users: Sequence[int]) -> list
     return [at for at in parts if not messages[at].is_material] or [users[-1]]
 
 
-def judged(placed: Judged, seen: Recent, frames: Sequence[str], *, arrived: datetime, instructions: str = "") -> Judged:
-    """The authors by what the hub saw pass before. `seen`: the person's texts of the last hours;
-    `frames`: other texts that begin or end like the person's of now; `instructions`: the request's system prompt."""
+def judged(placed: Judged, seen: Recent, *, arrived: datetime, instructions: str = "") -> Judged:
+    """The authors by what the hub saw pass before. `seen`: the person's texts of the last hours,
+    and others that begin or end like what is said now; `instructions`: the request's system prompt."""
     if not placed.messages or any(message.is_declared for message in placed.messages):
         return placed
     given, now = list(placed.messages), placed.now
@@ -125,7 +125,7 @@ def judged(placed: Judged, seen: Recent, frames: Sequence[str], *, arrived: date
         else:
             found = came_back(given[now], seen.sources)
         if found.author == Author.PERSON:
-            found = found._replace(cut=(*found.cut, *slot_of(given[now].content, frames)))
+            found = found._replace(cut=(*found.cut, *slot_of(given[now].content, seen.alike)))
         given[now] = replace(given[now], author=found.author, cut=found.cut)
         now = now if found.author == Author.PERSON else None
     # What a request beside the conversation showed was not kept; now the conversation holds it.

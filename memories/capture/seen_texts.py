@@ -39,7 +39,8 @@ _MOST_LINES = 100
 # Around a line of a transcript.
 _TAGS = re.compile(r"^<[^<>\n]{1,200}>|</[^<>\n]{1,60}>?$")
 _SEEN = """
-    SELECT s.id, s.author, s.turn_id, s.hashes, s.instructions, s.has_tools, s.seen_at, c.agent_id, c.external_id
+    SELECT NULL AS content, s.id, s.author, s.turn_id, s.hashes, s.instructions, s.has_tools, s.seen_at, c.agent_id,
+        c.external_id
     FROM memories_seentext s LEFT JOIN memories_session c ON c.tenant_id = %(tenant)s AND c.id = s.session_id
     WHERE s.tenant_id = %(tenant)s AND s.key_id = %(key)s AND s.seen_at > %(since)s AND s.end_user_id = (
         SELECT coalesce(p.merged_into_id, p.id) FROM memories_enduser p
@@ -49,13 +50,15 @@ _SEEN = """
 """
 # Of two alike the newest.
 _FRAMES = """
-    SELECT t.content FROM (
+    SELECT t.content, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM (
         SELECT s.turn_id, s.seen_at FROM memories_seentext s
-        WHERE s.tenant_id = %(tenant)s AND s.key_id = %(key)s AND s.turn_id IS NOT NULL AND s.seen_at > %(since)s
-            AND (s.head = %(head)s OR s.tail = %(tail)s)
-        ORDER BY s.seen_at DESC LIMIT %(most)s
+        WHERE s.tenant_id = %(tenant)s AND s.key_id = %(key)s AND s.turn_id IS NOT NULL
+            AND s.seen_at > %(kept_since)s AND (s.head = %(head)s OR s.tail = %(tail)s)
+        ORDER BY s.seen_at DESC LIMIT %(most_frames)s
     ) found JOIN memories_turn t ON t.tenant_id = %(tenant)s AND t.id = found.turn_id
 """
+# One statement before the first byte of each answer.
+_SEEN_AND_FRAMES = f"({_SEEN}) UNION ALL ({_FRAMES})"
 _COLUMNS = columns_of(SeenText)
 # By hand: it goes with each message that is stored.
 _NOTE = f"INSERT INTO memories_seentext ({', '.join(_COLUMNS)}) VALUES ({given(_COLUMNS)})"  # noqa: S608
@@ -101,9 +104,11 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True)
 class Recent:
-    """What passed in the last hours about a person with a key, the newest first."""
+    """What passed in the last hours about a person with a key, the newest first; `alike`: texts that may have a frame
+    in common with the one that was asked about."""
 
     texts: Sequence[Seen] = ()
+    alike: Sequence[str] = ()
 
     @cached_property
     def sources(self) -> Mapping[bytes, Source]:
@@ -125,20 +130,15 @@ class Noted(NamedTuple):
     has_tools: bool = False
 
 
-def recent(tenant: Tenant, *, user_id: str, key_id: uuid.UUID, now: datetime) -> Recent:
-    """What passed about that person with that key."""
+def recent(tenant: Tenant, *, user_id: str, key_id: uuid.UUID, now: datetime, text: str = "") -> Recent:
+    """What passed about that person with that key, and of anybody what begins, or ends, like `text`."""
     named = {"tenant": tenant.pk, "user_id": user_id, "key": key_id, "since": now - CAME_BACK_WITHIN, "most": COMPARED}
-    return Recent([Seen(*row) for row in binary_rows.fetched(_SEEN, named)])
-
-
-def alike(tenant: Tenant, text: str, *, key_id: uuid.UUID, now: datetime) -> list[str]:
-    """Texts that came with that key and begin, or end, like this one."""
-    ends = _ends(text)
-    if ends is None:
-        return []
-    named = {"tenant": tenant.pk, "key": key_id, "since": now - KEPT, "most": FRAMES_COMPARED}
-    rows = binary_rows.fetched(_FRAMES, {**named, "head": ends[0], "tail": ends[1]})
-    return [content for (content,) in rows]
+    statement = _SEEN
+    if ends := _ends(text):
+        statement = _SEEN_AND_FRAMES
+        named |= {"kept_since": now - KEPT, "most_frames": FRAMES_COMPARED, "head": ends[0], "tail": ends[1]}
+    rows = binary_rows.fetched(statement, named)
+    return Recent([Seen(*row[1:]) for row in rows if row[0] is None], [row[0] for row in rows if row[0] is not None])
 
 
 def sentences(text: str) -> Iterator[tuple[str, bytes]]:

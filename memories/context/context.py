@@ -30,7 +30,7 @@ from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
 from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.outdated import Outdated, Written
-from memories.retrieval.prepared_query import PreparedQuery, prepare
+from memories.retrieval.prepared_query import PreparedQuery, prepare_in
 from memories.retrieval.serving import Audience, ServedSection, audience
 from memories.telemetry import traces
 from memories.telemetry.families import CONTEXT_SECONDS, CONTEXT_TOKENS
@@ -207,13 +207,13 @@ def build(
         return replace(nothing, restricted=found.restricted, serve=found.serve)
     frame = frame.in_zone(found.person.clock)
     rules = conf.rules(tenant)
-    outdated = outdated or Outdated(found.person, as_of=request.as_of)
+    outdated = outdated or Outdated(found.person, as_of=request.as_of, has_ended=found.has_ended)
     window = OpenWindow()
     if with_messages and request.session_id:
         window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
         window = replace(window, summary=outdated.told(Written(window.summary)))
     asked = found.person.local(request.as_of or now)
-    query = prepare(request.query, asked=asked) if request.query else None
+    query = prepare_in(found.space, request.query, asked=asked) if request.query else None
     conversations = Conversations.of(tenant, agent_id=request.agent_id, as_of=request.as_of)
     turns = None
     if query and "turns" in request.include and request.turns_limit != 0:

@@ -25,7 +25,7 @@ from memories.retrieval.evidence import Level
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.turn_index import VOICES, TurnIndex, open_index
+from memories.retrieval.turn_index import VOICES, Shown, TurnIndex, open_index
 from memories.retrieval.turn_search import SHOWN, TurnRanking
 from memories.text.injection.flagged_turns import is_flagged
 
@@ -114,7 +114,7 @@ class Bounds(NamedTuple):
 
 def recallable(person: EndUser, query: PreparedQuery, window: OpenWindow, conversations: Conversations) -> Recallable:
     """Turns in the window and of other conversations are left out."""
-    index = open_index(person, query.space)
+    index = open_index(person, query.space, shown=Shown(window.session, window.numbers))
     ranked = turn_search.rank(person, index, query, SearchFilters(), conversations)
     return Recallable(query, replace(ranked, allowed=ranked.allowed & _outside(index, window)))
 

@@ -22,7 +22,7 @@ from memories.models import DiaryEntry, EndUser, Episode, GroupFact, MemoryFile,
 from memories.models.hand_written import read, selected
 from memories.models.ids import new_id
 from memories.retrieval.outdated import Outdated, Written
-from memories.retrieval.serving import CALLED, UNTOLD
+from memories.retrieval.serving import CALLED, HAS_ENDED, UNTOLD
 from memories.text.memory_block import FRAMES
 
 # No provider keeps a prompt for longer; a conversation that goes on later is sent what is remembered then.
@@ -123,7 +123,8 @@ _PASSED = f"""(
 # one the stable block, too, and whether their seals hold.
 _FIND = f"""
     WITH person AS (
-        SELECT {selected("p", _PERSON)}, p.serve AND p.restricted_at IS NULL AND NOT {UNTOLD} AS served
+        SELECT {selected("p", _PERSON)}, p.serve AND p.restricted_at IS NULL AND NOT {UNTOLD} AS served,
+            {HAS_ENDED} AS has_ended
         FROM memories_enduser p WHERE {CALLED}
     ), placed AS (
         SELECT {selected("b", _BLOCK)}, person.id AS person
@@ -142,9 +143,9 @@ _FIND = f"""
         SELECT found.id AS block, found.person, item->>'kind' AS kind, (item->>'id')::uuid AS id
         FROM found, jsonb_array_elements(found.items) item
     ), seals AS ({SEALS})
-    SELECT {selected("person", _PERSON)}, person.served, found.id, found.session, found.place, found.kind, found.text,
-        found.items::text, found.seal = coalesce(seals.seal, 0) AND NOT {_PASSED}, found.ended, found.token_count,
-        found.sent_at
+    SELECT {selected("person", _PERSON)}, person.served, person.has_ended, found.id, found.session, found.place,
+        found.kind, found.text, found.items::text, found.seal = coalesce(seals.seal, 0) AND NOT {_PASSED}, found.ended,
+        found.token_count, found.sent_at
     FROM person LEFT JOIN found ON true LEFT JOIN seals ON seals.block = found.id
 """  # noqa: S608  (columns of our own models)
 _SEAL = f"""
@@ -258,14 +259,15 @@ def sent_before(
         return SentBefore(session)
     person = read(EndUser, _PERSON, rows[0])
     person.tenant = tenant
-    found = [(_block(row), row[-4]) for row in (row[len(_PERSON) + 1 :] for row in rows) if row[0] is not None]
+    outdated = Outdated(person, has_ended=rows[0][len(_PERSON) + 1])
+    found = [(_block(row), row[-4]) for row in (row[len(_PERSON) + 2 :] for row in rows) if row[0] is not None]
     own = _of_one_session(found, session, places, of_others=of_others)
     stale = frozenset(block.id for block, holds in own if not holds)
     holding = [block for block, holds in own if holds]
     stable = next((block for block in holding if block.kind == Kind.STABLE), None)
     volatile = {block.place: block for block in holding if block.kind == Kind.VOLATILE}
     session = own[0][0].session if own else session
-    return _without_outdated(SentBefore(session, person, stable, volatile, stale, outdated=Outdated(person)))
+    return _without_outdated(SentBefore(session, person, stable, volatile, stale, outdated=outdated))
 
 
 def _block(row: Sequence[Any]) -> Block:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
@@ -13,11 +14,9 @@ from memories.models import EmbeddingSpace, hand_written
 
 State = EmbeddingSpace.SpaceState
 _COLUMNS = hand_written.columns_of(EmbeddingSpace)
-# By hand, because an agent waits for it before every reply.
-_SERVING = f"""
-    SELECT {hand_written.selected("s", _COLUMNS)}, statement_timestamp() FROM memories_embeddingspace s
-    WHERE s.state = 'serving'
-"""  # noqa: S608  (columns of our own model)
+# By hand, because an agent waits for it before every reply: what of_row() reads, and where the space is.
+SELECTED, IS_SERVING = f"{hand_written.selected('space', _COLUMNS)}, statement_timestamp()", "space.state = 'serving'"
+_SERVING = f"SELECT {SELECTED} FROM memories_embeddingspace space WHERE {IS_SERVING}"  # noqa: S608  (our own columns)
 
 LONGEST_PAUSE_SECONDS = 30.0
 # A Retry-After of the endpoint may be longer, up to this.
@@ -33,11 +32,14 @@ SWITCHING = 3
 def serving() -> EmbeddingSpace | None:
     """The space of queries; None before the first text was embedded."""
     row = hand_written.first(_SERVING)
-    if row is None:
-        return None
-    space = hand_written.read(EmbeddingSpace, _COLUMNS, row)
-    space.clock = row[-1]
-    return space
+    return of_row(iter(row)) if row else None
+
+
+def of_row(values: Iterator[Any]) -> EmbeddingSpace | None:
+    """The space of the next SELECTED values; None where there is none beside them."""
+    space = hand_written.read(EmbeddingSpace, _COLUMNS, values)
+    space.clock = next(values)
+    return space if space.pk else None
 
 
 def can_embed(space: EmbeddingSpace) -> bool:

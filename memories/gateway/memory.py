@@ -57,6 +57,10 @@ _SESSION_HEADERS = (
 )
 
 
+# Made once: fields keep nothing of what they check.
+_ID, _AGENT_ID = Identifier(), AgentId()
+
+
 class GatewayRefused(Exception):
     """The gateway answers itself, in the shape of the client's protocol."""
 
@@ -215,13 +219,13 @@ def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None
     where the key is for one person. Errors: GatewayRefused."""
     try:
         given = {
-            "user_id": id_in(headers, "X-Memory-User", Identifier(), default=caller.user_id),
-            "agent_id": id_in(headers, "X-Memory-Agent", AgentId(), default=caller.agent_id),
+            "user_id": id_in(headers, "X-Memory-User", _ID, default=caller.user_id),
+            "agent_id": id_in(headers, "X-Memory-Agent", _AGENT_ID, default=caller.agent_id),
         }
-        session_id = id_in(headers, "X-Memory-Session", Identifier())
+        session_id = id_in(headers, "X-Memory-Session", _ID)
         if given["user_id"]:
             bound.hold(given, caller, at="")
-        given["user_id"] = given["user_id"] or _usable(asked.user if asked else "", Identifier())
+        given["user_id"] = given["user_id"] or _usable(asked.user if asked else "")
     except KeyBound as error:
         raise GatewayRefused(403, error.code, error.detail) from None
     except InvalidInput as error:
@@ -229,14 +233,14 @@ def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None
         raise GatewayRefused(400, "invalid_header", f"{fault.pointer}: {fault.detail}") from None
     named = [headers.get(name, "").strip() for name in _SESSION_HEADERS]
     named.append(asked.session if asked else "")
-    session_id = session_id or next((name for one in named if (name := _usable(one, Identifier()))), "")
+    session_id = session_id or next((name for one in named if (name := _usable(one))), "")
     return given["user_id"], given["agent_id"], session_id
 
 
-def _usable(name: str, expected: Identifier) -> str:
+def _usable(name: str) -> str:
     """A name that a client gives for its own ends, if it can be an id here."""
     try:
-        return str(expected.run_validation(name)) if name else ""
+        return str(_ID.run_validation(name)) if name else ""
     except ValidationError:
         return ""
 
@@ -245,10 +249,9 @@ def _with_conversation(exchange: Exchange, asked: ChatRequest, *, said: str) -> 
     """The exchange with the authors of its messages and the session that it goes on with, or a new one."""
     tenant, key, now = exchange.caller.tenant, exchange.caller.key, timezone.now()
     placed = authors.placed(asked.messages, said=said, user_id=exchange.user_id)
-    seen = seen_texts.recent(tenant, user_id=exchange.user_id, key_id=key.pk, now=now)
     text = placed.messages[placed.now].content if placed.now is not None and not said else ""
-    frames = seen_texts.alike(tenant, text, key_id=key.pk, now=now)
-    judged = authors.judged(placed, seen, frames, arrived=now, instructions=asked.instructions)
+    seen = seen_texts.recent(tenant, user_id=exchange.user_id, key_id=key.pk, now=now, text=text)
+    judged = authors.judged(placed, seen, arrived=now, instructions=asked.instructions)
     names = {"user_id": exchange.user_id, "agent_id": exchange.agent_id}
     known = resent.session_of(tenant, **names, messages=judged.messages, now=now, follows=asked.follows)
     known = known or authors.session_behind_summary(judged.messages, seen, agent_id=exchange.agent_id)

@@ -147,6 +147,11 @@ class StampedCache(Generic[T]):
         kept = self._cache.get(key)
         return kept[0] if kept else None
 
+    def kept(self, key: Hashable) -> T | None:
+        """The value that is kept for this key, whatever its stamp."""
+        found = self._cache.get(key)
+        return found[1] if found else None
+
     def _of(self, key: Hashable, stamp: Any) -> tuple[Any, T] | None:
         kept = self._cache.get(key)
         return kept if kept and kept[0] == stamp else None

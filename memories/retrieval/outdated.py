@@ -185,13 +185,18 @@ def turns_still_saying(person: EndUser, fact_id: UUID) -> list[SayingTurn]:
 class Outdated:
     """What of a person's turns, and of what is written about the person, does not hold any more."""
 
-    def __init__(self, person: EndUser, fact_id: UUID | None = None, *, as_of: datetime | None = None) -> None:
-        """Of all facts, or of one. `as_of`: what was over only later was true then."""
-        self._person, self._fact_id, self._as_of = person, fact_id, as_of
+    def __init__(
+        self, person: EndUser, fact_id: UUID | None = None, *, as_of: datetime | None = None, has_ended: bool = True
+    ) -> None:
+        """Of all facts, or of one. `as_of`: what was over only later was true then. `has_ended`: False where the
+        caller knows that nothing can have ended (serving.HAS_ENDED)."""
+        self._person, self._fact_id, self._as_of, self._has_ended = person, fact_id, as_of, has_ended
 
     @cached_property
     def _ended(self) -> list[_Ended]:
         """One statement, once there is something to ask about."""
+        if not self._has_ended:
+            return []
         given = {"tenant": self._person.tenant_id, "person": self._person.pk, "most": MOST, "fact": self._fact_id}
         return [
             _Ended(old, new, since, leaves_out, dict(zip(turns, map(fold, quotes), strict=True)))

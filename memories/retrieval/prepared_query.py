@@ -52,7 +52,11 @@ def prepare(text: str, *, asked: datetime | None = None) -> PreparedQuery:
     `asked`: when, in the time zone of who asks; None: dates relative to that day are not read.
     An endpoint costs at most MEMORYHUB_EMBEDDING_QUERY_TIMEOUT, and nothing during a pause after a failure.
     """
-    space = spaces.serving()
+    return prepare_in(spaces.serving(), text, asked=asked)
+
+
+def prepare_in(space: EmbeddingSpace | None, text: str, *, asked: datetime | None = None) -> PreparedQuery:
+    """The same in a space that is known."""
     texts = query_texts(text)
     found = vectors(texts, space) if space else None
     if found is None:

@@ -42,7 +42,7 @@ from memories.retrieval.hits import (
     SearchFilters,
 )
 from memories.retrieval.outdated import Outdated
-from memories.retrieval.prepared_query import PreparedQuery, prepare
+from memories.retrieval.prepared_query import PreparedQuery, prepare_in
 from memories.retrieval.serving import Audience, audience
 from memories.telemetry import traces
 from memories.telemetry.families import SEARCH_SECONDS
@@ -139,11 +139,11 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     found = audience(tenant=tenant, user_id=search.user_id, agent_id=search.filters.agent_id or "")
     if found.person is None:
         return SearchResult(restricted=found.restricted, serve=found.serve)
-    query = prepare(search.query, asked=found.person.local(search.as_of or now))
+    query = prepare_in(found.space, search.query, asked=found.person.local(search.as_of or now))
     # A reranker sees more than the limit.
     most = reranking.candidates_for(search.limit)
     wide = replace(search, limit=max(most, LOOKED_AT) if search.leaves_out else most)
-    outdated = Outdated(found.person, as_of=search.as_of)
+    outdated = Outdated(found.person, as_of=search.as_of, has_ended=found.has_ended)
     hits, searched = _memories(found, found.person, query, wide, now=now)
     hits = {kind: _marked(found_hits, outdated, for_agent=search.for_agent) for kind, found_hits in hits.items()}
     turn_hits, turns_searched = _turns(found.person, query, wide, outdated)

@@ -3,10 +3,12 @@
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
 from memories.db import binary_rows
-from memories.models import EndUser, Tenant
+from memories.embedding import spaces
+from memories.models import EmbeddingSpace, EndUser, Tenant
 from memories.models.hand_written import condition, read, selected
 from memories.models.memories.visibility import SERVED_PERSON
 
@@ -16,6 +18,13 @@ _EPISODES = """
         WHERE e.tenant_id = %(tenant)s AND e.end_user_id = p.id AND e.status = 'active')
 """
 _GROUPS = "EXISTS (SELECT 1 FROM memories_groupmember m WHERE m.tenant_id = %(tenant)s AND m.end_user_id = p.id)"
+# Whether a statement about the person can have ended: one that was corrected has another version.
+HAS_ENDED = """
+    (EXISTS (SELECT 1 FROM memories_fact f WHERE f.tenant_id = %(tenant)s AND f.end_user_id = p.id
+        AND f.status IN ('superseded', 'trashed'))
+    OR EXISTS (SELECT 1 FROM memories_fact f WHERE f.tenant_id = %(tenant)s AND f.end_user_id = p.id
+        AND f.status = 'active' AND f.version > 1))
+"""
 # An operator has switched off what the agent that asks is told.
 UNTOLD = """
     EXISTS (SELECT 1 FROM memories_agent a WHERE a.tenant_id = %(tenant)s AND a.agent_id = %(agent)s AND NOT a.recall)
@@ -28,13 +37,14 @@ CALLED = """
 """
 # By hand, because every context and every search begins with it.
 _FIND = f"""
-    SELECT {selected("p", _PERSON)}, {UNTOLD}, {_EPISODES}, {_GROUPS} FROM memories_enduser p
+    SELECT {selected("p", _PERSON)}, {UNTOLD}, {_EPISODES}, {_GROUPS}, {HAS_ENDED}, {spaces.SELECTED}
+    FROM memories_enduser p LEFT JOIN memories_embeddingspace space ON {spaces.IS_SERVING}
     WHERE {CALLED}
 """  # noqa: S608  (columns of our own models)
 _FIND_WITH_PROFILE = f"""
-    SELECT {selected("p", _PERSON)}, {UNTOLD}, {_EPISODES}, {_GROUPS}, s.section, s.id, s.summary,
-        s.actor_kind, s.updated_at
-    FROM memories_enduser p
+    SELECT {selected("p", _PERSON)}, {UNTOLD}, {_EPISODES}, {_GROUPS}, {HAS_ENDED}, {spaces.SELECTED},
+        s.section, s.id, s.summary, s.actor_kind, s.updated_at
+    FROM memories_enduser p LEFT JOIN memories_embeddingspace space ON {spaces.IS_SERVING}
     LEFT JOIN memories_profilesection s ON s.tenant_id = %(tenant)s AND s.end_user_id = p.id AND s.summary <> ''
         AND s.agent_id IN ('', %(agent)s) AND {condition(EndUser, SERVED_PERSON, alias="p")}
     WHERE {CALLED} ORDER BY s.agent_id
@@ -45,13 +55,16 @@ _FIND_WITH_PROFILE = f"""
 class Audience:
     """The person whose memories may be served; None for an unknown, restricted or switched-off one.
 
-    `has_episodes`, `has_groups`: whether to read them at all. `profile`: the person's own sections and then the
+    `has_episodes`, `has_groups`, `has_ended`: whether to read them, and what does not hold any more, at all. `space`:
+    where the query's vector lies. `profile`: the person's own sections and then the
     agent's, if asked for.
     """
 
     person: EndUser | None = None
     has_episodes: bool = False
     has_groups: bool = False
+    has_ended: bool = False
+    space: EmbeddingSpace | None = None
     restricted: bool = False
     serve: bool = True
     profile: list["ServedSection"] = field(default_factory=list)
@@ -75,12 +88,13 @@ def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False, agent_
     found = binary_rows.fetched(_FIND_WITH_PROFILE if with_profile else _FIND, given)
     if not found:
         return Audience()
-    person = read(EndUser, _PERSON, found[0])
+    values = iter(found[0])
+    person = read(EndUser, _PERSON, values)
     if person.restricted_at:
         return Audience(restricted=True)
-    is_untold, has_episodes, has_groups = found[0][len(_PERSON) :][:3]
+    is_untold, has_episodes, has_groups, has_ended = islice(values, 4)
     if is_untold or not (tenant.serve and person.serve):
         return Audience(serve=False)
     person.tenant = tenant
     sections = [one for row in found if (one := ServedSection(*row[-5:])).section] if with_profile else []
-    return Audience(person, has_episodes=has_episodes, has_groups=has_groups, profile=sections)
+    return Audience(person, has_episodes, has_groups, has_ended, spaces.of_row(values), profile=sections)

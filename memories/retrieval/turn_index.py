@@ -51,6 +51,17 @@ _SESSIONS = f"""
 """  # noqa: S608  (columns of our own model)
 
 
+class Shown(NamedTuple):
+    """Turns of a session that who asks has before them, by their numbers."""
+
+    session: uuid.UUID | None
+    numbers: frozenset[int]
+
+    def has_all(self, session: uuid.UUID, after: int, upto: int) -> bool:
+        """Whether the turns of that session after one number up to another are all among them."""
+        return after >= upto or (session == self.session and self.numbers.issuperset(range(after + 1, upto + 1)))
+
+
 class IndexedSession(NamedTuple):
     """How far a session is indexed: so many turns, vectors up to number `embedded`, turns up to `deleted` left out,
     as they are after so many `redactions`."""
@@ -166,6 +177,10 @@ class TurnIndex:
         ]
 
     @cached_property
+    def by_id(self) -> dict[uuid.UUID, IndexedSession]:
+        return {one.id: one for one in self.known}
+
+    @cached_property
     def agents(self) -> list[tuple[str, str]]:
         """The agents of its sessions, each with whose memory the session becomes, once."""
         return list(dict.fromkeys((one.agent_id, one.memory_of) for one in self.known))
@@ -218,8 +233,11 @@ def _weight(index: TurnIndex) -> int:
 _cache: StampedCache[TurnIndex] = StampedCache("turns", capacity=CAPACITY, weigh=_weight)
 
 
-def open_index(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
+def open_index(person: EndUser, space: EmbeddingSpace | None, *, shown: Shown | None = None) -> TurnIndex:
     """The person's turns as they are now, with their vectors in `space` (None: without vectors).
+
+    Who has turns before them and wants others need not wait for these: of the turns that are `shown` some may be
+    missing, as those of a conversation are that goes on.
 
     HubBusy where others make the index of a heavy person, and this would wait for longer than a request may.
     """
@@ -227,13 +245,15 @@ def open_index(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
     key = (person.pk, person.generation, space.pk if space else None)
     known = _cache.stamp(key)
     sessions = _read_sessions(person, known)
-    index = _cache.get_or_make(
-        key,
-        sessions,
-        lambda kept, now: _update(person, kept, _all(person, now), space),
-        again=lambda: _read_sessions(person),
-        patience=FOR_EVER if sessions == known else _patience(_all(person, sessions)),
-    )
+    index = _cache.kept(key)
+    if not (shown and index and sessions.read is not None and _lacks_only(shown, index, sessions.read)):
+        index = _cache.get_or_make(
+            key,
+            sessions,
+            lambda kept, now: _update(person, kept, _all(person, now), space),
+            again=lambda: _read_sessions(person),
+            patience=FOR_EVER if sessions == known else _patience(_all(person, sessions)),
+        )
     if index.path:
         turn_files.used(index.path)
     return index
@@ -245,6 +265,23 @@ def _read_sessions(person: EndUser, known: Sessions | None = None) -> Sessions:
     read = [IndexedSession(*row[2:]) for row in rows if row[2]]
     is_known = known and known.digest == rows[0][:2]
     return Sessions(rows[0][:2], None if is_known else read)
+
+
+def _lacks_only(shown: Shown, kept: TurnIndex, sessions: Sequence[IndexedSession]) -> bool:
+    """Whether an index is that of these sessions, but for turns, or vectors of turns, that are shown."""
+    if not kept.by_id.keys() <= {one.id for one in sessions}:
+        return False
+    for one in sessions:
+        known = kept.by_id.get(one.id)
+        if known == one:
+            continue
+        if known and not known.has_grown_into(one):
+            return False
+        if known and kept.space and not shown.has_all(one.id, *known.newly_embedded(one)):
+            return False
+        if not shown.has_all(one.id, known.turn_count if known else one.deleted, one.turn_count):
+            return False
+    return True
 
 
 def _all(person: EndUser, sessions: Sessions) -> list[IndexedSession]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +94,7 @@ def rank(
         allowed &= index.times >= filters.since.timestamp()
     if filters.until:
         allowed &= index.times < filters.until.timestamp()
-    allowed &= _voices(filters.authors)[index.roles]
+    allowed &= _voices(tuple(filters.authors))[index.roles]
     if filters.agent_id is not None:
         allowed &= np.array([agent == filters.agent_id for agent, _ in index.agents], np.bool_)[index.agent_of]
     if filters.session_id is not None:
@@ -103,7 +103,8 @@ def rank(
     return TurnRanking(person, index, ranking.score(index.units, query.queries), allowed, query.queries)
 
 
-def _voices(authors: Sequence[str]) -> NDArray[np.bool_]:
+@cache
+def _voices(authors: tuple[str, ...]) -> NDArray[np.bool_]:
     """For each of VOICES whether these authors say it; of none given: all but a user's turns that are not the
     person's."""
     if not authors:
@@ -134,11 +135,11 @@ def sessions(ranked: TurnRanking, outdated: Outdated, *, limit: int) -> list[Fin
 
 def read(ranked: TurnRanking, places: Sequence[int]) -> dict[int, Turn]:
     """The turns at these places from the database, without those that were deleted meanwhile."""
-    ids = ranked.index.ids
-    wanted = [ids[place] for place in places]
-    rows = binary_rows.fetched(_READ, [ranked.person.tenant_id, ranked.person.pk, wanted]) if wanted else []
+    wanted = {place: ranked.index.ids[place] for place in places}
+    given = [ranked.person.tenant_id, ranked.person.pk, list(wanted.values())]
+    rows = binary_rows.fetched(_READ, given) if wanted else []
     stored = {row[0]: hand_written.read(Turn, SHOWN, row) for row in rows}
-    return {place: stored[ids[place]] for place in places if ids[place] in stored}
+    return {place: turn for place, pk in wanted.items() if (turn := stored.get(pk))}
 
 
 def _hit(ranked: TurnRanking, place: int, turn: Turn, outdated: Outdated) -> Finding:

@@ -9,6 +9,7 @@ centred cosine is (v·u − mu·u) / |v − mu|, and |v − mu|² = |v|² − 2 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -198,7 +199,7 @@ class Vectors:
         first = 0
         for part in self.parts:
             there = (rows >= first) & (rows < first + len(part))
-            found[there] = part.raw[rows[there] - first, columns]
+            found[there] = halves.singles(part.raw[rows[there] - first, columns])
             first += len(part)
         found -= centred.means[self.codes[rows]]
         found *= centred.scales[rows][:, None]
@@ -252,10 +253,13 @@ class Vectors:
 
 
 def _columns(blocks: Sequence[VectorBlock]) -> list[slice]:
+    if len(blocks) == 1:
+        return [slice(0, blocks[0].dimensions)]
     ends = np.cumsum([block.dimensions for block in blocks]).tolist()
     return [slice(end - block.dimensions, end) for block, end in zip(blocks, ends, strict=True)]
 
 
+@cache
 def _known(block: VectorBlock) -> NDArray[np.bool_]:
     """By the code of a language, whether the block knows it."""
     return np.array([False, *(language in block.languages for language in LANGUAGES)])

@@ -4,7 +4,7 @@ The share of the query that is covered, not BM25 against the rest of the list: w
 every unit, so a score means the same in every store.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log1p
 
@@ -16,6 +16,8 @@ from memories.scoring.constants import Constants
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+# The units that hold a term, in any order, and how often.
+Held = tuple[Ints | NDArray[np.int32], Floats]
 # A word that one of so many units holds, or more, is summed over the windows of all units at once.
 COMMON = 24
 
@@ -166,8 +168,8 @@ class Words:
             units,
         )
 
-    def holding(self, query: NDArray[np.uint32]) -> Iterator[tuple[Ints | NDArray[np.int32], Floats]]:
-        """For each term the units that hold it, in any order, and how often."""
+    def holding(self, query: NDArray[np.uint32]) -> Iterator[Held]:
+        """For each term who holds it."""
         for found in zip(*(part.holding(query) for part in self.parts), strict=True):
             units, counts, first = [], [], 0
             for part, held in zip(self.parts, found, strict=True):
@@ -215,8 +217,9 @@ class Words:
 _NOWHERE = (np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-def coverage(words: Words, query: NDArray[np.uint32]) -> Coverage:
-    """The shares of a query's distinct terms; all zero for a query without terms or a store without units.
+def coverage(words: Words, holding: Iterable[Held]) -> Coverage:
+    """The shares of a query's distinct terms, of which `holding` is Words.holding(); all zero for a query without terms
+    or a store without units.
 
     Each share is Σ idf · tf · (k + 1) / (tf + k · (1 − b + b · length / pivot)) over Σ idf (Robertson's BM25), with
     idf = ln(1 + (N − df + 0.5) / (df + 0.5)) over the N turns, windows and sessions. Only what holds a word is touched.
@@ -226,7 +229,7 @@ def coverage(words: Words, query: NDArray[np.uint32]) -> Coverage:
     session = np.zeros(len(layout.starts), np.float32)
     weights = [0.0, 0.0, 0.0]
     axis = np.zeros(len(words.units), np.float32)
-    for units, counts in words.holding(query) if size else ():
+    for units, counts in holding if size else ():
         weights[0] += _add(turn, units, counts, words.turn, words.constants)
         if layout.alone:
             continue

@@ -15,7 +15,7 @@ from memories.scoring.dates import Date
 from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.halves import Halves
 from memories.scoring.language import Language
-from memories.scoring.lexical import Coverage, Layout, Postings, Words, coverage
+from memories.scoring.lexical import Coverage, Held, Layout, Postings, Words, coverage
 from memories.scoring.moments import Moments
 from memories.scoring.questions import subject, tells
 from memories.scoring.relative_dates import Period
@@ -153,17 +153,18 @@ def _score(units: Units, query: Query) -> Scores:
     vector, near = np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_)
     if units.vectors is not None and query.vector is not None:
         vector, near = units.vectors.nearness(query.vector, query.language)
-    covered = coverage(units.words, query.terms)
+    holding = list(units.words.holding(query.terms))
+    covered = coverage(units.words, holding)
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
     if not near.all():
         lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
-    around = np.zeros_like(vector) if query.tells else _context(vector + lexical, covered, units, query)
+    around = np.zeros_like(vector) if query.tells else _context(vector + lexical, covered, units, holding)
     if units.times is not None and query.dates:
         around += np.float32(c.date_of_turn / c.date) * query.date_scores(units.times, c)
     return Scores(vector + lexical + around, vector, lexical, around)
 
 
-def _context(own: Floats, covered: Coverage, units: Units, query: Query) -> Floats:
+def _context(own: Floats, covered: Coverage, units: Units, holding: Sequence[Held]) -> Floats:
     """What the neighbours, the window and the session add, and the moment."""
     c, best = units.constants, np.zeros_like(own)
     if len(own) > 1:
@@ -172,7 +173,7 @@ def _context(own: Floats, covered: Coverage, units: Units, query: Query) -> Floa
         best[:-1] = np.maximum(best[:-1], own[1:] * together)
     added: Floats = c.neighbour * best + c.window * _power(covered.window, c.window_power) + c.session * covered.session
     if units.moments is not None:
-        added += units.moments.coverage(units.words.holding(query.terms), c)
+        added += units.moments.coverage(holding, c)
     return added
 
 

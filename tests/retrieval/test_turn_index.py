@@ -10,10 +10,10 @@ import pytest
 from memories.models import EmbeddingSpace, EndUser, Session, Turn, TurnVector
 from memories.retrieval import turn_index, turn_rows
 from memories.retrieval.prepared_query import prepare
-from memories.retrieval.turn_index import IndexedSession, Sessions, TurnIndex, open_index
+from memories.retrieval.turn_index import IndexedSession, Sessions, Shown, TurnIndex, open_index
 from memories.scoring import ranking
 from tests import factories
-from tests.database import PATIENCE, at_once
+from tests.database import PATIENCE, at_once, statements
 from tests.vectors import embed_all
 
 pytestmark = pytest.mark.django_db
@@ -89,6 +89,54 @@ def test_what_came_later_is_joined_when_it_is_much(person: EndUser, monkeypatch:
         same(index, anew(person, space))
         parts.append(len(index.parts))
     assert parts == [2, 2, 1]
+
+
+class TestShown:
+    """Who has turns before them does not wait for these to be read."""
+
+    @pytest.fixture
+    def talk(self, person: EndUser) -> Session:
+        return factories.session(person, SAID, session_id="s1")
+
+    def test_a_conversation_that_goes_on_is_not_read_again(self, person: EndUser, talk: Session) -> None:
+        space = embed_all(person)
+        kept = open_index(person, space)
+        for text in ("Oats", "Barley"):
+            post(talk, text)
+            embed_all(person)
+            shown = Shown(talk.pk, frozenset(range(1, 6)))
+            assert open_index(person, space, shown=shown) is kept
+            assert len(statements(lambda: open_index(person, space, shown=shown))) == 1  # noqa: B023  (called here)
+        # Whoever does not have them before them is told of them.
+        assert len(open_index(person, space)) == 5
+
+    def test_one_that_began_is_not_read(self, person: EndUser, talk: Session) -> None:
+        kept = open_index(person, None)
+        new = factories.session(person, [("user", "Oats")], session_id="s2")
+        assert open_index(person, None, shown=Shown(new.pk, frozenset({1}))) is kept
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            lambda talk: post(talk, "Beyond what is shown"),
+            lambda talk: factories.session(talk.end_user, OTHER, session_id="s2"),
+            lambda talk: Session.objects.filter(external_id="s0").delete(),
+            lambda talk: Session.objects.filter(pk=talk.pk).update(redactions=1),
+            lambda talk: Session.objects.filter(pk=talk.pk).update(deleted_number=1),
+            # What stood there without vectors has some now.
+            lambda talk: embed_all(talk.end_user),
+        ],
+    )
+    def test_any_other_change_is_read(self, person: EndUser, talk: Session, changed: Callable[[Session], Any]) -> None:
+        factories.session(person, OTHER, session_id="s0")
+        space = embed_all(person)
+        post(talk, "Oats")
+        kept = open_index(person, space)
+        post(talk, "Barley")
+        shown = Shown(talk.pk, frozenset({5}))
+        assert open_index(person, space, shown=shown) is kept
+        changed(talk)
+        same(open_index(person, space, shown=shown), anew(person, space))
 
 
 def test_slices_cut_sessions_where_they_are_full(person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
