@@ -35,18 +35,22 @@ class Constants:
     # With few sessions it tells little to be in the right one: the weight grows with their logarithm up to here.
     sessions_full: int = 20
     neighbour: float = 0.25
-    # Where sessions run beside each other: what the hour and the day of a turn hold of the query, whatever the session,
-    # with a slope and pivots as above.
+    # Where sessions run beside each other: what the hour, the day and the week of a turn hold of the query, whatever
+    # the session, with a slope and pivots as above.
     hour: float = 2.0
     day: float = 1.0
+    week: float = 1.0
     moment_slope: float = 0.75
     hour_pivot: float = 100.0
     day_pivot: float = 1_000.0
+    week_pivot: float = 7_000.0
     # Turns that were said at a date which the query names, or so many days before and after it: one day because it
     # may be another day where it was said, seven because people tell of a day later. `date` is for facts and episodes.
     # What was said then gets twice as much in a list of turns, where a date is all that tells one evening from others.
     date: float = 0.3
     date_of_turn: float = 0.6
+    # A single day among all days of a life tells more than a month or a year does.
+    day_of_turn: float = 0.9
     date_before: float = 1.0
     date_after: float = 7.0
     # Sessions: what the turns after the best one add, as a share of the mean score of so many.

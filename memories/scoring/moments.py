@@ -1,7 +1,8 @@
 """What was said at about the same time in sessions that run beside each other, and how much of a query it holds; pure.
 
-Calls, messages, notes and reminders of one evening are of one event, each in a session of its own kind. A session that
-others only follow or precede has its window for that (lexical.py).
+Calls, messages, notes and reminders of one evening are of one event, each in a session of its own kind. A matter of
+several days, such as a journey, is told in pieces. A session that others only follow or precede has its window for that
+(lexical.py).
 """
 
 from collections.abc import Iterable
@@ -18,23 +19,32 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 # Places of units, as postings hold them.
 Places = NDArray[np.int64] | NDArray[np.int32]
-_HOUR, _DAY_HOURS = 3_600.0, 24.0
+# Hours of seconds, days of hours, weeks of days: what is added before it is divided, because 1970 began on a Thursday
+# and weeks begin on Monday, and by what.
+_LEVELS = ((0.0, 3_600.0), (0.0, 24.0), (3.0, 7.0))
 # Terms of the query that are looked at together: bounds the memory of a long query.
 _TERMS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
-    """The hours and days (UTC) in which a person's units were said.
+class Slots:
+    """Hours, days or weeks (UTC) in which something was said.
 
-    `hour`: the ordinal of each unit's, `day`: the ordinal of each hour's; what the number of terms in an hour or a day
-    takes from every one of them; `beside`: 1 for units of sessions that overlap with another, else 0.
+    `of`: the ordinal of the one of each unit, hour or day; `norms`: what the number of its terms takes from every one
+    of them; `weight`: the most that it adds to a score.
     """
 
-    hour: Ints
-    day: Ints
-    hour_norms: Floats
-    day_norms: Floats
+    of: Ints
+    norms: Floats
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """The hours of a person's units, the days of these and the weeks of those; `beside`: 1 for units of sessions that
+    overlap with another, else 0."""
+
+    levels: tuple[Slots, ...]
     beside: Floats
 
     @classmethod
@@ -48,35 +58,39 @@ class Moments:
         overlap = _overlap(np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts))
         if not overlap.any():
             return None
-        hours, hour = np.unique(np.floor_divide(times, _HOUR), return_inverse=True)
-        days, day = np.unique(np.floor_divide(hours, _DAY_HOURS), return_inverse=True)
-        of_hours = np.bincount(hour, weights=lengths, minlength=len(hours))
-        of_days = np.bincount(day, weights=of_hours, minlength=len(days))
+        levels: list[Slots] = []
+        at: NDArray[Any] = times
+        told: NDArray[Any] = lengths
+        for (early, long), weight, pivot in zip(
+            _LEVELS, (c.hour, c.day, c.week), (c.hour_pivot, c.day_pivot, c.week_pivot), strict=True
+        ):
+            at, of = np.unique(np.floor_divide(at + early, long), return_inverse=True)
+            told = np.bincount(of, weights=told, minlength=len(at))
+            levels.append(Slots(of.astype(np.int64), _norms(told, pivot, c), weight))
         beside = np.repeat(overlap, np.diff(np.append(starts, len(times)))).astype(np.float32)
-        norms = (_norms(of_hours, c.hour_pivot, c), _norms(of_days, c.day_pivot, c))
-        return cls(hour.astype(np.int64), day.astype(np.int64), *norms, beside)
+        return cls(tuple(levels), beside)
 
     def coverage(self, holding: Iterable[tuple[Places, Floats]], c: Constants) -> Floats:
-        """What the hour and the day of each unit add to its score, as much of the query as they hold.
+        """What the hour, the day and the week of each unit add to its score, as much of the query as they hold.
 
         `holding`: for each term of the query the units that hold it, and how often.
         """
-        hours, days = np.zeros(len(self.hour_norms), np.float32), np.zeros(len(self.day_norms), np.float32)
-        of_hours, of_days, said = 0.0, 0.0, list(holding)
+        said, gains = list(holding), [np.zeros(len(level.norms), np.float32) for level in self.levels]
+        whole = [0.0] * len(gains)
         for start in range(0, len(said), _TERMS_AT_ONCE):
             terms = said[start : start + _TERMS_AT_ONCE]
             rows = np.repeat(np.arange(len(terms)), [len(units) for units, _ in terms])
-            slots = self.hour[np.concatenate([units for units, _ in terms])]
-            held = _held(rows, slots, np.concatenate([often for _, often in terms]), (len(terms), len(hours)))
-            hours += _gains(held, self.hour_norms, c)
-            of_hours += float(held.idf.sum())
-            held = _held(held.rows, self.day[held.slots], held.counts, (len(terms), len(days)))
-            days += _gains(held, self.day_norms, c)
-            of_days += float(held.idf.sum())
-        hours *= c.hour * _told(hours, c) / max(of_hours, 1e-9)
-        days *= c.day * _told(days, c) / max(of_days, 1e-9)
-        added: Floats = (hours + days[self.day])[self.hour] * self.beside
-        return added
+            at, counts = np.concatenate([units for units, _ in terms]), np.concatenate([often for _, often in terms])
+            for place, level in enumerate(self.levels):
+                held = _held(rows, level.of[at], counts, (len(terms), len(level.norms)))
+                gains[place] += _gains(held, level.norms, c)
+                whole[place] += float(held.idf.sum())
+                rows, at, counts = held.rows, held.slots, held.counts
+        added = np.zeros(len(self.levels[-1].norms), np.float32)
+        for gain, idf, level in zip(reversed(gains), reversed(whole), reversed(self.levels), strict=True):
+            added = (added + gain * np.float32(level.weight * _told(gain, c) / max(idf, 1e-9)))[level.of]
+        of_units: Floats = added * self.beside
+        return of_units
 
 
 def _overlap(first: NDArray[np.float64], last: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -90,7 +104,7 @@ def _overlap(first: NDArray[np.float64], last: NDArray[np.float64]) -> NDArray[n
 
 
 def _told(shares: Floats, c: Constants) -> float:
-    """With few hours or days it tells little to be in the right one, as with sessions."""
+    """With few hours, days or weeks it tells little to be in the right one, as with sessions."""
     return min(1.0, log(len(shares)) / log(c.sessions_full))
 
 

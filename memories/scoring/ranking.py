@@ -54,6 +54,18 @@ class Query:
         near = dates.closeness(times, self.dates, before=c.date_before, after=c.date_after, zone=self.zone)
         return np.float32(c.date) * near
 
+    def turn_date_scores(self, times: NDArray[np.float64], c: Constants = DEFAULT) -> Floats:
+        """The same for turns; a single day tells more than a longer time."""
+        longer = tuple(date for date in self.dates if not date.is_day)
+        days = tuple(date for date in self.dates if date.is_day)
+        weighed = ((c.date_of_turn, longer), (c.day_of_turn, days))
+        added = [
+            np.float32(weight) * dates.closeness(times, some, before=c.date_before, after=c.date_after, zone=self.zone)
+            for weight, some in weighed
+            if some
+        ]
+        return np.maximum.reduce(added) if added else np.zeros(times.shape, np.float32)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
@@ -160,7 +172,7 @@ def _score(units: Units, query: Query) -> Scores:
         lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
     around = np.zeros_like(vector) if query.tells else _context(vector + lexical, covered, units, holding)
     if units.times is not None and query.dates:
-        around += np.float32(c.date_of_turn / c.date) * query.date_scores(units.times, c)
+        around += query.turn_date_scores(units.times, c)
     return Scores(vector + lexical + around, vector, lexical, around)
 
 

@@ -16,6 +16,11 @@ class Period(NamedTuple):
     last: date
 
     @property
+    def is_day(self) -> bool:
+        """Whether it is a single day."""
+        return self.first == self.last
+
+    @property
     def is_year(self) -> bool:
         """Whether it is one from January to December."""
         return (self.first.month, self.first.day) == (1, 1) and self.last == date(self.first.year, 12, 31)

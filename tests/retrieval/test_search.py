@@ -81,7 +81,7 @@ class TestTurns:
         asked = ["the kite", "the kite in June 2023", "the kite in July", "the kite in July 2022"]
         assert [first(person, query).session_id for query in asked] == ["m5", "m6", "m7", "m5"]
         (day,) = search(person, "20 June 2023", kinds=("session",), limit=1).results
-        assert (day.session_id, day.score_parts["context"]) == ("m6", DEFAULT.date_of_turn)
+        assert (day.session_id, day.score_parts["context"]) == ("m6", DEFAULT.day_of_turn)
 
     def test_a_turn_is_told_whole(self, person: EndUser) -> None:
         factories.session(person, [("user", "Penicillin makes me sick")], session_id="s3", agent_id="nurse")

@@ -45,6 +45,15 @@ def seconds(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> 
         ("at the end of February 2023", Date(2023, 2, 21, 31)),
         ("mid-August plans", Date(None, 8, 11, 20)),
         ("the middle of May", Date(None, 5, 11, 20)),
+        ("from the 3rd to the 5th of May", Date(None, 5, 3, 5)),
+        ("between 12 and 14 June 2024", Date(2024, 6, 12, 14)),
+        ("June 12\u201314, 2024", Date(2024, 6, 12, 14)),
+        ("从5月12日到31日", Date(None, 5, 12, 31)),
+        ("2024年3月1-3号去了哪里", Date(2024, 3, 1, 3)),
+        ("Where was I between August 11 and August 15 2023?", Date(2023, 8, 11, 15, 8)),
+        ("从5月12日到6月3日，哪些天跑了步", Date(None, 5, 12, 3, 6)),
+        ("from 2023-12-20 until 2024-01-05", Date(2023, 12, 20, 5, 1)),
+        ("三月至五月读的书", Date(None, 3, 1, 31, 5)),
     ],
 )
 def test_a_date_is_read(text: str, date: Date) -> None:
@@ -69,8 +78,11 @@ def test_what_is_no_date(text: str) -> None:
 
 
 def test_several_dates() -> None:
-    dates = named("Where was I between August 11 and August 15 2023?")
-    assert set(dates) == {Date(None, 8, 11), Date(2023, 8, 15)}
+    assert named("Was I there on August 11 or on 15 August 2023?") == (Date(2023, 8, 15), Date(None, 8, 11))
+    # Two that name no time between them are two.
+    assert set(named("5月12日到北京，6月3日回来")) == {Date(None, 5, 12), Date(None, 6, 3)}
+    assert set(named("from 3 May 2020 to 4 June 2023")) == {Date(2020, 5, 3), Date(2023, 6, 4)}
+    assert named("5月12日到3日") == (Date(None, 5, 12),)
 
 
 @given(st.text(alphabet="0123456789 -/.年月日十一二三MayJunedecof,in", max_size=60))
@@ -101,6 +113,13 @@ def test_the_end_of_a_month_is_that_of_its_calendar() -> None:
     assert found == pytest.approx([0.5, 1, 1, 23 / 24], abs=1e-3)
 
 
+def test_between_two_dates() -> None:
+    times = np.array([seconds(2023, 12, 19, 12), seconds(2023, 12, 31), seconds(2024, 1, 5, 23), seconds(2024, 3, 1)])
+    for year in (2023, None):
+        found = closeness(times, [Date(year, 12, 20, 5, 1)], before=1, after=7)
+        assert found == pytest.approx([0.5, 1, 1, 0], abs=1e-3)
+
+
 def test_without_a_year_it_is_that_of_every_year() -> None:
     times = np.array([seconds(2021, 12, 31), seconds(2022, 1, 3), seconds(2022, 12, 5), seconds(2023, 11, 1)])
     assert closeness(times, [Date(None, 12, None)], before=1, after=7) == pytest.approx([1, 5 / 7, 1, 0], abs=1e-3)
@@ -126,7 +145,9 @@ def test_a_turn_of_the_date_is_worth_more() -> None:
     dated, plain = Query.of("tea on 3 June 2023"), Query.of("tea")
     store = units(texts, [0, 1, 2], times=times)
     found = score(store, [dated])
-    assert found.context == pytest.approx([0, DEFAULT.date_of_turn, 0], abs=1e-6)
+    assert found.context == pytest.approx([0, DEFAULT.day_of_turn, 0], abs=1e-6)
     assert found.total == pytest.approx(found.vector + found.lexical + found.context)
     assert score(store, [plain]).context.tolist() == [0, 0, 0]
+    month = score(store, [Query.of("tea in June 2023")]).context
+    assert month == pytest.approx([0, DEFAULT.date_of_turn, DEFAULT.date_of_turn], abs=1e-6)
     assert score(units(texts, [0, 1, 2]), [dated]).context.tolist() == [0, 0, 0]
