@@ -21,6 +21,8 @@ class Block:
     def __init__(self, max_tokens: int, tokenizer: str, frame: Frame = ENGLISH) -> None:
         self.lines: list[MemoryLine] = []
         self.left_out: list[MemoryLine] = []
+        # What says only what a line says, here or where this block stands.
+        self.named: list[MemoryLine] = []
         self._frame = frame
         self._max_tokens = max_tokens - tokens.template(tokenizer)
         self._tokenizer = tokenizer

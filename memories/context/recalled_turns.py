@@ -1,7 +1,7 @@
 """Turns that a context recalls into the room that is left: those that answer the query, or what was said last."""
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.context import relevance
-from memories.context.rendering import MemoryLine, text_of, turn_line
+from memories.context.rendering import MemoryLine, said_again, text_of, turn_line
 from memories.context.window import OpenWindow
 from memories.db import binary_rows
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Role, Turn, hand_written
 from memories.models.conversations.conversations import voice
-from memories.models.folding import fold
+from memories.models.folding import bare, fold
 from memories.models.hand_written import condition, parameter
 from memories.models.memories.visibility import Conversations
 from memories.retrieval import reranking, turn_search
@@ -64,7 +64,33 @@ _LATEST = f"""
     )
     SELECT {", ".join(SHOWN)} FROM counted WHERE newer <= %(room)s ORDER BY {_NEWEST}
 """  # noqa: S608  (columns of our own model)
-Recalled = list[tuple[Turn, MemoryLine]]
+
+# (voice, bare text).
+Said = tuple[str, str]
+
+
+class Saying(NamedTuple):
+    """A text that one voice said, once or again; `bare`: without what changes nothing of what it says. One line tells
+    it, the newest turn's, and names the others."""
+
+    voice: str
+    text: str
+    bare: str
+    line: MemoryLine
+
+    @property
+    def key(self) -> Said:
+        return self.voice, self.bare
+
+
+class Fresh(NamedTuple):
+    """Lines to be told, and those of turns that are only named: what they say stands there already."""
+
+    lines: list[MemoryLine]
+    named: list[MemoryLine]
+
+
+Recalled = list[Saying]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,39 +159,83 @@ def answering(found: Recallable, bounds: Bounds, *, all_of_them: bool, outdated:
     words, zone = query.terms, ranked.person.clock
     for start, end in pairwise([0, *range(first, len(places), AT_ONCE), len(places)]):
         stored = turn_search.read(ranked, places[start:end])
-        batch: Recalled = []
-        for place in range(start, end):
-            if turn := stored.get(at := places[place]):
-                outdated.apply(turn)
-                parts = ranked.parts(at) | reranked.get(at, {})
-                length = lengths[part[place]][1]
-                shown: dict[str, Any] = {"words": words, "length": length, "zone": zone}
-                batch.append((turn, turn_line(turn, score=ranked.score(at), score_parts=parts, **shown)))
-        yield batch
+        there = {turn.pk: (at, place) for place, at in enumerate(places[start:end], start) if (turn := stored.get(at))}
+
+        def line_of(turn: Turn, first: Turn, there: Mapping[uuid.UUID, tuple[int, int]] = there) -> MemoryLine:
+            at = there[turn.pk][0]
+            parts = ranked.parts(at) | reranked.get(at, {})
+            # As much of it as its best turn shows.
+            shown: dict[str, Any] = {"words": words, "length": lengths[part[there[first.pk][1]]][1], "zone": zone}
+            return turn_line(turn, score=ranked.score(at), score_parts=parts, **shown)
+
+        turns = (stored[at] for at, _ in there.values())
+        yield sayings([one for one in turns if one.voice in RECALLED_ROLES], outdated, line_of)
 
 
-def fresh(batches: Iterable[Recalled], query: str, texts: Sequence[str], *, again: bool) -> Iterator[list[MemoryLine]]:
-    """The lines of turns that may be recalled. What the query says, another turn or one of `texts` (those of facts and
-    episodes), comes last if it may come `again`; else a turn that says nothing more is left out.
+def sayings(turns: Iterable[Turn], outdated: Outdated, line_of: Callable[[Turn, Turn], MemoryLine]) -> Recalled:
+    """What those of the turns that may be told say that still holds, each text once, where its first turn is.
+
+    `line_of`: makes the line of a turn, given the first one with its text.
     """
-    told, folded = {fold(query)}, {fold(text) for text in texts}
+    found: dict[Said, list[Turn]] = {}
+    for turn in turns:
+        outdated.apply(turn)
+        if may_be_told(turn):
+            found.setdefault((turn.voice, bare(text_of(turn))), []).append(turn)
+    said = []
+    for (voice_of, text), same in found.items():
+        newest, *others = sorted(same, key=lambda turn: (turn.sent_at, turn.number), reverse=True)
+        line, whole = line_of(newest, same[0]), text_of(newest)
+        if others:
+            line = said_again(line, [line_of(one, same[0]) for one in others], whole)
+        said.append(Saying(voice_of, fold(whole), text, line))
+    return said
+
+
+def fresh(
+    batches: Iterable[Recalled],
+    query: str,
+    texts: Sequence[str],
+    *,
+    again: bool,
+    said: Collection[Said] = (),
+    shown: Collection[tuple[str, str]] = (),
+) -> Iterator[Fresh]:
+    """The lines of what may be recalled and is not told yet: `texts` are those of facts and episodes, `said` of other
+    turns, `shown` the keys of lines. What is the question itself tells nothing, and is left out.
+
+    What says little more than a text, or what another voice said, comes last if it may come `again`, else not at all.
+    """
+    folded, facts, asked = {fold(text) for text in texts}, {bare(text) for text in texts}, bare(query)
+    told, by_any = set(said), {asked}
     repeating: list[MemoryLine] = []
     for batch in batches:
-        lines: list[MemoryLine] = []
-        for turn, line in batch:
-            if may_be_recalled(turn):
-                text = fold(text_of(turn))
-                repeats = text in told or _repeated(text, folded) >= (SAME_SHARE if again else WHOLE_SHARE)
-                told.add(text)
-                (repeating if repeats else lines).append(line)
-        yield lines
+        found = Fresh([], [])
+        for one in batch:
+            if one.key == (Role.USER, asked):
+                continue
+            lines = (one.line, *one.line.also)
+            if one.bare in facts or one.key in told or any(line.key in shown for line in lines):
+                found.named.extend(line for line in lines if line.key not in shown)
+            elif one.bare in by_any or _repeated(one.text, folded) >= (SAME_SHARE if again else WHOLE_SHARE):
+                repeating.append(one.line)
+            else:
+                found.lines.append(one.line)
+            told.add(one.key)
+            by_any.add(one.bare)
+        yield found
     if again:
-        yield repeating
+        yield Fresh(repeating, [])
 
 
 def may_be_recalled(turn: Turn) -> bool:
     """Whether the turn has text of the conversation that does not speak to a model."""
-    return turn.voice in RECALLED_ROLES and text_of(turn) != "" and not is_flagged(turn)
+    return turn.voice in RECALLED_ROLES and may_be_told(turn)
+
+
+def may_be_told(turn: Turn) -> bool:
+    """Whether the turn has text that does not speak to a model, whoever said it."""
+    return text_of(turn) != "" and not is_flagged(turn)
 
 
 def latest(
@@ -185,9 +255,7 @@ def latest(
     }
     statement = _latest_statement(conversations.by_default, as_of=conversations.as_of is not None)
     turns = [hand_written.read(Turn, SHOWN, row) for row in binary_rows.fetched(statement, parameters)]
-    for turn in turns:
-        outdated.apply(turn)
-    return [(turn, turn_line(turn, zone=person.clock)) for turn in turns]
+    return sayings(turns, outdated, lambda turn, _first: turn_line(turn, zone=person.clock))
 
 
 @cache

@@ -38,6 +38,7 @@ from memories.text.memory_block import (
     USER_CONTEXT,
     Frame,
 )
+from memories.text.sentences import is_question
 from memories.time_zones import day_of
 
 # Section of the profile → its heading; in the order of their labels, and under one heading of their lines.
@@ -59,6 +60,8 @@ _FILE_MARK = "  | "
 FILE_CUT = "  | …"
 # Spaces that are kept before a line of a file.
 _DEEPEST = 12
+# So many other days on which the same was said are named.
+MOST_DAYS = 3
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ class MemoryLine:
     whole: Callable[[], str] | None = None
     # The lines of `text`, if it may be cut after any of them but the first where there is no room for all.
     parts: tuple[str, ...] = ()
+    # Turns that say the same, newest first: it stands for them.
+    also: tuple["MemoryLine", ...] = ()
     # Whether every context tells it, whatever it was asked for.
     stands: bool = False
     # How strong it is as evidence that it has to do with the query, if it was ranked for one.
@@ -186,6 +191,22 @@ def turn_line(
     whole = partial(_said, turn, content) if shown != content else None
     place = (day, turn.sent_at, turn.session_id, turn.number)
     return MemoryLine("turn", turn.pk, _said(turn, shown), TURNS, place, score, score_parts, whole, day=day)
+
+
+def said_again(line: MemoryLine, others: Sequence[MemoryLine], text: str) -> MemoryLine:
+    """The line of a turn with this text for `others`, too, which say the same: with their days, the first and the last
+    of them, unless it asks something."""
+    *first, last = sorted({line.day, *(one.day for one in others)} - {line.day}) or [""]
+    if not last or is_question(text):
+        return replace(line, also=tuple(others))
+    days = [*first[:1], *first[1:][-(MOST_DAYS - 2) :], last]
+    behind = f" (also on {', '.join(days)})"
+    whole = line.whole and partial(_joined, line.whole, behind)
+    return replace(line, text=line.text + behind, whole=whole, also=tuple(others))
+
+
+def _joined(text: Callable[[], str], behind: str) -> str:
+    return text() + behind
 
 
 def _said(turn: Turn, text: str) -> str:
