@@ -29,8 +29,9 @@ class Block:
         self._spent = tokens.counts_once(frame.empty, tokenizer)
         # Of each line, with its line break.
         self._costs: list[tokens.Counts] = []
-        # Each with those above it.
+        # Each with those above it, and where they are all there.
         self._titles: set[tuple[str, ...]] = set()
+        self._below: set[tuple[int, str, str]] = set()
         self._is_cut = False
 
     @property
@@ -100,12 +101,15 @@ class Block:
             return False
         self._spent = spent
         self._titles.update(missing)
+        self._below.add(line.below)
         self.lines.append(line)
         self._costs.append(cost)
         return True
 
     def _missing(self, line: MemoryLine) -> dict[tuple[str, ...], tokens.Counts]:
         """What the headings above the line take that are not in the block yet, by themselves with those above them."""
+        if line.below in self._below:
+            return {}
         titles = line.titles(self._frame)
         paths = {titles[: place + 1]: title for place, title in enumerate(titles)}
         return {path: self._cost(title) for path, title in paths.items() if path not in self._titles}

@@ -5,7 +5,7 @@ import json
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
@@ -25,7 +25,7 @@ from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, ProfileSection, Role, Section, Tenant, Turn
-from memories.models.folding import bare
+from memories.models.folding import bare, fold
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
@@ -429,8 +429,9 @@ def _unextracted(task: _Task) -> Recalled:
         .exclude(session=window.session, number__in=window.numbers)
         .filter(task.conversations.turns(person.pk), role__in=[Role.USER, Role.ASSISTANT])
     )
-    newest = turns.order_by(SENT_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
-    return recalled_turns.sayings(newest, task.outdated, lambda turn, _first: turn_line(turn, zone=person.clock))
+    newest = list(turns.order_by(SENT_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS])
+    zone = person.clock
+    return recalled_turns.sayings(newest, task.outdated, lambda turn, text, _: turn_line(turn, text, zone=zone))
 
 
 def _blocks(task: _Task, sequence: _Sequence, max_tokens: int) -> list[Block]:
@@ -484,7 +485,7 @@ def _recall_turns(block: Block, task: _Task, sequence: _Sequence) -> None:
     batches = _turns(task, sequence, bounds)
     again = task.query is None or task.is_filled or sequence.is_little
     shown = {line.key for one in block.lines for line in (one, *one.also)} | request.told
-    said = sequence.said | {(turn.role, bare(turn.content)) for turn in task.window.turns}
+    said = sequence.said | {(turn.role, bare(fold(turn.content))) for turn in task.window.turns}
     for batch in recalled_turns.fresh(batches, request.query, sequence.texts, again=again, said=said, shown=shown):
         served = batch.lines[:left]
         block.offer(served)
@@ -520,18 +521,24 @@ def _context(blocks: Sequence[Block], beyond: Sequence[tuple[str, str]], request
 
 
 def _block(block: Block) -> ContextBlock:
+    named = list(_named(block))
     return ContextBlock(
         memory=block.memory,
         token_count=block.token_count,
-        items=[
-            item
-            for line, cost in zip(block.lines, block.costs, strict=True)
-            for item in (_item(line, cost), *(_item(one, 0) for one in line.also))
-        ]
-        + [_item(line, 0) for line in block.named],
-        told=frozenset(one.key for line in block.lines if line.whole is None for one in (line, *line.also))
-        | frozenset(line.key for line in block.named if line.whole is None),
+        items=[item for item, _ in named],
+        told=frozenset((item["kind"], item["id"]) for item, is_whole in named if is_whole),
     )
+
+
+def _named(block: Block) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The item of each line, and of each that it stands for, and whether what it says is told as a whole."""
+    for line, cost in zip(block.lines, block.costs, strict=True):
+        is_whole = line.whole is None
+        yield _item(line, cost), is_whole
+        for one in line.also:
+            yield _item(one, 0), is_whole
+    for line in block.named:
+        yield _item(line, 0), line.whole is None
 
 
 def _item(line: MemoryLine, cost: int) -> dict[str, Any]:

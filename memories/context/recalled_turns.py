@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,17 +70,11 @@ Said = tuple[str, str]
 
 
 class Saying(NamedTuple):
-    """A text that one voice said, once or again; `bare`: without what changes nothing of what it says. One line tells
-    it, the newest turn's, and names the others."""
+    """A folded text that one voice said, once or again. One line tells it, the newest turn's, and names the others."""
 
-    voice: str
+    key: Said
     text: str
-    bare: str
     line: MemoryLine
-
-    @property
-    def key(self) -> Said:
-        return self.voice, self.bare
 
 
 class Fresh(NamedTuple):
@@ -159,36 +153,46 @@ def answering(found: Recallable, bounds: Bounds, *, all_of_them: bool, outdated:
     words, zone = query.terms, ranked.person.clock
     for start, end in pairwise([0, *range(first, len(places), AT_ONCE), len(places)]):
         stored = turn_search.read(ranked, places[start:end])
-        there = {turn.pk: (at, place) for place, at in enumerate(places[start:end], start) if (turn := stored.get(at))}
+        there = [
+            (place, turn)
+            for place in range(start, end)
+            if (turn := stored.get(places[place])) and turn.voice in RECALLED_ROLES
+        ]
+        # Places by turns, and then as much of the text as its best turn shows.
+        ranks = {turn.id: place for place, turn in there}
 
-        def line_of(turn: Turn, first: Turn, there: Mapping[uuid.UUID, tuple[int, int]] = there) -> MemoryLine:
-            at = there[turn.pk][0]
-            parts = ranked.parts(at) | reranked.get(at, {})
-            # As much of it as its best turn shows.
-            shown: dict[str, Any] = {"words": words, "length": lengths[part[there[first.pk][1]]][1], "zone": zone}
-            return turn_line(turn, score=ranked.score(at), score_parts=parts, **shown)
+        def line_of(turn: Turn, text: str, best: Turn, ranks: Mapping[uuid.UUID, int] = ranks) -> MemoryLine:
+            at = places[ranks[turn.id]]
+            parts, length = ranked.parts(at), lengths[part[ranks[best.id]]][1]
+            if at in reranked:
+                parts |= reranked[at]
+            return turn_line(turn, text, ranked.score(at), parts, words=words, length=length, zone=zone)
 
-        turns = (stored[at] for at, _ in there.values())
-        yield sayings([one for one in turns if one.voice in RECALLED_ROLES], outdated, line_of)
+        yield sayings([turn for _, turn in there], outdated, line_of)
 
 
-def sayings(turns: Iterable[Turn], outdated: Outdated, line_of: Callable[[Turn, Turn], MemoryLine]) -> Recalled:
+def sayings(turns: Sequence[Turn], outdated: Outdated, line_of: Callable[[Turn, str, Turn], MemoryLine]) -> Recalled:
     """What those of the turns that may be told say that still holds, each text once, where its first turn is.
 
-    `line_of`: makes the line of a turn, given the first one with its text.
+    `line_of`: makes the line of a turn with its text, given the first turn that says the same.
     """
-    found: dict[Said, list[Turn]] = {}
+    found: dict[Said, tuple[str, list[tuple[Turn, str]]]] = {}
     for turn in turns:
         outdated.apply(turn)
-        if may_be_told(turn):
-            found.setdefault((turn.voice, bare(text_of(turn))), []).append(turn)
+        text = text_of(turn)
+        if text and not is_flagged(turn):
+            folded = fold(text)
+            found.setdefault((turn.voice, bare(folded)), (folded, []))[1].append((turn, text))
     said = []
-    for (voice_of, text), same in found.items():
-        newest, *others = sorted(same, key=lambda turn: (turn.sent_at, turn.number), reverse=True)
-        line, whole = line_of(newest, same[0]), text_of(newest)
-        if others:
-            line = said_again(line, [line_of(one, same[0]) for one in others], whole)
-        said.append(Saying(voice_of, fold(whole), text, line))
+    for key, (folded, same) in found.items():
+        first, newest = same[0][0], same[0]
+        if len(same) > 1:
+            newest = max(same, key=lambda one: (one[0].sent_at, one[0].number))
+        line = line_of(*newest, first)
+        if len(same) > 1:
+            others = sorted((one for one in same if one is not newest), key=lambda one: one[0].sent_at, reverse=True)
+            line = said_again(line, [line_of(*one, first) for one in others], newest[1])
+        said.append(Saying(key, folded, line))
     return said
 
 
@@ -206,23 +210,24 @@ def fresh(
 
     What says little more than a text, or what another voice said, comes last if it may come `again`, else not at all.
     """
-    folded, facts, asked = {fold(text) for text in texts}, {bare(text) for text in texts}, bare(query)
-    told, by_any = set(said), {asked}
+    folded, asked = {fold(text) for text in texts}, bare(fold(query))
+    facts, told, by_any = set(map(bare, folded)), set(said), {asked}
+    least = SAME_SHARE if again else WHOLE_SHARE
     repeating: list[MemoryLine] = []
     for batch in batches:
         found = Fresh([], [])
-        for one in batch:
-            if one.key == (Role.USER, asked):
+        for key, text, line in batch:
+            if key == (Role.USER, asked):
                 continue
-            lines = (one.line, *one.line.also)
-            if one.bare in facts or one.key in told or any(line.key in shown for line in lines):
-                found.named.extend(line for line in lines if line.key not in shown)
-            elif one.bare in by_any or _repeated(one.text, folded) >= (SAME_SHARE if again else WHOLE_SHARE):
-                repeating.append(one.line)
+            lines = (line, *line.also)
+            if key[1] in facts or key in told or (shown and any(one.key in shown for one in lines)):
+                found.named.extend(one for one in lines if one.key not in shown)
+            elif key[1] in by_any or (folded and _repeated(text, folded) >= least):
+                repeating.append(line)
             else:
-                found.lines.append(one.line)
-            told.add(one.key)
-            by_any.add(one.bare)
+                found.lines.append(line)
+            told.add(key)
+            by_any.add(key[1])
         yield found
     if again:
         yield Fresh(repeating, [])
@@ -230,12 +235,7 @@ def fresh(
 
 def may_be_recalled(turn: Turn) -> bool:
     """Whether the turn has text of the conversation that does not speak to a model."""
-    return turn.voice in RECALLED_ROLES and may_be_told(turn)
-
-
-def may_be_told(turn: Turn) -> bool:
-    """Whether the turn has text that does not speak to a model, whoever said it."""
-    return text_of(turn) != "" and not is_flagged(turn)
+    return turn.voice in RECALLED_ROLES and text_of(turn) != "" and not is_flagged(turn)
 
 
 def latest(
@@ -255,7 +255,8 @@ def latest(
     }
     statement = _latest_statement(conversations.by_default, as_of=conversations.as_of is not None)
     turns = [hand_written.read(Turn, SHOWN, row) for row in binary_rows.fetched(statement, parameters)]
-    return sayings(turns, outdated, lambda turn, _first: turn_line(turn, zone=person.clock))
+    zone = person.clock
+    return sayings(turns, outdated, lambda turn, text, _: turn_line(turn, text, zone=zone))
 
 
 @cache

@@ -98,6 +98,11 @@ class MemoryLine:
         """Its name beside other lines."""
         return self.kind, str(self.id)
 
+    @property
+    def below(self) -> tuple[int, str, str]:
+        """Where it stands: lines with the same have the same titles."""
+        return self.heading, self.name, self.day
+
     def titles(self, frame: Frame) -> tuple[str, ...]:
         """The headings above it, from the first to the one directly above."""
         title = frame.headings[self.heading].replace(NAMED, self.name)
@@ -173,24 +178,26 @@ def episode_line(
 
 def turn_line(
     turn: Turn,
-    *,
+    text: str | None = None,
     score: float | None = None,
     score_parts: dict[str, float] | None = None,
+    *,
     words: Sequence[str] = (),
     length: int | None = None,
     zone: tzinfo = UTC,
 ) -> MemoryLine:
     """`- …` of the person, `- assistant: …` of others, below the day on which it was sent; a long one keeps its ends.
 
-    Up to `length` bytes it is the passage that says most about the words of a query, until there is room for more.
-    Texts of uploaded files are left out: they belong to their session, and nobody said them.
+    `text`: what text_of() found. Up to `length` bytes it is the passage that says most about the words of a query,
+    until there is room for more. Texts of uploaded files are left out: they belong to their session, and nobody said
+    them.
     """
     day = day_of(turn.sent_at, zone)
-    content = shorten(text_of(turn))
+    content = shorten(text_of(turn) if text is None else text)
     shown = content if length is None else passage(content, words, length)
     whole = partial(_said, turn, content) if shown != content else None
     place = (day, turn.sent_at, turn.session_id, turn.number)
-    return MemoryLine("turn", turn.pk, _said(turn, shown), TURNS, place, score, score_parts, whole, day=day)
+    return MemoryLine("turn", turn.id, _said(turn, shown), TURNS, place, score, score_parts, whole, day=day)
 
 
 def said_again(line: MemoryLine, others: Sequence[MemoryLine], text: str) -> MemoryLine:
@@ -303,10 +310,12 @@ def render(lines: Sequence[MemoryLine], frame: Frame = ENGLISH) -> str:
         return ""
     parts = [OPENING, frame.notice]
     above: tuple[str, ...] = ()
+    below: tuple[int, str, str] | None = None
     for line in sorted(lines, key=lambda line: (line.heading, line.place)):
-        titles = line.titles(frame)
-        # Below another heading the day is told again.
-        parts += titles if titles[:1] != above[:1] else titles[1:] if titles != above else ()
-        above = titles
+        if line.below != below:
+            titles, below = line.titles(frame), line.below
+            # Below another heading the day is told again.
+            parts += titles if titles[:1] != above[:1] else titles[1:] if titles != above else ()
+            above = titles
         parts.append(line.text)
     return "\n".join([*parts, CLOSING])

@@ -18,14 +18,15 @@ _OLDER_PURPOSE = b"memoryhub.refusal.v1"
 
 def fold(text: str) -> str:
     """NFKC, case folded, runs of white space as one space, none at the ends."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     folded = unicodedata.normalize("NFKC", text).casefold()
     # Case folding can leave text that NFKC would compose again.
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
-def bare(text: str) -> str:
-    """The same without the quotation marks, brackets and marks of a sentence around it, unless that is all of it."""
-    folded = fold(text)
+def bare(folded: str) -> str:
+    """A folded text without the quotation marks, brackets and marks of a sentence around it, unless that is all."""
     return folded.lstrip(_BEFORE).rstrip(_BEHIND) or folded
 
 
