@@ -21,14 +21,17 @@ class Block:
     def __init__(self, max_tokens: int, tokenizer: str, frame: Frame = ENGLISH) -> None:
         self.lines: list[MemoryLine] = []
         self.left_out: list[MemoryLine] = []
+        # What says only what a line says, here or where this block stands.
+        self.named: list[MemoryLine] = []
         self._frame = frame
         self._max_tokens = max_tokens - tokens.template(tokenizer)
         self._tokenizer = tokenizer
         self._spent = tokens.counts_once(frame.empty, tokenizer)
         # Of each line, with its line break.
         self._costs: list[tokens.Counts] = []
-        # Each with those above it.
+        # Each with those above it, and where they are all there.
         self._titles: set[tuple[str, ...]] = set()
+        self._below: set[tuple[int, str, str]] = set()
         self._is_cut = False
 
     @property
@@ -98,12 +101,15 @@ class Block:
             return False
         self._spent = spent
         self._titles.update(missing)
+        self._below.add(line.below)
         self.lines.append(line)
         self._costs.append(cost)
         return True
 
     def _missing(self, line: MemoryLine) -> dict[tuple[str, ...], tokens.Counts]:
         """What the headings above the line take that are not in the block yet, by themselves with those above them."""
+        if line.below in self._below:
+            return {}
         titles = line.titles(self._frame)
         paths = {titles[: place + 1]: title for place, title in enumerate(titles)}
         return {path: self._cost(title) for path, title in paths.items() if path not in self._titles}

@@ -5,7 +5,7 @@ import json
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
@@ -18,13 +18,14 @@ from memories.context import log, recalled_turns, relevance
 from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
 from memories.context.other_memories import diary_lines, file_lines, graph_lines, group_lines
-from memories.context.recalled_turns import Recallable
+from memories.context.recalled_turns import Recallable, Recalled, Said
 from memories.context.relevance import BUDGET, RELEVANT
-from memories.context.rendering import MemoryLine, episode_line, line_that_ages, profile_line, text_of, turn_line
+from memories.context.rendering import MemoryLine, episode_line, line_that_ages, profile_line, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, ProfileSection, Role, Section, Tenant, Turn
+from memories.models.folding import bare, fold
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
@@ -34,7 +35,6 @@ from memories.retrieval.prepared_query import PreparedQuery, prepare_in
 from memories.retrieval.serving import Audience, ServedSection, audience
 from memories.telemetry import traces
 from memories.telemetry.families import CONTEXT_SECONDS, CONTEXT_TOKENS
-from memories.text.injection.flagged_turns import is_flagged
 from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING, Frame
 
 INCLUDABLE = (
@@ -161,11 +161,12 @@ class _Sequence(NamedTuple):
     `texts` that stand for the turns that say them, (kind, id) of what exceeds a limit, and ids of ranked lines. An
     episode that quotes a sentence of a turn does not stand for that turn: the rest of it would be told nowhere. With it
     left out a tenth of LoCoMo's answers were. `is_little`: so little is there that all of it is told. `evidence`: of
-    all that the query ranked.
+    all that the query ranked. `said` by the turns among the lines.
     """
 
     lines: list[MemoryLine]
     texts: list[str]
+    said: frozenset[Said]
     beyond: list[tuple[str, str]]
     ranked: set[uuid.UUID]
     is_little: bool
@@ -286,7 +287,8 @@ def _sequence(task: _Task) -> _Sequence:
     before = [line for name in BEFORE_FACTS for line in profile[name]]
     after = [line for name in AFTER_FACTS for line in profile[name]]
     episode_lines = [_episode_line(episode, ranked, task.person.clock) for episode, ranked in shown]
-    lines = [*facts.instructions, *before, *facts.ranked, *shared, *episode_lines, *after, *unextracted]
+    lines = [*facts.instructions, *before, *facts.ranked, *shared, *episode_lines, *after]
+    lines += [one.line for one in unextracted]
     is_little = _is_little(task, facts)
     served = [one for line in lines if _is_wanted(line, task, is_little) and (one := line.without(task.outdated))]
     summed_up = {episode.id for episode, _ in shown if not episode.is_extractive}
@@ -295,6 +297,7 @@ def _sequence(task: _Task) -> _Sequence:
         served,
         [facts.texts[line.id] for line in served if line.id in facts.texts]
         + [line.written.text for line in served if line.written and line.id in summed_up],
+        frozenset(one.key for one in unextracted),
         [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
         {line.id for line in (*facts.ranked, *episode_lines)},
         is_little,
@@ -416,7 +419,7 @@ def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None, zone: t
     return line_that_ages(line_of, episode.written)
 
 
-def _unextracted(task: _Task) -> list[MemoryLine]:
+def _unextracted(task: _Task) -> Recalled:
     """The newest turns beyond their session's watermark. The newest take the budget first."""
     person, window = task.person, task.window
     turns = Turn.objects.filter(tenant=person.tenant, end_user=person, number__gt=F("session__queue__extracted_number"))
@@ -426,10 +429,9 @@ def _unextracted(task: _Task) -> list[MemoryLine]:
         .exclude(session=window.session, number__in=window.numbers)
         .filter(task.conversations.turns(person.pk), role__in=[Role.USER, Role.ASSISTANT])
     )
-    newest = turns.order_by(SENT_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
-    for turn in newest:
-        task.outdated.apply(turn)
-    return [turn_line(turn, zone=person.clock) for turn in newest if text_of(turn) and not is_flagged(turn)]
+    newest = list(turns.order_by(SENT_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS])
+    zone = person.clock
+    return recalled_turns.sayings(newest, task.outdated, lambda turn, text, _: turn_line(turn, text, zone=zone))
 
 
 def _blocks(task: _Task, sequence: _Sequence, max_tokens: int) -> list[Block]:
@@ -482,10 +484,12 @@ def _recall_turns(block: Block, task: _Task, sequence: _Sequence) -> None:
     )
     batches = _turns(task, sequence, bounds)
     again = task.query is None or task.is_filled or sequence.is_little
-    shown = {line.key for line in block.lines} | request.told
-    for batch in recalled_turns.fresh(batches, request.query, sequence.texts, again=again):
-        served = [line for line in batch if line.key not in shown][:left]
+    shown = {line.key for one in block.lines for line in (one, *one.also)} | request.told
+    said = sequence.said | {(turn.role, bare(fold(turn.content))) for turn in task.window.turns}
+    for batch in recalled_turns.fresh(batches, request.query, sequence.texts, again=again, said=said, shown=shown):
+        served = batch.lines[:left]
         block.offer(served)
+        block.named.extend(batch.named)
         left -= len(served)
         if block.is_full or not left:
             break
@@ -502,7 +506,7 @@ def _turns(task: _Task, sequence: _Sequence, bounds: recalled_turns.Bounds) -> I
 def _context(blocks: Sequence[Block], beyond: Sequence[tuple[str, str]], request: ContextRequest) -> Context:
     parts = [_block(one) for one in blocks]
     stable, volatile = parts if request.blocks else (None, None)
-    left_out = [line for block in blocks for line in block.left_out]
+    left_out = [line for block in blocks for one in block.left_out for line in (one, *one.also)]
     return Context(
         memory="\n".join(one.memory for one in parts if one.memory),
         token_count=sum(one.token_count for one in parts) + (_between(blocks, request) if request.blocks else 0),
@@ -517,18 +521,31 @@ def _context(blocks: Sequence[Block], beyond: Sequence[tuple[str, str]], request
 
 
 def _block(block: Block) -> ContextBlock:
+    named = list(_named(block))
     return ContextBlock(
         memory=block.memory,
         token_count=block.token_count,
-        items=[
-            {
-                "kind": line.kind,
-                "id": str(line.id),
-                "score": line.score,
-                "score_parts": line.score_parts or {},
-                "tokens": cost,
-            }
-            for line, cost in zip(block.lines, block.costs, strict=True)
-        ],
-        told=frozenset(line.key for line in block.lines if line.whole is None),
+        items=[item for item, _ in named],
+        told=frozenset((item["kind"], item["id"]) for item, is_whole in named if is_whole),
     )
+
+
+def _named(block: Block) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The item of each line, and of each that it stands for, and whether what it says is told as a whole."""
+    for line, cost in zip(block.lines, block.costs, strict=True):
+        is_whole = line.whole is None
+        yield _item(line, cost), is_whole
+        for one in line.also:
+            yield _item(one, 0), is_whole
+    for line in block.named:
+        yield _item(line, 0), line.whole is None
+
+
+def _item(line: MemoryLine, cost: int) -> dict[str, Any]:
+    return {
+        "kind": line.kind,
+        "id": str(line.id),
+        "score": line.score,
+        "score_parts": line.score_parts or {},
+        "tokens": cost,
+    }

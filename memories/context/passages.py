@@ -20,28 +20,28 @@ def passage(text: str, words: Sequence[str], length: int) -> str:
 
     `words`: those of the query, as `scoring.terms` has them: a stem is found in any of its forms.
     """
-    if len(text.encode()) <= length:
+    size = len(text) if text.isascii() else len(text.encode())
+    if size <= length:
         return text
     pieces = _pieces(text, _SENTENCE if length > SHORT else _CLAUSE)
-    lengths = [len(piece.encode()) for piece in pieces]
-    lowered = text.lower()
-    here = [word for word in words if word in lowered]
-    worth = [
-        size + QUERY_WORD * sum(word in piece for word in here)
-        for size, piece in zip(lengths, map(str.lower, pieces), strict=True)
-    ]
-    best, *others = sorted(range(len(pieces)), key=lambda place: -worth[place])
+    lengths = list(map(len, pieces if size == len(text) else map(str.encode, pieces)))
+    lowered, worthless = text.lower(), [-own for own in lengths]
+    for word in words:
+        if word in lowered:
+            for place, piece in enumerate(pieces):
+                if word in piece.lower():
+                    worthless[place] -= QUERY_WORD
+    best, *others = sorted(range(len(pieces)), key=worthless.__getitem__)
     kept, left = {best}, length - lengths[best]
     for place in others:
         if lengths[place] <= left:
             kept.add(place)
             left -= lengths[place]
-    shown = (piece if place in kept else GAP for place, piece in enumerate(pieces))
     # One mark for all that is left out in one place.
-    return "".join(part for part, _ in groupby(shown)).strip()
+    return "".join(part for part, _ in groupby(piece if at in kept else GAP for at, piece in enumerate(pieces))).strip()
 
 
 def _pieces(text: str, ends: re.Pattern[str]) -> list[str]:
     """Parts that make up the text, each with the blanks behind it."""
-    cuts = [0, *(end.end() for end in ends.finditer(text)), len(text)]
+    cuts = [0, *[end.end() for end in ends.finditer(text)], len(text)]
     return [text[start:end] for start, end in pairwise(cuts) if start < end] or [text]

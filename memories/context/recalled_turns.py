@@ -1,23 +1,23 @@
 """Turns that a context recalls into the room that is left: those that answer the query, or what was said last."""
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memories.context import relevance
-from memories.context.rendering import MemoryLine, text_of, turn_line
+from memories.context.rendering import MemoryLine, said_again, text_of, turn_line
 from memories.context.window import OpenWindow
 from memories.db import binary_rows
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Role, Turn, hand_written
 from memories.models.conversations.conversations import voice
-from memories.models.folding import fold
+from memories.models.folding import bare, fold
 from memories.models.hand_written import condition, parameter
 from memories.models.memories.visibility import Conversations
 from memories.retrieval import reranking, turn_search
@@ -64,7 +64,27 @@ _LATEST = f"""
     )
     SELECT {", ".join(SHOWN)} FROM counted WHERE newer <= %(room)s ORDER BY {_NEWEST}
 """  # noqa: S608  (columns of our own model)
-Recalled = list[tuple[Turn, MemoryLine]]
+
+# (voice, bare text).
+Said = tuple[str, str]
+
+
+class Saying(NamedTuple):
+    """A folded text that one voice said, once or again. One line tells it, the newest turn's, and names the others."""
+
+    key: Said
+    text: str
+    line: MemoryLine
+
+
+class Fresh(NamedTuple):
+    """Lines to be told, and those of turns that are only named: what they say stands there already."""
+
+    lines: list[MemoryLine]
+    named: list[MemoryLine]
+
+
+Recalled = list[Saying]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,34 +153,84 @@ def answering(found: Recallable, bounds: Bounds, *, all_of_them: bool, outdated:
     words, zone = query.terms, ranked.person.clock
     for start, end in pairwise([0, *range(first, len(places), AT_ONCE), len(places)]):
         stored = turn_search.read(ranked, places[start:end])
-        batch: Recalled = []
-        for place in range(start, end):
-            if turn := stored.get(at := places[place]):
-                outdated.apply(turn)
-                parts = ranked.parts(at) | reranked.get(at, {})
-                length = lengths[part[place]][1]
-                shown: dict[str, Any] = {"words": words, "length": length, "zone": zone}
-                batch.append((turn, turn_line(turn, score=ranked.score(at), score_parts=parts, **shown)))
-        yield batch
+        there = [
+            (place, turn)
+            for place in range(start, end)
+            if (turn := stored.get(places[place])) and turn.voice in RECALLED_ROLES
+        ]
+        # Places by turns, and then as much of the text as its best turn shows.
+        ranks = {turn.id: place for place, turn in there}
+
+        def line_of(turn: Turn, text: str, best: Turn, ranks: Mapping[uuid.UUID, int] = ranks) -> MemoryLine:
+            at = places[ranks[turn.id]]
+            parts, length = ranked.parts(at), lengths[part[ranks[best.id]]][1]
+            if at in reranked:
+                parts |= reranked[at]
+            return turn_line(turn, text, ranked.score(at), parts, words=words, length=length, zone=zone)
+
+        yield sayings([turn for _, turn in there], outdated, line_of)
 
 
-def fresh(batches: Iterable[Recalled], query: str, texts: Sequence[str], *, again: bool) -> Iterator[list[MemoryLine]]:
-    """The lines of turns that may be recalled. What the query says, another turn or one of `texts` (those of facts and
-    episodes), comes last if it may come `again`; else a turn that says nothing more is left out.
+def sayings(turns: Sequence[Turn], outdated: Outdated, line_of: Callable[[Turn, str, Turn], MemoryLine]) -> Recalled:
+    """What those of the turns that may be told say that still holds, each text once, where its first turn is.
+
+    `line_of`: makes the line of a turn with its text, given the first turn that says the same.
     """
-    told, folded = {fold(query)}, {fold(text) for text in texts}
+    found: dict[Said, tuple[str, list[tuple[Turn, str]]]] = {}
+    for turn in turns:
+        outdated.apply(turn)
+        text = text_of(turn)
+        if text and not is_flagged(turn):
+            folded = fold(text)
+            found.setdefault((turn.voice, bare(folded)), (folded, []))[1].append((turn, text))
+    said = []
+    for key, (folded, same) in found.items():
+        first, newest = same[0][0], same[0]
+        if len(same) > 1:
+            newest = max(same, key=lambda one: (one[0].sent_at, one[0].number))
+        line = line_of(*newest, first)
+        if len(same) > 1:
+            others = sorted((one for one in same if one is not newest), key=lambda one: one[0].sent_at, reverse=True)
+            line = said_again(line, [line_of(*one, first) for one in others], newest[1])
+        said.append(Saying(key, folded, line))
+    return said
+
+
+def fresh(
+    batches: Iterable[Recalled],
+    query: str,
+    texts: Sequence[str],
+    *,
+    again: bool,
+    said: Collection[Said] = (),
+    shown: Collection[tuple[str, str]] = (),
+) -> Iterator[Fresh]:
+    """The lines of what may be recalled and is not told yet: `texts` are those of facts and episodes, `said` of other
+    turns, `shown` the keys of lines. What is the question itself tells nothing, and is left out.
+
+    What says little more than a text, or what another voice said, comes last if it may come `again`, else not at all.
+    """
+    folded, asked = {fold(text) for text in texts}, bare(fold(query))
+    facts, told, by_any = set(map(bare, folded)), set(said), {asked}
+    least = SAME_SHARE if again else WHOLE_SHARE
     repeating: list[MemoryLine] = []
     for batch in batches:
-        lines: list[MemoryLine] = []
-        for turn, line in batch:
-            if may_be_recalled(turn):
-                text = fold(text_of(turn))
-                repeats = text in told or _repeated(text, folded) >= (SAME_SHARE if again else WHOLE_SHARE)
-                told.add(text)
-                (repeating if repeats else lines).append(line)
-        yield lines
+        found = Fresh([], [])
+        for key, text, line in batch:
+            if key == (Role.USER, asked):
+                continue
+            lines = (line, *line.also)
+            if key[1] in facts or key in told or (shown and any(one.key in shown for one in lines)):
+                found.named.extend(one for one in lines if one.key not in shown)
+            elif key[1] in by_any or (folded and _repeated(text, folded) >= least):
+                repeating.append(line)
+            else:
+                found.lines.append(line)
+            told.add(key)
+            by_any.add(key[1])
+        yield found
     if again:
-        yield repeating
+        yield Fresh(repeating, [])
 
 
 def may_be_recalled(turn: Turn) -> bool:
@@ -185,9 +255,8 @@ def latest(
     }
     statement = _latest_statement(conversations.by_default, as_of=conversations.as_of is not None)
     turns = [hand_written.read(Turn, SHOWN, row) for row in binary_rows.fetched(statement, parameters)]
-    for turn in turns:
-        outdated.apply(turn)
-    return [(turn, turn_line(turn, zone=person.clock)) for turn in turns]
+    zone = person.clock
+    return sayings(turns, outdated, lambda turn, text, _: turn_line(turn, text, zone=zone))
 
 
 @cache

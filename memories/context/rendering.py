@@ -38,6 +38,7 @@ from memories.text.memory_block import (
     USER_CONTEXT,
     Frame,
 )
+from memories.text.sentences import is_question
 from memories.time_zones import day_of
 
 # Section of the profile → its heading; in the order of their labels, and under one heading of their lines.
@@ -59,6 +60,8 @@ _FILE_MARK = "  | "
 FILE_CUT = "  | …"
 # Spaces that are kept before a line of a file.
 _DEEPEST = 12
+# So many other days on which the same was said are named.
+MOST_DAYS = 3
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ class MemoryLine:
     whole: Callable[[], str] | None = None
     # The lines of `text`, if it may be cut after any of them but the first where there is no room for all.
     parts: tuple[str, ...] = ()
+    # Turns that say the same, newest first: it stands for them.
+    also: tuple["MemoryLine", ...] = ()
     # Whether every context tells it, whatever it was asked for.
     stands: bool = False
     # How strong it is as evidence that it has to do with the query, if it was ranked for one.
@@ -92,6 +97,11 @@ class MemoryLine:
     def key(self) -> tuple[str, str]:
         """Its name beside other lines."""
         return self.kind, str(self.id)
+
+    @property
+    def below(self) -> tuple[int, str, str]:
+        """Where it stands: lines with the same have the same titles."""
+        return self.heading, self.name, self.day
 
     def titles(self, frame: Frame) -> tuple[str, ...]:
         """The headings above it, from the first to the one directly above."""
@@ -168,24 +178,42 @@ def episode_line(
 
 def turn_line(
     turn: Turn,
-    *,
+    text: str | None = None,
     score: float | None = None,
     score_parts: dict[str, float] | None = None,
+    *,
     words: Sequence[str] = (),
     length: int | None = None,
     zone: tzinfo = UTC,
 ) -> MemoryLine:
     """`- …` of the person, `- assistant: …` of others, below the day on which it was sent; a long one keeps its ends.
 
-    Up to `length` bytes it is the passage that says most about the words of a query, until there is room for more.
-    Texts of uploaded files are left out: they belong to their session, and nobody said them.
+    `text`: what text_of() found. Up to `length` bytes it is the passage that says most about the words of a query,
+    until there is room for more. Texts of uploaded files are left out: they belong to their session, and nobody said
+    them.
     """
     day = day_of(turn.sent_at, zone)
-    content = shorten(text_of(turn))
+    content = shorten(text_of(turn) if text is None else text)
     shown = content if length is None else passage(content, words, length)
     whole = partial(_said, turn, content) if shown != content else None
     place = (day, turn.sent_at, turn.session_id, turn.number)
-    return MemoryLine("turn", turn.pk, _said(turn, shown), TURNS, place, score, score_parts, whole, day=day)
+    return MemoryLine("turn", turn.id, _said(turn, shown), TURNS, place, score, score_parts, whole, day=day)
+
+
+def said_again(line: MemoryLine, others: Sequence[MemoryLine], text: str) -> MemoryLine:
+    """The line of a turn with this text for `others`, too, which say the same: with their days, the first and the last
+    of them, unless it asks something."""
+    *first, last = sorted({line.day, *(one.day for one in others)} - {line.day}) or [""]
+    if not last or is_question(text):
+        return replace(line, also=tuple(others))
+    days = [*first[:1], *first[1:][-(MOST_DAYS - 2) :], last]
+    behind = f" (also on {', '.join(days)})"
+    whole = line.whole and partial(_joined, line.whole, behind)
+    return replace(line, text=line.text + behind, whole=whole, also=tuple(others))
+
+
+def _joined(text: Callable[[], str], behind: str) -> str:
+    return text() + behind
 
 
 def _said(turn: Turn, text: str) -> str:
@@ -282,10 +310,12 @@ def render(lines: Sequence[MemoryLine], frame: Frame = ENGLISH) -> str:
         return ""
     parts = [OPENING, frame.notice]
     above: tuple[str, ...] = ()
+    below: tuple[int, str, str] | None = None
     for line in sorted(lines, key=lambda line: (line.heading, line.place)):
-        titles = line.titles(frame)
-        # Below another heading the day is told again.
-        parts += titles if titles[:1] != above[:1] else titles[1:] if titles != above else ()
-        above = titles
+        if line.below != below:
+            titles, below = line.titles(frame), line.below
+            # Below another heading the day is told again.
+            parts += titles if titles[:1] != above[:1] else titles[1:] if titles != above else ()
+            above = titles
         parts.append(line.text)
     return "\n".join([*parts, CLOSING])

@@ -8,15 +8,26 @@ from django.conf import settings
 
 from memories.conf import pepper
 
+# What stands around a sentence, in any script, and changes nothing of what it says; after NFKC.
+_BEFORE = " \"'“”‘’„‚«»‹›([{「『【《〈¿¡"
+_BEHIND = _BEFORE + ")]}」』】》〉.!?,;:…~–—-。、؟،؛۔।॥።։។။"
+
 # Of the hashes under a secret key: it must never change.
 _OLDER_PURPOSE = b"memoryhub.refusal.v1"
 
 
 def fold(text: str) -> str:
     """NFKC, case folded, runs of white space as one space, none at the ends."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     folded = unicodedata.normalize("NFKC", text).casefold()
     # Case folding can leave text that NFKC would compose again.
     return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+def bare(folded: str) -> str:
+    """A folded text without the quotation marks, brackets and marks of a sentence around it, unless that is all."""
+    return folded.lstrip(_BEFORE).rstrip(_BEHIND) or folded
 
 
 def text_digest(text: str) -> bytes:

@@ -51,7 +51,9 @@ class TurnRanking:
     def best(self, limit: int) -> list[int]:
         """Places of the best turns, best first."""
         total = self._allowed_scores()
-        return [int(place) for place in ranking.best_first(total, limit) if np.isfinite(total[place])]
+        places = ranking.best_first(total, limit)
+        best: list[int] = places[np.isfinite(total[places])].tolist()
+        return best
 
     def best_sessions(self, limit: int) -> dict[int, float]:
         """Places of the best turn of each of the best sessions, best first, and what their other turns add."""
@@ -76,10 +78,15 @@ class TurnRanking:
 
     def parts(self, place: int) -> dict[str, float]:
         """The ranking features of a turn; they add up to its score."""
-        return {name: round(float(getattr(self.scores, name)[place]), 6) for name in ("vector", "lexical", "context")}
+        _, vector, lexical, context = self.scores
+        return {
+            "vector": round(vector.item(place), 6),
+            "lexical": round(lexical.item(place), 6),
+            "context": round(context.item(place), 6),
+        }
 
     def score(self, place: int) -> float:
-        return round(float(self.scores.total[place]), 6)
+        return round(self.scores.total.item(place), 6)
 
     def session(self, place: int) -> IndexedSession:
         return self.index.known[int(self.index.session_of[place])]
@@ -135,11 +142,12 @@ def sessions(ranked: TurnRanking, outdated: Outdated, *, limit: int) -> list[Fin
 
 def read(ranked: TurnRanking, places: Sequence[int]) -> dict[int, Turn]:
     """The turns at these places from the database, without those that were deleted meanwhile."""
-    wanted = {place: ranked.index.ids[place] for place in places}
-    given = [ranked.person.tenant_id, ranked.person.pk, list(wanted.values())]
-    rows = binary_rows.fetched(_READ, given) if wanted else []
-    stored = {row[0]: hand_written.read(Turn, SHOWN, row) for row in rows}
-    return {place: turn for place, pk in wanted.items() if (turn := stored.get(pk))}
+    if not places:
+        return {}
+    ids = ranked.index.ids
+    wanted = {ids[place]: place for place in places}
+    rows = binary_rows.fetched(_READ, [ranked.person.tenant_id, ranked.person.pk, list(wanted)])
+    return {wanted[row[0]]: hand_written.read(Turn, SHOWN, row) for row in rows}
 
 
 def _hit(ranked: TurnRanking, place: int, turn: Turn, outdated: Outdated) -> Finding:

@@ -807,8 +807,8 @@ class TestTheRoomIsUsed:
         self, person: EndUser, query: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(recalled_turns, "is_flagged", lambda turn: turn.role == "assistant")
-        talk = [("user", "I drank tea")] * 3 + [("assistant", "tea tea tea")] * 60 + [("user", "I drank tea")] * 3
-        factories.session(person, talk)
+        drunk = [("user", f"I drank tea {number}") for number in range(6)]
+        factories.session(person, drunk[:3] + [("assistant", "tea tea tea")] * 60 + drunk[3:])
         assert len(told(person, query=query, max_tokens=1_000, fill="budget")) == 6
 
 

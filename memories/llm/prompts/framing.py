@@ -32,6 +32,8 @@ class Message(TypedDict):
 def one_line(text: str) -> str:
     """`text` on one line, without what nobody sees: each run of line breaks is one space (quotes are compared with
     spaces folded)."""
+    if text.isascii() and text.isprintable():
+        return text
     return strip_invisible(_LINE_BREAKS.sub(" ", text))
 
 
