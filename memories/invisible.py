@@ -39,6 +39,8 @@ CONTROLS: tuple[tuple[int, int], ...] = (
     (0xFFF9, 0xFFFB),
 )
 _UNSEEN = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in IGNORABLE + CONTROLS) + "]+")
+# Texts of such characters alone have none of these, nor a line break: most do.
+_PLAIN = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02af‐-‧‰-⁞、-〿ぁ-ゖァ-ヺー一-鿿！-～]*")
 _EMOJI_STYLE = "\ufe0f"
 _KEYCAP = "\u20e3"
 _KEYS = "#*0123456789"
@@ -80,10 +82,15 @@ def strip_invisible(text: str) -> str:
     One joiner stays where it joins: inside emoji, and between letters of joined scripts. The emoji style stays behind a
     symbol that has one.
     """
-    if text.isascii() and text.isprintable():
+    if is_plain(text):
         return text
     text = _STYLES.sub(_style, _UNSEEN.sub("", text))
     return _JOINERS.sub(_joiner, text)
+
+
+def is_plain(text: str) -> bool:
+    """Whether it is one line of characters that can be seen: no other text needs to be looked at."""
+    return _PLAIN.fullmatch(text) is not None
 
 
 def visible_json(value: Any) -> Any:

@@ -1,7 +1,6 @@
 """The budget of a context: lines take it in their order until the first that does not fit."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import reduce
 from operator import sub
 
@@ -77,7 +76,7 @@ class Block:
                     return
                 self._spent = spent
                 self._costs[place] = cost
-                self.lines[place] = replace(line, text=text, whole=None)
+                self.lines[place] = line._replace(text=text, whole=None)
 
     def _takes_part(self, line: MemoryLine) -> bool:
         """Take the first parts of the line that fit, with the mark; False unless the second one fits."""
@@ -91,25 +90,24 @@ class Block:
             taken.append(part)
         if len(taken) < 2:
             return False
-        self._is_cut = self._takes(replace(line, text="\n".join([*taken, FILE_CUT]), parts=()))
+        self._is_cut = self._takes(line._replace(text="\n".join([*taken, FILE_CUT]), parts=()))
         return self._is_cut
 
     def _takes(self, line: MemoryLine) -> bool:
-        missing, cost = self._missing(line), self._cost(line.text)
+        below, cost = line.below, self._cost(line.text)
+        missing = {} if below in self._below else self._missing(line)
         spent = self._with(cost, *missing.values())
         if max(spent) > self._max_tokens:
             return False
         self._spent = spent
         self._titles.update(missing)
-        self._below.add(line.below)
+        self._below.add(below)
         self.lines.append(line)
         self._costs.append(cost)
         return True
 
     def _missing(self, line: MemoryLine) -> dict[tuple[str, ...], tokens.Counts]:
         """What the headings above the line take that are not in the block yet, by themselves with those above them."""
-        if line.below in self._below:
-            return {}
         titles = line.titles(self._frame)
         paths = {titles[: place + 1]: title for place, title in enumerate(titles)}
         return {path: self._cost(title) for path, title in paths.items() if path not in self._titles}

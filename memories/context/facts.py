@@ -1,7 +1,7 @@
 """The facts of a context: what stands in every context, then the others as the query, or confidence, ranks them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -79,7 +79,7 @@ def fact_lines(
         fact = texts[at]
         parts = {"confidence": fact.fact.confidence, "decay": decayed(fact.fact, rules, day)}
         line = _line(found, at, fact, dict(reranked.get(at, {})) if query else parts, place=place, confident=confident)
-        lines.append(replace(line, stands=at in standing))
+        lines.append(line._replace(stands=at in standing))
     first = sum(at in standing and found.facts[at].trust in TRUSTED for at in shown)
     beyond = [found.ids[place] if found.ids else str(found.facts[place].id) for place in others[limit:]]
     return FactLines(lines[:first], lines[first:], beyond, {texts[at].text.id: texts[at].text.content for at in shown})
@@ -154,4 +154,4 @@ def _line(found: _FactOrder, at: int, fact: FactWithText, score_parts: dict[str,
         return fact_line(fact.text, score=fact.fact.confidence, score_parts=score_parts, **shown)
     ranking = found.ranked.ranking
     line = fact_line(fact.text, score=ranking.score(at), score_parts=ranking.parts(at) | score_parts, **shown)
-    return replace(line, level=found.ranked.evidence.levels[at])
+    return line._replace(level=found.ranked.evidence.levels[at])

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 GAP = "…"
 # A word of the query is worth as much as a few words more: bytes of UTF-8, in which a text of any script is about as
@@ -10,9 +10,10 @@ GAP = "…"
 QUERY_WORD = 40
 # Passages that are shorter are made of clauses.
 SHORT = 60
-_END = r"""[.!?…]+["”’')\]]*\s+|[。！？]+["”’」』）]*\s*|\n+"""
-_SENTENCE = re.compile(_END)
-_CLAUSE = re.compile(rf"""{_END}|[,;:]\s+|\s[–—-]\s+|—|[，；：]\s*""")
+# Each pattern begins with the set of characters that it can begin with: to these a search jumps, and most are none.
+_END = r"""(?<=[.!?…])[.!?…]*["”’')\]]*\s+|(?<=[。！？])[。！？]*["”’」』）]*\s*|(?<=\n)\n*"""
+_SENTENCE = re.compile(rf"[.!?…。！？\n](?:{_END})")
+_CLAUSE = re.compile(rf"[.!?…。！？\n,;:\s—，；：](?:{_END}|(?<=[,;:])\s+|(?<=\s)[–—-]\s+|(?<=—)|(?<=[，；：])\s*)")
 
 
 def passage(text: str, words: Sequence[str], length: int) -> str:
@@ -25,20 +26,30 @@ def passage(text: str, words: Sequence[str], length: int) -> str:
         return text
     pieces = _pieces(text, _SENTENCE if length > SHORT else _CLAUSE)
     lengths = list(map(len, pieces if size == len(text) else map(str.encode, pieces)))
-    lowered, worthless = text.lower(), [-own for own in lengths]
+    kept = _best(pieces, lengths, words, length)
+    shown = [""]
+    for place, piece in enumerate(pieces):
+        part = piece if place in kept else GAP
+        # One mark for all that is left out in one place.
+        if part != shown[-1]:
+            shown.append(part)
+    return "".join(shown).strip()
+
+
+def _best(pieces: Sequence[str], lengths: Sequence[int], words: Sequence[str], length: int) -> set[int]:
+    """The places of the pieces that are worth most and fit; at least one."""
+    lowered, worth = [piece.lower() for piece in pieces], list(lengths)
     for word in words:
-        if word in lowered:
-            for place, piece in enumerate(pieces):
-                if word in piece.lower():
-                    worthless[place] -= QUERY_WORD
-    best, *others = sorted(range(len(pieces)), key=worthless.__getitem__)
+        for place, piece in enumerate(lowered):
+            if word in piece:
+                worth[place] += QUERY_WORD
+    best, *others = sorted(range(len(pieces)), key=lambda place: -worth[place])
     kept, left = {best}, length - lengths[best]
     for place in others:
         if lengths[place] <= left:
             kept.add(place)
             left -= lengths[place]
-    # One mark for all that is left out in one place.
-    return "".join(part for part, _ in groupby(piece if at in kept else GAP for at, piece in enumerate(pieces))).strip()
+    return kept
 
 
 def _pieces(text: str, ends: re.Pattern[str]) -> list[str]:

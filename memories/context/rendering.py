@@ -7,10 +7,10 @@ each line it took a quarter of a context of short turns.
 import re
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, tzinfo
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from memories.context.passages import passage
 from memories.invisible import strip_invisible
@@ -64,8 +64,7 @@ _DEEPEST = 12
 MOST_DAYS = 3
 
 
-@dataclass(frozen=True)
-class MemoryLine:
+class MemoryLine(NamedTuple):
     """One memory as one line; (`heading`, `place`) is where the rendered block shows it."""
 
     kind: str
@@ -120,7 +119,7 @@ class MemoryLine:
 
 def line_that_ages(line_of: Callable[..., MemoryLine], written: Written) -> MemoryLine:
     """The line of a text, which can be made again of what of it still holds."""
-    return replace(line_of(text=written.text), written=written, line_of=line_of)
+    return line_of(text=written.text)._replace(written=written, line_of=line_of)
 
 
 def profile_line(*, row_id: uuid.UUID, section: str, text: str, frame: Frame = ENGLISH) -> MemoryLine:
@@ -173,7 +172,7 @@ def episode_line(
     day = day_of(ended_at, zone)
     place = (day, ended_at, row_id)
     line = MemoryLine("episode", row_id, f"- {one_line(text)}", EPISODES, place, score, score_parts, day=day)
-    return replace(line, level=level)
+    return line._replace(level=level)
 
 
 def turn_line(
@@ -192,12 +191,13 @@ def turn_line(
     until there is room for more. Texts of uploaded files are left out: they belong to their session, and nobody said
     them.
     """
-    day = day_of(turn.sent_at, zone)
+    sent_at, voice = turn.sent_at, turn.voice
+    day = day_of(sent_at, zone)
     content = shorten(text_of(turn) if text is None else text)
     shown = content if length is None else passage(content, words, length)
-    whole = partial(_said, turn, content) if shown != content else None
-    place = (day, turn.sent_at, turn.session_id, turn.number)
-    return MemoryLine("turn", turn.id, _said(turn, shown), TURNS, place, score, score_parts, whole, day=day)
+    whole = partial(_said, voice, content) if shown != content else None
+    place = (day, sent_at, turn.session_id, turn.number)
+    return MemoryLine("turn", turn.id, _said(voice, shown), TURNS, place, score, score_parts, whole, day=day)
 
 
 def said_again(line: MemoryLine, others: Sequence[MemoryLine], text: str) -> MemoryLine:
@@ -205,22 +205,22 @@ def said_again(line: MemoryLine, others: Sequence[MemoryLine], text: str) -> Mem
     of them, unless it asks something."""
     *first, last = sorted({line.day, *(one.day for one in others)} - {line.day}) or [""]
     if not last or is_question(text):
-        return replace(line, also=tuple(others))
+        return line._replace(also=tuple(others))
     days = [*first[:1], *first[1:][-(MOST_DAYS - 2) :], last]
     behind = f" (also on {', '.join(days)})"
     whole = line.whole and partial(_joined, line.whole, behind)
-    return replace(line, text=line.text + behind, whole=whole, also=tuple(others))
+    return line._replace(text=line.text + behind, whole=whole, also=tuple(others))
 
 
 def _joined(text: Callable[[], str], behind: str) -> str:
     return text() + behind
 
 
-def _said(turn: Turn, text: str) -> str:
+def _said(voice: str, text: str) -> str:
     """The person is not named, unless the text could pass for what somebody else said."""
     said = one_line(text)
-    is_plain = turn.voice == Role.USER and not _COLON.search(said[:_LABEL])
-    return f"- {said}" if is_plain else f"- {turn.voice}: {said}"
+    is_plain = voice == Role.USER and not _COLON.search(said[:_LABEL])
+    return f"- {said}" if is_plain else f"- {voice}: {said}"
 
 
 def file_line(
@@ -272,7 +272,7 @@ def group_line(
     day = day_of(at, zone)
     order = (place[0], _newest_first(day), place[1])
     line = MemoryLine("group_fact", row_id, f"- {one_line(text)}", GROUPS, order, score, score_parts, day=day)
-    return replace(line, name=group, level=level)
+    return line._replace(name=group, level=level)
 
 
 def _newest_first(day: str) -> int:

@@ -73,6 +73,8 @@ def counts_once(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> Counts:
 
 def together(one: Counts, other: Counts) -> Counts:
     """Two texts, where no token continues from one into the other."""
+    if len(one) == 1:
+        return (one[0] + other[0],)
     return tuple(map(add, one, other))
 
 

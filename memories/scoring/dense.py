@@ -8,7 +8,7 @@ centred cosine is (v·u − mu·u) / |v − mu|, and |v − mu|² = |v|² − 2 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
@@ -135,6 +135,8 @@ class Vectors:
     codes: NDArray[np.uint8]
     centred: tuple[Centred, ...]
     order: NDArray[np.int64] | None = None
+    # What by_chance() found: these vectors never change, and every query asks.
+    _by_chance: dict[tuple[Language, int], Floats | None] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -222,6 +224,12 @@ class Vectors:
         Of the units at most `most` are looked at, spread over all. None for models without such questions, and where
         no unit has a vector.
         """
+        key = (language, most)
+        if key not in self._by_chance:
+            self._by_chance[key] = self._measured_by_chance(language, most=most)
+        return self._by_chance[key]
+
+    def _measured_by_chance(self, language: Language, *, most: int) -> Floats | None:
         some = np.arange(0, len(self), max(1, -(-len(self) // most)))
         near: Floats | None = None
         used = np.zeros(len(some), np.float32)

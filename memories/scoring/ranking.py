@@ -152,6 +152,8 @@ def score(units: Units, queries: Sequence[Query]) -> Scores:
     """The scores of all units; of several queries the best for each unit. ValueError without a query."""
     if not queries:
         raise ValueError("Nothing is asked for")
+    if not len(units):
+        return Scores(*np.zeros((4, 0), np.float32))
     each = [_score(units, query) for query in queries]
     best = each[0]
     for other in each[1:]:

@@ -644,17 +644,19 @@ class TestCost:
         def cost(**over: Any) -> int:
             return len(statements(lambda: build(person, **over)))
 
-        # With turns, or what is written beside facts, one more asks what of them does not hold any more.
         assert cost() == 3
         TestBudget().fill(person)
-        assert cost() == 5
+        assert cost() == 4
         assert cost(include=frozenset({"facts"})) == 2
-        assert cost(include=frozenset({"profile", "facts"})) == 3
-        assert cost(include=frozenset({"profile", "facts", "unextracted"})) == 4
+        assert cost(include=frozenset({"profile", "facts"})) == 2
+        assert cost(include=frozenset({"profile", "facts", "unextracted"})) == 3
         # Without room no turns are looked up.
-        assert cost(max_tokens=500) == 4
+        assert cost(max_tokens=500) == 3
         Episode.objects.update(status="trashed")
-        assert (cost(), cost(turns_limit=0), cost(user_id="unknown")) == (4, 3, 1)
+        assert (cost(), cost(turns_limit=0), cost(user_id="unknown")) == (3, 2, 1)
+        # Where something ended, one more asks what does not hold any more.
+        factories.fact(person, "Lives in Leiden", status="superseded")
+        assert (cost(), cost(turns_limit=0), cost(include=frozenset({"facts"}))) == (4, 3, 2)
 
     @pytest.mark.parametrize("text", ["嗯", "Long " * 90])
     def test_one_statement_reads_the_turns_that_fill_the_room(self, person: EndUser, text: str) -> None:
@@ -666,9 +668,9 @@ class TestCost:
             assert build(person, **asked).token_count > 1_500
             return len(statements(lambda: build(person, **asked)))
 
-        assert cost(query="") == 4
+        assert cost(query="") == 3
         # With a query the index asks how far the sessions are.
-        assert cost() == len(statements(lambda: build(person, query="word", turns_limit=0))) + 3
+        assert cost() == len(statements(lambda: build(person, query="word", turns_limit=0))) + 2
 
     @pytest.mark.parametrize("with_vectors", [False, True])
     def test_with_a_query_episodes_take_one_more(self, person: EndUser, with_vectors: bool) -> None:
@@ -686,7 +688,7 @@ class TestCost:
     def test_of_many_facts_the_words_take_one_more(self, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
         TestBudget().fill(person)
         count, with_words = Fact.objects.count(), build(person)
-        for few, cost in ((count, 5), (count - 1, 6)):
+        for few, cost in ((count, 4), (count - 1, 5)):
             monkeypatch.setattr(visible_facts, "FEW", few)
             assert len(statements(lambda: build(person))) == cost
             assert build(person) == with_words

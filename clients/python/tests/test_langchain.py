@@ -21,7 +21,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from scripted import Scripted
 
-from memoryhub_client import MemoryHub, Retries
+from memoryhub_client import MemoryHub, Retries, _memory
 from memoryhub_client.errors import ServerError
 from memoryhub_client.langchain import HubChatMessageHistory, HubMemoryMiddleware, as_turn
 from memoryhub_client.models import Turn
@@ -207,6 +207,45 @@ def test_a_message_that_was_changed_is_another_one(user_id: str) -> None:
     assert list(memory.told(names, "Hi", ["a", "b"]).before) == ["b"]
     assert list(memory.told(names, "Hi", ["a", "c"]).before) == ["c"]
     assert list(memory.told(names, "Hi", ["c", "d"]).before) == ["c", "d"]
+
+
+def test_what_was_told_is_kept_within_limits_and_not_behind_a_deletion(
+    user_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeMemoryHub()
+    hub = fake.client()
+    fact = fake.client().add_fact(user_id=user_id, content="Lives in Leiden", category="identity")
+    fake.client().add_fact(user_id=user_id, content="Likes tea", category="preference")
+    memory = HubMemoryMiddleware(hub, user_id=user_id, write=False)._memory
+    names = {"user_id": user_id, "session_id": "t1"}
+
+    def kept(*said: str) -> list[str]:
+        return [one for one, block in memory.told(names, "Where do I live?", said).before.items() if block]
+
+    assert kept("a") == ["a"]
+    assert kept("a", "b") == ["a", "b"]
+    # What the client reads, writes and keeps beside contexts changes nothing of it.
+    hub.search(user_id=user_id, query="tea")
+    hub.put_store_item(namespace=["notes"], key="k", value={"a": 1})
+    assert kept("a", "b") == ["a", "b"]
+    # Nobody knows what of it told the fact.
+    hub.delete_fact(fact.id)
+    assert kept("a", "b", "c") == []
+    fake.client().add_fact(user_id=user_id, content="Lives in Delft", category="identity")
+    assert kept("a", "b", "c", "d") == ["d"]
+    # So it is where somebody else changed what stands in every prompt.
+    fake.client().add_fact(user_id=user_id, content="Speak Dutch", category="constraint")
+    assert kept("d", "e") == ["e"]
+    monkeypatch.setattr(_memory, "KEPT_OF_ONE", 1)
+    monkeypatch.setattr(_memory, "KEPT_OF_ALL", 1)
+    assert [kept(*said) for said in ("f", "fg", "fgh")] == [["f"], ["g"], ["h"]]
+    memory.told({**names, "session_id": "t2"}, "Where do I live?", ["a"])
+    assert len(memory._talks) == 1
+    fake.answer("get_context", {"memory": "", "revision": "0", "restricted": True})
+    assert kept("h", "i") == []
+    assert memory.told(names, "", ["i"]).stable == ""
+    memory.forget(user_id)
+    assert len(memory._talks) == 0
 
 
 def test_a_context_that_has_not_changed_is_not_sent_again(user_id: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Literal, TypedDict
 
-from memories.invisible import strip_invisible
+from memories.invisible import is_plain, strip_invisible
 
 LONGEST_TEXT = 1_000
 KEPT_AT_EACH_END = 500
@@ -32,14 +32,15 @@ class Message(TypedDict):
 def one_line(text: str) -> str:
     """`text` on one line, without what nobody sees: each run of line breaks is one space (quotes are compared with
     spaces folded)."""
-    if text.isascii() and text.isprintable():
+    if is_plain(text):
         return text
     return strip_invisible(_LINE_BREAKS.sub(" ", text))
 
 
 def escape(text: str) -> str:
     """`text` on one line that can neither open nor close an element."""
-    return one_line(text).translate(_ESCAPES)
+    shown = one_line(text)
+    return shown.translate(_ESCAPES) if "<" in shown or ">" in shown or "&" in shown else shown
 
 
 def escape_attribute(text: str) -> str:

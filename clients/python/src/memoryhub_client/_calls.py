@@ -44,6 +44,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 HEADERS = {"if_match": "If-Match", "if_none_match": "If-None-Match", "idempotency_key": "Idempotency-Key"}
 BASE = "/api/v1"
+# POSTs after which something that was told may not hold any more, and what no context tells by default.
+TAKING_BACK = ("/redact", "/facts/delete", "/restore", "/graph/invalidate", "/graph/supersede", "/privacy/requests")
+KEPT_APART = tuple(f"{BASE}/{one}" for one in ("store/", "files", "dreams", "diary"))
 
 
 class Unset(Enum):
@@ -70,6 +73,13 @@ class PreparedRequest:
     body: bytes | None
     # Whether it may be sent again when nobody knows if the first one arrived.
     repeatable: bool
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether what a context told before may not hold any more behind it. Contexts have no files and items."""
+        if self.path.startswith(KEPT_APART):
+            return False
+        return self.method in {"DELETE", "PATCH", "PUT"} or self.path.endswith(TAKING_BACK)
 
 
 @dataclass(frozen=True)

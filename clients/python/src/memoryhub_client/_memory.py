@@ -33,6 +33,8 @@ PAUSE_SECONDS = 10.0
 KEPT_CONTEXTS = 512
 # No provider keeps a prompt for longer. What was corrected since is not told longer either.
 KEPT_SECONDS = 3600.0
+# Of a conversation, and of all of them together, in characters: beyond them the oldest go.
+KEPT_OF_ONE, KEPT_OF_ALL = 400_000, 8_000_000
 LONGEST_QUERY = 20_000
 INCLUDE: tuple[Include, ...] = ("profile", "facts", "groups", "episodes", "turns")
 # Turns that the agent has before it are not told again: of the working memory that alone is wanted.
@@ -56,6 +58,13 @@ class Told:
     before: dict[str, str] = field(default_factory=dict)
     revision: str = ""
     began: float = 0.0
+    # Of the client, when its blocks were last good.
+    taken_back: int = 0
+
+    @property
+    def size(self) -> int:
+        """In characters."""
+        return len(self.stable) + sum(map(len, self.before.values()))
 
 
 class Memory:
@@ -103,30 +112,52 @@ class Memory:
         """What the next prompt of a conversation is to have. `said`: what stands for each message of the user in it,
         the newest last; that of another one is forgotten.
 
-        The stable block stays until its revision changes, the others where they are, so that a provider's cache of the
-        prompt holds. While a tool is at work, or the hub cannot be had, nothing new is asked.
+        The stable block stays until its revision changes, and the others where they are as long, so that a provider's
+        cache of the prompt holds. Nothing stays once this client has deleted or changed something, and of a person of
+        whom nothing may be served. While a tool is at work, or the hub cannot be had, nothing new is asked.
         """
         key = tuple(sorted(names.items()))
         talk = self._talks.pop(key, None)
-        if talk is None or time.monotonic() - talk.began > KEPT_SECONDS:
-            talk = Told(began=time.monotonic())
+        if talk is None or time.monotonic() - talk.began > KEPT_SECONDS or talk.taken_back != self.hub.taken_back:
+            talk = Told(began=time.monotonic(), taken_back=self.hub.taken_back)
         talk.before = {one: talk.before[one] for one in said if one in talk.before}
         self._talks[key] = talk
-        while len(self._talks) > KEPT_CONTEXTS:
-            self._talks.popitem(last=False)
         if said and said[-1] not in talk.before and self.may_ask():
             self._tell(talk, names, query, said[-1])
+        self._keep_within(talk)
         return talk
+
+    def _keep_within(self, talk: Told) -> None:
+        """The newest block of the conversation stays, and so does the conversation."""
+        while talk.size > KEPT_OF_ONE and len(talk.before) > 1:
+            del talk.before[next(iter(talk.before))]
+        while len(self._talks) > KEPT_CONTEXTS or sum(one.size for one in list(self._talks.values())) > KEPT_OF_ALL:
+            if len(self._talks) == 1:
+                return
+            self._talks.popitem(last=False)
+
+    def forget(self, user_id: str | None) -> None:
+        """Keep nothing that was told of the person."""
+        for kept in (self._talks, self._kept):
+            for key in [one for one in list(kept) if ("user_id", user_id) in one]:
+                kept.pop(key, None)
 
     def _tell(self, talk: Told, names: Mapping[str, str | None], query: str | None, newest: str) -> None:
         context = self._context(names, _asked(query), blocks=True)
         if context is None:
+            return
+        if context.restricted or context.serve is False:
+            talk.stable, talk.revision, talk.before = "", "", {newest: ""}
             return
         stable, volatile = context.stable, context.volatile
         revision = f"{stable.revision if stable else context.revision} {bool(context.guidelines)}"
         if revision != talk.revision:
             memory = stable.memory if stable else context.memory
             talk.stable = "\n\n".join(one for one in (context.guidelines, memory) if one)
+            if talk.revision:
+                # Something in it was corrected or forgotten, and blocks further down may tell it, too. The cache of the
+                # prompt ends here in any case.
+                talk.before = {}
             talk.revision = revision
         talk.before[newest] = volatile.memory if volatile else ""
 
@@ -154,6 +185,8 @@ class Memory:
                 blocks=blocks,
             )
         except MemoryHubError as error:
+            if isinstance(error, MAY_NOT_BE_STORED):
+                self.forget(names["user_id"])
             self.failed("The agent goes on without memory", error)
             return None
 
@@ -165,6 +198,7 @@ class Memory:
                 self._store(names, some)
                 done += len(some)
         except MAY_NOT_BE_STORED as error:
+            self.forget(names["user_id"])
             self._log.warning("Nothing is remembered of this conversation: %s", logged(error))
             return len(messages)
         except MemoryHubError as error:

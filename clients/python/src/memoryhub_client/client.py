@@ -38,6 +38,8 @@ class Hub:
         retries: Retries = Retries(),  # noqa: B008  # frozen
         transport: httpx.BaseTransport | None = None,
     ) -> None:
+        # How often it was told to change or delete something that contexts tell.
+        self.taken_back = 0
         self._retries = retries
         self._http = httpx.Client(transport=transport, **_options(key, base_url, timeout))
 
@@ -54,6 +56,9 @@ class Hub:
     def _answer(self, call: PreparedRequest, read: Callable[[bytes], T]) -> T:
         going = steps(call, self._retries)
         outcome: Came | None = None
+        if call.takes_back:
+            # Before it is sent: an answer that is lost may have been a yes.
+            self.taken_back += 1
         while True:
             try:
                 step = going.send(outcome)
