@@ -254,7 +254,8 @@ def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest, outdate
     if search.filters.only_facts_fit:
         return {TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}
     index = turn_index.open_index(person, query.space)
-    ranked = turn_search.rank(person, index, query, search.filters, _conversations(person, search))
+    wanted: dict[str, Any] = {"most": search.limit, "sessions": SESSION in search.kinds}
+    ranked = turn_search.rank(person, index, query, search.filters, _conversations(person, search), **wanted)
     hits = {}
     if TURN in search.kinds:
         hits[TURN] = turn_search.turns(ranked, outdated, told=search.for_agent, limit=search.limit)

@@ -216,6 +216,22 @@ class TurnIndex:
         counts: NDArray[np.int32] = self._array("token_counts")
         return counts
 
+    @cached_property
+    def _places_of_sessions(self) -> dict[uuid.UUID, int]:
+        return {session.id: place for place, session in enumerate(self.known)}
+
+    def turns_of(self, session: uuid.UUID) -> slice:
+        """The places of its turns; none of a session that has none."""
+        if (place := self._places_of_sessions.get(session)) is None:
+            return slice(0, 0)
+        return slice(*np.searchsorted(self.session_of, [place, place + 1]).tolist())
+
+    def was_read(self, turns: int) -> None:
+        """So many turns were looked at."""
+        for part in self.parts:
+            if part.rows.looked_at is not None:
+                part.rows.looked_at(turns)
+
     def __len__(self) -> int:
         return len(self.session_of)
 

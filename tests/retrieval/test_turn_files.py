@@ -17,8 +17,11 @@ from django.db.models import F
 
 from memories.exceptions import HubBusy
 from memories.models import EmbeddingSpace, EndUser, Session, Turn
+from memories.models.memories.visibility import Conversations
 from memories.privacy import registry
-from memories.retrieval import turn_files, turn_index, turn_rows
+from memories.retrieval import turn_files, turn_index, turn_rows, turn_search
+from memories.retrieval.hits import SearchFilters
+from memories.retrieval.prepared_query import prepare
 from memories.retrieval.turn_index import TurnIndex, open_index
 from memoryhub.embedded_postgres import locks
 from tests import factories
@@ -470,6 +473,35 @@ def test_what_is_written_is_what_is_read(person: EndUser, space: EmbeddingSpace)
     for name in ("raw", "codes", "squares", "sums"):
         assert np.array_equal(getattr(rows.vectors, name), getattr(mapped.vectors, name)), name
     assert not mapped.vectors.raw.flags.writeable
+
+
+def test_of_very_many_the_file_has_signs_and_few_vectors_are_read(
+    person: EndUser, session: Session, space: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_files, "SIGNS_FROM", 3)
+    let_go: list[int] = []
+    monkeypatch.setattr(turn_files, "MOST_MAPPED", 0)
+    monkeypatch.setattr(turn_files._Looks, "_let_go", lambda looks: let_go.append(looks._end))
+    open_index(person, space)
+    another_process()
+    post(session, "Oats")
+    embed_all(person)
+    index = open_index(person, space)
+    first, later = (part.rows.vectors for part in index.parts)
+    assert first is not None
+    assert later is not None
+    assert (first.bits is not None, later.bits) == (True, None)
+    plain = anew(person, space)
+    same(index, plain)
+    query = prepare("Where is rye bread baked?")
+    shown = Conversations.of(person.tenant, agent_id="")
+    one, another = (
+        turn_search.rank(person, each, query, SearchFilters(authors=("person",)), shown, most=2)
+        for each in (index, plain)
+    )
+    assert one.best(2) == another.best(2)
+    assert [one.level(place) for place in one.best(2)] == [another.level(place) for place in another.best(2)]
+    assert let_go == [turn_files.HEAD + first.raw.nbytes]
 
 
 @pytest.mark.django_db(transaction=True)
