@@ -40,6 +40,7 @@ _BELONGS_TO = {
     "change": ("changeset", "change_set_id"),
     "idempotencyrecord": ("apikey", "api_key_id"),
     "privacyexport": ("privacycase", "case_id"),
+    "privacyexportpiece": ("privacyexport", "export_id"),
     # The database has no reference by (tenant, id) to turns.
     "turnvector": ("turn", "turn_id"),
     "graphtriple": ("turn", "turn_id"),

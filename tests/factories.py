@@ -332,8 +332,13 @@ def privacy_case(person: EndUser, **over: Any) -> PrivacyCase:
 
 
 def privacy_export(of: PrivacyCase, **over: Any) -> PrivacyExport:
-    values = {"profile": CaseType.ACCESS, "state": "ready", "content": b"PK", "size": 2, "created_at": NOW}
-    return PrivacyExport.objects.create(tenant=of.tenant, case=of, **{**values, **over})
+    """`content` lies in pieces of four bytes."""
+    content = over.pop("content", b"PK")
+    values = {"profile": CaseType.ACCESS, "state": "ready", "size": len(content), "created_at": NOW}
+    export = PrivacyExport.objects.create(tenant=of.tenant, case=of, **{**values, **over})
+    for number, first in enumerate(range(0, len(content), 4)):
+        export.pieces.create(tenant=of.tenant, number=number, content=content[first : first + 4])
+    return export
 
 
 def export_to_take(person: EndUser) -> PrivacyExport:

@@ -24,7 +24,6 @@ from memories.models import (
     GroupFactQuerySet,
     MemoryGroup,
     PrivacyCase,
-    PrivacyExport,
     Session,
     Tenant,
 )
@@ -135,8 +134,7 @@ def extractions(tenant: Tenant) -> QuerySet[ExtractionRun]:
 
 def case(*, tenant: Tenant, case_id: uuid.UUID) -> PrivacyCase:
     """Errors: NotFound."""
-    exports = Prefetch("exports", queryset=PrivacyExport.objects.defer("content"))
-    cases = PrivacyCase.objects.filter(tenant=tenant).defer("needles").prefetch_related(exports)
+    cases = PrivacyCase.objects.filter(tenant=tenant).defer("needles").prefetch_related("exports")
     return _require(cases.select_related("end_user__merged_into").filter(pk=case_id).first())
 
 

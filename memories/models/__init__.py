@@ -72,6 +72,8 @@ from memories.models.privacy.cases import (
     PrivacyCase,
     PrivacyCaseQuerySet,
     PrivacyExport,
+    PrivacyExportPiece,
+    PrivacyExportQuerySet,
     RefusalGround,
     waits_for_handover,
 )
@@ -155,6 +157,8 @@ __all__ = [
     "PrivacyCase",
     "PrivacyCaseQuerySet",
     "PrivacyExport",
+    "PrivacyExportPiece",
+    "PrivacyExportQuerySet",
     "ProfileRevision",
     "ProfileSection",
     "RefusalGround",

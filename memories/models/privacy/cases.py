@@ -1,7 +1,7 @@
 """Privacy cases: what people ask of what is kept about them, from receipt to receipt; and the exports made for them."""
 
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import BooleanField, ExpressionWrapper, F, Q, Subquery
@@ -241,6 +241,16 @@ class ExportState(models.TextChoices):
     EXPIRED = "expired", _("Expired")
 
 
+class PrivacyExportQuerySet(models.QuerySet["PrivacyExport"]):
+    def empty(self, **changes: Any) -> int:
+        """Delete the pieces of these exports and change the rows, in the caller's transaction; how many there were."""
+        found = list(self.values_list("pk", flat=True))
+        if not found:
+            return 0
+        PrivacyExportPiece.objects.filter(export__in=found).delete()
+        return PrivacyExport.objects.filter(pk__in=found).update(**changes)
+
+
 class PrivacyExport(OfParent):
     """A ZIP file for who asked; it goes with its one download, after a week, or with the person."""
 
@@ -248,7 +258,6 @@ class PrivacyExport(OfParent):
     case = models.ForeignKey(PrivacyCase, on_delete=models.CASCADE, related_name="exports")
     profile = models.CharField(max_length=11, choices=[(one.value, one.label) for one in EXPORTING])
     state = models.CharField(max_length=7, choices=ExportState.choices, default=ExportState.MAKING)
-    content = models.BinaryField(default=bytes, editable=False)
     size = models.PositiveBigIntegerField(default=0, help_text="Bytes.")
     # Of the one-time link only the SHA-256 of its token; it stays, so that a link says that it was used.
     token_digest = models.BinaryField(max_length=32, null=True, editable=False)
@@ -256,18 +265,13 @@ class PrivacyExport(OfParent):
     expires_at = models.DateTimeField(null=True)
     taken_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
+    objects = PrivacyExportQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "-id"]
         verbose_name = _("export")
         verbose_name_plural = _("exports")
-        constraints = [
-            models.UniqueConstraint(fields=["token_digest", "tenant"], name="export_token_once"),
-            models.CheckConstraint(
-                name="export_gone_is_empty",
-                condition=Q(state__in=["making", "ready"]) | Q(content=b""),
-            ),
-        ]
+        constraints = [models.UniqueConstraint(fields=["token_digest", "tenant"], name="export_token_once")]
         indexes = [
             # Serves taking away what has expired.
             models.Index(fields=["expires_at"], name="export_expiry_idx", condition=Q(state="ready")),
@@ -275,3 +279,23 @@ class PrivacyExport(OfParent):
 
     def __str__(self) -> str:
         return f"Export {self.id}"
+
+
+class PrivacyExportPiece(OfParent):
+    """Some megabytes of an export's file, so that no process holds all of it; they go when it is taken or expires."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    export = models.ForeignKey(PrivacyExport, on_delete=models.CASCADE, related_name="pieces", db_index=False)
+    number = models.PositiveIntegerField(help_text="From 0, in the order of the file.")
+    content = models.BinaryField(editable=False)
+
+    class Meta:
+        ordering = ["export", "number"]
+        verbose_name = _("piece of an export")
+        verbose_name_plural = _("pieces of exports")
+        default_permissions = ()
+        # It also finds the pieces of an export.
+        constraints = [models.UniqueConstraint(fields=["export", "number", "tenant"], name="export_piece_once")]
+
+    def __str__(self) -> str:
+        return f"Piece {self.number} of export {self.export_id}"

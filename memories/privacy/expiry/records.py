@@ -20,6 +20,7 @@ from memories.models import (
     Fact,
     LoggedContext,
     PrivacyExport,
+    PrivacyExportQuerySet,
     Session,
     Tenant,
 )
@@ -43,7 +44,7 @@ def runs(tenant: Tenant, cutoff: datetime) -> QuerySet[ExtractionRun]:
     return rows.exclude(status=ExtractionRun.RunStatus.RUNNING)
 
 
-def exports(tenant: Tenant, cutoff: datetime, *, as_of: datetime) -> QuerySet[PrivacyExport]:
+def exports(tenant: Tenant, cutoff: datetime, *, as_of: datetime) -> PrivacyExportQuerySet:
     """Exports that nobody has downloaded: older than the tenant keeps them, or beyond their own date."""
     late = Q(made_at__lt=cutoff) | Q(expires_at__lte=as_of)
     return PrivacyExport.objects.filter(late, case__tenant=tenant, state=ExportState.READY)
@@ -104,8 +105,7 @@ def expire_exports(work: Work, cutoff: datetime) -> Iterator[None]:
     """Empty exports and their links; the rows stay. Yields when there were some. Errors: LeaseLost."""
     with transaction.atomic():
         due = exports(work.row.tenant, cutoff, as_of=work.row.as_of)
-        gone = PrivacyExport.objects.filter(pk__in=due.values("pk"), state=ExportState.READY)
-        count = gone.update(state=ExportState.EXPIRED, content=b"", token_digest=None)
+        count = due.select_for_update(of=("self",)).empty(state=ExportState.EXPIRED, token_digest=None)
         work.counts["exports"] += count
         leases.renew(work)
     if count:

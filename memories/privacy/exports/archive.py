@@ -5,7 +5,7 @@ data.json and the page that people read are made of the same rows. The page has 
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, cached_property
 from itertools import islice
@@ -65,12 +65,16 @@ _TITLES: dict[str, str | Promise] = {
 
 @dataclass(frozen=True)
 class Heading:
-    """Whose export it is, why and as of when; `after_chunk` is called after every few rows."""
+    """Whose export it is, why and as of when; `after_chunk` is called after every few rows, with the rows so far.
+
+    `counts`: the number of rows of each list that data.json has.
+    """
 
     subject: Subject
     case: UUID
     made_at: datetime
-    after_chunk: Callable[[], None]
+    after_chunk: Callable[[Counts], None]
+    counts: Counts = field(default_factory=dict)
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -80,7 +84,7 @@ class Heading:
         found = rows(section, self.subject)
         while chunk := list(islice(found, CHUNK)):
             yield chunk
-            self.after_chunk()
+            self.after_chunk(dict(self.counts))
 
 
 def write(file: IO[bytes], heading: Heading) -> Counts:
@@ -88,14 +92,13 @@ def write(file: IO[bytes], heading: Heading) -> Counts:
 
     All reads should be of one snapshot. The same rows at the same moment give the same bytes.
     """
-    counts: Counts = {}
     with ZipFile(file, "w") as archive:
-        _write_member(archive, heading, "data.json", _data(heading, counts))
-        _write_member(archive, heading, "readable.html", _page(heading, counts))
+        _write_member(archive, heading, "data.json", _data(heading))
+        _write_member(archive, heading, "readable.html", _page(heading))
         readme = render_to_string("memories/export_readme.txt", {"heading": heading})
         _write_member(archive, heading, "README.txt", [readme])
         _write_member(archive, heading, "schema.json", [json.dumps(schema.document(), indent=1)])
-    return counts
+    return heading.counts
 
 
 def _write_member(archive: ZipFile, heading: Heading, name: str, parts: Iterator[str] | list[str]) -> None:
@@ -107,8 +110,9 @@ def _write_member(archive: ZipFile, heading: Heading, name: str, parts: Iterator
             member.write(part.encode())
 
 
-def _data(heading: Heading, counts: Counts) -> Iterator[str]:
-    """data.json, one row a line; fills `counts`."""
+def _data(heading: Heading) -> Iterator[str]:
+    """data.json, one row a line; fills the counts of the heading."""
+    counts = heading.counts
     head = {
         "format": schema.FORMAT,
         "version": schema.VERSION,
@@ -135,8 +139,9 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=as_text)
 
 
-def _page(heading: Heading, counts: Counts) -> Iterator[str]:
+def _page(heading: Heading) -> Iterator[str]:
     """readable.html, a few rows a part, with the counts of data.json; times are in the time zone in force."""
+    counts = heading.counts
     sections = [section for section in sections_of(heading.subject.profile) if counts[section.name]]
     contents = [(one.name, _TITLES[one.name], counts[one.name], one.name in _DATA_ONLY) for one in sections]
     yield render_to_string("memories/export_head.html", {"heading": heading, "contents": contents})

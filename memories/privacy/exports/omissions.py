@@ -158,7 +158,7 @@ OMISSIONS = (
     Omission("memories.PrivacyCase", "a keyed hash of the person's id, which is exported", ("subject",)),
     Omission("memories.PrivacyCase", "encrypted: the ids and texts that an erasure looks for", ("needles",)),
     Omission("memories.PrivacyCase", "proves the receipt to whoever has it", ("signature",)),
-    Omission("memories.PrivacyExport", "an earlier copy of this file", ("content",)),
+    Omission("memories.PrivacyExportPiece", "earlier copies of this file, listed in `exports`"),
     Omission("memories.PrivacyExport", "guards a link", ("token_digest",)),
     Omission("memories.LoggedContext", _OUR_IDS, ("rests_on",)),
     Omission("memories.LoggedContext", "the key of the application that asked", ("key_id",)),

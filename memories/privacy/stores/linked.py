@@ -169,7 +169,8 @@ REQUESTS: tuple[Store, ...] = (
         ("body", "key_digest", "request_digest"),
         also=("fact__end_user",),
     ),
-    Store("memories.PrivacyExport", "case__end_user", ("content",)),
+    Store("memories.PrivacyExportPiece", "export__case__end_user", ("content",)),
+    Store("memories.PrivacyExport", "case__end_user", ()),
     Cases("memories.PrivacyCase", "end_user", (*CASE_TEXTS, *_REFERENCES, "needles")),
 )
 # The last one, erased in the transaction that leaves tombstones.

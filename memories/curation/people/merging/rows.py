@@ -99,6 +99,7 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.IdempotencyRecord": Way.OWN_RULE,
     "memories.PrivacyCase": Way.STAYS,
     "memories.PrivacyExport": Way.HANGS,
+    "memories.PrivacyExportPiece": Way.HANGS,
 }
 # Copies of the person's id, and the row that each follows.
 WITH_SESSION = {
