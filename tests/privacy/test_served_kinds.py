@@ -14,8 +14,8 @@ from memories.api.v1.context.serializers import KINDS
 from memories.context import context, log, sent_blocks
 from memories.context.context import ContextRequest
 from memories.context.log import ContextBuffer, NotedContext
+from memories.kinds.served import SERVED
 from memories.models import EndUser, GroupEvidence, LoggedContext, SentBlock, Tenant
-from memories.models.memories.served_kinds import SERVED
 from memories.privacy import registry, running
 from memories.privacy.stores.readers import BLOCKS_OF_OTHERS, CONTEXTS_OF_OTHERS
 from tests import factories

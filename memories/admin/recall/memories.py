@@ -13,8 +13,8 @@ from django.urls import reverse
 from memories.admin.site.page import address_of_section, url_of
 from memories.admin.site.template_tags import turn_page
 from memories.graph import reading
+from memories.kinds.served import SERVED
 from memories.models import EndUser
-from memories.models.memories.served_kinds import SERVED
 
 CLIP = 400
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")

@@ -25,8 +25,6 @@ from memories.privacy.exports.profiles import ExportSection, sections_of
 from memories.privacy.exports.rows import CHUNK, ExportRow, Subject, as_text, rows
 
 Counts = dict[str, int]
-# Numbers that mean nothing to people: in data.json alone.
-_DATA_ONLY = ("turn_vectors", "fact_vectors", "episode_vectors", "diary_vectors", "store_item_vectors")
 # The page shows them beside what they are about; data.json has all of their fields.
 _SHOWN_ABOVE = ("evidence", "revisions")
 _TITLES: dict[str, str | Promise] = {
@@ -138,11 +136,11 @@ def _json(value: object) -> str:
 def _page(heading: Heading, counts: Counts) -> Iterator[str]:
     """readable.html, a few rows a part, with the counts of data.json; times are in the time zone in force."""
     sections = [section for section in sections_of(heading.subject.profile) if counts[section.name]]
-    contents = [(one.name, _TITLES[one.name], counts[one.name], one.name in _DATA_ONLY) for one in sections]
+    contents = [(one.name, _TITLES[one.name], counts[one.name], one.is_data_only) for one in sections]
     yield render_to_string("memories/export_head.html", {"heading": heading, "contents": contents})
     sessions: dict[Any, ExportRow] = {}
     for section in sections:
-        if section.name not in _DATA_ONLY:
+        if not section.is_data_only:
             yield from _page_section(heading, section, sessions)
     yield render_to_string("memories/export_foot.html", {"heading": heading})
 

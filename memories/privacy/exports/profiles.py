@@ -13,6 +13,7 @@ from django.apps import apps
 from django.db import models
 from django.db.models import Q
 
+from memories.kinds import EMBEDDED
 from memories.models import Author, CaseType, Role, Source, Status, Trust
 from memories.models.columns import columns_of
 
@@ -43,6 +44,11 @@ class ExportSection:
     def model(self) -> type[models.Model]:
         return apps.get_model(self.store)
 
+    @property
+    def is_data_only(self) -> bool:
+        """Whether it is of vectors: numbers that mean nothing to people stand in data.json alone."""
+        return "model" in self.computed
+
     def columns_in(self, profile: str) -> tuple[str, ...]:
         return self.fields if profile == CaseType.ACCESS else self.provided
 
@@ -67,6 +73,10 @@ def _section(
     return ExportSection(
         name, store, columns.exported, order, computed, columns.provided, only or Q(), with_rows, inside
     )
+
+
+def _vectors(name: str, store: str) -> ExportSection:
+    return _section(f"{name}_vectors", store, order=("pk",), computed=("model",), with_rows=("space",))
 
 
 _QUEUE = _section("queue", "memories.SessionQueue")
@@ -121,22 +131,19 @@ SECTIONS = (
     _section("runs", "memories.ExtractionRun", order=("started_at", "pk")),
     _section("refusals", "memories.FactRefusal"),
     _section("changes", "memories.ChangeSet", inside=(_CHANGES,)),
-    _section("turn_vectors", "memories.TurnVector", order=("pk",), computed=("model",), with_rows=("space",)),
-    _section("fact_vectors", "memories.FactVector", order=("pk",), computed=("model",), with_rows=("space",)),
-    _section("episode_vectors", "memories.EpisodeVector", order=("pk",), computed=("model",), with_rows=("space",)),
-    _section("diary_vectors", "memories.DiaryVector", order=("pk",), computed=("model",), with_rows=("space",)),
+    _vectors("turn", "memories.TurnVector"),
+    *(_vectors(kind.name, kind.embedded.vectors._meta.label) for kind in EMBEDDED if kind.embedded),
     _section("graph_entities", "memories.GraphEntity", order=("name", "pk")),
     _section("graph_triples", "memories.GraphTriple", order=("dated_at", "pk")),
     _section("store_items", "memories.StoreItem", order=("namespace", "key")),
-    _section(
-        "store_item_vectors", "memories.StoreItemVector", order=("pk",), computed=("model",), with_rows=("space",)
-    ),
+    _vectors("store_item", "memories.StoreItemVector"),
     _section("contexts", "memories.LoggedContext"),
     _section("sent_blocks", "memories.SentBlock", order=("sent_at", "pk")),
     _section("kept_answers", "memories.IdempotencyRecord"),
     _section("cases", "memories.PrivacyCase"),
     _section("exports", "memories.PrivacyExport"),
 )
+OF_VECTORS = frozenset(section.store for section in SECTIONS if section.is_data_only)
 
 
 def sections_of(profile: str) -> tuple[ExportSection, ...]:

@@ -20,9 +20,9 @@ from memories.api.v1.fields import (
 )
 from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextBlock, ContextRequest
 from memories.context.relevance import FILLS, RELEVANT
+from memories.kinds.served import SERVED
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import Role
-from memories.models.memories.served_kinds import SERVED
 from memories.retrieval.evidence import Level
 
 MAX_TOKENS = 8000
