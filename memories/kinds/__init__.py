@@ -15,5 +15,6 @@ from memories.kinds.turns import TURN
 
 KINDS: tuple[Kind, ...] = (FACT, EPISODE, PROFILE, FILE, DIARY, TRIPLE, GROUP_FACT, TURN)
 EMBEDDED = in_order(KINDS, "embedded")
+PLAIN = tuple(kind for kind in KINDS if kind.plain)
 
-__all__ = ["DIARY", "EMBEDDED", "EPISODE", "FACT", "FILE", "GROUP_FACT", "KINDS", "PROFILE", "TRIPLE", "TURN", "Kind"]
+__all__ = ["EMBEDDED", "KINDS", "PLAIN", "Kind"]

@@ -3,11 +3,12 @@
 A part that is None, or False, says that the kind has nothing of it. `place` orders a list whose order outsiders know.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import models
+from django.utils.functional import Promise
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,28 @@ class Embedded:
 
 
 @dataclass(frozen=True)
+class Plain:
+    """Nothing about its rows is special: each is of one person and one agent, was written once by a key, and is deleted
+    into the trash. So the same code clears, rolls back, merges, reverts, erases and exports them.
+
+    They have `tenant`, `end_user`, `agent_id`, `actor_id`, `content`, `created_at`, `trashed_at` and `change_set`, and
+    a query set with of(), present() and discarded(). `exported`: what an export for the person calls the list and that
+    of its vectors. `trashed`: the heading of a count of rows that go to the trash. `headings`: by language, above its
+    lines in contexts, which begin with the column `topic`. `search`, `api`, `admin`: names of the modules with its
+    hits(), its URLS and its PAGES.
+    """
+
+    exported: Promise
+    exported_vectors: Promise
+    trashed: Promise
+    headings: Mapping[str, str]
+    search: str
+    api: str
+    admin: str
+    topic: str
+
+
+@dataclass(frozen=True)
 class Kind:
     """`name`: in answers and in the log of contexts. `plural`: in counts and metrics.
 
@@ -50,6 +73,7 @@ class Kind:
     served: Served | None = None
     embedded: Embedded | None = None
     is_purged: bool = False
+    plain: Plain | None = None
 
     @property
     def rows(self) -> Any:

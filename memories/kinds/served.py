@@ -27,6 +27,7 @@ SERVED: Mapping[str, ServedKind] = {
     kind.name: ServedKind(kind.model, served.owner, served.said_by, served.of_others)
     for kind, served in sorted(((kind, kind.served) for kind in KINDS if kind.served), key=lambda pair: pair[1].place)
 }
+NAMES = tuple(SERVED)
 
 
 class PeopleBehind(NamedTuple):

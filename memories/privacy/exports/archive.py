@@ -19,6 +19,7 @@ from django.template.loader import render_to_string
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from memories.kinds import PLAIN
 from memories.privacy.exports import schema
 from memories.privacy.exports.disclosures import about
 from memories.privacy.exports.profiles import ExportSection, sections_of
@@ -42,9 +43,7 @@ _TITLES: dict[str, str | Promise] = {
     "turn_vectors": _("Vectors of turns"),
     "fact_vectors": _("Vectors of statements"),
     "episode_vectors": _("Vectors of episodes"),
-    "diary_vectors": _("Vectors of diary entries"),
     "files": _("Files that agents keep about you"),
-    "diary": _("What agents noted for themselves about you"),
     "groups": _("Groups that you belong to"),
     "group_facts": _("What groups share that is about you, or that you alone said"),
     "said_in_groups": _("What you said in groups"),
@@ -58,6 +57,8 @@ _TITLES: dict[str, str | Promise] = {
     "kept_answers": _("Copies of API responses"),
     "cases": _("Requests about your data"),
     "exports": _("Copies like this one"),
+    **{kind.plural: kind.plain.exported for kind in PLAIN if kind.plain},
+    **{f"{kind.name}_vectors": kind.plain.exported_vectors for kind in PLAIN if kind.plain},
 }
 
 

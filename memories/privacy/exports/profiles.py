@@ -13,7 +13,7 @@ from django.apps import apps
 from django.db import models
 from django.db.models import Q
 
-from memories.kinds import EMBEDDED
+from memories.kinds import EMBEDDED, PLAIN
 from memories.models import Author, CaseType, Role, Source, Status, Trust
 from memories.models.columns import columns_of
 
@@ -122,7 +122,7 @@ SECTIONS = (
     _section("profile_history", "memories.ProfileRevision", computed=("run",)),
     _section("episodes", "memories.Episode"),
     _section("files", "memories.MemoryFile", order=("agent_id", "path", "pk"), inside=(_FILE_VERSIONS,)),
-    _section("diary", "memories.DiaryEntry"),
+    *(_section(kind.plural, kind.model._meta.label) for kind in PLAIN),
     _section("groups", "memories.GroupMember", with_rows=("group",), inside=(_GROUP,)),
     _section("group_facts", "memories.GroupFact", computed=("about_you",)),
     _section("said_in_groups", "memories.GroupEvidence", with_rows=("fact",), inside=(_FACT_OF_GROUP,)),

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from memories.kinds import EMBEDDED, PLAIN
 from memories.models import (
     EndUser,
     GroupEvidence,
@@ -174,9 +175,7 @@ _NAME_THEIR_RUN = ("memories.Fact", "memories.ReviewItem", "memories.ProfileSect
 _OF_OTHERS = ("item__end_user", "episode__end_user", "end_user", "merged")
 STORES: tuple[Store, ...] = (
     Store("memories.TurnVector", "end_user"),
-    Store("memories.FactVector", "end_user"),
-    Store("memories.EpisodeVector", "end_user"),
-    Store("memories.DiaryVector", "end_user"),
+    *(Store(kind.embedded.vectors._meta.label, "end_user") for kind in EMBEDDED if kind.embedded),
     Store("memories.StoreItemVector", "item__end_user"),
     Store("memories.StoreItem", "end_user"),
     *REQUESTS,
@@ -204,7 +203,7 @@ STORES: tuple[Store, ...] = (
     Store("memories.Dream", "end_user"),
     Store("memories.FileVersion", "file__end_user"),
     Store("memories.MemoryFile", "end_user"),
-    Store("memories.DiaryEntry", "end_user"),
+    *(Store(kind.model._meta.label, "end_user") for kind in PLAIN),
     GroupStatements("memories.GroupEvidence", "end_user"),
     GROUP_FACTS,
     Groups("memories.MemoryGroup", "members__end_user"),
