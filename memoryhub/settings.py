@@ -308,9 +308,9 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
-        "MemoryKind": ["fact", "profile", "triple", "group_fact", "file", "diary", "episode", "turn"],
-        "FoundKind": ["fact", "episode", "turn", "session", "triple", "diary", "file"],
-        "ResultKind": ["fact", "episode", "turn", "session", "triple", "diary", "file", "group_fact"],
+        "MemoryKind": "memories.kinds.served.NAMES",
+        "FoundKind": "memories.retrieval.hits.KINDS",
+        "ResultKind": "memories.retrieval.hits.FOUND_KINDS",
         "StatedScope": ["private", "share"],
         "FactScopeEnum": ["private", "share", "public"],
         "FactTypeEnum": ["profile", "preference", "procedural", "semantic"],

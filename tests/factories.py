@@ -15,6 +15,7 @@ from memories.capture import ingest, seen_texts
 from memories.capture.ingest import PostedMessage
 from memories.curation.access.keys import create_api_key, create_management_key
 from memories.graph import following, naming
+from memories.kinds.served import SERVED
 from memories.models import (
     ActorKind,
     Agent,
@@ -65,7 +66,6 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.models.ids import new_id
-from memories.models.memories.served_kinds import SERVED
 from memories.text import value_texts
 
 NOW = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)

@@ -17,11 +17,12 @@ from memories import conf
 from memories.context import log, recalled_turns, relevance
 from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
-from memories.context.other_memories import diary_lines, file_lines, graph_lines, group_lines
+from memories.context.other_memories import file_lines, graph_lines, group_lines, plain_lines
 from memories.context.recalled_turns import Recallable, Recalled, Said
 from memories.context.relevance import BUDGET, RELEVANT
 from memories.context.rendering import MemoryLine, episode_line, line_that_ages, profile_line, turn_line
 from memories.context.window import OpenWindow, open_window
+from memories.kinds import PLAIN
 from memories.llm import tokens
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, ProfileSection, Role, Section, Tenant, Turn
@@ -38,7 +39,8 @@ from memories.telemetry.families import CONTEXT_SECONDS, CONTEXT_TOKENS
 from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING, Frame
 
 INCLUDABLE = (
-    "profile", "facts", "graph", "groups", "files", "diary", "episodes", "working_memory", "turns", "unextracted"
+    "profile", "facts", "graph", "groups", "files", *(kind.plural for kind in PLAIN), "episodes", "working_memory",
+    "turns", "unextracted",
 )  # fmt: skip
 DEFAULT_INCLUDE = frozenset({"profile", "facts", "groups", "episodes", "turns"})
 # The ranked facts stand between these two halves of the profile (rules.md, 9.3).
@@ -280,8 +282,7 @@ def _sequence(task: _Task) -> _Sequence:
         profile[section.section].append(_profile_line(section, task))
     facts = _facts(task)
     graph = _graph(task, facts)
-    groups, files, diary = _groups(task), _files(task), _diary(task)
-    shared = [*graph, *groups, *files, *diary]
+    shared = [*graph, *_groups(task), *_files(task), *_plain(task)]
     shown, beyond = _episodes(task)
     unextracted = _unextracted(task) if "unextracted" in task.request.include else []
     before = [line for name in BEFORE_FACTS for line in profile[name]]
@@ -369,11 +370,10 @@ def _files(task: _Task) -> list[MemoryLine]:
     return file_lines(task.person, agent_id=request.agent_id, now=task.now)
 
 
-def _diary(task: _Task) -> list[MemoryLine]:
+def _plain(task: _Task) -> list[MemoryLine]:
     request = task.request
-    if "diary" not in request.include or request.as_of is not None:
-        return []
-    return diary_lines(task.person, agent_id=request.agent_id)
+    kinds = [kind for kind in PLAIN if kind.plural in request.include and request.as_of is None]
+    return [line for kind in kinds for line in plain_lines(kind, task.person, agent_id=request.agent_id)]
 
 
 # Without a query there is no ranking.

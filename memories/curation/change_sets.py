@@ -123,12 +123,12 @@ class Changes:
             row.change_set, row.tenant_id = made, made.tenant_id
         Change.objects.bulk_create(self.rows, STEP)
 
-    def note(self, table: Change.Table, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
+    def note(self, table: str, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
         """What happened to one row that has no revisions."""
         name = "number" if isinstance(row, int) else "uuid"
         self.rows.append(Change(table=table, action=action, **{name: row}, **what))
 
-    def move(self, table: Change.Table, rows: Sequence[uuid.UUID | int]) -> int:
+    def move(self, table: str, rows: Sequence[uuid.UUID | int]) -> int:
         """These rows became another person's; returns how many."""
         for row in rows:
             self.note(table, Action.MOVED, row)

@@ -4,16 +4,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
+from importlib import import_module
 from itertools import chain, zip_longest
 from time import perf_counter
 from typing import Any
 
 from memories import budgets, conf
+from memories.kinds import PLAIN
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Tenant
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import (
-    diary_search,
     episode_search,
     fact_search,
     file_search,
@@ -29,7 +30,6 @@ from memories.retrieval.episode_search import VisibleEpisode
 from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.fact_search import RankedFacts
 from memories.retrieval.hits import (
-    DIARY,
     EPISODE,
     FACT,
     FILE,
@@ -48,7 +48,6 @@ from memories.telemetry import traces
 from memories.telemetry.families import SEARCH_SECONDS
 
 __all__ = [
-    "DIARY",
     "EPISODE",
     "FACT",
     "FILE",
@@ -165,7 +164,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
 def _memories(
     found: Audience, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
 ) -> _HitsByKind:
-    """The best facts, episodes, triples, diary entries and passages of files, as far as they are asked for."""
+    """The best memories of each kind that is asked for, but for turns and sessions."""
     hits: dict[str, list[Finding]] = {}
     searched: dict[str, int] = {}
     if FACT in search.kinds:
@@ -181,8 +180,10 @@ def _memories(
         hits[EPISODE], searched[EPISODE] = [one.hit() for one in ranked[: search.limit]], len(ranked)
     if TRIPLE in search.kinds:
         hits[TRIPLE], searched[TRIPLE] = _triples(person, search, now=now)
-    if DIARY in search.kinds:
-        hits[DIARY], searched[DIARY] = _of_agent(diary_search, person, query, search, now=now)
+    for kind in PLAIN:
+        if kind.plain and kind.name in search.kinds:
+            found_by = import_module(kind.plain.search)
+            hits[kind.name], searched[kind.name] = _of_agent(found_by, person, query, search, now=now)
     if FILE in search.kinds:
         hits[FILE], searched[FILE] = _of_agent(file_search, person, query, search, now=now)
     return hits, searched
@@ -217,7 +218,7 @@ def _triples(person: EndUser, search: SearchRequest, *, now: datetime) -> tuple[
 def _of_agent(
     kept: Any, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
 ) -> tuple[list[Finding], int]:
-    """The diary or the files of the agent that asks, of today: without an agent those of requests that name none."""
+    """What is the agent's that asks, of today: without an agent those of requests that name none."""
     if search.as_of or search.filters.only_facts_fit or search.filters.session_id is not None:
         return [], 0
     found: tuple[list[Finding], int] = kept.hits(person, query, search.filters, limit=search.limit, now=now)

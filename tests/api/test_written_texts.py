@@ -16,8 +16,8 @@ from django.apps import apps
 from django.conf import LazySettings
 from django.db import connection
 
-from memories.api.v1.context.serializers import KINDS
 from memories.context.context import INCLUDABLE
+from memories.kinds.served import NAMES as KINDS
 from memories.models import Agent, DiaryEntry, Fact, MemoryFile, WebhookEndpoint
 from tests import factories
 from tests.api.calls import CALLS, FILE, Ids, populated

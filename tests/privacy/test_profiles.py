@@ -29,7 +29,7 @@ def test_the_guard_sees_a_field_that_nobody_decided(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_guard_sees_a_store_that_nobody_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    papers = registry.Store("papers", "", ())
+    papers = registry.Store("papers", "")
     monkeypatch.setattr(registry, "all_stores", lambda: [*registry.STORES, papers])
     assert omissions.undecided() == ["papers.*"]
 

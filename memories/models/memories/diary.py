@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, DERIVED, KEY, TEXT, VALUE, Column, Columns
 from memories.models.ids import new_id
 from memories.models.memories.facts import Trust
 from memories.models.people.people import EndUser
@@ -78,6 +79,11 @@ class DiaryEntry(models.Model):
     change_set = models.UUIDField(
         null=True, editable=False, help_text="That deleted it with other memories, such as a roll back."
     )
+    columns = Columns(
+        id=VALUE, agent_id=TEXT, topic=TEXT, content=TEXT, actor_kind=CODE, trust=CODE, created_at=VALUE,
+        trashed_at=VALUE, change_set=VALUE, content_hash=DERIVED, terms=DERIVED, embedded_hash=DERIVED,
+        actor_id=Column(waived=CODE.waived, omitted=KEY.omitted),
+    )  # fmt: skip
 
     objects = DiaryEntryQuerySet.as_manager()
 

@@ -12,12 +12,15 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
 
+from memories.models.columns import DERIVED, NUMBER, TEXT, VALUE, Column, Columns
 from memories.models.conversations.conversations import Session, Turn
 from memories.models.memories.diary import DiaryEntry
 from memories.models.memories.episodes import Episode
 from memories.models.memories.facts import Fact
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+
+_AS_MODEL = "exported as `model`"
 
 
 class EmbeddingSpaceQuerySet(models.QuerySet["EmbeddingSpace"]):
@@ -53,6 +56,7 @@ class EmbeddingSpace(models.Model):
     failures = models.PositiveIntegerField(default=0, help_text="Of the endpoint, in a row.")
     failure = models.CharField(max_length=40, blank=True, help_text="Code of the last one.")
     paused_until = models.DateTimeField(null=True, help_text="Nobody asks the endpoint before.")
+    columns = Columns(waived="names a model; counts, times and codes")
 
     clock: datetime  # only on rows read with_clock()
 
@@ -98,6 +102,10 @@ class TurnVector(Vector):
         Session, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
     )
     number = models.PositiveIntegerField(help_text="Of the turn in its session.")
+    columns = Columns(
+        turn=VALUE, session=VALUE, language=TEXT, id=NUMBER, space=Column(omitted=_AS_MODEL), vector=DERIVED,
+        number=NUMBER,
+    )  # fmt: skip
 
     class Meta:
         verbose_name = _("turn vector")
@@ -120,6 +128,9 @@ class FactVector(Vector):
         Fact, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
     )
     text_digest = models.BinaryField(max_length=32, help_text="The fact's content_hash when it was made.")
+    columns = Columns(
+        fact=VALUE, language=TEXT, id=NUMBER, space=Column(omitted=_AS_MODEL), vector=DERIVED, text_digest=DERIVED,
+    )  # fmt: skip
 
     class Meta:
         verbose_name = _("fact vector")
@@ -142,6 +153,10 @@ class EpisodeVector(Vector):
         Episode, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
     )
     text_digest = models.BinaryField(max_length=32, help_text="The episode's content_hash when it was made.")
+    columns = Columns(
+        episode=VALUE, language=TEXT, id=NUMBER, space=Column(omitted=_AS_MODEL), vector=DERIVED,
+        text_digest=DERIVED,
+    )  # fmt: skip
 
     class Meta:
         verbose_name = _("episode vector")
@@ -164,6 +179,9 @@ class DiaryVector(Vector):
         DiaryEntry, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
     )
     text_digest = models.BinaryField(max_length=32, help_text="The entry's content_hash when it was made.")
+    columns = Columns(
+        entry=VALUE, language=TEXT, id=NUMBER, space=Column(omitted=_AS_MODEL), vector=DERIVED, text_digest=DERIVED,
+    )  # fmt: skip
 
     class Meta:
         verbose_name = _("diary vector")

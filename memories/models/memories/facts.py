@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
+from memories.models.columns import CODE, DERIVED, OWN_TEXT, OWN_VALUE, REWORDED, TEXT, VALUE, Columns
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.folding import text_digest
 from memories.models.ids import new_id
@@ -233,6 +234,17 @@ class Fact(models.Model):
     embedded_hash = models.BinaryField(
         max_length=32, null=True, editable=False, help_text="The content_hash that the serving space has a vector of."
     )
+    columns = Columns(
+        id=OWN_VALUE, agent_id=OWN_TEXT, category=CODE, content=OWN_TEXT, raw=OWN_TEXT, structured=TEXT,
+        triples=TEXT, external_id=TEXT, document=TEXT, key=OWN_TEXT, value=OWN_TEXT, confidence=VALUE,
+        stated_confidence=VALUE, importance=VALUE, tags=TEXT, source=CODE, source_error=TEXT, trust=CODE,
+        extractor=CODE, prompt_version=CODE, extraction=VALUE, flags=CODE, status=CODE, pinned=VALUE, locked=VALUE,
+        binding=VALUE, mentions=VALUE, version=VALUE, scope=CODE, allowed_roles=TEXT, created_at=VALUE,
+        updated_at=VALUE, first_observed_at=OWN_VALUE, last_confirmed_at=OWN_VALUE, last_recalled_at=VALUE,
+        valid_from=OWN_VALUE, valid_to=OWN_VALUE, superseded_by=VALUE, expires_at=VALUE, trashed_at=VALUE,
+        decay_score=VALUE, forget_at=VALUE, content_hash=DERIVED, terms=DERIVED, allowed_users=REWORDED,
+        embedded_hash=DERIVED,
+    )  # fmt: skip
 
     # Lists that the API's lookups read along.
     cited: list["FactEvidence"]

@@ -9,10 +9,13 @@ from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, STAFF, VALUE, Column, Columns
 from memories.models.folding import older_refusals, refusal_of_key, refusal_of_text
 from memories.models.memories.facts import Fact, Trust
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import OfParent
+
+_HASH = "a keyed hash of what was refused: it means nothing to a reader"
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,10 @@ class FactRefusal(OfParent):
     actor_kind = models.CharField(max_length=8, choices=ActorKind.choices, default=ActorKind.OPERATOR)
     actor_id = models.CharField(max_length=36, blank=True)
     created_at = models.DateTimeField()
+    columns = Columns(
+        kind=CODE, fact=VALUE, actor_kind=CODE, created_at=VALUE, id=Column(omitted=_HASH),
+        digest=Column(erased=True, omitted=_HASH), actor_id=STAFF,
+    )  # fmt: skip
 
     objects = FactRefusalQuerySet.as_manager()
 

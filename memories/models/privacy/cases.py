@@ -9,6 +9,7 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, MACHINE, STAFF, TEXT, VALUE, Column, Columns
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.people import EndUser
@@ -166,6 +167,20 @@ class PrivacyCase(Leased):
     signature = models.CharField(max_length=128, blank=True)
     completed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
+    columns = Columns(
+        id=VALUE, type=CODE, state=CODE, asked_by=CODE, channel=TEXT, reference=TEXT, received_at=VALUE,
+        due_at=VALUE, opened_kind=CODE, verified_at=VALUE, verified_how=CODE, verified_kind=CODE, scoped_at=VALUE,
+        preview=CODE, policy=CODE, approved_at=VALUE, approved_kind=CODE, extended_at=VALUE, extension_reason=TEXT,
+        extension_notice_on=VALUE, refusal=CODE, refusal_reason=TEXT, held_from=CODE, held_at=VALUE,
+        hold_reason=TEXT, hold_review_on=VALUE, counts=CODE, findings=CODE, failure=CODE, started_at=VALUE,
+        told=TEXT, outcome=TEXT, receipt=CODE, completed_at=VALUE, created_at=VALUE, lease_token=MACHINE,
+        lease_until=MACHINE, attempts=MACHINE,
+        subject=Column(waived=CODE.waived, omitted="a keyed hash of the person's id, which is exported"),
+        version=MACHINE, opened_by=STAFF, verified_by=STAFF, approved_by=STAFF,
+        step=Column(waived=CODE.waived, omitted=MACHINE.omitted),
+        needles=Column(erased=True, omitted="encrypted: the ids and texts that an erasure looks for"),
+        signature=Column(waived=CODE.waived, omitted="proves the receipt to whoever has it"),
+    )  # fmt: skip
 
     objects = PrivacyCaseQuerySet.as_manager()
 
@@ -266,6 +281,10 @@ class PrivacyExport(OfParent):
     taken_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
     objects = PrivacyExportQuerySet.as_manager()
+    columns = Columns(
+        id=VALUE, case=VALUE, profile=CODE, state=CODE, size=VALUE, made_at=VALUE, expires_at=VALUE, taken_at=VALUE,
+        created_at=VALUE, token_digest=Column(waived=CODE.waived, omitted="guards a link"),
+    )  # fmt: skip
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -288,6 +307,7 @@ class PrivacyExportPiece(OfParent):
     export = models.ForeignKey(PrivacyExport, on_delete=models.CASCADE, related_name="pieces", db_index=False)
     number = models.PositiveIntegerField(help_text="From 0, in the order of the file.")
     content = models.BinaryField(editable=False)
+    columns = Columns(omitted="earlier copies of this file, listed in `exports`", content=TEXT)
 
     class Meta:
         ordering = ["export", "number"]

@@ -19,14 +19,13 @@ from django.template.loader import render_to_string
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from memories.kinds import PLAIN
 from memories.privacy.exports import schema
 from memories.privacy.exports.disclosures import about
 from memories.privacy.exports.profiles import ExportSection, sections_of
 from memories.privacy.exports.rows import CHUNK, ExportRow, Subject, as_text, rows
 
 Counts = dict[str, int]
-# Numbers that mean nothing to people: in data.json alone.
-_DATA_ONLY = ("turn_vectors", "fact_vectors", "episode_vectors", "diary_vectors", "store_item_vectors")
 # The page shows them beside what they are about; data.json has all of their fields.
 _SHOWN_ABOVE = ("evidence", "revisions")
 _TITLES: dict[str, str | Promise] = {
@@ -44,9 +43,7 @@ _TITLES: dict[str, str | Promise] = {
     "turn_vectors": _("Vectors of turns"),
     "fact_vectors": _("Vectors of statements"),
     "episode_vectors": _("Vectors of episodes"),
-    "diary_vectors": _("Vectors of diary entries"),
     "files": _("Files that agents keep about you"),
-    "diary": _("What agents noted for themselves about you"),
     "groups": _("Groups that you belong to"),
     "group_facts": _("What groups share that is about you, or that you alone said"),
     "said_in_groups": _("What you said in groups"),
@@ -60,6 +57,8 @@ _TITLES: dict[str, str | Promise] = {
     "kept_answers": _("Copies of API responses"),
     "cases": _("Requests about your data"),
     "exports": _("Copies like this one"),
+    **{kind.plural: kind.plain.exported for kind in PLAIN if kind.plain},
+    **{f"{kind.name}_vectors": kind.plain.exported_vectors for kind in PLAIN if kind.plain},
 }
 
 
@@ -143,11 +142,11 @@ def _page(heading: Heading) -> Iterator[str]:
     """readable.html, a few rows a part, with the counts of data.json; times are in the time zone in force."""
     counts = heading.counts
     sections = [section for section in sections_of(heading.subject.profile) if counts[section.name]]
-    contents = [(one.name, _TITLES[one.name], counts[one.name], one.name in _DATA_ONLY) for one in sections]
+    contents = [(one.name, _TITLES[one.name], counts[one.name], one.is_data_only) for one in sections]
     yield render_to_string("memories/export_head.html", {"heading": heading, "contents": contents})
     sessions: dict[Any, ExportRow] = {}
     for section in sections:
-        if section.name not in _DATA_ONLY:
+        if not section.is_data_only:
             yield from _page_section(heading, section, sessions)
     yield render_to_string("memories/export_foot.html", {"heading": heading})
 

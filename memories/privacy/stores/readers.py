@@ -15,8 +15,8 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from memories.db import closed_indexes
+from memories.kinds.served import SERVED
 from memories.models import EndUser, Fact, IdempotencyRecord, LoggedContext, SentBlock
-from memories.models.memories.served_kinds import SERVED
 from memories.models.people.people import NOBODY
 from memories.privacy.stores.linked import STORES
 from memories.privacy.stores.store import STEP, CountsRows, external_ids_of, ids_behind
