@@ -22,6 +22,8 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.dream import unread
 from memories.dream.unread import LONGEST_ENTRY, PAGE
+from memories.facts import review_items
+from memories.facts.review_items import CHANGE_OF_MIND, HABIT, REASON_OF_FLAG, RECURRING_PROBLEM, ReviewQuestion
 from memories.llm.prompts import reflections
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.reflections import EpisodeInput, ExistingInput, ProposedPattern
@@ -41,9 +43,8 @@ from memories.models import (
     Turn,
 )
 from memories.models.memories.refusals import mark_of_text
-from memories.reconcile import gate, review_items
+from memories.reconcile import gate
 from memories.reconcile.gate import Accepted, BatchEvidence
-from memories.reconcile.review_items import CHANGE_OF_MIND, HABIT, REASON_OF_FLAG, RECURRING_PROBLEM, ReviewQuestion
 
 # So many episodes must be new before a model is asked, or before an operator lets it be asked, and so many must show a
 # pattern.

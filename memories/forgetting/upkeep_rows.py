@@ -11,6 +11,7 @@ from datetime import datetime
 
 from memories import audit, conf
 from memories.audit import Actor
+from memories.facts import review_items
 from memories.forgetting.upkeep_answers import Merge, Removal, UpkeepDecisions
 from memories.forgetting.upkeep_candidates import STATED, UpkeepFact, is_stale, unprotected
 from memories.llm.prompts import fact_upkeep
@@ -25,7 +26,7 @@ from memories.models import (
     Status,
 )
 from memories.models.memories.refusals import mark_of_text
-from memories.reconcile import gate, review_items
+from memories.reconcile import gate
 from memories.reconcile.gate import Accepted, BatchEvidence, Refused
 from memories.text.support import SourceTexts
 

@@ -4,13 +4,14 @@ import uuid
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from memories.facts import review_items
+from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
+from memories.facts.timeline import Gap
 from memories.models import Fact, RelationType, ReviewItem, Status
-from memories.reconcile import review_items
 from memories.reconcile.existing_facts import ExistingFacts
 from memories.reconcile.fact_rows import Writer
-from memories.reconcile.gate import Accepted, rank
-from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
-from memories.reconcile.timeline import Gap
+from memories.reconcile.gate import Accepted
+from memories.trust import rank
 
 Reason = ReviewItem.Reason
 # For each near fact that nobody judged a person is asked about the pair: the nearest ones are enough.

@@ -7,14 +7,14 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from memories.facts import timeline
+from memories.facts.timeline import Gap
 from memories.models import ExtractionRun, Fact, FactRefusal, ReviewItem, Status
 from memories.models.folding import fold
 from memories.models.memories.facts import FactQuerySet
 from memories.models.memories.refusals import Mark, mark_of_text, marks_of
-from memories.reconcile import timeline
 from memories.reconcile.gate import Accepted
 from memories.reconcile.judgement import NearbyFact, Verdict, Verdicts
-from memories.reconcile.timeline import Gap
 
 LIVE = (Status.ACTIVE, Status.PENDING)
 GONE = (Status.REJECTED, Status.TRASHED)

@@ -11,11 +11,13 @@ from django.db import IntegrityError, transaction
 
 from memories import audit, conf
 from memories.audit import Actor
+from memories.facts import timeline
+from memories.facts.timeline import Gap
 from memories.graph import naming
 from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
-from memories.reconcile import stated_triples, timeline
-from memories.reconcile.gate import Accepted, rank
-from memories.reconcile.timeline import Gap
+from memories.reconcile import stated_triples
+from memories.reconcile.gate import Accepted
+from memories.trust import rank
 
 
 class TextTaken(Exception):

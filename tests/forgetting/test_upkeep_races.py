@@ -14,10 +14,10 @@ from memories.curation.change_sets import Changes
 from memories.curation.facts.editing import edit_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.exceptions import LeaseLost
+from memories.facts import review_items
 from memories.forgetting import upkeep, upkeep_rows
 from memories.models import ActorKind, DecayPass, EndUser, Fact, FactRevision
 from memories.queue import nightly
-from memories.reconcile import review_items
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.factories import NOW

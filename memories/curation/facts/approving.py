@@ -10,10 +10,10 @@ from django.db.models import Max
 from memories.curation.change_sets import Changes
 from memories.curation.facts import older
 from memories.curation.facts.changing import approve, lock_facts, make_way
+from memories.facts import timeline
+from memories.facts.timeline import Gap
 from memories.models import Fact, FactEvidence, ReviewItem, Status
 from memories.models.folding import fold
-from memories.reconcile import timeline
-from memories.reconcile.timeline import Gap
 
 
 def approve_suggestion(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] = ()) -> None:

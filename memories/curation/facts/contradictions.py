@@ -10,12 +10,12 @@ from memories.audit import Actor
 from memories.curation.facts import older
 from memories.curation.statements.voices import IMPORTED
 from memories.exceptions import DuplicateFact, RefusedBefore, ReviewNeeded
+from memories.facts.timeline import Gap
 from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, RelationType, ReviewItem, Status, Trust
 from memories.models.folding import fold
 from memories.models.memories.refusals import Mark, Repeated, marks_of
 from memories.reconcile.decision import CERTAIN
-from memories.reconcile.gate import rank
-from memories.reconcile.timeline import Gap
+from memories.trust import rank
 
 Reason = ReviewItem.Reason
 # What a fact says by its key.

@@ -7,10 +7,10 @@ from django.db.models import Q
 
 from memories import conf
 from memories.curation.change_sets import Changes
+from memories.facts import timeline
+from memories.facts.timeline import Gap
 from memories.models import Change, EndUser, Fact, FactEvidence, Status
 from memories.models.folding import fold
-from memories.reconcile import timeline
-from memories.reconcile.timeline import Gap
 
 
 def place_of(end_user: EndUser, stated: Fact, *, now: datetime) -> Gap | None:

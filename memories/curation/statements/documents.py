@@ -28,14 +28,14 @@ from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, IMPORTED, WriteTrust
 from memories.exceptions import CapacityReached, OperatorWord, PersonRestricted, RefusedBefore, ReviewNeeded
+from memories.facts import review_items
+from memories.facts.review_items import ReviewQuestion
 from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ProfileSection, ReviewItem, Status
 from memories.models.folding import text_digest
 from memories.models.memories.refusals import Mark, Repeated, mark_of_text
-from memories.reconcile import review_items
-from memories.reconcile.gate import rank
-from memories.reconcile.review_items import ReviewQuestion
 from memories.text.secrets.redaction import redact_text
 from memories.text.secrets.scrubbing import scrubbed_json, scrubbed_text
+from memories.trust import rank
 
 Reason = ReviewItem.Reason
 LONGEST_EXTERNAL_ID = 255

@@ -12,9 +12,10 @@ from django.utils.translation import gettext_lazy as _
 from memories.models.actors import ActorKind
 from memories.models.conversations.conversations import Turn
 from memories.models.ids import new_id
-from memories.models.memories.facts import Fact, FactQuerySet, Trust
+from memories.models.memories.facts import Fact, FactQuerySet
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+from memories.trust import Trust
 
 LONGEST_ENTITY = 500
 LONGEST_PREDICATE = 100

@@ -10,9 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
 from memories.models.folding import older_refusals, refusal_of_key, refusal_of_text
-from memories.models.memories.facts import Fact, Trust
+from memories.models.memories.facts import Fact
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import OfParent
+from memories.trust import Trust
 
 
 @dataclass(frozen=True)
