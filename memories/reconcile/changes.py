@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from memories.facts import review_items
 from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
-from memories.facts.timeline import Gap
+from memories.facts.timeline import Interval
 from memories.models import Fact, RelationType, ReviewItem, Status
 from memories.reconcile.existing_facts import ExistingFacts
 from memories.reconcile.fact_rows import Writer
@@ -78,7 +78,7 @@ class FactChanges:
         self.placed[candidate.index] = fact
         return fact
 
-    def insert(self, candidate: Accepted, place: Gap) -> None:
+    def insert(self, candidate: Accepted, place: Interval) -> None:
         """Store it closed: it held until what is known since was said."""
         made = self.writer.insert(candidate, place)
         self.existing.facts.extend(made)
@@ -90,7 +90,7 @@ class FactChanges:
             self.over.add(place.before.pk)
         self.count("older")
 
-    def join_older(self, fact: Fact, candidate: Accepted, place: Gap) -> None:
+    def join_older(self, fact: Fact, candidate: Accepted, place: Interval) -> None:
         """The fact, which may be closed, was stated before as well; what was said before it ends there."""
         self.repeat(fact, candidate)
         before, is_joined = place.before, is_trusted_enough(candidate, fact)

@@ -234,7 +234,7 @@ def _confirm(existing: Fact, fact: Fact, met: Met, rests: Rests, changes: Change
         changes.supersede(loser, by=existing)
     if met.place and (before := met.place.before) and existing is met.place.after and not before.protected:
         older.end(before, changes, by=existing)
-    changes.lift(existing.end_user, met.forgiven)
+    changes.remove_refusals(existing.end_user, met.forgiven)
     item_states.settle(changes)
     changes.record("reinforce", existing)
 
@@ -250,10 +250,10 @@ def _store(fact: Fact, met: Met, changes: Changes, *, stated_at: Sequence[dateti
         changes.record("add", fact)
         return
     fact.status = Status.PENDING if met.reason else Status.ACTIVE
-    changes.insert(fact)
+    changes.insert([fact])
     for loser in met.beaten:
         changes.supersede(loser, by=fact, ended=fact.valid_from)
-    changes.lift(fact.end_user, met.forgiven)
+    changes.remove_refusals(fact.end_user, met.forgiven)
     item_states.settle(changes)
     if met.reason:
         questions = [ReviewQuestion(met.reason, fact=fact, known=met.known)]

@@ -298,7 +298,7 @@ class Fact(models.Model):
         """No job changes, merges or supersedes it, and it does not fade."""
         return self.binding or self.pinned or self.locked
 
-    def may_give_way_to(self, other: "Fact") -> bool:
+    def can_be_superseded_by(self, other: "Fact") -> bool:
         """Whether the other can take its place: the person's own gives way to no agent's, as all agents are told it."""
         return other.agent_id in ("", self.agent_id)
 

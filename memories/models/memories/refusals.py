@@ -17,7 +17,7 @@ from memories.trust import Trust
 
 
 @dataclass(frozen=True)
-class Mark:
+class RefusalKey:
     """What stands for a refused text, or for a refused (category, key): hashes of 32 bytes.
 
     `digest` is kept. `older` are those that were kept before it, under secret keys.
@@ -33,18 +33,18 @@ class Mark:
         return self.digest, *self.older
 
 
-def mark_of_text(content: str) -> Mark:
-    return Mark(FactRefusal.RefusalKind.TEXT, refusal_of_text(content), older_refusals("text", content))
+def refusal_key_of_text(content: str) -> RefusalKey:
+    return RefusalKey(FactRefusal.RefusalKind.TEXT, refusal_of_text(content), older_refusals("text", content))
 
 
-def mark_of_key(category: str, key: str) -> Mark:
-    return Mark(FactRefusal.RefusalKind.KEY, refusal_of_key(category, key), older_refusals("key", category, key))
+def refusal_key_of_key(category: str, key: str) -> RefusalKey:
+    return RefusalKey(FactRefusal.RefusalKind.KEY, refusal_of_key(category, key), older_refusals("key", category, key))
 
 
-def marks_of(content: str, *, category: str, key: str) -> list[Mark]:
+def refusal_keys(content: str, *, category: str, key: str) -> list[RefusalKey]:
     """What stands for a statement: its text and, when it has one, its key."""
-    text = mark_of_text(content)
-    return [text, mark_of_key(category, key)] if key else [text]
+    text = refusal_key_of_text(content)
+    return [text, refusal_key_of_key(category, key)] if key else [text]
 
 
 class Repeated(enum.Enum):
@@ -56,15 +56,15 @@ class Repeated(enum.Enum):
 
 
 class FactRefusalQuerySet(models.QuerySet["FactRefusal"]):
-    def against(self, end_user: EndUser, marks: Iterable[Mark]) -> Self:
+    def against(self, end_user: EndUser, marks: Iterable[RefusalKey]) -> Self:
         """The rows that refuse any of these, whichever key they were made under."""
         return self.filter(end_user=end_user, digest__in=list(_by_digest(marks)))
 
-    def refused(self, end_user: EndUser, marks: Iterable[Mark]) -> frozenset[Mark]:
+    def refused(self, end_user: EndUser, marks: Iterable[RefusalKey]) -> frozenset[RefusalKey]:
         """Those of the marks that are refused, by whomever."""
         return frozenset(self.found(end_user, marks).values())
 
-    def found(self, end_user: EndUser, marks: Iterable[Mark]) -> "dict[FactRefusal, Mark]":
+    def found(self, end_user: EndUser, marks: Iterable[RefusalKey]) -> "dict[FactRefusal, RefusalKey]":
         """The rows that refuse any of these, and which. One that was made under a secret key is rewritten now."""
         by_digest = _by_digest(marks)
         rows = self.against(end_user, by_digest.values()) if by_digest else []
@@ -132,5 +132,5 @@ class FactRefusal(OfParent):
         self.digest = digest
 
 
-def _by_digest(marks: Iterable[Mark]) -> Mapping[bytes, Mark]:
+def _by_digest(marks: Iterable[RefusalKey]) -> Mapping[bytes, RefusalKey]:
     return {digest: mark for mark in marks for digest in mark.digests}

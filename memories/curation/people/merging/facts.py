@@ -8,12 +8,13 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from memories.curation.change_sets import LIVE, Changes, refusals_of
+from memories.curation.change_sets import Changes, refusals_of
 from memories.curation.facts.changing import lock_facts
 from memories.curation.people.merging.locks import Pair
 from memories.curation.sessions import STATED
 from memories.facts import review_items
 from memories.facts.review_items import ReviewQuestion
+from memories.facts.write import LIVE
 from memories.models import EndUser, Fact, FactRefusal, ReviewItem, Status
 from memories.trust import rank
 
