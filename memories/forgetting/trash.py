@@ -14,6 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from memories import outbox
 from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
+from memories.facts import review_items
 from memories.forgetting.decay_passes import Work
 from memories.graph import following
 from memories.kinds import KINDS
@@ -34,7 +35,6 @@ from memories.models import (
 )
 from memories.models.memories.dreams import OPEN
 from memories.queue import leases
-from memories.reconcile import review_items
 
 STEP = 500
 

@@ -21,6 +21,7 @@ from memories.curation.access.keys import DEFAULT_DAYS, create_api_key
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.tenants.settings import save_tenant
+from memories.facts.review_items import ReviewQuestion, ask
 from memories.llm import tokens
 from memories.management.demo_text import CONVERSATIONS, PROFILE, DemoConversation, DemoEpisode, DemoFact
 from memories.models import (
@@ -44,7 +45,6 @@ from memories.models import (
     Turn,
     WorkingMemory,
 )
-from memories.reconcile.review_items import ReviewQuestion, ask
 from memories.scoring import terms
 
 USERNAME = "demo"

@@ -27,13 +27,10 @@ from memories.models.memories.embeddings import DiaryVector, EmbeddingSpace, Epi
 from memories.models.memories.episodes import Episode, EpisodeQuerySet, EpisodeStatus
 from memories.models.memories.evidence import FactEvidence, FactRelation, RelationType
 from memories.models.memories.facts import (
-    TRUSTED,
     Category,
     Fact,
     FactQuerySet,
     MemoryType,
-    Source,
-    Trust,
     categories_of,
 )
 from memories.models.memories.files import Encoding, FileVersion, MemoryFile, MemoryFileQuerySet
@@ -80,6 +77,7 @@ from memories.models.privacy.cases import (
 from memories.models.privacy.retention import RetentionPass, TableRewrite
 from memories.models.webhooks import Event, WebhookDelivery, WebhookEndpoint
 from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
+from memories.trust import TRUSTED, Source, Trust
 
 __all__ = [
     "CLOSED",

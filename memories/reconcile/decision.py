@@ -5,13 +5,13 @@ In this order: refusals, an operator's word, trust, the same text, the same key,
 
 from collections.abc import Iterable, Sequence
 
+from memories.facts.review_items import SUGGESTED
+from memories.facts.timeline import Interval
 from memories.models import Fact, Status, Trust
 from memories.reconcile.changes import MOST_DUPLICATES, FactChanges, Reason, is_trusted_enough
 from memories.reconcile.existing_facts import Comparison, states_value
 from memories.reconcile.fact_rows import TextTaken
 from memories.reconcile.gate import Accepted
-from memories.reconcile.review_items import SUGGESTED
-from memories.reconcile.timeline import Gap
 
 # A person who states something as plainly as this always wins (rules.md, 5.2).
 CERTAIN = 0.95
@@ -103,7 +103,7 @@ def _establish(changes: FactChanges, candidate: Accepted, compared: Comparison) 
         changes.ask(Reason.NOT_JUDGED, fact=fact, known=near)
 
 
-def _insert(changes: FactChanges, candidate: Accepted, compared: Comparison, place: Gap) -> None:
+def _insert(changes: FactChanges, candidate: Accepted, compared: Comparison, place: Interval) -> None:
     """Something else was said later, and arrived before: the candidate is kept as what held until then. It joins the
     fact beside it that states the same; otherwise it comes between the two, and supersedes only what is older."""
     same = next((fact for fact in place.neighbours if states_value(fact, candidate)), None)

@@ -11,11 +11,13 @@ from django.db import IntegrityError, transaction
 
 from memories import audit, conf
 from memories.audit import Actor
+from memories.facts import timeline
+from memories.facts.timeline import Interval
 from memories.graph import naming
 from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
-from memories.reconcile import stated_triples, timeline
-from memories.reconcile.gate import Accepted, rank
-from memories.reconcile.timeline import Gap
+from memories.reconcile import stated_triples
+from memories.reconcile.gate import Accepted
+from memories.trust import rank
 
 
 class TextTaken(Exception):
@@ -48,7 +50,7 @@ class Writer:
         self._revise(fact, "extract", before={})
         return fact
 
-    def insert(self, candidate: Accepted, place: Gap) -> list[Fact]:
+    def insert(self, candidate: Accepted, place: Interval) -> list[Fact]:
         """Insert a fact that is closed already: what followed it is known. Returns it, and what was split off.
 
         What was said before it ends where it begins; a fact that was stated before and after it becomes two.

@@ -21,7 +21,7 @@ from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
 from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal, FactVector, Status, TurnVector
 from memories.models.folding import text_digest
-from memories.models.memories.refusals import mark_of_text
+from memories.models.memories.refusals import refusal_key_of_text
 from memories.reconcile.gate import Accepted
 from memories.reconcile.judgement import Neighbour, Proposal
 from memories.retrieval import prepared_query
@@ -216,7 +216,7 @@ def _proposals(person: EndUser, candidates: Sequence[Accepted], near: Sequence[S
     rows = rows.only("content", "content_hash", "status", "category", "key", "binding").order_by()
     facts = {fact.pk: fact for fact in rows if (bytes(fact.content_hash), fact.status) == compared[fact.pk]}
     # Not every fact in the trash was refused for good.
-    marks = {fact.pk: mark_of_text(fact.content) for fact in facts.values() if fact.status != Status.ACTIVE}
+    marks = {fact.pk: refusal_key_of_text(fact.content) for fact in facts.values() if fact.status != Status.ACTIVE}
     refused_marks = FactRefusal.objects.refused(person, marks.values())
     refused = {fact_id for fact_id, mark in marks.items() if mark in refused_marks}
     proposals = [

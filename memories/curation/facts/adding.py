@@ -23,13 +23,15 @@ from memories.curation.statements.provenance import NO_GROUNDS, Grounds, Rests
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound, PersonRestricted
+from memories.facts import review_items
+from memories.facts.review_items import REASON_OF_FLAG, ReviewQuestion
 from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold, text_digest
-from memories.reconcile import neighbours, review_items
+from memories.reconcile import neighbours
 from memories.reconcile.changes import MOST_DUPLICATES
-from memories.reconcile.gate import LONGEST_KEY, rank
-from memories.reconcile.review_items import REASON_OF_FLAG, ReviewQuestion
+from memories.reconcile.gate import LONGEST_KEY
 from memories.text.secrets.scrubbing import scrubbed_text
+from memories.trust import rank
 
 # Who is served a fact. Two facts with other readers are two, also where they say the same.
 READERS = ("agent_id", "scope", "allowed_users", "allowed_roles")
@@ -232,7 +234,7 @@ def _confirm(existing: Fact, fact: Fact, met: Met, rests: Rests, changes: Change
         changes.supersede(loser, by=existing)
     if met.place and (before := met.place.before) and existing is met.place.after and not before.protected:
         older.end(before, changes, by=existing)
-    changes.lift(existing.end_user, met.forgiven)
+    changes.remove_refusals(existing.end_user, met.forgiven)
     item_states.settle(changes)
     changes.record("reinforce", existing)
 
@@ -248,10 +250,10 @@ def _store(fact: Fact, met: Met, changes: Changes, *, stated_at: Sequence[dateti
         changes.record("add", fact)
         return
     fact.status = Status.PENDING if met.reason else Status.ACTIVE
-    changes.insert(fact)
+    changes.insert([fact])
     for loser in met.beaten:
         changes.supersede(loser, by=fact, ended=fact.valid_from)
-    changes.lift(fact.end_user, met.forgiven)
+    changes.remove_refusals(fact.end_user, met.forgiven)
     item_states.settle(changes)
     if met.reason:
         questions = [ReviewQuestion(met.reason, fact=fact, known=met.known)]

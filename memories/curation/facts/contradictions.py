@@ -10,12 +10,12 @@ from memories.audit import Actor
 from memories.curation.facts import older
 from memories.curation.statements.voices import IMPORTED
 from memories.exceptions import DuplicateFact, RefusedBefore, ReviewNeeded
+from memories.facts.timeline import Interval
 from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, RelationType, ReviewItem, Status, Trust
 from memories.models.folding import fold
-from memories.models.memories.refusals import Mark, Repeated, marks_of
+from memories.models.memories.refusals import RefusalKey, Repeated, refusal_keys
 from memories.reconcile.decision import CERTAIN
-from memories.reconcile.gate import rank
-from memories.reconcile.timeline import Gap
+from memories.trust import rank
 
 Reason = ReviewItem.Reason
 # What a fact says by its key.
@@ -37,8 +37,8 @@ class Met:
     agreeing: Sequence[Fact] = ()
     reason: ReviewItem.Reason | None = None
     known: Fact | None = None
-    forgiven: Sequence[Mark] = ()
-    place: Gap | None = None
+    forgiven: Sequence[RefusalKey] = ()
+    place: Interval | None = None
 
 
 def meet(
@@ -108,8 +108,8 @@ def words_against(fact: Fact, *, now: datetime) -> list[Fact]:
     return [one for one in found if one.protected and not _agree(one, fact)]
 
 
-def _marks(stated: Fact) -> list[Mark]:
-    return marks_of(stated.content, category=stated.category, key=stated.key)
+def _marks(stated: Fact) -> list[RefusalKey]:
+    return refusal_keys(stated.content, category=stated.category, key=stated.key)
 
 
 def _of_the_key(end_user: EndUser, stated: Fact, *, now: datetime) -> list[Fact]:
@@ -150,7 +150,7 @@ def _contradicted_words(related: Iterable[tuple[str, Fact]]) -> Iterator[tuple[R
             yield Reason.OPERATORS_WORD, fact
 
 
-def _lost(rivals: Sequence[Fact], stated: Fact, place: Gap | None) -> Iterator[tuple[ReviewItem.Reason, Fact]]:
+def _lost(rivals: Sequence[Fact], stated: Fact, place: Interval | None) -> Iterator[tuple[ReviewItem.Reason, Fact]]:
     """The facts for whose sake the statement waits, each with the reason; of those beside its place their trust."""
     for fact in rivals:
         if reason := _lost_to(fact, stated, is_older=place is not None):

@@ -19,7 +19,7 @@ from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.models import Fact, FactQuerySet, Status, Tenant
 from memories.models.folding import fold
-from memories.models.memories.refusals import mark_of_text
+from memories.models.memories.refusals import refusal_key_of_text
 from memories.text.secrets.scrubbing import scrubbed_text
 
 
@@ -125,8 +125,8 @@ def correct_fact(
     ):
         must_be_live(fact)
         if fold(content) != fold(fact.content):
-            changes.refuse(fact, [mark_of_text(fact.content)])
-        changes.lift(fact.end_user, [mark_of_text(content)])
+            changes.refuse(fact, [refusal_key_of_text(fact.content)])
+        changes.remove_refusals(fact.end_user, [refusal_key_of_text(content)])
         state_as_operator(fact, content, now=now)
         fact.value, fact.category, fact.status = "", category or fact.category, Status.ACTIVE
     return fact

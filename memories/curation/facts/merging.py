@@ -71,7 +71,7 @@ def merge_facts(
         with changes.changing(kept, "merge"):
             state_as_operator(kept, content, now=now)
             _combine(kept, absorbed)
-        changes.lift_refusals(kept)
+        changes.remove_refusals_of(kept)
         for other in absorbed:
             changes.copy_evidence(of=other, to=kept)
             changes.relate(kept, other, RelationType.DERIVED_FROM)

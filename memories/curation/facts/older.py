@@ -7,13 +7,13 @@ from django.db.models import Q
 
 from memories import conf
 from memories.curation.change_sets import Changes
+from memories.facts import timeline
+from memories.facts.timeline import Interval
 from memories.models import Change, EndUser, Fact, FactEvidence, Status
 from memories.models.folding import fold
-from memories.reconcile import timeline
-from memories.reconcile.timeline import Gap
 
 
-def place_of(end_user: EndUser, stated: Fact, *, now: datetime) -> Gap | None:
+def place_of(end_user: EndUser, stated: Fact, *, now: datetime) -> Interval | None:
     """Where the statement belongs if another value of its key, or the same, was stated later; None: nothing was.
 
     The caller holds the person's row. What is stated without turns was said now, so nothing is later.
@@ -21,7 +21,7 @@ def place_of(end_user: EndUser, stated: Fact, *, now: datetime) -> Gap | None:
     if stated.last_confirmed_at >= now:
         return None
     existing = lock_values(end_user, stated, now=now)
-    gap = timeline.place(existing, moment=stated.last_confirmed_at)
+    gap = timeline.find_interval(existing, moment=stated.last_confirmed_at)
     if gap and stated.binding and any(fact.status == Status.ACTIVE and _agree(fact, stated) for fact in existing):
         # An operator binds the words of what is in force.
         return None
@@ -39,15 +39,15 @@ def lock_values(end_user: EndUser, stated: Fact, *, now: datetime) -> list[Fact]
     return list(stating.select_related("tenant", "end_user").order_by("pk"))
 
 
-def same_beside(gap: Gap, stated: Fact) -> list[Fact]:
+def same_beside(gap: Interval, stated: Fact) -> list[Fact]:
     """The facts beside the gap that give the key the same value."""
     return list({fact.pk: fact for fact in gap.neighbours if _agree(fact, stated)}.values())
 
 
-def insert(fact: Fact, gap: Gap, changes: Changes, *, stated_at: Iterable[datetime]) -> None:
+def insert(fact: Fact, gap: Interval, changes: Changes, *, stated_at: Iterable[datetime]) -> None:
     """Store the statement closed: it held until what is known was said. What was stated on both sides becomes two."""
     timeline.close(fact, gap, stated_at)
-    changes.insert(fact)
+    changes.insert([fact])
     if gap.before and not gap.before.protected:
         if gap.before is gap.after:
             split(gap.after, changes, by=fact)
@@ -67,7 +67,7 @@ def split(fact: Fact, changes: Changes, *, by: Fact) -> None:
     with changes.changing(fact, "split"):
         earlier, older = timeline.split(fact, by=by, confirmed_by=rules.confirmed_by, now=changes.now)
         earlier.refresh_decay(now=changes.now, rules=rules)
-        changes.insert(earlier)
+        changes.insert([earlier])
         changes.facts.add(earlier.pk)
         FactEvidence.objects.filter(pk__in=older).update(fact=earlier)
         for row in older:

@@ -98,7 +98,7 @@ def _lift_refusals(fact: Fact, changes: Changes) -> None:
     refusals = FactRefusal.objects.against(fact.end_user, refusals_of(fact))
     if changes.actor.kind == ActorKind.KEY and refusals.exclude(actor_kind=ActorKind.KEY).exists():
         raise OperatorWord
-    changes.lift_refusals(fact)
+    changes.remove_refusals_of(fact)
 
 
 def _status_before_trash(fact: Fact) -> str:

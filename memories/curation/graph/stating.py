@@ -33,9 +33,9 @@ from memories.exceptions import (
 from memories.graph import naming
 from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus, Trust, Turn
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE, LONGEST_TYPE
-from memories.reconcile.gate import rank
 from memories.text.injection import detection
 from memories.text.secrets.scrubbing import scrubbed_text
+from memories.trust import rank
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from memories.curation.rollback import files, groups, plain
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import PersonRestricted
+from memories.facts import review_items
 from memories.kinds import PLAIN
 from memories.models import (
     Dream,
@@ -39,7 +40,6 @@ from memories.models import (
     TripleStatus,
     Trust,
 )
-from memories.reconcile import review_items
 
 # A rejected fact is no memory: it stays for what an operator refused.
 _KEPT = (Status.TRASHED, Status.REJECTED)

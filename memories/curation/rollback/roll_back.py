@@ -34,6 +34,7 @@ from memories.curation.rollback.selection import (
     touched_sections,
     touched_statements,
 )
+from memories.facts import review_items
 from memories.models import (
     Change,
     ChangeSet,
@@ -49,7 +50,6 @@ from memories.models import (
     Status,
 )
 from memories.models.ids import parse_uuid
-from memories.reconcile import review_items
 
 Table, Action = Change.Table, Change.Action
 EXAMPLES = 10

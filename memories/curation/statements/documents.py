@@ -28,14 +28,14 @@ from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, IMPORTED, WriteTrust
 from memories.exceptions import CapacityReached, OperatorWord, PersonRestricted, RefusedBefore, ReviewNeeded
+from memories.facts import review_items
+from memories.facts.review_items import ReviewQuestion
 from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ProfileSection, ReviewItem, Status
 from memories.models.folding import text_digest
-from memories.models.memories.refusals import Mark, Repeated, mark_of_text
-from memories.reconcile import review_items
-from memories.reconcile.gate import rank
-from memories.reconcile.review_items import ReviewQuestion
+from memories.models.memories.refusals import RefusalKey, Repeated, refusal_key_of_text
 from memories.text.secrets.redaction import redact_text
 from memories.text.secrets.scrubbing import scrubbed_json, scrubbed_text
+from memories.trust import rank
 
 Reason = ReviewItem.Reason
 LONGEST_EXTERNAL_ID = 255
@@ -299,10 +299,10 @@ def _add(
     for digest in live.filter(content_hash__in=list(by_text)).values_list("content_hash", flat=True):
         del by_text[bytes(digest)]
     new = [one for one in stated if by_text.get(bytes(one.fact.content_hash)) is one]
-    marks = {mark_of_text(one.fact.content): one.fact.pk for one in new}
+    marks = {refusal_key_of_text(one.fact.content): one.fact.pk for one in new}
     refused: set[uuid.UUID] = set()
     dropped: set[uuid.UUID] = set()
-    lifted: list[Mark] = []
+    lifted: list[RefusalKey] = []
     for row, mark in FactRefusal.objects.found(end_user, marks).items():
         match row.repeated(trust=voice.trust, key_id=actor.id, is_import=voice.imports):
             case Repeated.LIFTS:
@@ -318,7 +318,7 @@ def _add(
         one.fact.status = Status.PENDING if one.fact.pk in waiting else Status.ACTIVE
     _check_capacity(end_user, len(new) - len(waiting), now=now)
     lifted = [mark for mark in lifted if marks[mark] not in waiting | dropped]
-    changes.lift(end_user, lifted)
+    changes.remove_refusals(end_user, lifted)
     Fact.objects.bulk_create([one.fact for one in new])
     audit.revise_new([one.fact for one in new], verb="import", actor=actor)
     review_items.ask_all(questions, run=None, now=now)

@@ -15,13 +15,13 @@ from memories import budgets, conf
 from memories.conf import Rules
 from memories.curation.statements.voices import WriteTrust, may_change
 from memories.exceptions import BeyondTrust, Fault, ReviewNeeded
+from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST
 from memories.files.passages import ChangedText, Place
 from memories.models import Episode, Fact, ReviewItem, Status, Trust
-from memories.reconcile.gate import rank
-from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
 from memories.text import value_texts
 from memories.text.injection import detection, meaning
 from memories.text.secrets.redaction import looks_secret, redact_text
+from memories.trust import rank
 
 _JUDGED_AT_ONCE = 200
 _NUMBER = re.compile(r"\d+")

@@ -11,10 +11,10 @@ from django.utils.translation import gettext_lazy as _
 from memories.models.actors import ActorKind
 from memories.models.columns import CODE, DERIVED, KEY, TEXT, VALUE, Column, Columns
 from memories.models.ids import new_id
-from memories.models.memories.facts import Trust
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.scoring import terms
+from memories.trust import Trust
 
 LONGEST_ENTRY = 20_000
 LONGEST_TOPIC = 100

@@ -23,6 +23,7 @@ from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.scoring import terms
 from memories.scoring.decay import Remembered, decay_score, forget_at
+from memories.trust import Source, Trust
 
 if TYPE_CHECKING:
     from memories.models.memories.evidence import FactEvidence, FactRelation
@@ -68,25 +69,6 @@ TYPE_OF_CATEGORY: dict[str, MemoryType] = {
 def categories_of(memory_type: str) -> list[str]:
     """The categories of that type."""
     return [category for category in Category if TYPE_OF_CATEGORY.get(category, MemoryType.SEMANTIC) == memory_type]
-
-
-class Trust(models.TextChoices):
-    OPERATOR = "operator", _("Operator")
-    USER = "user", _("User")
-    ASSISTANT = "assistant", _("Assistant")
-    TOOL = "tool", _("Tool")
-
-
-# What nobody else can crowd out, or make look weak.
-TRUSTED = (Trust.OPERATOR, Trust.USER)
-
-
-class Source(models.TextChoices):
-    EXPLICIT = "explicit_user_input", _("Explicit")
-    IMPLICIT = "implicit_inference", _("Implicit")
-    SYSTEM = "system_generated", _("System")
-    EXTERNAL = "external_data", _("External")
-    CORRECTED = "corrected_memory", _("Corrected")
 
 
 # Facts that search may find and that have no vector of their present text.
@@ -328,7 +310,7 @@ class Fact(models.Model):
         """No job changes, merges or supersedes it, and it does not fade."""
         return self.binding or self.pinned or self.locked
 
-    def may_give_way_to(self, other: "Fact") -> bool:
+    def can_be_superseded_by(self, other: "Fact") -> bool:
         """Whether the other can take its place: the person's own gives way to no agent's, as all agents are told it."""
         return other.agent_id in ("", self.agent_id)
 

@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 from memories.models.actors import ActorKind
 from memories.models.columns import CODE, INSIDE, STAFF, TEXT, VALUE, Columns
 from memories.models.ids import new_id
-from memories.models.memories.facts import Trust
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+from memories.trust import Trust
 
 # Bytes of UTF-8, so that owner, agent and path fit into one entry of the index.
 LONGEST_PATH = 1_000

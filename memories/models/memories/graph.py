@@ -13,9 +13,10 @@ from memories.models.actors import ActorKind
 from memories.models.columns import CODE, DERIVED, MACHINE, STAFF, TEXT, VALUE, Columns
 from memories.models.conversations.conversations import Turn
 from memories.models.ids import new_id
-from memories.models.memories.facts import Fact, FactQuerySet, Trust
+from memories.models.memories.facts import Fact, FactQuerySet
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+from memories.trust import Trust
 
 LONGEST_ENTITY = 500
 LONGEST_PREDICATE = 100

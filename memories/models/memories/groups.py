@@ -14,9 +14,9 @@ from memories.models.actors import ActorKind
 from memories.models.columns import CODE, DERIVED, KEY, OWN_VALUE, TEXT, VALUE, Column, Columns
 from memories.models.folding import text_digest
 from memories.models.ids import new_id
-from memories.models.memories.facts import Trust
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+from memories.trust import Trust
 
 LONGEST_NAME = 100
 LONGEST_GROUP_FACT = 1_000

@@ -10,9 +10,9 @@ from memories.models.actors import ActorKind
 from memories.models.columns import CODE, TEXT, VALUE, Columns
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.ids import new_id
-from memories.models.memories.facts import Trust
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+from memories.trust import Trust
 
 
 class Section(models.TextChoices):

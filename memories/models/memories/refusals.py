@@ -11,15 +11,16 @@ from django.utils.translation import gettext_lazy as _
 from memories.models.actors import ActorKind
 from memories.models.columns import CODE, STAFF, VALUE, Column, Columns
 from memories.models.folding import older_refusals, refusal_of_key, refusal_of_text
-from memories.models.memories.facts import Fact, Trust
+from memories.models.memories.facts import Fact
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import OfParent
+from memories.trust import Trust
 
 _HASH = "a keyed hash of what was refused: it means nothing to a reader"
 
 
 @dataclass(frozen=True)
-class Mark:
+class RefusalKey:
     """What stands for a refused text, or for a refused (category, key): hashes of 32 bytes.
 
     `digest` is kept. `older` are those that were kept before it, under secret keys.
@@ -35,18 +36,18 @@ class Mark:
         return self.digest, *self.older
 
 
-def mark_of_text(content: str) -> Mark:
-    return Mark(FactRefusal.RefusalKind.TEXT, refusal_of_text(content), older_refusals("text", content))
+def refusal_key_of_text(content: str) -> RefusalKey:
+    return RefusalKey(FactRefusal.RefusalKind.TEXT, refusal_of_text(content), older_refusals("text", content))
 
 
-def mark_of_key(category: str, key: str) -> Mark:
-    return Mark(FactRefusal.RefusalKind.KEY, refusal_of_key(category, key), older_refusals("key", category, key))
+def refusal_key_of_key(category: str, key: str) -> RefusalKey:
+    return RefusalKey(FactRefusal.RefusalKind.KEY, refusal_of_key(category, key), older_refusals("key", category, key))
 
 
-def marks_of(content: str, *, category: str, key: str) -> list[Mark]:
+def refusal_keys(content: str, *, category: str, key: str) -> list[RefusalKey]:
     """What stands for a statement: its text and, when it has one, its key."""
-    text = mark_of_text(content)
-    return [text, mark_of_key(category, key)] if key else [text]
+    text = refusal_key_of_text(content)
+    return [text, refusal_key_of_key(category, key)] if key else [text]
 
 
 class Repeated(enum.Enum):
@@ -58,15 +59,15 @@ class Repeated(enum.Enum):
 
 
 class FactRefusalQuerySet(models.QuerySet["FactRefusal"]):
-    def against(self, end_user: EndUser, marks: Iterable[Mark]) -> Self:
+    def against(self, end_user: EndUser, marks: Iterable[RefusalKey]) -> Self:
         """The rows that refuse any of these, whichever key they were made under."""
         return self.filter(end_user=end_user, digest__in=list(_by_digest(marks)))
 
-    def refused(self, end_user: EndUser, marks: Iterable[Mark]) -> frozenset[Mark]:
+    def refused(self, end_user: EndUser, marks: Iterable[RefusalKey]) -> frozenset[RefusalKey]:
         """Those of the marks that are refused, by whomever."""
         return frozenset(self.found(end_user, marks).values())
 
-    def found(self, end_user: EndUser, marks: Iterable[Mark]) -> "dict[FactRefusal, Mark]":
+    def found(self, end_user: EndUser, marks: Iterable[RefusalKey]) -> "dict[FactRefusal, RefusalKey]":
         """The rows that refuse any of these, and which. One that was made under a secret key is rewritten now."""
         by_digest = _by_digest(marks)
         rows = self.against(end_user, by_digest.values()) if by_digest else []
@@ -138,5 +139,5 @@ class FactRefusal(OfParent):
         self.digest = digest
 
 
-def _by_digest(marks: Iterable[Mark]) -> Mapping[bytes, Mark]:
+def _by_digest(marks: Iterable[RefusalKey]) -> Mapping[bytes, RefusalKey]:
     return {digest: mark for mark in marks for digest in mark.digests}

@@ -10,10 +10,11 @@ from memories.models.actors import ActorKind
 from memories.models.columns import CODE, INSIDE, REWORDED, STAFF, TEXT, VALUE, Columns
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.ids import new_id
-from memories.models.memories.facts import Fact, Trust
+from memories.models.memories.facts import Fact
 from memories.models.memories.profile import ProfileSection, Section
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import OfParent
+from memories.trust import Trust
 
 
 class FactRevision(OfParent):
