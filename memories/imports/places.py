@@ -154,7 +154,7 @@ def _unpacked(archive: Path, into: Path) -> Iterator[Part | None]:
     left = MOST_UNPACKED
     try:
         with zipfile.ZipFile(archive) as packed:
-            for number, member in enumerate(packed.infolist()):
+            for number, member in enumerate(sorted(packed.infolist(), key=lambda one: one.filename)):
                 name = PurePosixPath(member.filename.replace("\\", "/"))
                 if member.is_dir():
                     continue

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from memories.capture import ingest
+from memories.invariants import check
 from memories.models import Session, Tenant, Turn
 from memories.retrieval.search import TURN, SearchFilters, SearchRequest, search
 from tests import factories
@@ -235,6 +236,69 @@ def test_a_file_of_something_else(tenant: Tenant, tmp_path: Path, content: str) 
     for source in ("chatgpt", "claude", "auto"):
         with pytest.raises(CommandError, match=r"not as it should be|was recognised"):
             run(path, source, "--user", "u-1")
+
+
+def _chat(*nodes: dict[str, Any], shown: str) -> list[dict[str, Any]]:
+    mapping = {"root": {"message": None, "parent": None}, **{node["id"]: node for node in nodes}}
+    return [{"conversation_id": "c-1", "create_time": THEN, "current_node": shown, "mapping": mapping}]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"), [("a\x00b", "nul"), ("a\ud83d", "surrogate"), ("x" * (1024 * 1024 + 1), "too_large")]
+)
+@pytest.mark.parametrize("source", ["chatgpt", "jsonl"])
+def test_a_bad_message_is_left_out_alone(tenant: Tenant, tmp_path: Path, source: str, bad: str, reason: str) -> None:
+    """Nobody can mend it, so it is no failure; a dry run says the same."""
+    texts = ["I live in Delft", bad, "I like tea"]
+    if source == "jsonl":
+        path = tmp_path / "conversations.jsonl"
+        path.write_text(
+            json.dumps({"session_id": "c-1", "messages": [{"role": "user", "content": one} for one in texts]})
+        )
+    else:
+        nodes = [_node(str(at), str(at - 1) if at else "root", "user", text, at=THEN) for at, text in enumerate(texts)]
+        path = tmp_path / "conversations.json"
+        path.write_text(json.dumps(_chat(*nodes, shown="2")))
+    for verb in ("would be stored", "stored"):
+        said = run(path, source, "--user", "u-1", *(["--dry-run"] if verb != "stored" else []))
+        assert f"1 conversations: 2 messages {verb}, 0 were there" in said
+        assert f"1 left out: {reason}" in said
+    assert turns("c-1") == [("user", "I live in Delft"), ("user", "I like tea")]
+
+
+def test_a_later_export_leaves_the_old_branch(tenant: Tenant, tmp_path: Path) -> None:
+    first = [_node("u1", "root", "user", "I work at the mill", at=THEN), _node("a1", "u1", "assistant", "ok", at=THEN)]
+    second = [_node("u2", "root", "user", "I work at the harbour", at=THEN + 9)]
+    left = Turn.objects.exclude(left_at=None).values_list("content", flat=True)
+    old, new = _chat(*first, shown="a1"), _chat(*first, *second, shown="u2")
+    run(written(tmp_path, old), "chatgpt", "--user", "u-1")
+    dry = run(written(tmp_path, new), "chatgpt", "--user", "u-1", "--dry-run")
+    assert not left.all()
+    said = run(written(tmp_path, new), "chatgpt", "--user", "u-1")
+    assert "2 turns are of a branch that the conversation has left since." in said
+    assert dry.replace("would be stored", "stored") == said
+    assert list(left.order_by("number")) == ["I work at the mill", "ok"]
+    assert Turn.objects.get(content="I work at the harbour").follows == 0
+    # An older export, imported later, knows less.
+    run(written(tmp_path, old), "chatgpt", "--user", "u-1")
+    assert left.all().count() == 2
+    # The person went back to the first.
+    run(written(tmp_path, _chat(*first, *second, shown="a1")), "chatgpt", "--user", "u-1")
+    assert list(left.all()) == ["I work at the harbour"]
+    assert check() == []
+
+
+def test_a_file_of_another_source_is_an_error_that_names_it(tenant: Tenant, tmp_path: Path) -> None:
+    path = written(tmp_path, CLAUDE)
+    with pytest.raises(CommandError, match="it looks like claude"):
+        run(path, "chatgpt", "--user", "u-1", "--dry-run")
+    assert run(path, "auto", "--user", "u-1").startswith("This is of claude.\n1 conversations: 3 messages stored")
+
+
+def test_where_capture_is_off_nothing_is_said_to_be_stored(tenant: Tenant, tmp_path: Path) -> None:
+    Tenant.objects.update(capture=False)
+    with pytest.raises(CommandError, match="not stored"):
+        run(written(tmp_path, CLAUDE), "claude", "--user", "u-1")
 
 
 def test_it_wants_a_person_and_a_file(tenant: Tenant, tmp_path: Path) -> None:
