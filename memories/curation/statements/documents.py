@@ -56,6 +56,7 @@ class DocumentFact:
     external_id: str = ""
     stated_at: datetime | None = None
     source_error: str = ""
+    expires_at: datetime | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -364,6 +365,7 @@ def _unsaved(
         confidence=stated.confidence,
         stated_confidence=stated.confidence,
         source_error=stated.source_error,
+        expires_at=stated.expires_at,
         source=voice.source(""),
         trust=voice.trust,
         extractor=IMPORTED,
