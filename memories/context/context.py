@@ -65,7 +65,7 @@ class ContextRequest:
     with the conversation already, if there is one: it is not made again, and what it lacks comes with the other block.
     `fill`: beside these lines and what `include` names, only what has to do with the query (RELEVANT), or whatever
     there is until the budget is full (BUDGET). `min_score`, `min_evidence`: what of the memories that the query ranks
-    may be told. `scores`: facts with confidence.
+    may be told. `scores`: facts with confidence. `shown`: who asks has so many of the session's newest turns.
     """
 
     user_id: str
@@ -88,6 +88,7 @@ class ContextRequest:
     min_score: float | None = None
     min_evidence: Level = Level.NONE
     scores: bool = False
+    shown: int = 0
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,9 @@ def build(
     outdated = outdated or Outdated(found.person, as_of=request.as_of, has_ended=found.has_ended)
     window = OpenWindow()
     if with_messages and request.session_id:
-        window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
+        window = open_window(
+            found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules, shown=request.shown
+        )
         window = replace(window, summary=outdated.told(Written(window.summary)))
     asked = found.person.local(request.as_of or now)
     query = prepare_in(found.space, request.query, asked=asked) if request.query else None

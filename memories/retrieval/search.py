@@ -130,7 +130,7 @@ class SearchResult:
 def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool = True) -> SearchResult:
     """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
 
-    It reads only, in about nine statements whatever is stored, ten of a member of groups; recalls are written later.
+    It reads only, in about seven statements whatever is stored, eight of a member of groups; recalls are written later.
     Without vectors it finds memories by their words. `noted=False`: an operator looks, so what it finds does not fade
     later. Errors: RequestTooCostly.
     """
