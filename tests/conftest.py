@@ -106,7 +106,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--examples",
         type=int,
         default=None,
-        help="Generated calls per operation and way of generating (default: 8).",
+        help="Generated calls per operation and way of generating (default: 5).",
     )
 
 
