@@ -58,6 +58,7 @@ LONG = (
     "tests/models/test_migrations.py",
     "tests/stateful/test_planted.py",
     "tests/stateful/test_life.py",
+    "tests/api/test_written_texts.py",
     "tests/commands/test_restore_of_old.py",
     "tests/privacy/test_rounds.py",
     "tests/faults/test_wedged.py",
