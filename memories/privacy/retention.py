@@ -16,6 +16,7 @@ from django_q.tasks import async_task
 from memories import audit, conf
 from memories.audit import Actor
 from memories.exceptions import RetentionRunning
+from memories.kinds import PLAIN
 from memories.models import DecayPass, RetentionPass, Tenant
 from memories.privacy.expiry import passes, records, store_items, turns
 from memories.privacy.expiry.passes import DAYS, Work
@@ -28,7 +29,7 @@ Stage = RetentionPass.Stage
 
 def preview(tenant: Tenant, now: datetime) -> dict[str, int]:
     """What a pass would delete at `now`: turns, sessions that are empty already, episodes, runs, audit events, exports,
-    logged contexts, items of the store, diary entries.
+    logged contexts, items of the store, memories of plain kinds.
 
     `waiting`: turns that are old enough and stay, as they are not extracted yet or still in an open window.
     """
@@ -149,7 +150,7 @@ _OLD = {
     Stage.RUNS: records.runs,
     Stage.CONTEXTS: records.contexts,
     Stage.STORE: store_items.older,
-    Stage.DIARY: records.diary,
+    **{kind.plural: partial(records.plain, kind) for kind in PLAIN},
 }
 _DELETE = {
     Stage.TURNS: turns.delete,
@@ -158,5 +159,5 @@ _DELETE = {
     Stage.EXPORTS: records.expire_exports,
     Stage.CONTEXTS: records.delete_contexts,
     Stage.STORE: store_items.delete,
-    Stage.DIARY: records.delete_diary,
+    **{kind.plural: partial(records.delete_plain, kind) for kind in PLAIN},
 }

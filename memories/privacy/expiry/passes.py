@@ -10,10 +10,12 @@ from django.db.models.functions import Now
 
 from memories import conf
 from memories.exceptions import RetentionRunning
+from memories.kinds import PLAIN
 from memories.models import CaseState, DecayPass, EndUser, PrivacyCase, RetentionPass, Tenant
 from memories.queue import leases, nightly
 
-COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports", "contexts", "store", "diary")
+_PLAIN = tuple(kind.plural for kind in PLAIN)
+COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports", "contexts", "store", *_PLAIN)
 # Stage → the rule with the number of days; 0: kept for ever.
 DAYS = {
     "turns": "keep_turns_days",
@@ -23,7 +25,7 @@ DAYS = {
     "exports": "keep_exports_days",
     "contexts": "keep_contexts_days",
     "store": "keep_store_days",
-    "diary": "keep_diary_days",
+    **{name: f"keep_{name}_days" for name in _PLAIN},
 }
 Work = nightly.ClaimedPass[RetentionPass]
 
