@@ -44,7 +44,8 @@ class Plain:
     into the trash. So the same code clears, rolls back, merges, reverts, erases and exports them.
 
     They have `tenant`, `end_user`, `agent_id`, `actor_id`, `content`, `created_at`, `trashed_at` and `change_set`, and
-    a query set with of(), present() and discarded(). A tenant's number `keep_<plural>_days` says for how long.
+    a query set with of(), present() and discarded(). With a stage of retention a tenant's number says how long they are
+    kept: `keep_<plural>_days`.
 
     `listed`, `icon`: of the list in the menu. `in_trail`: a row in sentences of the audit trail, without and with its
     person. `exported`, `exported_vectors`: what an export calls the list, and that of its vectors. `trashed`: the
@@ -56,13 +57,13 @@ class Plain:
     icon: str
     in_trail: tuple[Promise, Promise]
     exported: Promise
-    exported_vectors: Promise
     trashed: Promise
     headings: Mapping[str, str]
     search: str
     api: str
     admin: str
     topic: str
+    exported_vectors: Promise | str = ""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from django_q.tasks import async_task
 from memories import audit, conf
 from memories.audit import Actor
 from memories.exceptions import RetentionRunning
-from memories.kinds import PLAIN
 from memories.models import DecayPass, RetentionPass, Tenant
 from memories.privacy.expiry import passes, records, store_items, turns
 from memories.privacy.expiry.passes import DAYS, Work
@@ -150,7 +149,7 @@ _OLD = {
     Stage.RUNS: records.runs,
     Stage.CONTEXTS: records.contexts,
     Stage.STORE: store_items.older,
-    **{kind.plural: partial(records.plain, kind) for kind in PLAIN},
+    **{kind.plural: partial(records.plain, kind) for kind in passes.LIMITED},
 }
 _DELETE = {
     Stage.TURNS: turns.delete,
@@ -159,5 +158,5 @@ _DELETE = {
     Stage.EXPORTS: records.expire_exports,
     Stage.CONTEXTS: records.delete_contexts,
     Stage.STORE: store_items.delete,
-    **{kind.plural: partial(records.delete_plain, kind) for kind in PLAIN},
+    **{kind.plural: partial(records.delete_plain, kind) for kind in passes.LIMITED},
 }

@@ -14,8 +14,19 @@ from memories.kinds import PLAIN
 from memories.models import CaseState, DecayPass, EndUser, PrivacyCase, RetentionPass, Tenant
 from memories.queue import leases, nightly
 
-_PLAIN = tuple(kind.plural for kind in PLAIN)
-COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports", "contexts", "store", *_PLAIN)
+# The plain kinds that a tenant can keep for a number of days: each has a stage.
+LIMITED = tuple(kind for kind in PLAIN if kind.plural in RetentionPass.Stage.values)
+COUNTED = (
+    "turns",
+    "sessions",
+    "episodes",
+    "runs",
+    "audit",
+    "exports",
+    "contexts",
+    "store",
+    *(kind.plural for kind in LIMITED),
+)
 # Stage → the rule with the number of days; 0: kept for ever.
 DAYS = {
     "turns": "keep_turns_days",
@@ -25,7 +36,7 @@ DAYS = {
     "exports": "keep_exports_days",
     "contexts": "keep_contexts_days",
     "store": "keep_store_days",
-    **{name: f"keep_{name}_days" for name in _PLAIN},
+    **{kind.plural: f"keep_{kind.plural}_days" for kind in LIMITED},
 }
 Work = nightly.ClaimedPass[RetentionPass]
 
