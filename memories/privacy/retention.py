@@ -5,12 +5,13 @@ under restriction, and people whose case is on legal hold, are passed over.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django_q.tasks import async_task
 
 from memories import audit, conf
@@ -144,14 +145,14 @@ def _stage(work: Work, stage: Stage, cutoff: datetime, now: datetime) -> Iterato
 
 
 # What goes by its age alone.
-_OLD = {
+_OLD: Mapping[str, Callable[[Tenant, datetime], QuerySet[Any]]] = {
     Stage.EPISODES: records.episodes,
     Stage.RUNS: records.runs,
     Stage.CONTEXTS: records.contexts,
     Stage.STORE: store_items.older,
     **{kind.plural: partial(records.plain, kind) for kind in passes.LIMITED},
 }
-_DELETE = {
+_DELETE: Mapping[str, Callable[[Work, datetime], Iterator[None]]] = {
     Stage.TURNS: turns.delete,
     Stage.EPISODES: records.delete_episodes,
     Stage.RUNS: records.delete_runs,
