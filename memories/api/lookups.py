@@ -8,7 +8,6 @@ from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
 from memories.exceptions import NotFound, PersonRestricted
 from memories.models import (
     Agent,
-    DiaryEntry,
     Dream,
     EmbeddingSpace,
     EndUser,
@@ -138,9 +137,9 @@ def case(*, tenant: Tenant, case_id: uuid.UUID) -> PrivacyCase:
     return _require(cases.select_related("end_user__merged_into").filter(pk=case_id).first())
 
 
-def diary_entry(*, tenant: Tenant, entry_id: uuid.UUID) -> DiaryEntry:
-    """Errors: NotFound, also for one in the trash."""
-    return _require(DiaryEntry.objects.present().filter(tenant=tenant, pk=entry_id).first())
+def found(rows: QuerySet[Row], *, tenant: Tenant, pk: uuid.UUID) -> Row:
+    """One of the rows. Errors: NotFound."""
+    return _require(rows.filter(tenant=tenant, pk=pk).first())
 
 
 def group(*, tenant: Tenant, group_id: uuid.UUID) -> MemoryGroup:

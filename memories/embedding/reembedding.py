@@ -75,7 +75,8 @@ def clear_retired() -> int:
     """Delete the vectors of retired spaces in batches; how many. The caller holds alone()."""
     total = 0
     for space in EmbeddingSpace.objects.filter(state=State.RETIRED):
-        for model in (TurnVector, StoreItemVector, *(memory_vectors.of(kind).vectors for kind in EMBEDDED)):
+        tables: tuple[Any, ...] = (TurnVector, StoreItemVector, *(memory_vectors.of(kind).vectors for kind in EMBEDDED))
+        for model in tables:
             rows = model._default_manager.filter(space=space).order_by("pk")
             ids = list(rows.values_list("pk", flat=True)[:CLEARED_AT_ONCE])
             while ids:

@@ -13,6 +13,9 @@ DIARY = Kind(
     embedded=Embedded(3, DiaryVector, "entry", ("topic", "content"), since="created_at"),
     is_purged=True,
     plain=Plain(
+        listed=_("Diary entries"),
+        icon="edit_note",
+        in_trail=(_("a diary entry"), _("a diary entry about %(person)s")),
         exported=_("What agents noted for themselves about you"),
         exported_vectors=_("Vectors of diary entries"),
         trashed=_("Diary entries to the trash"),

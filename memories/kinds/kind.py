@@ -44,20 +44,26 @@ class Plain:
     into the trash. So the same code clears, rolls back, merges, reverts, erases and exports them.
 
     They have `tenant`, `end_user`, `agent_id`, `actor_id`, `content`, `created_at`, `trashed_at` and `change_set`, and
-    a query set with of(), present() and discarded(). `exported`: what an export for the person calls the list and that
-    of its vectors. `trashed`: the heading of a count of rows that go to the trash. `headings`: by language, above its
-    lines in contexts, which begin with the column `topic`. `search`, `api`, `admin`: names of the modules with its
-    hits(), its URLS and its PAGES.
+    a query set with of(), present() and discarded(). With a stage of retention a tenant's number says how long they are
+    kept: `keep_<plural>_days`.
+
+    `listed`, `icon`: of the list in the menu. `in_trail`: a row in sentences of the audit trail, without and with its
+    person. `exported`, `exported_vectors`: what an export calls the list, and that of its vectors. `trashed`: the
+    heading of a count of rows that go to the trash. `headings`: by language, above its lines in contexts, which begin
+    with the column `topic`. `search`, `api`, `admin`: names of the modules with its hits(), its URLS and its PAGES.
     """
 
+    listed: Promise
+    icon: str
+    in_trail: tuple[Promise, Promise]
     exported: Promise
-    exported_vectors: Promise
     trashed: Promise
     headings: Mapping[str, str]
     search: str
     api: str
     admin: str
     topic: str
+    exported_vectors: Promise | str = ""
 
 
 @dataclass(frozen=True)

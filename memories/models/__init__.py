@@ -21,9 +21,9 @@ from memories.models.conversations.seen_texts import SeenText
 from memories.models.conversations.serving import ServedDay
 from memories.models.forgetting import DecayPass
 from memories.models.memories.changes import Batch, Change, ChangeSet
-from memories.models.memories.diary import DiaryEntry, DiaryEntryQuerySet
+from memories.models.memories.diary import DiaryEntry, DiaryEntryQuerySet, DiaryVector
 from memories.models.memories.dreams import Dream, DreamedEpisode, DreamEdit
-from memories.models.memories.embeddings import DiaryVector, EmbeddingSpace, EpisodeVector, FactVector, TurnVector
+from memories.models.memories.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
 from memories.models.memories.episodes import Episode, EpisodeQuerySet, EpisodeStatus
 from memories.models.memories.evidence import FactEvidence, FactRelation, RelationType
 from memories.models.memories.facts import (

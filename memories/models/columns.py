@@ -50,6 +50,7 @@ STAFF = Column(waived=_CODES, omitted=_STAFF)
 KEY = Column(omitted="a number of the application's key, not of a person")
 SETTING = Column(waived="names and settings of an application, written by staff")
 REWORDED = Column(erased=True, reworded=True)
+SPACE = Column(omitted="exported as `model`")
 # Of every table that has them.
 _EVERYWHERE: Mapping[str, Column] = {
     "tenant": Column(omitted="the application, which `about` names once"),

@@ -98,7 +98,7 @@ def _rebuilding() -> dict[str, Any] | None:
 
 
 def _vectors_of(space: EmbeddingSpace) -> int:
-    tables = (TurnVector, *(kind.embedded.vectors for kind in EMBEDDED if kind.embedded))
+    tables: tuple[Any, ...] = (TurnVector, *(kind.embedded.vectors for kind in EMBEDDED if kind.embedded))
     return sum(table._default_manager.filter(space=space).count() for table in tables)
 
 

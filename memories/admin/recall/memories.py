@@ -25,7 +25,8 @@ _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
 
 
 def _starts(rows: QuerySet[Any], *, columns: Collection[str]) -> QuerySet[Any]:
-    return rows.annotate(start=Left("content", CLIP)).only(*columns)
+    found: QuerySet[Any] = rows.annotate(start=Left("content", CLIP)).only(*columns)
+    return found
 
 
 class _Shown(NamedTuple):

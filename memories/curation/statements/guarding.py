@@ -75,7 +75,7 @@ def flags_of_text(text: str, voice: WriteTrust) -> tuple[str, ...]:
 
 
 def newly_speaks(text: ChangedText) -> Place | None:
-    """The first passage of a file, or of a diary entry, that newly speaks to a model: by a phrase, or by its meaning.
+    """The first passage of a file, or of a note, that newly speaks to a model: by a phrase, or by its meaning.
 
     What merely looks like a secret is none: notes name commits and ids.
     """

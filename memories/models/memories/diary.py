@@ -9,8 +9,9 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
-from memories.models.columns import CODE, DERIVED, KEY, TEXT, VALUE, Column, Columns
+from memories.models.columns import CODE, DERIVED, KEY, NUMBER, SPACE, TEXT, VALUE, Column, Columns
 from memories.models.ids import new_id
+from memories.models.memories.embeddings import Vector
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.scoring import terms
@@ -134,3 +135,28 @@ class DiaryEntry(models.Model):
     def text(self) -> str:
         """What is searched and embedded."""
         return f"{self.topic}\n{self.content}" if self.topic else self.content
+
+
+class DiaryVector(Vector):
+    entry = models.ForeignKey(
+        DiaryEntry, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
+    )
+    text_digest = models.BinaryField(max_length=32, help_text="The entry's content_hash when it was made.")
+    columns = Columns(
+        entry=VALUE, language=TEXT, id=NUMBER, space=SPACE, vector=DERIVED, text_digest=DERIVED,
+    )  # fmt: skip
+
+    class Meta:
+        verbose_name = _("diary vector")
+        verbose_name_plural = _("diary vectors")
+        constraints = [
+            # One vector per entry and space. Serves the cascade from the entry, too.
+            models.UniqueConstraint(fields=["entry", "space", "tenant"], name="diary_vector_once"),
+        ]
+        indexes = [
+            # Serves an erasure and a merge.
+            models.Index(fields=["end_user", "space"], name="diary_vector_of_end_user_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Vector of diary entry {self.entry_id}"

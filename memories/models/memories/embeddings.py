@@ -1,4 +1,4 @@
-"""Vectors of turns, facts, episodes and diary entries, each in the space of the model that made it.
+"""Vectors of turns, facts and episodes, each in the space of the model that made it.
 
 Spaces are never mixed.
 """
@@ -12,15 +12,12 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
 
-from memories.models.columns import DERIVED, NUMBER, TEXT, VALUE, Column, Columns
+from memories.models.columns import DERIVED, NUMBER, SPACE, TEXT, VALUE, Columns
 from memories.models.conversations.conversations import Session, Turn
-from memories.models.memories.diary import DiaryEntry
 from memories.models.memories.episodes import Episode
 from memories.models.memories.facts import Fact
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
-
-_AS_MODEL = "exported as `model`"
 
 
 class EmbeddingSpaceQuerySet(models.QuerySet["EmbeddingSpace"]):
@@ -103,7 +100,7 @@ class TurnVector(Vector):
     )
     number = models.PositiveIntegerField(help_text="Of the turn in its session.")
     columns = Columns(
-        turn=VALUE, session=VALUE, language=TEXT, id=NUMBER, space=Column(omitted=_AS_MODEL), vector=DERIVED,
+        turn=VALUE, session=VALUE, language=TEXT, id=NUMBER, space=SPACE, vector=DERIVED,
         number=NUMBER,
     )  # fmt: skip
 
@@ -129,7 +126,7 @@ class FactVector(Vector):
     )
     text_digest = models.BinaryField(max_length=32, help_text="The fact's content_hash when it was made.")
     columns = Columns(
-        fact=VALUE, language=TEXT, id=NUMBER, space=Column(omitted=_AS_MODEL), vector=DERIVED, text_digest=DERIVED,
+        fact=VALUE, language=TEXT, id=NUMBER, space=SPACE, vector=DERIVED, text_digest=DERIVED,
     )  # fmt: skip
 
     class Meta:
@@ -154,7 +151,7 @@ class EpisodeVector(Vector):
     )
     text_digest = models.BinaryField(max_length=32, help_text="The episode's content_hash when it was made.")
     columns = Columns(
-        episode=VALUE, language=TEXT, id=NUMBER, space=Column(omitted=_AS_MODEL), vector=DERIVED,
+        episode=VALUE, language=TEXT, id=NUMBER, space=SPACE, vector=DERIVED,
         text_digest=DERIVED,
     )  # fmt: skip
 
@@ -172,28 +169,3 @@ class EpisodeVector(Vector):
 
     def __str__(self) -> str:
         return f"Vector of episode {self.episode_id}"
-
-
-class DiaryVector(Vector):
-    entry = models.ForeignKey(
-        DiaryEntry, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
-    )
-    text_digest = models.BinaryField(max_length=32, help_text="The entry's content_hash when it was made.")
-    columns = Columns(
-        entry=VALUE, language=TEXT, id=NUMBER, space=Column(omitted=_AS_MODEL), vector=DERIVED, text_digest=DERIVED,
-    )  # fmt: skip
-
-    class Meta:
-        verbose_name = _("diary vector")
-        verbose_name_plural = _("diary vectors")
-        constraints = [
-            # One vector per entry and space. Serves the cascade from the entry, too.
-            models.UniqueConstraint(fields=["entry", "space", "tenant"], name="diary_vector_once"),
-        ]
-        indexes = [
-            # Serves an erasure and a merge.
-            models.Index(fields=["end_user", "space"], name="diary_vector_of_end_user_idx"),
-        ]
-
-    def __str__(self) -> str:
-        return f"Vector of diary entry {self.entry_id}"

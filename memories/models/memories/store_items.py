@@ -8,13 +8,11 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
 
-from memories.models.columns import DERIVED, KEY, NUMBER, TEXT, VALUE, Column, Columns
+from memories.models.columns import DERIVED, KEY, NUMBER, SPACE, TEXT, VALUE, Columns
 from memories.models.ids import new_id
 from memories.models.memories.embeddings import EmbeddingSpace
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
-
-_AS_MODEL = "exported as `model`"
 
 # Items whose present texts no embedder has looked at. Without a digest there is nothing to embed.
 UNEMBEDDED_ITEMS = Q(content_hash__isnull=False) & (Q(embedded_hash=None) | ~Q(embedded_hash=F("content_hash")))
@@ -125,7 +123,7 @@ class StoreItemVector(models.Model):
     text_digest = models.BinaryField(max_length=32, help_text="The item's content_hash when it was made.")
     vector = HalfVectorField()
     columns = Columns(
-        item=VALUE, place=VALUE, id=NUMBER, space=Column(omitted=_AS_MODEL), text_digest=DERIVED, vector=DERIVED,
+        item=VALUE, place=VALUE, id=NUMBER, space=SPACE, text_digest=DERIVED, vector=DERIVED,
     )  # fmt: skip
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Deletes what is no turn and too old: episodes, runs, exports, logged contexts, diary entries, audit events.
+"""Deletes what is no turn and too old: episodes, runs, exports, logged contexts, memories of plain kinds, audit events.
 
 Locked rows wait."""
 
@@ -11,9 +11,9 @@ from django.db import connection, transaction
 from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Greatest
 
+from memories.kinds import Kind
 from memories.models import (
     AuditSeal,
-    DiaryEntry,
     Episode,
     ExportState,
     ExtractionRun,
@@ -54,8 +54,9 @@ def contexts(tenant: Tenant, cutoff: datetime) -> QuerySet[LoggedContext]:
     return LoggedContext.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
 
 
-def diary(tenant: Tenant, cutoff: datetime) -> QuerySet[DiaryEntry]:
-    return DiaryEntry.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
+def plain(kind: Kind, tenant: Tenant, cutoff: datetime) -> QuerySet[Any]:
+    rows: QuerySet[Any] = kind.rows.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
+    return rows
 
 
 def delete_episodes(work: Work, cutoff: datetime) -> Iterator[None]:
@@ -87,9 +88,9 @@ def delete_contexts(work: Work, cutoff: datetime) -> Iterator[None]:
     return _delete(work, contexts(work.row.tenant, cutoff), "contexts")
 
 
-def delete_diary(work: Work, cutoff: datetime) -> Iterator[None]:
-    """Delete diary entries, also those in the trash; yields after each step. Errors: LeaseLost."""
-    return _delete(work, diary(work.row.tenant, cutoff), "diary")
+def delete_plain(kind: Kind, work: Work, cutoff: datetime) -> Iterator[None]:
+    """Delete memories of a plain kind, also those in the trash; yields after each step. Errors: LeaseLost."""
+    return _delete(work, plain(kind, work.row.tenant, cutoff), kind.plural)
 
 
 def _delete(work: Work, due: QuerySet[Any], name: str) -> Iterator[None]:
