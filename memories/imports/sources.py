@@ -31,6 +31,8 @@ _TABLES = {"store": "langgraph", "mem0": "mem0"}
 _BESIDE = ("user", "users", "message_feedback", "shared_conversations", "model_comparisons", "settings", "metadata")
 # Reasons that say nothing of what a file is.
 UNRECOGNISED = frozenset({OTHER_FILE, NO_TEXT})
+# In these others speak in the person's role.
+_OF_SEVERAL = ("group_chats",)
 _PROJECTS, _REMEMBERED = "claude projects", "claude memories"
 
 
@@ -63,7 +65,7 @@ SOURCES: dict[str, Source] = {
     "gemini": Source(chat_clients.gemini, "activities with `header` and `title`"),
     "grok": Source(chat_clients.reader(chat_clients.grok), "`conversations` with `responses`"),
     "mistral": Source(chat_clients.mistral, "messages with `chatId`"),
-    "open-webui": Source(chat_clients.reader(chat_clients.open_webui, "created_at"), "`chat` with `history`"),
+    "open-webui": Source(chat_clients.open_webui, "`chat` with `history`"),
     "librechat": Source(chat_clients.reader(chat_clients.librechat, "createdAt"), "`conversationId` and `messages`"),
     "lobechat": Source(chat_clients.reader(chat_clients.lobechat), "`state` with `messages`"),
     "cherry-studio": Source(chat_clients.reader(chat_clients.cherry), "`indexedDB` with `topics`"),
@@ -184,7 +186,7 @@ def detected(given: Given) -> str:
         return next((source for table, source in _TABLES.items() if has_table(given, given.table or table)), "")
     if (folder := given.folder) and (source := _of_folder(folder)):
         return source
-    shapes = [_plain(shape_of(given, part)) for part in given.parts if part.path.stem.lower() not in _BESIDE]
+    shapes = [_plain(shape_of(given, part)) for part in given.parts if _stem(part) not in _BESIDE]
     known = [shape for shape in shapes if shape and shape != "markdown"]
     # An archive holds notes beside what it is.
     return (
@@ -194,6 +196,11 @@ def detected(given: Given) -> str:
         if "markdown" in shapes
         else ""
     )
+
+
+def _stem(part: Part) -> str:
+    # What an archive held has another name on the disk.
+    return Path(part.name).stem.lower()
 
 
 def _of_folder(folder: Path) -> str:
@@ -217,7 +224,8 @@ def chosen(given: Given, source: str) -> tuple[list[Part], list[LeftOut]]:
         return ([] if given.is_database else given.parts), []
     if len(given.parts) == 1:
         return given.parts, []
-    mine = [part for part in given.parts if _plain(shape_of(given, part)) == source]
+    own = [part for part in given.parts if _stem(part) not in _OF_SEVERAL]
+    mine = [part for part in own if _plain(shape_of(given, part)) == source]
     others = len(given.parts) - len(mine) + given.skipped
     return mine, [LeftOut(OTHER_FILE, others)] if others else []
 

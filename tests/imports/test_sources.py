@@ -255,6 +255,7 @@ class TestForms:
         for place, content in enumerate(self.PARTS):
             written(base / f"conversations-00{place}.json", content)
         written(base / "user.json", {"id": "u"})
+        written(base / "group_chats.json", [chatgpt(said("user", "Of somebody else"), conversation_id="c3")])
         written(base / ".state/conversations.json", [chatgpt(said("user", "Hidden"))])
         (base / "voice.wav").write_bytes(b"RIFF")
         return base
@@ -278,6 +279,14 @@ class TestForms:
         old = chatgpt(said("user", "Old"), create_time=1)
         records = found("chatgpt", written(tmp_path / "x.json", [*self.PARTS[0], old, {"mapping": {}}]))
         assert texts(records) == ["user: Old", "user: First"]
+
+    def test_of_an_export_of_several_people_one_is_taken(self, tmp_path: Path) -> None:
+        def chat(owner: str) -> dict[str, Any]:
+            return {"id": owner, "user_id": owner, "chat": {"messages": [{"role": "user", "content": f"I am {owner}"}]}}
+
+        records = found("open-webui", written(tmp_path / "x.json", [chat("ann"), chat("bo")]), user="bo")
+        assert (texts(records), left_out(records)) == (["user: I am bo"], {"others_words": 1})
+        assert texts(found("open-webui", written(tmp_path / "y.json", [chat("ann")]), user="bo")) == ["user: I am ann"]
 
     def test_an_archive_that_is_too_much(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(places, "MOST_UNPACKED", 100)
