@@ -196,8 +196,11 @@ def facts(given: Given, parts: list[Part], *, source: str = "facts") -> Iterator
 def _cells(path: Path) -> Iterable[dict[str, Any] | RefusedDocumentError]:
     csv.field_size_limit(_LARGEST_CELL)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        heading = file.readline()
+        file.seek(0)
         try:
-            for row in csv.DictReader(file):
+            # Programs of countries with a decimal comma write semicolons.
+            for row in csv.DictReader(file, delimiter=max(",;\t", key=heading.count)):
                 yield {str(name).strip().lower(): value for name, value in row.items() if name and value}
         except csv.Error:
             yield RefusedDocumentError("syntax")

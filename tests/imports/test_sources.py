@@ -203,6 +203,8 @@ CASES: list[tuple[str, Any, list[str], dict[str, int]]] = [
      ["fact: I like olives", "fact: name: Mara; age: 4"], {"expired": 1, "no_text": 1}),
     ("facts", "text,user_id,date\nKeeps bees,u1,2026-01-01\n\"Sails, often\",u2,\n",
      ["fact: Keeps bees", "fact: Sails, often"], {}),
+    ("facts", "User_ID;Text;Ends\nu1;Keeps bees;2020-01-01\nu1;Sails, often;\n", ["fact: Sails, often"],
+     {"expired": 1}),
 ]  # fmt: skip
 
 
@@ -287,6 +289,15 @@ class TestForms:
         records = found("open-webui", written(tmp_path / "x.json", [chat("ann"), chat("bo")]), user="bo")
         assert (texts(records), left_out(records)) == (["user: I am bo"], {"others_words": 1})
         assert texts(found("open-webui", written(tmp_path / "y.json", [chat("ann")]), user="bo")) == ["user: I am ann"]
+
+    def test_a_conversation_without_an_id_is_known_by_its_beginning(self, tmp_path: Path) -> None:
+        names = set()
+        for place, more in enumerate([[], [block("assistant", typed("Hi"), name="b", above="a")]]):
+            one = claude(block("human", typed("I ski"), name="a"), *more, uuid=None)
+            [conversation] = found("claude", written(tmp_path / f"{place}.json", [one]))
+            assert isinstance(conversation, Said)
+            names.add(conversation.body["session_id"])
+        assert len(names) == 1
 
     def test_an_archive_that_is_too_much(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(places, "MOST_UNPACKED", 100)
