@@ -130,7 +130,7 @@ def _in_order(talk: Talk, nodes: Mapping[str, dict[str, Any]]) -> Iterator[Recor
 def librechat(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     """A tree of nested answers (`children`), or a list of messages of which each names the one before it."""
     nodes: dict[str, dict[str, Any]] = {}
-    waiting = [(node, None) for node in reversed(_objects(one, "messages"))]
+    waiting: list[tuple[dict[str, Any], str | None]] = [(node, None) for node in reversed(_objects(one, "messages"))]
     while waiting:
         node, above = waiting.pop()
         name = str(node.get("messageId") or len(nodes))

@@ -102,8 +102,9 @@ class Given:
         return min(found, self.now) if found else None
 
     def end(self, value: Any) -> datetime | None:
-        """When something ends; a day ends when it is over."""
-        return moments.end(value, self.zone or UTC)
+        """When something ends; a day ends when it is over. What is no time has ended: nothing shall stay for ever that
+        was to end."""
+        return (moments.end(value, self.zone or UTC) or self.now) if value else None
 
 
 @contextmanager

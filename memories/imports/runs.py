@@ -90,7 +90,7 @@ class Run:
     def _take(self, record: Record) -> None:
         match record:
             case LeftOut():
-                self.left_out[record.reason] += record.count
+                self.left_out[record.reason] += record.number
                 self.recognised += record.reason not in sources.UNRECOGNISED
             case RefusedDocumentError():
                 self._refuse(record)

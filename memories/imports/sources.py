@@ -120,6 +120,17 @@ def _holds(document: Document, name: str, kind: type, *inner: str) -> bool:
     return isinstance(found, kind) and all(isinstance(found, dict) and one in found for one in inner)
 
 
+# A message has a text, too.
+_OF_MESSAGES = ("role", "sender", "author", "messages", "parent", "from")
+_OF_FACTS = ("user_id", "person", "user", "ends", "expires_at", "category", "confidence", "valid_from", "agent_id")
+
+
+def _is_fact(document: Document) -> bool:
+    has_text = any(isinstance(document.get(name), str) for name in ("text", "content", "fact", "memory", "statement"))
+    is_message = any(name in document for name in _OF_MESSAGES)
+    return has_text and not is_message and any(name in document for name in _OF_FACTS)
+
+
 # In this order: the first that fits.
 _SHAPES: dict[str, Callable[[Document], bool]] = {
     "deepseek": lambda one: any("fragments" in node for node in _nodes(one)),
@@ -148,7 +159,7 @@ _SHAPES: dict[str, Callable[[Document], bool]] = {
         or (_has(one, "memory") and any(name in one for name in ("hash", "user_id", "agent_id", "run_id", "metadata")))
     ),
     "deerflow": lambda one: _holds(one, "facts", list) or _holds(one, "user", dict),
-    "facts": lambda one: any(isinstance(one.get(name), str) for name in ("text", "content", "fact", "memory")),
+    "facts": _is_fact,
 }
 
 
@@ -161,7 +172,7 @@ def shape_of(given: Given, part: Part) -> str:
             named = _SQLITE | ({"store": "langgraph"} if {"prefix", "key"} <= tables.get("store", set()) else {})
             return next((source for table, source in named.items() if table in tables), "")
         if suffix == _CSV:
-            return "facts"
+            return "facts" if _is_fact(dict.fromkeys(memory_stores.columns_of(part.path), "")) else ""
         if suffix in (".md", ".markdown", ".txt"):
             return "markdown"
         if suffix not in JSON and part.path.stat().st_size == 0:
@@ -172,12 +183,11 @@ def shape_of(given: Given, part: Part) -> str:
 
 
 def _shape_of_json(given: Given, part: Part) -> str:
-    documents = given.documents(part)
-    found = [one for one in islice(iter(documents), _SAMPLE) if isinstance(one, dict)]
-    for name, fits in _SHAPES.items():
-        if any(fits(one) for one in found):
-            return name
-    return ""
+    """That of most of its first documents."""
+    found = [one for one in islice(iter(given.documents(part)), _SAMPLE) if isinstance(one, dict)]
+    shapes = [next((name for name, fits in _SHAPES.items() if fits(one)), "") for one in found]
+    known = [shape for shape in shapes if shape]
+    return max(known, key=known.count) if known else ""
 
 
 def detected(given: Given) -> str:

@@ -83,7 +83,7 @@ def left_out(records: list[Record]) -> Counter[str]:
     counts = Counter[str]()
     for one in records:
         if isinstance(one, LeftOut):
-            counts[one.reason] += one.count
+            counts[one.reason] += one.number
     return counts
 
 
@@ -310,6 +310,7 @@ class TestForms:
         for content, told in (
             (self.PARTS[0], "it looks like chatgpt"),
             ([{"thread": "Secret words", "turns": [], "Ann Lee": 1}], "found members thread, turns"),
+            ([{"role": "user", "content": "Secret words", "id": 1}], "found members role, content, id"),
             ([], "no source has such a form"),
         ):
             with opened([str(written(tmp_path / "x.json", content))]) as given:
