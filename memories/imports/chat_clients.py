@@ -13,7 +13,7 @@ from memories.imports import trees
 from memories.imports.messages import Talk
 from memories.imports.places import Given, Part, dated
 from memories.imports.raw_documents import RefusedDocumentError
-from memories.imports.records import MEDIA, NOT_SHOWN, THOUGHTS, TOOLS, Record, Said
+from memories.imports.records import MEDIA, NOT_SHOWN, OTHERS, THOUGHTS, TOOLS, LeftOut, Record, Said
 
 # What Gemini's activity puts before what was asked, in some of its languages.
 _PROMPTED = re.compile(
@@ -78,7 +78,19 @@ def deepseek(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     yield from talk.records(is_whole=True)
 
 
-def open_webui(given: Given, one: dict[str, Any]) -> Iterator[Record]:
+def open_webui(given: Given, parts: list[Part]) -> Iterator[Record]:
+    """An administrator's export has the chats of everybody: of these only those of `given.user` are taken."""
+    documents = (one for part in parts for one in given.documents(part) if isinstance(one, dict))
+    owners = {str(one["user_id"]) for one in documents if one.get("user_id")}
+
+    def made(given: Given, one: dict[str, Any]) -> Iterator[Record]:
+        is_others = len(owners) > 1 and str(one.get("user_id")) != given.user
+        yield from [LeftOut(OTHERS)] if is_others else _open_webui_chat(given, one)
+
+    yield from reader(made, "created_at")(given, parts)
+
+
+def _open_webui_chat(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     chat = _object(one, "chat")
     history = _object(chat, "history")
     nodes = {name: node for name, node in _object(history, "messages").items() if isinstance(node, dict)}
@@ -118,7 +130,7 @@ def _in_order(talk: Talk, nodes: Mapping[str, dict[str, Any]]) -> Iterator[Recor
 def librechat(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     """A tree of nested answers (`children`), or a list of messages of which each names the one before it."""
     nodes: dict[str, dict[str, Any]] = {}
-    waiting = [(node, None) for node in reversed(_objects(one, "messages"))]
+    waiting: list[tuple[dict[str, Any], str | None]] = [(node, None) for node in reversed(_objects(one, "messages"))]
     while waiting:
         node, above = waiting.pop()
         name = str(node.get("messageId") or len(nodes))

@@ -105,7 +105,8 @@ class ConversationImport:
         try:
             return conversation_of(checked(TurnsSerializer, {**body, "messages": part}))
         except (RefusedDocumentError, MemoryHubError):
-            good, faults = [], []
+            good: list[Any] = []
+            faults: list[str] = []
             for message in part:
                 try:
                     checked(TurnsSerializer, {**body, "messages": [message]})

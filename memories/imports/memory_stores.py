@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memories.imports import namespaces
+from memories.imports import moments, namespaces
 from memories.imports.databases import is_sqlite, sqlite_rows, table_rows
 from memories.imports.namespaces import is_hidden
 from memories.imports.places import Given, Part
@@ -193,11 +193,25 @@ def facts(given: Given, parts: list[Part], *, source: str = "facts") -> Iterator
             yield row if isinstance(row, RefusedDocumentError) else _fact(given, row, source)
 
 
+def columns_of(path: Path) -> list[str]:
+    """The columns of CSV by its heading. Errors: OSError."""
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        heading = file.readline(_LARGEST_CELL)
+    return [name.strip().lower() for name in next(csv.reader([heading], delimiter=_delimiter(heading)), [])]
+
+
+def _delimiter(heading: str) -> str:
+    """Programs of countries with a decimal comma write semicolons."""
+    return max(",;\t", key=heading.count)
+
+
 def _cells(path: Path) -> Iterable[dict[str, Any] | RefusedDocumentError]:
     csv.field_size_limit(_LARGEST_CELL)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        heading = file.readline()
+        file.seek(0)
         try:
-            for row in csv.DictReader(file):
+            for row in csv.DictReader(file, delimiter=_delimiter(heading)):
                 yield {str(name).strip().lower(): value for name, value in row.items() if name and value}
         except csv.Error:
             yield RefusedDocumentError("syntax")
@@ -210,7 +224,10 @@ def _fact(given: Given, row: Mapping[str, Any], source: str) -> Record:
         return LeftOut("no_longer_true")
     if reason := _whose_words(row, person or given.user):
         return LeftOut(reason)
-    ends = next((end for name in _ENDS if (end := given.end(row.get(name)))), None)
+    until = _first(row, _ENDS)
+    ends = given.end(until)
+    if source == "facts" and until and moments.end(until) is None:
+        return RefusedDocumentError("/ends invalid")
     if ends and ends <= given.now:
         return LeftOut("no_longer_true" if row.get("invalid_at") or row.get("valid_to") else "expired")
     said = next((_said(given, row[name]) for name in _SAID_AT if row.get(name)), None)

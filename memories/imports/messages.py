@@ -1,5 +1,7 @@
 """A message of another service as one of `POST /turns`, and a conversation of them that counts what it leaves out."""
 
+import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -50,6 +52,12 @@ class Talk:
         self.left_out[OTHER_BRANCH] += len(ids)
 
     def records(self, *, is_whole: bool = False) -> Iterator[Record]:
-        yield Said({"session_id": self.session_id}, self.messages, is_whole, frozenset(self.elsewhere))
+        name = self.session_id if self.session_id not in (None, "") else self._named_by_its_beginning()
+        yield Said({"session_id": str(name)}, self.messages, is_whole, frozenset(self.elsewhere))
         for reason, count in self.left_out.items():
             yield LeftOut(reason, count)
+
+    def _named_by_its_beginning(self) -> str:
+        """The same in each export, as a conversation begins only once."""
+        first = [str(self.messages[0].get(name)) for name in ("content", "timestamp")] if self.messages else []
+        return f"import-{hashlib.sha256(json.dumps(first).encode()).hexdigest()[:32]}"

@@ -129,7 +129,7 @@ def _relations(given: Given, path: Path) -> Iterator[Record]:
     """Each relation that still holds, as a sentence; one that ends some day, with its end."""
     for row in sqlite_rows(path, _TRIPLES):
         ends = given.end(row["valid_to"])
-        if row["valid_to"] and (ends is None or ends <= given.now):
+        if ends and ends <= given.now:
             yield LeftOut("no_longer_true")
             continue
         text = f"{row['who']} {str(row['predicate']).replace('_', ' ')} {row['what']}"

@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -57,7 +57,8 @@ class Given:
     now: datetime = field(default_factory=timezone.now)
     # Names in archives of what is nothing to read.
     skipped: int = 0
-    _known: dict[Path, Documents] = field(default_factory=dict, repr=False, compare=False)
+    # Where the documents of the files are that were looked at.
+    known: dict[Path, Documents] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def is_database(self) -> bool:
@@ -89,14 +90,11 @@ class Given:
             found += [Part(name.as_posix(), one) for one, name in names if not _is_hidden(name.parts)]
         return found
 
-    def only(self, part: Part) -> "Given":
-        return replace(self, roots=(part,))
-
     def documents(self, part: Part) -> Documents:
         """Errors: OSError, ValueError."""
-        if part.path not in self._known:
-            self._known[part.path] = found_in(part.path, lists=LISTS)
-        return self._known[part.path]
+        if part.path not in self.known:
+            self.known[part.path] = found_in(part.path, lists=LISTS)
+        return self.known[part.path]
 
     def moment(self, value: Any, *, zone: tzinfo | None = UTC) -> datetime | None:
         """When something was said, never later than now; `zone`: of a time without one, if nobody names it."""
@@ -104,8 +102,9 @@ class Given:
         return min(found, self.now) if found else None
 
     def end(self, value: Any) -> datetime | None:
-        """When something ends; a day ends when it is over."""
-        return moments.end(value, self.zone or UTC)
+        """When something ends; a day ends when it is over. What is no time has ended: nothing shall stay for ever that
+        was to end."""
+        return (moments.end(value, self.zone or UTC) or self.now) if value else None
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class LeftOut(NamedTuple):
     """So many messages, memories or files that are not for the hub, and why, as a code."""
 
     reason: str
-    count: int = 1
+    number: int = 1
 
 
 @dataclass(frozen=True)

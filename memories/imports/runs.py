@@ -62,6 +62,11 @@ class Run:
         if not self.recognised:
             raise UnknownSourceError(sources.found_instead(self.given))
 
+    @property
+    def expected(self) -> int:
+        """How many documents of files there are to take; 0 where nobody knows before they are read."""
+        return sum(len(documents.places) for documents in self.given.known.values()) if self.is_of_conversations else 0
+
     def found(self, kind: str) -> int:
         """How many memories, files or items there are, also those that are left out where all are of that kind."""
         kinds = {"memories": self.facts.done["memories"], "files": self.files.done["found"]}
@@ -85,7 +90,7 @@ class Run:
     def _take(self, record: Record) -> None:
         match record:
             case LeftOut():
-                self.left_out[record.reason] += record.count
+                self.left_out[record.reason] += record.number
                 self.recognised += record.reason not in sources.UNRECOGNISED
             case RefusedDocumentError():
                 self._refuse(record)

@@ -31,6 +31,8 @@ _TABLES = {"store": "langgraph", "mem0": "mem0"}
 _BESIDE = ("user", "users", "message_feedback", "shared_conversations", "model_comparisons", "settings", "metadata")
 # Reasons that say nothing of what a file is.
 UNRECOGNISED = frozenset({OTHER_FILE, NO_TEXT})
+# In these others speak in the person's role.
+_OF_SEVERAL = ("group_chats",)
 _PROJECTS, _REMEMBERED = "claude projects", "claude memories"
 
 
@@ -63,7 +65,7 @@ SOURCES: dict[str, Source] = {
     "gemini": Source(chat_clients.gemini, "activities with `header` and `title`"),
     "grok": Source(chat_clients.reader(chat_clients.grok), "`conversations` with `responses`"),
     "mistral": Source(chat_clients.mistral, "messages with `chatId`"),
-    "open-webui": Source(chat_clients.reader(chat_clients.open_webui, "created_at"), "`chat` with `history`"),
+    "open-webui": Source(chat_clients.open_webui, "`chat` with `history`"),
     "librechat": Source(chat_clients.reader(chat_clients.librechat, "createdAt"), "`conversationId` and `messages`"),
     "lobechat": Source(chat_clients.reader(chat_clients.lobechat), "`state` with `messages`"),
     "cherry-studio": Source(chat_clients.reader(chat_clients.cherry), "`indexedDB` with `topics`"),
@@ -118,6 +120,17 @@ def _holds(document: Document, name: str, kind: type, *inner: str) -> bool:
     return isinstance(found, kind) and all(isinstance(found, dict) and one in found for one in inner)
 
 
+# A message has a text, too.
+_OF_MESSAGES = ("role", "sender", "author", "messages", "parent", "from")
+_OF_FACTS = ("user_id", "person", "user", "ends", "expires_at", "category", "confidence", "valid_from", "agent_id")
+
+
+def _is_fact(document: Document) -> bool:
+    has_text = any(isinstance(document.get(name), str) for name in ("text", "content", "fact", "memory", "statement"))
+    is_message = any(name in document for name in _OF_MESSAGES)
+    return has_text and not is_message and any(name in document for name in _OF_FACTS)
+
+
 # In this order: the first that fits.
 _SHAPES: dict[str, Callable[[Document], bool]] = {
     "deepseek": lambda one: any("fragments" in node for node in _nodes(one)),
@@ -146,7 +159,7 @@ _SHAPES: dict[str, Callable[[Document], bool]] = {
         or (_has(one, "memory") and any(name in one for name in ("hash", "user_id", "agent_id", "run_id", "metadata")))
     ),
     "deerflow": lambda one: _holds(one, "facts", list) or _holds(one, "user", dict),
-    "facts": lambda one: any(isinstance(one.get(name), str) for name in ("text", "content", "fact", "memory")),
+    "facts": _is_fact,
 }
 
 
@@ -159,7 +172,7 @@ def shape_of(given: Given, part: Part) -> str:
             named = _SQLITE | ({"store": "langgraph"} if {"prefix", "key"} <= tables.get("store", set()) else {})
             return next((source for table, source in named.items() if table in tables), "")
         if suffix == _CSV:
-            return "facts"
+            return "facts" if _is_fact(dict.fromkeys(memory_stores.columns_of(part.path), "")) else ""
         if suffix in (".md", ".markdown", ".txt"):
             return "markdown"
         if suffix not in JSON and part.path.stat().st_size == 0:
@@ -170,12 +183,11 @@ def shape_of(given: Given, part: Part) -> str:
 
 
 def _shape_of_json(given: Given, part: Part) -> str:
-    documents = given.documents(part)
-    found = [one for one in islice(iter(documents), _SAMPLE) if isinstance(one, dict)]
-    for name, fits in _SHAPES.items():
-        if any(fits(one) for one in found):
-            return name
-    return ""
+    """That of most of its first documents."""
+    found = [one for one in islice(iter(given.documents(part)), _SAMPLE) if isinstance(one, dict)]
+    shapes = [next((name for name, fits in _SHAPES.items() if fits(one)), "") for one in found]
+    known = [shape for shape in shapes if shape]
+    return max(known, key=known.count) if known else ""
 
 
 def detected(given: Given) -> str:
@@ -184,7 +196,7 @@ def detected(given: Given) -> str:
         return next((source for table, source in _TABLES.items() if has_table(given, given.table or table)), "")
     if (folder := given.folder) and (source := _of_folder(folder)):
         return source
-    shapes = [_plain(shape_of(given, part)) for part in given.parts if part.path.stem.lower() not in _BESIDE]
+    shapes = [_plain(shape_of(given, part)) for part in given.parts if _stem(part) not in _BESIDE]
     known = [shape for shape in shapes if shape and shape != "markdown"]
     # An archive holds notes beside what it is.
     return (
@@ -194,6 +206,11 @@ def detected(given: Given) -> str:
         if "markdown" in shapes
         else ""
     )
+
+
+def _stem(part: Part) -> str:
+    # What an archive held has another name on the disk.
+    return Path(part.name).stem.lower()
 
 
 def _of_folder(folder: Path) -> str:
@@ -217,7 +234,8 @@ def chosen(given: Given, source: str) -> tuple[list[Part], list[LeftOut]]:
         return ([] if given.is_database else given.parts), []
     if len(given.parts) == 1:
         return given.parts, []
-    mine = [part for part in given.parts if _plain(shape_of(given, part)) == source]
+    own = [part for part in given.parts if _stem(part) not in _OF_SEVERAL]
+    mine = [part for part in own if _plain(shape_of(given, part)) == source]
     others = len(given.parts) - len(mine) + given.skipped
     return mine, [LeftOut(OTHER_FILE, others)] if others else []
 

@@ -52,13 +52,13 @@ def text_in(value: Mapping[str, Any]) -> str | None:
     if isinstance(inner, dict):
         # LangMem's: {"kind": "Memory", "content": {"content": "…"}}
         return text_in(inner)
-    named = next((value[name] for name in TEXTS if isinstance(value.get(name), str)), None)
-    if named is not None:
-        return named
+    named = [value[name] for name in TEXTS if isinstance(value.get(name), str)]
+    if named:
+        return str(named[0])
     about = {name: one for name, one in value.items() if not _is_beside(name)}
     texts = [one for one in about.values() if isinstance(one, str) and one.strip()]
     if len(texts) == len(about) == 1:
-        return texts[0]
+        return str(texts[0])
     lines = [f"{name.replace('_', ' ')}: {_told(one)}" for name, one in about.items() if _is_told(one)]
     return "; ".join(lines) if lines and len(lines) == len(about) and texts else None
 

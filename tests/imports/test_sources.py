@@ -83,7 +83,7 @@ def left_out(records: list[Record]) -> Counter[str]:
     counts = Counter[str]()
     for one in records:
         if isinstance(one, LeftOut):
-            counts[one.reason] += one.count
+            counts[one.reason] += one.number
     return counts
 
 
@@ -203,6 +203,8 @@ CASES: list[tuple[str, Any, list[str], dict[str, int]]] = [
      ["fact: I like olives", "fact: name: Mara; age: 4"], {"expired": 1, "no_text": 1}),
     ("facts", "text,user_id,date\nKeeps bees,u1,2026-01-01\n\"Sails, often\",u2,\n",
      ["fact: Keeps bees", "fact: Sails, often"], {}),
+    ("facts", "User_ID;Text;Ends\nu1;Keeps bees;2020-01-01\nu1;Sails, often;\n", ["fact: Sails, often"],
+     {"expired": 1}),
 ]  # fmt: skip
 
 
@@ -255,6 +257,7 @@ class TestForms:
         for place, content in enumerate(self.PARTS):
             written(base / f"conversations-00{place}.json", content)
         written(base / "user.json", {"id": "u"})
+        written(base / "group_chats.json", [chatgpt(said("user", "Of somebody else"), conversation_id="c3")])
         written(base / ".state/conversations.json", [chatgpt(said("user", "Hidden"))])
         (base / "voice.wav").write_bytes(b"RIFF")
         return base
@@ -279,6 +282,23 @@ class TestForms:
         records = found("chatgpt", written(tmp_path / "x.json", [*self.PARTS[0], old, {"mapping": {}}]))
         assert texts(records) == ["user: Old", "user: First"]
 
+    def test_of_an_export_of_several_people_one_is_taken(self, tmp_path: Path) -> None:
+        def chat(owner: str) -> dict[str, Any]:
+            return {"id": owner, "user_id": owner, "chat": {"messages": [{"role": "user", "content": f"I am {owner}"}]}}
+
+        records = found("open-webui", written(tmp_path / "x.json", [chat("ann"), chat("bo")]), user="bo")
+        assert (texts(records), left_out(records)) == (["user: I am bo"], {"others_words": 1})
+        assert texts(found("open-webui", written(tmp_path / "y.json", [chat("ann")]), user="bo")) == ["user: I am ann"]
+
+    def test_a_conversation_without_an_id_is_known_by_its_beginning(self, tmp_path: Path) -> None:
+        names = set()
+        for place, more in enumerate([[], [block("assistant", typed("Hi"), name="b", above="a")]]):
+            one = claude(block("human", typed("I ski"), name="a"), *more, uuid=None)
+            [conversation] = found("claude", written(tmp_path / f"{place}.json", [one]))
+            assert isinstance(conversation, Said)
+            names.add(conversation.body["session_id"])
+        assert len(names) == 1
+
     def test_an_archive_that_is_too_much(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(places, "MOST_UNPACKED", 100)
         with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as packed:
@@ -290,6 +310,7 @@ class TestForms:
         for content, told in (
             (self.PARTS[0], "it looks like chatgpt"),
             ([{"thread": "Secret words", "turns": [], "Ann Lee": 1}], "found members thread, turns"),
+            ([{"role": "user", "content": "Secret words", "id": 1}], "found members role, content, id"),
             ([], "no source has such a form"),
         ):
             with opened([str(written(tmp_path / "x.json", content))]) as given:

@@ -24,6 +24,8 @@ from memories.models import Tenant
 
 DEEPAGENTS, LANGGRAPH = "deepagents", "langgraph"
 _OF_AGENTS = CHATS | {DEEPAGENTS, "markdown"}
+# After so many records it says how far it is.
+_TOLD = 1000
 # What a namespace can say of its items.
 _NAMESPACED = (DEEPAGENTS, LANGGRAPH)
 
@@ -120,8 +122,11 @@ class Command(HubCommand):
         run = Run(tenant, given, source, as_items=as_items, dry_run=dry_run, tell=self.stderr.write)
         taken = 0
         try:
-            for taken in run.steps():  # noqa: B007
-                pass
+            for taken in run.steps():
+                if not taken % _TOLD:
+                    self.stderr.write(
+                        f"… {run.conversations.done['conversations'] or taken} of {run.expected or 'all'}"
+                    )
         except UnknownSourceError as error:
             self._say(run, dry_run=dry_run)
             hint = " Items can be kept as they are: --as items." if source == LANGGRAPH and not as_items else ""
