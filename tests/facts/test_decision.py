@@ -38,11 +38,12 @@ def stated(policy: str, **over: Any) -> Candidate:
     candidate = Candidate(
         "Lives in Delft", "identity", 0.9, Trust.USER, Source.EXPLICIT, "api", key="city", value="Delft"
     )
-    own: dict[str, Any] = {
+    owns: dict[str, dict[str, Any]] = {
         "operator": {"trust": Trust.OPERATOR, "binding": True},
         "reflection": {"trust": Trust.ASSISTANT, "proposed_as": "habit", "flags": ["reflected_habit"]},
         "upkeep": {"merges": [MERGED]},
-    }.get(policy, {})
+    }
+    own = owns.get(policy, {})
     flags = [*own.pop("flags", ()), *over.pop("flags", ())]
     return replace(candidate, **{**over, **own}, flags=flags)
 
