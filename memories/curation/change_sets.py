@@ -63,13 +63,14 @@ class Changes(FactWrite):
     many of them it had.
     """
 
+    id: uuid.UUID = field(default_factory=new_id)
     rows: list[Change] = field(default_factory=list)
     confirmed: Collection[str] = ()
     overruled: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.id = self.id or new_id()
+        self.change_set = self.id
         self.reason = redact_text(self.reason)[0]
 
     def record(self, verb: str, about: About, *, counts: dict[str, int] | None = None) -> None:

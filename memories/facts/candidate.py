@@ -16,6 +16,15 @@ from memories.trust import Source, Trust
 READERS = ("agent_id", "scope", "allowed_users", "allowed_roles")
 
 
+def has_readers_of(one: "Candidate | Fact", other: "Candidate | Fact") -> bool:
+    """Whether both are served to the same."""
+    return _readers(one) == _readers(other)
+
+
+def _readers(of: "Candidate | Fact") -> tuple[object, ...]:
+    return of.agent_id, of.scope, list(of.allowed_users), list(of.allowed_roles)
+
+
 @dataclass(frozen=True)
 class Citation:
     """A turn that a statement rests on; without `turn_id` where it was, since its words are gone. `since`: from when
@@ -26,6 +35,16 @@ class Citation:
     turn_id: uuid.UUID | None = None
     quote: str = ""
     since: datetime | None = None
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """As a row of evidence has it."""
+        return {
+            "turn_id": self.turn_id,
+            "session_id": self.session_id,
+            "turn_number": self.turn_number,
+            "quote": self.quote,
+        }
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Action(Enum):
     CLOSE = "It becomes a fact that is over: something else was said later."
     REINFORCE = "An existing fact was stated again."
     SKIP = "Nothing is stored."
-    REPORT_DUPLICATE = "Nothing is stored, and the caller gets the id of the fact with this text."
+    REPORT_DUPLICATE = "Nothing is stored, and the caller gets the id of the fact with this text or external id."
     REPORT_REFUSED = "Nothing is stored, and the caller is told that it was refused."
 
 
@@ -52,7 +52,7 @@ Rule = Callable[[Candidate, Comparison, Policy], Decision | None]
 
 def decide(candidate: Candidate, compared: Comparison, policy: Policy, *, trusts_assistant: bool) -> Decision:
     """What becomes of the candidate. `trusts_assistant` is the tenant's choice."""
-    rules: tuple[Rule, ...] = (_same_text, _refused, _proposed, _weaker, _flagged)
+    rules: tuple[Rule, ...] = (_exists, _refused, _proposed, _weaker, _flagged)
     for rule in rules:
         if decision := rule(candidate, compared, policy):
             return decision
@@ -61,11 +61,13 @@ def decide(candidate: Candidate, compared: Comparison, policy: Policy, *, trusts
     return _keep(candidate, compared, policy)
 
 
-def _same_text(candidate: Candidate, compared: Comparison, policy: Policy) -> Decision | None:
-    if not compared.same_text:
-        return None
+def _exists(candidate: Candidate, compared: Comparison, policy: Policy) -> Decision | None:
+    """A live fact has its text, or its external id."""
     # The one of its own agent first: that one it would double.
-    same = min(compared.same_text, key=lambda fact: fact.agent_id != candidate.agent_id)
+    same_text = sorted(compared.same_text, key=lambda fact: fact.agent_id != candidate.agent_id)
+    same = next(iter([*same_text, *compared.same_id]), None)
+    if same is None:
+        return None
     is_reported = policy.same_text == Repeated.REPORT
     return Decision(Action.REPORT_DUPLICATE if is_reported else Action.SKIP, target=same)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import Q
 
 from memories.facts import refusals, timeline
-from memories.facts.candidate import READERS, Candidate
+from memories.facts.candidate import Candidate, has_readers_of
 from memories.facts.policies import Policy, Refused, Repeated
 from memories.facts.refusals import RefusalOutcome
 from memories.facts.timeline import Interval
@@ -23,13 +23,14 @@ PROTECTED = Q(binding=True) | Q(pinned=True) | Q(locked=True)
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a candidate meets: facts of the same text and of its key, refusals, and where it belongs in time.
+    """What a candidate meets: facts of the same text, external id and key, refusals, and where it belongs in time.
 
     `same_text` are live facts; `of_key` are in force, and of `same_value` and `rivals` each has that value, or another
     or none. `restated` is the fact of the same readers that says the same. `near` are active facts near it.
     """
 
     same_text: Sequence[Fact] = ()
+    same_id: Sequence[Fact] = ()
     same_value: Sequence[Fact] = ()
     rivals: Sequence[Fact] = ()
     restated: Fact | None = None
@@ -62,6 +63,7 @@ class ExistingFacts:
         found = {row: key for row, key in self.refused.items() if key in keys}
         return Comparison(
             same_text=[fact for fact in self.facts if _has_text(fact, candidate) and self._counts(fact, candidate)],
+            same_id=[fact for fact in self.facts if self._has_id(fact, candidate)],
             same_value=same_value,
             rivals=[fact for fact in of_key if fact not in same_value],
             restated=self._restated(candidate, list(beside.values()) if interval else same_value),
@@ -76,6 +78,12 @@ class ExistingFacts:
             refused_keys=list(found.values()),
             interval=interval,
         )
+
+    def _has_id(self, fact: Fact, candidate: Candidate) -> bool:
+        """Whether it has the caller's own id already; a document may give one id to several facts."""
+        is_asked = candidate.external_id and self.policy.same_text == Repeated.REPORT
+        is_own = fact.status in LIVE and fact.agent_id == candidate.agent_id
+        return bool(is_asked) and is_own and fact.external_id == candidate.external_id
 
     def _counts(self, fact: Fact, candidate: Candidate) -> bool:
         """Whether the fact says the same for the candidate's readers: one of its agent, or a protected one."""
@@ -93,7 +101,7 @@ class ExistingFacts:
 
     def _restated(self, candidate: Candidate, same: Sequence[Fact]) -> Fact | None:
         """The fact that is stated again: of one that was replaced by now the later one, if it says the same."""
-        same = [one for one in same if all(getattr(one, name) == getattr(candidate, name) for name in READERS)]
+        same = [one for one in same if has_readers_of(one, candidate)]
         if self.visible is not None and same:
             seen = set(self.visible.filter(pk__in=[one.pk for one in same]).values_list("pk", flat=True))
             same = [one for one in same if one.pk in seen]
@@ -136,6 +144,8 @@ def load(
 ) -> ExistingFacts:
     """Read and lock what bears on the candidates, in the order of the facts' ids; the caller holds the person's row."""
     bearing = Q(status__in=LIVE, content_hash__in={one.content_hash for one in candidates})
+    if policy.same_text == Repeated.REPORT and (ids := {one.external_id for one in candidates if one.external_id}):
+        bearing |= Q(status__in=LIVE, external_id__in=ids)
     if near:
         bearing |= Q(status=Status.ACTIVE, pk__in=near)
     keys = {one.key for one in candidates if one.key} if policy.compares_keys else ()
@@ -149,6 +159,17 @@ def load(
     # After the locks: whoever held one may have refused the fact.
     refused = FactRefusal.objects.found(person, [key for one in candidates for key in _refusal_keys(one, policy)])
     return ExistingFacts(person, policy, now, locked, refused, near, visible)
+
+
+def lock_values(fact: Fact, *, now: datetime) -> list[Fact]:
+    """Lock what gives the fact's key a value for its agent, or gave it one until something else was stated."""
+    if not (fact.key and fact.value):
+        return []
+    facts = Fact.objects.of(fact.tenant, fact.end_user).exclude(value="")
+    facts = facts.filter(category=fact.category, key=fact.key, agent_id=fact.agent_id)
+    in_force = Q(status=Status.ACTIVE) & (Q(expires_at=None) | Q(expires_at__gt=now))
+    stating = facts.filter(in_force | Q(status=Status.SUPERSEDED)).select_for_update(of=("self",), no_key=True)
+    return list(stating.select_related("tenant", "end_user").order_by("pk"))
 
 
 def protected_twin(fact: Fact) -> Fact | None:

@@ -27,6 +27,7 @@ class Refused(StrEnum):
     BY_WHOM = "who refused it and who states it decide"
     BY_WHOM_OF_TEXT = "the same, by the text alone"
     ENDS = "the refusal ends"
+    USERS_WAITS = "the user's own word waits, nothing else is stored"
     DROP = "nothing is stored"
 
 

@@ -18,15 +18,26 @@ class RefusalOutcome(Enum):
 
 
 def outcome(
-    refusals: Collection[FactRefusal], *, rule: Refused, trust: Trust, key_id: str = "", is_import: bool = False
+    refusals: Collection[FactRefusal],
+    *,
+    rule: Refused,
+    trust: Trust,
+    key_id: str = "",
+    is_import: bool = False,
+    is_suggested: bool = False,
 ) -> RefusalOutcome:
-    """What becomes of a statement of this trust, which the key `key_id` makes, if these refuse its text or key."""
+    """What becomes of a statement of this trust, which the key `key_id` makes, if these refuse its text or key.
+
+    `is_suggested`: simple rules found it, and nobody asked to remember it.
+    """
     if not refusals:
         return RefusalOutcome.ALLOW
     if rule == Refused.ENDS:
         return RefusalOutcome.LIFT
     if rule == Refused.DROP:
         return RefusalOutcome.DROP
+    if rule == Refused.USERS_WAITS:
+        return RefusalOutcome.HOLD if trust == Trust.USER and not is_suggested else RefusalOutcome.DROP
     found = {_outcome(one, trust=trust, key_id=key_id, is_import=is_import) for one in refusals}
     return next(one for one in reversed(RefusalOutcome) if one in found)
 

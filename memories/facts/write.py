@@ -24,13 +24,13 @@ LIVE = (Status.ACTIVE, Status.PENDING)
 class FactWrite:
     """A write in progress: who writes, when and why, and what it has changed so far; inside the caller's transaction.
 
-    `id` is the change set of its revisions. `facts` are the ids of the facts that it changed.
+    Its revisions are of the `change_set`. `facts` are the ids of the facts that it changed.
     """
 
     actor: Actor
     now: datetime
     reason: str = ""
-    id: uuid.UUID | None = None
+    change_set: uuid.UUID | None = None
     facts: set[uuid.UUID] = field(default_factory=set)
 
     def because(self, reason: str) -> Self:
@@ -65,7 +65,13 @@ class FactWrite:
 
     def revise(self, facts: Sequence[Fact], verb: str, before: Sequence[dict[str, Any]]) -> None:
         audit.revise_all(
-            facts, verb=verb, actor=self.actor, before=before, reason=self.reason, now=self.now, change_set=self.id
+            facts,
+            verb=verb,
+            actor=self.actor,
+            before=before,
+            reason=self.reason,
+            now=self.now,
+            change_set=self.change_set,
         )
 
     def supersede(self, fact: Fact, *, by: Fact, ended: datetime | None = None, verb: str = "supersede") -> None:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.utils.translation import gettext as _
+
 from memories import conf
 from memories.exceptions import DuplicateFact, RefusedBefore
 from memories.facts import review_items, timeline
@@ -35,8 +37,8 @@ class FactWriter:
         """Do what was decided; returns the fact that the candidate became or joined. Errors: DuplicateFact with the id
         of the fact that has this text, RefusedBefore."""
         match decision.action:
-            case Action.REPORT_DUPLICATE:
-                raise DuplicateFact(fact_id=decision.target.pk if decision.target else None)
+            case Action.REPORT_DUPLICATE if decision.target:
+                raise duplicate(decision.target, candidate)
             case Action.REPORT_REFUSED:
                 raise RefusedBefore
             case Action.SKIP:
@@ -74,7 +76,7 @@ class FactWriter:
             # What they name has to be there.
             self.flush()
         self._supersede(decision.supersedes, candidate, by=fact)
-        if decision.interval:
+        if decision.action == Action.CLOSE and decision.interval:
             insert_before(decision.interval, self.write, by=fact)
         self.write.remove_refusals(self.person, decision.ends_refusals)
         return fact
@@ -125,15 +127,7 @@ class FactWriter:
         """Store what the candidates rest on, but for what their facts rest on already."""
         now = self.write.now
         evidence = [
-            FactEvidence(
-                tenant_id=fact.tenant_id,
-                fact=fact,
-                turn_id=one.turn_id,
-                session_id=one.session_id,
-                turn_number=one.turn_number,
-                quote=one.quote,
-                created_at=one.since or now,
-            )
+            FactEvidence(tenant_id=fact.tenant_id, fact=fact, created_at=one.since or now, **one.place)
             for fact, candidate in stated
             for one in candidate.citations
         ]
@@ -145,6 +139,13 @@ class FactWriter:
         ]
         FactEvidence.objects.bulk_create(evidence, ignore_conflicts=True)
         FactRelation.objects.bulk_create(relations, ignore_conflicts=True)
+
+
+def duplicate(fact: Fact, candidate: Candidate) -> DuplicateFact:
+    """That the fact has the candidate's text, or else its external id."""
+    if bytes(fact.content_hash) == candidate.content_hash:
+        return DuplicateFact(fact_id=fact.pk)
+    return DuplicateFact(_("The person already has a fact with this external_id."), fact_id=fact.pk)
 
 
 def insert_before(interval: Interval, write: FactWrite, *, by: Fact) -> None:

@@ -48,7 +48,7 @@ class UpkeepWriter:
 
     def apply(self, decisions: UpkeepDecisions) -> None:
         """After hold(). A fact that has changed since it was shown is left alone, and so are its merges."""
-        write = FactWrite(self.actor, self.now, id=self.change_set)
+        write = FactWrite(self.actor, self.now, change_set=self.change_set)
         as_shown = self._locked(decisions.removed | decisions.sources)
         self._refuse(sum(decisions.refused.values()))
         for removal in decisions.removals:

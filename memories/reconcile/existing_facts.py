@@ -1,13 +1,16 @@
 """The existing facts that bear on a batch's candidates, locked against edits until the commit."""
 
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import Q
 
-from memories.facts import timeline
+from memories.facts import refusals, timeline
+from memories.facts.policies import Refused
+from memories.facts.refusals import RefusalOutcome
+from memories.facts.review_items import SUGGESTED
 from memories.facts.timeline import Interval
 from memories.models import ExtractionRun, Fact, FactRefusal, ReviewItem, Status
 from memories.models.folding import fold
@@ -54,15 +57,22 @@ class ExistingFacts:
     run: ExtractionRun
     now: datetime
     facts: list[Fact]
-    refused: frozenset[RefusalKey]
+    refused: Mapping[FactRefusal, RefusalKey]
     near: Verdicts
     contested: dict[uuid.UUID, set[uuid.UUID | None]]
 
-    def refuses(self, candidate: Accepted) -> bool:
-        """Whether this text or (category, key) was forgotten or corrected for good, and nobody has stated it since."""
+    def refusal(self, candidate: Accepted) -> RefusalOutcome:
+        """What follows if this text or (category, key) was forgotten or corrected for good, and nobody has stated it
+        since. What the rules mode suggests is nobody's word."""
         twin = self._twin(candidate)
         is_stated = twin and (twin.status == Status.ACTIVE or twin.protected)
-        return not is_stated and not self.refused.isdisjoint(_marks(candidate))
+        keys = refusal_keys(candidate.content, category=candidate.category, key=candidate.key)
+        return refusals.outcome(
+            [] if is_stated else [row for row, key in self.refused.items() if key in keys],
+            rule=Refused.USERS_WAITS,
+            trust=candidate.trust,
+            is_suggested=SUGGESTED in candidate.flags,
+        )
 
     def corrected(self, candidate: Accepted) -> Fact | None:
         """The active fact that stated the same as the candidate until somebody corrected it."""
@@ -139,7 +149,7 @@ class ExistingFacts:
         gone = {fact.pk: fact for fact in self.facts if fact.status in GONE}
         pairs = ((gone.get(pair.fact_id), pair) for pair in near)
         found = (fact for fact, pair in pairs if fact and bytes(fact.content_hash) == pair.content_hash)
-        return next((fact for fact in found if refusal_key_of_text(fact.content) in self.refused), None)
+        return next((fact for fact in found if refusal_key_of_text(fact.content) in self.refused.values()), None)
 
     def _in_order(self, near: dict[uuid.UUID, NearbyFact], candidate: Accepted) -> list[Fact]:
         """The same text first, then the same key, then the nearest. Beside facts that it is not for, a run of the
@@ -195,7 +205,7 @@ def load(
         run=run,
         now=now,
         facts=facts,
-        refused=FactRefusal.objects.refused(run.end_user, marks),
+        refused=FactRefusal.objects.found(run.end_user, marks),
         near=near,
         contested=_contested(facts),
     )

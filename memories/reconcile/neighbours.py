@@ -17,6 +17,7 @@ from memories.db import binary_rows
 from memories.embedding import deadlines, spaces
 from memories.embedding.batching import EmbeddableText, Vector, embed_each
 from memories.exceptions import EmbeddingError
+from memories.facts.candidate import Candidate
 from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
 from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal, FactVector, Status, TurnVector
@@ -29,7 +30,7 @@ from memories.scoring import nearness
 from memories.scoring.nearness import Floats, Floors
 
 # A stated fact is compared like a candidate.
-Statement = Accepted | Fact
+Statement = Accepted | Candidate
 # The person's own live, rejected and trashed facts, and an agent's. A vector of an earlier text does not count.
 _FACTS = f"""
     SELECT fact.id, fact.content_hash, fact.status, fact.category, fact.key, fact.value, halfvec_send(vector.vector)

@@ -1,6 +1,5 @@
-"""Refused texts and keys, and what becomes of a statement that repeats one."""
+"""Refused texts and keys; facts/refusals.py says what becomes of a statement that repeats one."""
 
-import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -14,7 +13,6 @@ from memories.models.folding import older_refusals, refusal_of_key, refusal_of_t
 from memories.models.memories.facts import Fact
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import OfParent
-from memories.trust import Trust
 
 _HASH = "a keyed hash of what was refused: it means nothing to a reader"
 
@@ -48,14 +46,6 @@ def refusal_keys(content: str, *, category: str, key: str) -> list[RefusalKey]:
     """What stands for a statement: its text and, when it has one, its key."""
     text = refusal_key_of_text(content)
     return [text, refusal_key_of_key(category, key)] if key else [text]
-
-
-class Repeated(enum.Enum):
-    """What becomes of a statement that repeats what was refused (rules.md, 5.5)."""
-
-    LIFTS = "The statement is stored, and the refusal ends."
-    WAITS = "The statement waits for review."
-    DROPPED = "The statement is not stored."
 
 
 class FactRefusalQuerySet(models.QuerySet["FactRefusal"]):
@@ -116,17 +106,6 @@ class FactRefusal(OfParent):
     def by_key(self) -> bool:
         """Whether an application refused it; an operator's refusal is binding."""
         return self.actor_kind == ActorKind.KEY
-
-    def repeated(self, *, trust: str, key_id: str, is_import: bool) -> Repeated:
-        """What becomes of a statement of this trust that this key makes of the same text or key.
-
-        The user's word ends what a key refused, and so does that key's own. An import is a record of the past: it ends
-        nothing. Only the user can state again what an operator refused.
-        """
-        if not self.by_key:
-            return Repeated.WAITS if trust == Trust.USER else Repeated.DROPPED
-        is_lifted = not is_import and (trust == Trust.USER or self.actor_id == key_id)
-        return Repeated.LIFTS if is_lifted else Repeated.WAITS
 
     def rewrite(self, digest: bytes) -> None:
         """Keep this hash in the place of an older one. The row keeps its id, by which an undo finds it."""
