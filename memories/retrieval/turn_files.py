@@ -106,6 +106,11 @@ def opened(person: EndUser, space: EmbeddingSpace | None) -> KeptTurns | None:
     return kept
 
 
+def exists(person: EndUser, space: EmbeddingSpace | None) -> bool:
+    """Whether there is a file of that name, which may be out of date."""
+    return _path(person, space).exists()
+
+
 def used(path: Path) -> None:
     """Mark a file as used; the least recently used goes first."""
     now = time.monotonic()
