@@ -350,7 +350,8 @@ def _mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
     }
     vectors, looked_at = None, None
     if head["space"]:
-        vectors = Rows(*(arrays[f"vectors.{name}"] for name in _VECTORS))
+        of_rows: dict[str, Any] = {name: arrays[f"vectors.{name}"] for name in _VECTORS}
+        vectors = Rows(**of_rows)
     if vectors is not None and "signs.planes" in arrays:
         planes, noise = (arrays[f"signs.{name}"] for name in _SIGNS)
         vectors = replace(vectors, bits=Bits(planes, float(noise[0])))

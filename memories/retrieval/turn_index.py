@@ -272,7 +272,7 @@ def open_index(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
 class Opened(NamedTuple):
     """An index, and whether it has all turns of the person, or only those of the newest sessions."""
 
-    index: TurnIndex
+    turns: TurnIndex
     is_whole: bool
 
 

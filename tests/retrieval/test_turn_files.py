@@ -461,14 +461,13 @@ class TestWaiting:
         settings.MEMORYHUB_WAIT_SECONDS = 0.01
         other = factories.session(person, OTHER, session_id="s2")
         space = embed_all(person)
-        said = {"person": person, "space": space}
-        every = list(anew(**said).ids)
+        every = list(anew(person, space).ids)
         assert turn_index._newest(turn_index._read_sessions(person).read or [])[0].deleted == 2
         search = SearchRequest(person.external_id, "西红柿", kinds=("turn", "session"))
         context = ContextRequest(user_id=person.external_id, query="西红柿", max_tokens=200)
         request.getfixturevalue("held")
         for _ in range(2):
-            index, is_whole = open_or_newest(**said)
+            index, is_whole = open_or_newest(person, space)
             assert (list(index.ids), is_whole) == (every[-3:], False)
         found = search_memories(tenant=person.tenant, search=search, now=factories.NOW)
         assert {one.session_id for one in found.results} == {"s2", "s1"}
@@ -476,9 +475,9 @@ class TestWaiting:
         built = build_context(tenant=person.tenant, request=context, now=factories.NOW)
         assert context_answer(built, if_revision=None)["degraded"] == "index"
         post(other, "Oats")
-        assert list(open_or_newest(**said).index.ids) == [*every[-2:], *list(anew(**said).ids)[-1:]]
+        assert list(open_or_newest(person, space).turns.ids) == [*every[-2:], *list(anew(person, space).ids)[-1:]]
         os.close(request.getfixturevalue("descriptor"))
-        assert open_or_newest(**said).is_whole
+        assert open_or_newest(person, space).is_whole
         assert "degraded" not in found_answer(search_memories(tenant=person.tenant, search=search, now=factories.NOW))
         built = build_context(tenant=person.tenant, request=context, now=factories.NOW)
         assert "degraded" not in context_answer(built, if_revision=None)
@@ -567,7 +566,7 @@ def test_what_takes_long_is_made_beside_the_requests(
         go_on.set()
         thread.join(PATIENCE)
         found = open_or_newest(person, None)
-    assert (found.is_whole, is_mapped(found.index), turn_index._making) == (True, True, {})
+    assert (found.is_whole, is_mapped(found.turns), turn_index._making) == (True, True, {})
     # The newest, and all.
     assert read == [3, 3]
 
