@@ -31,6 +31,7 @@ from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
 from memories.retrieval.evidence import Level, strongest
+from memories.retrieval.hits import INDEX
 from memories.retrieval.outdated import Outdated, Written
 from memories.retrieval.prepared_query import PreparedQuery, prepare_in
 from memories.retrieval.serving import Audience, ServedSection, audience
@@ -115,7 +116,7 @@ class Context:
 
     `guidelines`: None unless they were asked for. `token_count` counts them, too. `stable` and `volatile`: None unless
     two blocks were asked for; `memory` has one after the other. `evidence`: how strong what the query found is; None
-    without a query.
+    without a query. `degraded`: as of a search.
     """
 
     memory: str
@@ -131,6 +132,7 @@ class Context:
     stable: ContextBlock | None = None
     volatile: ContextBlock | None = None
     evidence: Level | None = None
+    degraded: str | None = None
 
     @cached_property
     def revision(self) -> str:
@@ -227,7 +229,8 @@ def build(
     task = _Task(found, found.person, request, query, window, rules, now, frame, conversations, outdated, turns)
     sequence = _sequence(task)
     blocks = _blocks(task, sequence, request.max_tokens - cost)
-    built = replace(_context(blocks, sequence.beyond, request), evidence=sequence.evidence)
+    degraded = None if turns is None or turns.is_whole else INDEX
+    built = replace(_context(blocks, sequence.beyond, request), evidence=sequence.evidence, degraded=degraded)
     if guidelines is not None:
         built = replace(built, guidelines=guidelines, token_count=built.token_count + cost)
     # Only what was ranked for the query was recalled: the other lines are in every context.

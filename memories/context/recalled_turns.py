@@ -25,7 +25,7 @@ from memories.retrieval.evidence import Level
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.turn_index import VOICES, Shown, TurnIndex, open_index
+from memories.retrieval.turn_index import VOICES, Shown, TurnIndex, open_or_newest
 from memories.retrieval.turn_search import SHOWN, TurnRanking
 from memories.text.injection.flagged_turns import is_flagged
 
@@ -95,6 +95,8 @@ class Recallable:
 
     query: PreparedQuery
     ranked: TurnRanking
+    # Whether all turns were scored, not only the newest.
+    is_whole: bool = True
 
     @cached_property
     def level(self) -> Level:
@@ -132,10 +134,10 @@ class Bounds(NamedTuple):
 
 def recallable(person: EndUser, query: PreparedQuery, window: OpenWindow, conversations: Conversations) -> Recallable:
     """Turns in the window and of other conversations are left out."""
-    index = open_index(person, query.space, shown=Shown(window.session, window.numbers))
+    index, is_whole = open_or_newest(person, query.space, shown=Shown(window.session, window.numbers))
     among = _outside(index, window)
     ranked = turn_search.rank(person, index, query, SearchFilters(), conversations, most=CERTAIN, among=among)
-    return Recallable(query, ranked)
+    return Recallable(query, ranked, is_whole)
 
 
 def answering(found: Recallable, bounds: Bounds, *, all_of_them: bool, outdated: Outdated) -> Iterator[Recalled]:

@@ -14,6 +14,8 @@ KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE, *(kind.name for kind in PLAIN), F
 # Found with the person's own facts, and told apart from them: it has no operations of a fact, and no category.
 GROUP_FACT = "group_fact"
 FOUND_KINDS = (*KINDS, GROUP_FACT)
+# What was not whole, in the words of an answer.
+INDEX = "index"
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from memories.retrieval.hits import (
     FACT,
     FILE,
     GROUP_FACT,
+    INDEX,
     KINDS,
     SESSION,
     TRIPLE,
@@ -113,13 +114,15 @@ class Explanation:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The best first. `zone`: that of the person's days."""
+    """The best first. `zone`: that of the person's days. `degraded`: what was not whole ("index": only the newest turns
+    were compared, because the index of all is being made)."""
 
     results: list[Finding] = field(default_factory=list)
     explanation: Explanation | None = None
     restricted: bool = False
     serve: bool = True
     zone: tzinfo = UTC
+    degraded: str | None = None
 
     @property
     def evidence(self) -> Level:
@@ -145,7 +148,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     outdated = Outdated(found.person, as_of=search.as_of, has_ended=found.has_ended)
     hits, searched = _memories(found, found.person, query, wide, now=now)
     hits = {kind: _marked(found_hits, outdated, for_agent=search.for_agent) for kind, found_hits in hits.items()}
-    turn_hits, turns_searched = _turns(found.person, query, wide, outdated)
+    (turn_hits, turns_searched), degraded = _turns(found.person, query, wide, outdated)
     hits, searched = hits | turn_hits, searched | turns_searched
     best = _merged([list(filter(search.accepts, hits[kind])) for kind in search.kinds], most)
     results = _reranked(search.query, best)[: search.limit]
@@ -158,7 +161,8 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
         traces.record("search", took, results=len(results), tenant=tenant.slug)
     counts = {kind: searched[kind] for kind in search.kinds}
     explanation = Explanation(query.terms, query.language, query.embedding_model, counts)
-    return SearchResult(results, explanation if search.explain else None, zone=found.person.clock)
+    explained = explanation if search.explain else None
+    return SearchResult(results, explained, zone=found.person.clock, degraded=degraded)
 
 
 def _memories(
@@ -248,13 +252,15 @@ def _marked(hits: list[Finding], outdated: Outdated, *, for_agent: bool) -> list
     return marked
 
 
-def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest, outdated: Outdated) -> _HitsByKind:
-    """The best turns and sessions, as far as they are asked for."""
+def _turns(
+    person: EndUser, query: PreparedQuery, search: SearchRequest, outdated: Outdated
+) -> tuple[_HitsByKind, str | None]:
+    """The best turns and sessions, as far as they are asked for, and what was not whole."""
     if not {TURN, SESSION} & set(search.kinds):
-        return {}, {}
+        return ({}, {}), None
     if search.filters.only_facts_fit:
-        return {TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}
-    index = turn_index.open_index(person, query.space)
+        return ({TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}), None
+    index, is_whole = turn_index.open_or_newest(person, query.space)
     wanted: dict[str, Any] = {"most": search.limit, "sessions": SESSION in search.kinds}
     ranked = turn_search.rank(person, index, query, search.filters, _conversations(person, search), **wanted)
     hits = {}
@@ -262,7 +268,7 @@ def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest, outdate
         hits[TURN] = turn_search.turns(ranked, outdated, told=search.for_agent, limit=search.limit)
     if SESSION in search.kinds:
         hits[SESSION] = turn_search.sessions(ranked, outdated, limit=search.limit)
-    return hits, {TURN: len(index), SESSION: len(index.sessions)}
+    return (hits, {TURN: len(index), SESSION: len(index.known)}), None if is_whole else INDEX
 
 
 def _conversations(person: EndUser, search: SearchRequest) -> Conversations:

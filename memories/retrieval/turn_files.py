@@ -106,6 +106,11 @@ def opened(person: EndUser, space: EmbeddingSpace | None) -> KeptTurns | None:
     return kept
 
 
+def exists(person: EndUser, space: EmbeddingSpace | None) -> bool:
+    """Whether there is a file of that name, which may be out of date."""
+    return _path(person, space).exists()
+
+
 def used(path: Path) -> None:
     """Mark a file as used; the least recently used goes first."""
     now = time.monotonic()
@@ -345,7 +350,8 @@ def _mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
     }
     vectors, looked_at = None, None
     if head["space"]:
-        vectors = Rows(*(arrays[f"vectors.{name}"] for name in _VECTORS))
+        of_rows: dict[str, Any] = {name: arrays[f"vectors.{name}"] for name in _VECTORS}
+        vectors = Rows(**of_rows)
     if vectors is not None and "signs.planes" in arrays:
         planes, noise = (arrays[f"signs.{name}"] for name in _SIGNS)
         vectors = replace(vectors, bits=Bits(planes, float(noise[0])))

@@ -185,7 +185,7 @@ def test_with_signs_few_are_read_and_the_best_are_the_same() -> None:
     rows[0] = rows[0].with_bits([block], DEFAULT)
     postings = [Postings.of([whole.packed[row] for row in part]) for part in parts]
     order, layout = np.argsort(mixed), Layout.of(whole.sessions, alone=False)
-    times = np.arange(SIZE) * 600.0
+    times = np.arange(SIZE, dtype=np.float64) * 600
     units = Units.over(
         Words.of(postings, layout, DEFAULT, order),
         Vectors.over(rows, blocks=[block], constants=DEFAULT, order=order),

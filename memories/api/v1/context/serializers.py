@@ -160,6 +160,11 @@ class ContextAnswerSerializer(serializers.Serializer[Any]):
         required=False,
         help_text="With a query: how strong what it found is. `none`: nothing that is remembered has to do with it.",
     )
+    degraded = serializers.ChoiceField(
+        ["index"],
+        required=False,
+        help_text="Only while the index of a person's many turns is made: the newest alone were compared.",
+    )
     revision = serializers.CharField()
     restricted = serializers.BooleanField(required=False, help_text="Only when true.")
     serve = serializers.BooleanField(required=False, help_text="Only when false: serving is switched off.")
@@ -208,6 +213,7 @@ def context_answer(context: Context, *, if_revision: str | None) -> dict[str, An
     }
     optional: dict[str, Any] = {
         "evidence": context.evidence,
+        "degraded": context.degraded,
         "guidelines": context.guidelines,
         "stable": _block_answer(context.stable),
         "volatile": _block_answer(context.volatile),
