@@ -53,7 +53,7 @@ def ranked(corpus: Corpus, units: Units, queries: list[Query]) -> list[str]:
     total = score(units, queries).total
     if corpus.kind == "turn":
         return [corpus.units[place].id for place in best_first(total, LIMIT)]
-    each = sessions(total, units)
+    each = sessions(total, units.layout.session, units.constants)
     return [corpus.units[each.best[place]].session for place in best_first(total[each.best] + each.others, LIMIT)]
 
 

@@ -11,6 +11,7 @@ from django.db.models import Count, Exists, F, OuterRef, QuerySet
 
 from memories import conf
 from memories.db import tenancy
+from memories.kinds import EMBEDDED, Kind
 from memories.models import EndUser, Episode, ExtractionRun, Fact, Role, StoreItem, Tenant, Turn, WorkingMemory
 from memories.models.folding import text_digest
 from memories.store import namespaces
@@ -40,6 +41,7 @@ _BELONGS_TO = {
     "change": ("changeset", "change_set_id"),
     "idempotencyrecord": ("apikey", "api_key_id"),
     "privacyexport": ("privacycase", "case_id"),
+    "privacyexportpiece": ("privacyexport", "export_id"),
     # The database has no reference by (tenant, id) to turns.
     "turnvector": ("turn", "turn_id"),
     "graphtriple": ("turn", "turn_id"),
@@ -186,6 +188,17 @@ def _misowned() -> Iterator[uuid.UUID]:
         wanted = leads_to.get((tenant_id, named.user_id)) if named else None
         if wanted != (leads_to.get((tenant_id, owner)) if owner is not None else None):
             yield item
+
+
+def _wrong_vectors(kind: Kind) -> str:
+    embedded = kind.embedded
+    assert embedded  # noqa: S101  (only those of EMBEDDED come here)
+    return f"""
+        SELECT m.id FROM {embedded.vectors._meta.db_table} v JOIN {kind.model._meta.db_table} m
+            ON m.id = v.{embedded.reference}_id JOIN memories_embeddingspace s ON s.id = v.space_id
+        WHERE v.end_user_id <> m.end_user_id OR v.tenant_id <> m.tenant_id
+            OR s.state = 'serving' AND m.embedded_hash = m.content_hash AND v.text_digest <> m.content_hash
+    """  # noqa: S608  (names of ours)
 
 
 INVARIANTS = (
@@ -475,21 +488,9 @@ INVARIANTS = (
     Invariant("turns_told", "Every fed turn that is summed up is in an episode.", _not_in_episodes),
     Invariant(
         "vectors",
-        "The vector of a fact, an episode or a diary entry is of its own text and person.",
+        "The vector of a memory is of its own text and person.",
         # A memory whose text has just changed waits for its vector: until then its hash says so.
-        """
-        SELECT m.id FROM (
-            SELECT fact_id AS memory_id, space_id, tenant_id, end_user_id, text_digest FROM memories_factvector
-            UNION ALL SELECT episode_id, space_id, tenant_id, end_user_id, text_digest FROM memories_episodevector
-            UNION ALL SELECT entry_id, space_id, tenant_id, end_user_id, text_digest FROM memories_diaryvector
-        ) v JOIN (
-            SELECT id, tenant_id, end_user_id, content_hash, embedded_hash FROM memories_fact
-            UNION ALL SELECT id, tenant_id, end_user_id, content_hash, embedded_hash FROM memories_episode
-            UNION ALL SELECT id, tenant_id, end_user_id, content_hash, embedded_hash FROM memories_diaryentry
-        ) m ON m.id = v.memory_id JOIN memories_embeddingspace s ON s.id = v.space_id
-        WHERE v.end_user_id <> m.end_user_id OR v.tenant_id <> m.tenant_id
-            OR s.state = 'serving' AND m.embedded_hash = m.content_hash AND v.text_digest <> m.content_hash
-        """,
+        " UNION ALL ".join(map(_wrong_vectors, EMBEDDED)),
     ),
     Invariant("numbers", "Every number of a tenant's own is known and within its range.", _misnumbered),
 )

@@ -58,6 +58,7 @@ LONG = (
     "tests/models/test_migrations.py",
     "tests/stateful/test_planted.py",
     "tests/stateful/test_life.py",
+    "tests/api/test_written_texts.py",
     "tests/commands/test_restore_of_old.py",
     "tests/privacy/test_rounds.py",
     "tests/faults/test_wedged.py",
@@ -106,7 +107,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--examples",
         type=int,
         default=None,
-        help="Generated calls per operation and way of generating (default: 8).",
+        help="Generated calls per operation and way of generating (default: 5).",
     )
 
 

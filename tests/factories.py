@@ -15,6 +15,7 @@ from memories.capture import ingest, seen_texts
 from memories.capture.ingest import PostedMessage
 from memories.curation.access.keys import create_api_key, create_management_key
 from memories.graph import following, naming
+from memories.kinds.served import SERVED
 from memories.models import (
     ActorKind,
     Agent,
@@ -65,7 +66,6 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.models.ids import new_id
-from memories.models.memories.served_kinds import SERVED
 from memories.text import value_texts
 
 NOW = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
@@ -332,8 +332,13 @@ def privacy_case(person: EndUser, **over: Any) -> PrivacyCase:
 
 
 def privacy_export(of: PrivacyCase, **over: Any) -> PrivacyExport:
-    values = {"profile": CaseType.ACCESS, "state": "ready", "content": b"PK", "size": 2, "created_at": NOW}
-    return PrivacyExport.objects.create(tenant=of.tenant, case=of, **{**values, **over})
+    """`content` lies in pieces of four bytes."""
+    content = over.pop("content", b"PK")
+    values = {"profile": CaseType.ACCESS, "state": "ready", "size": len(content), "created_at": NOW}
+    export = PrivacyExport.objects.create(tenant=of.tenant, case=of, **{**values, **over})
+    for number, first in enumerate(range(0, len(content), 4)):
+        export.pieces.create(tenant=of.tenant, number=number, content=content[first : first + 4])
+    return export
 
 
 def export_to_take(person: EndUser) -> PrivacyExport:

@@ -46,7 +46,7 @@ RERANKING = ("memories.llm.backends.rerank_endpoint.rerank", "memories.llm.reran
 NAMED = (
     "memories.audit.REVISED_FIELDS", "memories.audit.REVISED_MOMENTS", "memories.conf.NUMBERS",
     "memories.episodes.quality.FLAWS", "memories.episodes.extractive.EXTRACTOR",
-    "memories.reconcile.review_items.REASON_OF_FLAG", "memories.extraction.rules_mode.EXTRACTOR",
+    "memories.facts.review_items.REASON_OF_FLAG", "memories.extraction.rules_mode.EXTRACTOR",
     "memories.embedding.spaces.EMBEDDING", "memories.embedding.spaces.REEMBEDDING",
     "memories.embedding.spaces.SWITCHING", "memories.embedding.spaces._CLASS", "memories.jobs.pulse.SCHEDULES",
 )  # fmt: skip

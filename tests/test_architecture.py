@@ -77,6 +77,17 @@ def found_in_tracked(sought: re.Pattern[str]) -> list[str]:
     return [f"{name}:{before + 1}" for name, before in hits]
 
 
+def test_one_function_makes_facts() -> None:
+    """Every statement becomes a fact by the one road (rules.md, 5.13)."""
+    made = [
+        source.place
+        for source in sources()
+        for call in source.calls
+        if isinstance(call.func, ast.Name) and call.func.id == "Fact"
+    ]
+    assert made == ["memories/facts/candidate.py"]
+
+
 def test_one_except_takes_everything() -> None:
     found = [f"{one.place}:{line}" for one in sources() for line in broad_excepts(one.nodes)]
     # The second is where a thread hands over what was raised to the loop that waits for it.

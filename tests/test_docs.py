@@ -204,7 +204,7 @@ def test_every_name_on_the_page_of_places_stands_in_a_file_beside_it() -> None:
     ("item", "gone"),
     [
         ("- `text/signals.py`: `matches`, `no_such`", ["no_such"]),
-        ("- `models/memories/refusals.py`: `FactRefusal.repeated`, `FactRefusal.no_such`", ["FactRefusal.no_such"]),
+        ("- `models/memories/refusals.py`: `FactRefusal.rewrite`, `FactRefusal.no_such`", ["FactRefusal.no_such"]),
         ("| a page | `@column` and `no_such` in `admin/facts/pages.py` |", ["no_such"]),
         ("`matches` and `no_such` in `text/`", ["no_such"]),
     ],

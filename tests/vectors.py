@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memories.embedding.memory_vectors import KINDS
+from memories.embedding import memory_vectors
+from memories.kinds import EMBEDDED
 from memories.llm import embeddings
 from memories.models import EmbeddingSpace, EndUser, Session, Turn, TurnVector
 from memories.scoring import language
@@ -35,11 +36,13 @@ def embed_all(person: EndUser, within: EmbeddingSpace | None = None) -> Embeddin
     for session in Session.objects.filter(end_user=person):
         _embed_turns(session, within)
         Session.objects.filter(pk=session.pk).update(embedded_number=session.turn_count)
-    for kind in KINDS:
-        for row in kind.rows.objects.filter(end_user=person):
-            given = _of(person, kind.text(row), within) | {"text_digest": row.content_hash}
-            kind.vectors.objects.update_or_create(**{kind.name: row}, space=within, defaults=given)
-            kind.rows.objects.filter(pk=row.pk).update(embedded_hash=row.content_hash)
+    for kind in EMBEDDED:
+        embedded = memory_vectors.of(kind)
+        for row in kind.rows.filter(end_user=person):
+            given = _of(person, getattr(row, embedded.text), within) | {"text_digest": row.content_hash}
+            rows = embedded.vectors._default_manager
+            rows.update_or_create(**{embedded.reference: row}, space=within, defaults=given)
+            kind.rows.filter(pk=row.pk).update(embedded_hash=row.content_hash)
     return within
 
 

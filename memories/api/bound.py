@@ -17,7 +17,6 @@ from memories.api.authentication import Caller
 from memories.exceptions import Fault, KeyBound, NotFound
 from memories.models import (
     Agent,
-    DiaryEntry,
     Dream,
     EndUser,
     Episode,
@@ -51,7 +50,6 @@ class Bound(StrEnum):
     DREAM = "dream"
     EXTRACTION = "extraction"
     CASE = "case"
-    DIARY = "diary"
     # It reads a group, or states a fact there: a group of which the key's own person is a member.
     GROUP = "group"
     # It decides who belongs to a group, for everybody: a key for one person or agent is refused.
@@ -65,29 +63,29 @@ class Bound(StrEnum):
     EXPORT = "export"
 
 
-class _Object(NamedTuple):
-    """An object that an address names: its parameter there, its model, and the look-up of its agent."""
+class NamedRow(NamedTuple):
+    """A row that an address names: its parameter there, its model, and the look-up of its agent. One of another person,
+    or of another agent, is not found. It is a policy itself, or what one below stands for."""
 
     parameter: str
     model: type[Model]
     agent: str = ""
 
 
-_OBJECTS: Mapping[Bound, _Object] = {
+_OBJECTS: Mapping[Bound, NamedRow] = {
     # visibility.py decides for every key which agents' facts it sees.
-    Bound.FACT: _Object("fact_id", Fact),
-    Bound.OWN_FACT: _Object("fact_id", Fact),
-    Bound.SESSION: _Object("session_id", Session, "agent_id"),
-    Bound.TURN: _Object("turn_id", Turn, "session__agent_id"),
-    Bound.EPISODE: _Object("episode_id", Episode, "session__agent_id"),
-    Bound.DREAM: _Object("dream_id", Dream, "agent_id"),
-    Bound.EXTRACTION: _Object("run_id", ExtractionRun, "session__agent_id"),
-    Bound.CASE: _Object("case_id", PrivacyCase),
-    Bound.DIARY: _Object("entry_id", DiaryEntry, "agent_id"),
-    Bound.GROUP: _Object("group_id", MemoryGroup),
-    Bound.EXPORT: _Object("case_id", PrivacyCase),
-    Bound.AGENT: _Object("agent_id", Agent),
-    Bound.OWN_AGENT: _Object("agent_id", Agent),
+    Bound.FACT: NamedRow("fact_id", Fact),
+    Bound.OWN_FACT: NamedRow("fact_id", Fact),
+    Bound.SESSION: NamedRow("session_id", Session, "agent_id"),
+    Bound.TURN: NamedRow("turn_id", Turn, "session__agent_id"),
+    Bound.EPISODE: NamedRow("episode_id", Episode, "session__agent_id"),
+    Bound.DREAM: NamedRow("dream_id", Dream, "agent_id"),
+    Bound.EXTRACTION: NamedRow("run_id", ExtractionRun, "session__agent_id"),
+    Bound.CASE: NamedRow("case_id", PrivacyCase),
+    Bound.GROUP: NamedRow("group_id", MemoryGroup),
+    Bound.EXPORT: NamedRow("case_id", PrivacyCase),
+    Bound.AGENT: NamedRow("agent_id", Agent),
+    Bound.OWN_AGENT: NamedRow("agent_id", Agent),
 }
 _OTHER_PERSON = "This key is for one person alone: name that one, or leave user_id out."
 _OTHER_AGENT = "This key is for one agent alone: name that one, or leave agent_id out."
@@ -97,12 +95,12 @@ _STORE = "This key is for one agent alone, and items of the store are no agent's
 _EXPORT = "This key is for one agent alone, and an export tells of every one."
 
 
-def guard(policy: Bound | None, caller: Caller, path: Mapping[str, Any]) -> None:
+def guard(policy: Bound | NamedRow | None, caller: Caller, path: Mapping[str, Any]) -> None:
     """Check the object of the address against the key. Errors: NotFound, KeyBound (also without a policy)."""
     if not caller.is_bound:
         return
     _guard_policy(policy, caller)
-    named = _OBJECTS.get(policy) if policy else None
+    named = policy if isinstance(policy, NamedRow) else _OBJECTS.get(policy) if policy else None
     if named is None:
         return
     if not _is_within(named, caller, path[named.parameter]):
@@ -113,7 +111,7 @@ def guard(policy: Bound | None, caller: Caller, path: Mapping[str, Any]) -> None
         raise KeyBound(_EVERYBODY)
 
 
-def _guard_policy(policy: Bound | None, caller: Caller) -> None:
+def _guard_policy(policy: Bound | NamedRow | None, caller: Caller) -> None:
     """Errors: KeyBound, where no bound key is let in, or none of an agent."""
     if policy is None:
         raise KeyBound
@@ -123,7 +121,7 @@ def _guard_policy(policy: Bound | None, caller: Caller) -> None:
         raise KeyBound(_GROUPS)
 
 
-def _is_within(named: _Object, caller: Caller, pk: UUID) -> bool:
+def _is_within(named: NamedRow, caller: Caller, pk: UUID) -> bool:
     if named.model is Agent:
         return agents_of(caller).filter(pk=pk).exists()
     rows = named.model._default_manager.filter(tenant=caller.tenant, pk=pk)

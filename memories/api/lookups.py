@@ -8,7 +8,6 @@ from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
 from memories.exceptions import NotFound, PersonRestricted
 from memories.models import (
     Agent,
-    DiaryEntry,
     Dream,
     EmbeddingSpace,
     EndUser,
@@ -24,7 +23,6 @@ from memories.models import (
     GroupFactQuerySet,
     MemoryGroup,
     PrivacyCase,
-    PrivacyExport,
     Session,
     Tenant,
 )
@@ -135,14 +133,13 @@ def extractions(tenant: Tenant) -> QuerySet[ExtractionRun]:
 
 def case(*, tenant: Tenant, case_id: uuid.UUID) -> PrivacyCase:
     """Errors: NotFound."""
-    exports = Prefetch("exports", queryset=PrivacyExport.objects.defer("content"))
-    cases = PrivacyCase.objects.filter(tenant=tenant).defer("needles").prefetch_related(exports)
+    cases = PrivacyCase.objects.filter(tenant=tenant).defer("needles").prefetch_related("exports")
     return _require(cases.select_related("end_user__merged_into").filter(pk=case_id).first())
 
 
-def diary_entry(*, tenant: Tenant, entry_id: uuid.UUID) -> DiaryEntry:
-    """Errors: NotFound, also for one in the trash."""
-    return _require(DiaryEntry.objects.present().filter(tenant=tenant, pk=entry_id).first())
+def found(rows: QuerySet[Row], *, tenant: Tenant, pk: uuid.UUID) -> Row:
+    """One of the rows. Errors: NotFound."""
+    return _require(rows.filter(tenant=tenant, pk=pk).first())
 
 
 def group(*, tenant: Tenant, group_id: uuid.UUID) -> MemoryGroup:

@@ -27,14 +27,12 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from memories.api.counting import expect_operations
 from memories.api.health import HEARTBEAT
 from memories.db import tenancy
+from memories.kinds import EMBEDDED
 from memories.models import (
     CaseState,
     CaseType,
     DecayPass,
-    DiaryEntry,
     EndpointState,
-    Episode,
-    Fact,
     LanguageModel,
     ModelUse,
     PrivacyCase,
@@ -63,7 +61,11 @@ BACKUPS = """
         last_archived_time, pg_postmaster_start_time()
     ))), failed_count FROM pg_stat_archiver
 """
-VECTORS: Mapping[str, Any] = {"facts": Fact, "episodes": Episode, "diary": DiaryEntry, "store_items": StoreItem}
+# Kind → its rows, and since when one says what it says.
+_EMBEDDED: Mapping[str, tuple[Any, str]] = {
+    **{kind.plural: (kind.rows, kind.embedded.since) for kind in EMBEDDED if kind.embedded},
+    "store_items": (StoreItem.objects, "updated_at"),
+}
 
 
 @require_safe
@@ -165,9 +167,8 @@ def models() -> Iterator[Metric]:
 
 def embeddings() -> Iterator[Metric]:
     waiting, lag = [], []
-    for kind, model in VECTORS.items():
-        since = "created_at" if model is DiaryEntry else "updated_at"
-        found = model.objects.unembedded().aggregate(count=Count("pk"), age=Now() - Min(since))
+    for kind, (rows, since) in _EMBEDDED.items():
+        found = rows.unembedded().aggregate(count=Count("pk"), age=Now() - Min(since))
         waiting.append(((kind,), found["count"]))
         lag.append(((kind,), _seconds(found["age"])))
     found = Session.objects.unembedded().aggregate(

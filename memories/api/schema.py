@@ -15,7 +15,7 @@ from drf_spectacular.views import SpectacularAPIView
 from rest_framework import serializers
 
 from memories.api import idempotency
-from memories.api.bound import Bound
+from memories.api.bound import Bound, NamedRow
 from memories.api.errors import MEDIA_TYPE
 from memories.models import Scope
 
@@ -149,7 +149,7 @@ def operation(
     summary: str,
     *,
     scope: Scope,
-    bound: Bound,
+    bound: Bound | NamedRow,
     answers: Mapping[int, Any],
     request: Any = None,
     parameters: Sequence[Any] = (),

@@ -17,11 +17,12 @@ from memories import conf
 from memories.context import log, recalled_turns, relevance
 from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
-from memories.context.other_memories import diary_lines, file_lines, graph_lines, group_lines
+from memories.context.other_memories import file_lines, graph_lines, group_lines, plain_lines
 from memories.context.recalled_turns import Recallable, Recalled, Said
 from memories.context.relevance import BUDGET, RELEVANT
 from memories.context.rendering import MemoryLine, episode_line, line_that_ages, profile_line, turn_line
 from memories.context.window import OpenWindow, open_window
+from memories.kinds import PLAIN
 from memories.llm import tokens
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, ProfileSection, Role, Section, Tenant, Turn
@@ -30,6 +31,7 @@ from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
 from memories.retrieval.evidence import Level, strongest
+from memories.retrieval.hits import INDEX
 from memories.retrieval.outdated import Outdated, Written
 from memories.retrieval.prepared_query import PreparedQuery, prepare_in
 from memories.retrieval.serving import Audience, ServedSection, audience
@@ -38,7 +40,8 @@ from memories.telemetry.families import CONTEXT_SECONDS, CONTEXT_TOKENS
 from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING, Frame
 
 INCLUDABLE = (
-    "profile", "facts", "graph", "groups", "files", "diary", "episodes", "working_memory", "turns", "unextracted"
+    "profile", "facts", "graph", "groups", "files", *(kind.plural for kind in PLAIN), "episodes", "working_memory",
+    "turns", "unextracted",
 )  # fmt: skip
 DEFAULT_INCLUDE = frozenset({"profile", "facts", "groups", "episodes", "turns"})
 # The ranked facts stand between these two halves of the profile (rules.md, 9.3).
@@ -63,7 +66,7 @@ class ContextRequest:
     with the conversation already, if there is one: it is not made again, and what it lacks comes with the other block.
     `fill`: beside these lines and what `include` names, only what has to do with the query (RELEVANT), or whatever
     there is until the budget is full (BUDGET). `min_score`, `min_evidence`: what of the memories that the query ranks
-    may be told. `scores`: facts with confidence.
+    may be told. `scores`: facts with confidence. `shown`: who asks has so many of the session's newest turns.
     """
 
     user_id: str
@@ -86,6 +89,7 @@ class ContextRequest:
     min_score: float | None = None
     min_evidence: Level = Level.NONE
     scores: bool = False
+    shown: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ class Context:
 
     `guidelines`: None unless they were asked for. `token_count` counts them, too. `stable` and `volatile`: None unless
     two blocks were asked for; `memory` has one after the other. `evidence`: how strong what the query found is; None
-    without a query.
+    without a query. `degraded`: as of a search.
     """
 
     memory: str
@@ -128,6 +132,7 @@ class Context:
     stable: ContextBlock | None = None
     volatile: ContextBlock | None = None
     evidence: Level | None = None
+    degraded: str | None = None
 
     @cached_property
     def revision(self) -> str:
@@ -211,7 +216,9 @@ def build(
     outdated = outdated or Outdated(found.person, as_of=request.as_of, has_ended=found.has_ended)
     window = OpenWindow()
     if with_messages and request.session_id:
-        window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
+        window = open_window(
+            found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules, shown=request.shown
+        )
         window = replace(window, summary=outdated.told(Written(window.summary)))
     asked = found.person.local(request.as_of or now)
     query = prepare_in(found.space, request.query, asked=asked) if request.query else None
@@ -222,7 +229,8 @@ def build(
     task = _Task(found, found.person, request, query, window, rules, now, frame, conversations, outdated, turns)
     sequence = _sequence(task)
     blocks = _blocks(task, sequence, request.max_tokens - cost)
-    built = replace(_context(blocks, sequence.beyond, request), evidence=sequence.evidence)
+    degraded = None if turns is None or turns.is_whole else INDEX
+    built = replace(_context(blocks, sequence.beyond, request), evidence=sequence.evidence, degraded=degraded)
     if guidelines is not None:
         built = replace(built, guidelines=guidelines, token_count=built.token_count + cost)
     # Only what was ranked for the query was recalled: the other lines are in every context.
@@ -280,8 +288,7 @@ def _sequence(task: _Task) -> _Sequence:
         profile[section.section].append(_profile_line(section, task))
     facts = _facts(task)
     graph = _graph(task, facts)
-    groups, files, diary = _groups(task), _files(task), _diary(task)
-    shared = [*graph, *groups, *files, *diary]
+    shared = [*graph, *_groups(task), *_files(task), *_plain(task)]
     shown, beyond = _episodes(task)
     unextracted = _unextracted(task) if "unextracted" in task.request.include else []
     before = [line for name in BEFORE_FACTS for line in profile[name]]
@@ -369,11 +376,10 @@ def _files(task: _Task) -> list[MemoryLine]:
     return file_lines(task.person, agent_id=request.agent_id, now=task.now)
 
 
-def _diary(task: _Task) -> list[MemoryLine]:
+def _plain(task: _Task) -> list[MemoryLine]:
     request = task.request
-    if "diary" not in request.include or request.as_of is not None:
-        return []
-    return diary_lines(task.person, agent_id=request.agent_id)
+    kinds = [kind for kind in PLAIN if kind.plural in request.include and request.as_of is None]
+    return [line for kind in kinds for line in plain_lines(kind, task.person, agent_id=request.agent_id)]
 
 
 # Without a query there is no ranking.

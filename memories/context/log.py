@@ -14,9 +14,9 @@ from typing import NamedTuple
 from django.db import transaction
 
 from memories.db.background_writer import BackgroundWriter
+from memories.kinds import served as served_kinds
+from memories.kinds.served import SERVED, PeopleBehind
 from memories.models import ContextLog, EndUser, LoggedContext, Session
-from memories.models.memories import served_kinds
-from memories.models.memories.served_kinds import SERVED, PeopleBehind
 from memories.text.secrets.redaction import redact_text
 
 FLUSH_SECONDS = 2.0

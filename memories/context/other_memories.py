@@ -1,5 +1,5 @@
-"""What a context tells beside facts, episodes and turns: memory files, an agent's diary, triples of the graph, and what
-the person's groups know; each as lines for the budget.
+"""What a context tells beside facts, episodes and turns: memory files, memories of plain kinds, triples of the graph,
+and what the person's groups know; each as lines for the budget.
 
 Keys' texts were judged when they were written, as facts are, and are not judged again; what an operator wrote stands.
 """
@@ -15,17 +15,18 @@ from django.db.models import Case, Q, Value, When
 from memories import conf
 from memories.context.rendering import (
     MemoryLine,
-    diary_line,
     file_line,
     group_line,
     line_that_ages,
     one_line,
+    plain_line,
     triple_line,
 )
 from memories.files import seeds
 from memories.files.reading import FileTree
 from memories.invisible import strip_invisible
-from memories.models import ActorKind, DiaryEntry, Encoding, EndUser, FileVersion
+from memories.kinds import Kind
+from memories.models import ActorKind, Encoding, EndUser, FileVersion
 from memories.models.memories.visibility import Viewer
 from memories.retrieval import group_search, triple_search
 from memories.retrieval.hits import SearchFilters
@@ -83,13 +84,16 @@ def _whole_lines(start: str) -> tuple[str, bool]:
     return start[: start.rfind("\n", 0, MOST_CHARACTERS) + 1], True
 
 
-def diary_lines(person: EndUser, *, agent_id: str) -> list[MemoryLine]:
-    """The newest entries of this agent's diary, each as one line that may be cut."""
-    rows = DiaryEntry.objects.of(person.tenant, person).present().filter(agent_id=agent_id)
-    found = rows.order_by("-created_at", "-id").values_list("pk", "topic", "content", "created_at")[:MOST_ENTRIES]
+def plain_lines(kind: Kind, person: EndUser, *, agent_id: str) -> list[MemoryLine]:
+    """The newest memories of a plain kind that this agent has, each as one line that may be cut."""
+    assert kind.plain  # noqa: S101  (only those of PLAIN come here)
+    rows = kind.rows.of(person.tenant, person).present().filter(agent_id=agent_id)
+    columns = ("pk", kind.plain.topic, "content", "created_at")
+    found = rows.order_by("-created_at", "-id").values_list(*columns)[:MOST_ENTRIES]
     return [
         line_that_ages(
-            partial(diary_line, row_id=pk, topic=topic, at=at, place=place, zone=person.clock), Written(text, at)
+            partial(plain_line, kind.name, row_id=pk, topic=topic, at=at, place=place, zone=person.clock),
+            Written(text, at),
         )
         for place, (pk, topic, text, at) in enumerate(found)
     ]

@@ -25,7 +25,7 @@ from memories.retrieval.evidence import Level
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.turn_index import VOICES, Shown, TurnIndex, open_index
+from memories.retrieval.turn_index import VOICES, Shown, TurnIndex, open_or_newest
 from memories.retrieval.turn_search import SHOWN, TurnRanking
 from memories.text.injection.flagged_turns import is_flagged
 
@@ -46,6 +46,8 @@ RELEVANT_LENGTHS: Lengths = ((3, None, MOST_TEXT), (8, 90, 27), (10_000, 40, 14)
 FILLING_LENGTHS: Lengths = ((10, None, MOST_TEXT), (10_000, 120, 36))
 # Tokens up to which passages are told as a whole, where a question needs few.
 ROOMY = 500
+# Of the best so many are certain, however many turns there are.
+CERTAIN = 256
 # Turns that are read beyond those that should fill the room, and at once where they did not: some may not be told.
 SPARE, AT_ONCE = 4, 32
 
@@ -93,6 +95,8 @@ class Recallable:
 
     query: PreparedQuery
     ranked: TurnRanking
+    # Whether all turns were scored, not only the newest.
+    is_whole: bool = True
 
     @cached_property
     def level(self) -> Level:
@@ -102,23 +106,19 @@ class Recallable:
     @cached_property
     def tokens(self) -> int:
         """About how many tokens all of them take as passages."""
-        counts = self.ranked.index.token_counts[self.ranked.allowed]
+        counts = self.ranked.index.token_counts[self.ranked.places[self.ranked.allowed]]
         return int(np.minimum(counts, FILLING_LENGTHS[-1][2]).sum()) + BESIDE_TEXT * len(counts)
 
     def related(self, most: int) -> int:
         """How many of the best `most` have to do with the query."""
         if self.level == Level.NONE:
             return 0
-        return relevance.related(self.ranked.scores.total[self.ranked.best(most)])
+        return relevance.related(self.ranked.totals(self.ranked.best(most)))
 
     def has(self, *, session: uuid.UUID, first: int, last: int) -> bool:
         """Whether any turn of this part of a session is among the person's."""
-        numbers = self._numbers.get(session)
-        return numbers is not None and bool(((numbers >= first) & (numbers <= last)).any())
-
-    @cached_property
-    def _numbers(self) -> dict[uuid.UUID, NDArray[np.int32]]:
-        return {part.session.id: part.numbers for part in self.ranked.index.sessions}
+        numbers = self.ranked.index.numbers[self.ranked.index.turns_of(session)]
+        return bool(((numbers >= first) & (numbers <= last)).any())
 
 
 class Bounds(NamedTuple):
@@ -134,16 +134,16 @@ class Bounds(NamedTuple):
 
 def recallable(person: EndUser, query: PreparedQuery, window: OpenWindow, conversations: Conversations) -> Recallable:
     """Turns in the window and of other conversations are left out."""
-    index = open_index(person, query.space, shown=Shown(window.session, window.numbers))
-    ranked = turn_search.rank(person, index, query, SearchFilters(), conversations)
-    return Recallable(query, replace(ranked, allowed=ranked.allowed & _outside(index, window)))
+    index, is_whole = open_or_newest(person, query.space, shown=Shown(window.session, window.numbers))
+    among = _outside(index, window)
+    ranked = turn_search.rank(person, index, query, SearchFilters(), conversations, most=CERTAIN, among=among)
+    return Recallable(query, ranked, is_whole)
 
 
 def answering(found: Recallable, bounds: Bounds, *, all_of_them: bool, outdated: Outdated) -> Iterator[Recalled]:
     """The turns that answer the query, best first, as batches: first about as many as fill the room."""
-    ranked, query = found.ranked, found.query
-    most = bounds.room // LEAST
-    places = _places(found, bounds, most if bounds.is_filled or all_of_them else found.related(most))
+    query, most = found.query, bounds.room // LEAST
+    ranked, places = _places(found, bounds, most if bounds.is_filled or all_of_them else found.related(most))
     places, reranked = _reranked(query.text, ranked, places)
     lengths = FILLING_LENGTHS if bounds.is_filled else RELEVANT_LENGTHS
     ends = np.array([end for end, _, _ in lengths])
@@ -269,27 +269,36 @@ def _latest_statement(by_default: str, *, as_of: bool) -> str:
 
 def _outside(index: TurnIndex, window: OpenWindow) -> NDArray[np.bool_]:
     """Turns of the conversation that are not in the window."""
-    outside = np.isin(index.roles, [VOICES.index(role) for role in RECALLED_ROLES])
-    for at, part in enumerate(index.sessions):
-        if part.session.id == window.session:
-            outside[index.session_of == at] &= ~np.isin(part.numbers, list(window.numbers))
+    outside = np.array([voice in RECALLED_ROLES for voice in VOICES], np.bool_)[index.roles]
+    if window.session:
+        there = index.turns_of(window.session)
+        outside[there] &= ~np.isin(index.numbers[there], list(window.numbers))
     return outside
 
 
-def _places(found: Recallable, bounds: Bounds, most: int) -> list[int]:
+def _places(found: Recallable, bounds: Bounds, most: int) -> tuple[TurnRanking, list[int]]:
     """Places of `most` turns: the best, best first, then unrelated ones, what was said last first."""
-    ranked, allowed = found.ranked, found.ranked.allowed
+    ranked = found.ranked
+    allowed, near = _allowed(ranked, bounds)
+    if near.sum() < most and len(ranked.places) < len(ranked.index):
+        ranked = ranked.latest(most)
+        allowed, near = _allowed(ranked, bounds)
+    places = replace(ranked, allowed=near).best(most)
+    if len(places) < most:
+        far = ranked.places[allowed & ~near]
+        by_time = np.lexsort((far, ranked.index.times[far]))[::-1]
+        places += far[by_time][: most - len(places)].tolist()
+    return ranked, places
+
+
+def _allowed(ranked: TurnRanking, bounds: Bounds) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which of the turns that were scored may be told, and which of them have to do with the query."""
+    allowed = ranked.allowed
     if bounds.least_score is not None:
         allowed = allowed & (ranked.scores.total >= bounds.least_score)
     if bounds.least_level != Level.NONE:
         allowed = allowed & [level.rank >= bounds.least_level.rank for level in ranked.evidence.levels]
-    near = allowed & (ranked.scores.total >= FLOOR)
-    places = replace(ranked, allowed=near).best(most)
-    if len(places) < most:
-        far = np.flatnonzero(allowed & ~near)
-        by_time = np.lexsort((far, ranked.index.times[far]))[::-1]
-        places += far[by_time][: most - len(places)].tolist()
-    return places
+    return allowed, allowed & (ranked.scores.total >= FLOOR)
 
 
 def _reranked(query: str, ranked: TurnRanking, places: list[int]) -> tuple[list[int], dict[int, dict[str, float]]]:

@@ -22,7 +22,6 @@ from memories.retrieval.visible_facts import FactText
 from memories.text import uploads
 from memories.text.memory_block import (
     CLOSING,
-    DIARY,
     ENGLISH,
     EPISODES,
     FACTS,
@@ -32,6 +31,7 @@ from memories.text.memory_block import (
     HISTORY,
     NAMED,
     OPENING,
+    PLAIN_HEADINGS,
     SUMMARY_CLOSING,
     SUMMARY_OPENING,
     TURNS,
@@ -244,7 +244,9 @@ def file_line(
     return MemoryLine("file", row_id, "\n".join(parts), FILES, (place,), parts=parts)
 
 
-def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place: int, zone: tzinfo = UTC) -> MemoryLine:
+def plain_line(
+    kind: str, *, row_id: uuid.UUID, topic: str, text: str, at: datetime, place: int, zone: tzinfo = UTC
+) -> MemoryLine:
     """`- topic: …` below the day on which it was written; further lines of the note stand below it.
 
     Each of these begins with a bar, as those of files do.
@@ -253,7 +255,8 @@ def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place:
     first, *rest = [line for line in text.splitlines() if line.strip()] or [""]
     about = f"{one_line(strip_invisible(topic))}: " if topic else ""
     parts = (f"- {about}{one_line(strip_invisible(first))}", *(_indented(line) for line in rest))
-    return MemoryLine("diary", row_id, "\n".join(parts), DIARY, (_newest_first(day), place), parts=parts, day=day)
+    order = (_newest_first(day), place)
+    return MemoryLine(kind, row_id, "\n".join(parts), PLAIN_HEADINGS[kind], order, parts=parts, day=day)
 
 
 def group_line(

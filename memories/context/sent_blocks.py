@@ -18,7 +18,8 @@ from django.db.models.functions import Length
 from memories.context import log
 from memories.context.rendering import one_line
 from memories.db import binary_rows
-from memories.models import DiaryEntry, EndUser, Episode, GroupFact, MemoryFile, SentBlock, Tenant, Turn
+from memories.kinds import PLAIN
+from memories.models import EndUser, Episode, GroupFact, MemoryFile, SentBlock, Tenant, Turn
 from memories.models.hand_written import read, selected
 from memories.models.ids import new_id
 from memories.retrieval.outdated import Outdated, Written
@@ -98,7 +99,7 @@ _PARTS = (
     _states(
         "file", "memories_memoryfile", f"m.path, m.version, m.trashed_at IS NULL, {_UNEXPIRED}", "m.updated_at"
     ),
-    _states("diary", "memories_diaryentry", "m.trashed_at IS NULL", "m.trashed_at"),
+    *(_states(kind.name, kind.model._meta.db_table, "m.trashed_at IS NULL", "m.trashed_at") for kind in PLAIN),
     _states("episode", "memories_episode", f"m.status, md5(m.summary), {_UNEXPIRED}", "m.updated_at"),
     # Nobody changes what a turn says, but for what a redaction leaves of it, which the person's generation tells.
     _states(
@@ -328,7 +329,7 @@ _SOURCES: Mapping[str, tuple[Any, str]] = {
     "episode": (Episode, "summary"),
     "group_fact": (GroupFact, "content"),
     "file": (MemoryFile, "content"),
-    "diary": (DiaryEntry, "content"),
+    **{kind.name: (kind.model, "content") for kind in PLAIN},
 }
 _LABELS = tuple(f"- {label}" for frame in FRAMES.values() for label in frame.labels)
 

@@ -36,7 +36,8 @@ _SESSION = """
         ARRAY(
             SELECT number FROM memories_turn t
             WHERE t.tenant_id = %(tenant)s AND t.session_id = s.id AND t.left_at IS NOT NULL
-        )
+        ),
+        s.turn_count
     FROM memories_session s
     LEFT JOIN memories_workingmemory w ON w.tenant_id = s.tenant_id AND w.session_id = s.id
     WHERE s.tenant_id = %(tenant)s AND s.end_user_id = %(person)s AND s.agent_id = %(agent)s
@@ -69,8 +70,8 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class OpenWindow:
-    """The window of a session; empty without a session. `numbers` are those of its turns, system turns included, and of
-    turns between them that the client left."""
+    """The window of a session; empty without a session. `numbers` are those of its turns, system turns included, of
+    turns between them that the client left, and of those that the caller has beyond it."""
 
     session: uuid.UUID | None = None
     system: list[Turn] = field(default_factory=list)
@@ -106,13 +107,14 @@ def _hub_messages(*texts: str) -> list[Message]:
     return [{"role": str(Role.SYSTEM), "content": text} for text in texts if text]
 
 
-def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.Rules) -> OpenWindow:
-    """The window of the person's session, named as the caller names it; empty when there is none."""
+def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.Rules, shown: int = 0) -> OpenWindow:
+    """The window of the person's session, named as the caller names it; empty when there is none. `shown`: so many of
+    its newest turns the caller has, whatever the window shows."""
     named = {"tenant": person.tenant_id, "person": person.pk, "agent": agent_id, "session": session_id}
     found = binary_rows.fetched(_SESSION, named)
     if not found:
         return OpenWindow()
-    ((session, left, summary, left_by_client),) = found
+    ((session, left, summary, left_by_client, turn_count),) = found
     parameters = {
         "tenant": person.tenant_id,
         "session": session,
@@ -129,12 +131,12 @@ def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.
     if len(others) >= MOST_TURNS:
         # The first round may have begun before what was read: leave out its end, unless there is no other.
         others = list(dropwhile(lambda turn: turn.role != Role.USER, others)) or others
-    shown = trim(others, max_tokens=max(0, rules.window_tokens - cost(own)), max_rounds=rules.window_rounds)
+    in_window = trim(others, max_tokens=max(0, rules.window_tokens - cost(own)), max_rounds=rules.window_rounds)
     # An older version of the hub may have stored a summary that speaks to a model.
     safe = "" if detection.speaks_to_model(attribution.plain(summary)) else summary
-    return OpenWindow(
-        session, own, shown, safe, frozenset([turn.number for turn in (*system, *shown)] + left_by_client)
-    )
+    numbers = {turn.number for turn in (*system, *in_window)}.union(left_by_client)
+    numbers.update(range(max(1, turn_count - shown + 1), turn_count + 1))
+    return OpenWindow(session, own, in_window, safe, frozenset(numbers))
 
 
 def _own_prompts(system: Sequence[Turn]) -> list[Turn]:

@@ -3,18 +3,14 @@
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db import IntegrityError, transaction
-from django.db.models import F
-
-from memories import audit, conf
-from memories.audit import Actor
+from memories import audit
 from memories.curation.statements import guarding
 from memories.exceptions import ConfirmationNeeded, DuplicateFact
+from memories.facts.write import FactWrite
 from memories.models import (
     ActorKind,
     Change,
@@ -22,9 +18,7 @@ from memories.models import (
     EndUser,
     Episode,
     Fact,
-    FactEvidence,
     FactRefusal,
-    FactRelation,
     MemoryScope,
     ProfileSection,
     ReviewItem,
@@ -32,13 +26,12 @@ from memories.models import (
     Tenant,
 )
 from memories.models.ids import new_id
-from memories.models.memories.refusals import Mark, marks_of
+from memories.models.memories.refusals import RefusalKey, refusal_keys
 from memories.text.secrets.redaction import redact_text
 
 # Verbs that bring back only what was public before, and was looked at then.
 PUT_BACK = ("undo", "roll_back", "undo_roll_back")
 Table, Action = Change.Table, Change.Action
-LIVE = (Status.ACTIVE, Status.PENDING)
 # Rows of one statement.
 STEP = 500
 # What keys do to many memories of a person at once: one undo takes it back.
@@ -61,7 +54,7 @@ def still_ahead(moment: datetime | None, *, now: datetime) -> datetime | None:
 
 
 @dataclass
-class Changes:
+class Changes(FactWrite):
     """One change in progress: who makes it, when and why, and what it has written so far.
 
     `save()` keeps it as a ChangeSet, by which reverting.revert() takes it back. `facts` are the ids of those that it
@@ -70,17 +63,14 @@ class Changes:
     many of them it had.
     """
 
-    actor: Actor
-    now: datetime
-    reason: str = ""
     id: uuid.UUID = field(default_factory=new_id)
-    facts: set[uuid.UUID] = field(default_factory=set)
     rows: list[Change] = field(default_factory=list)
     confirmed: Collection[str] = ()
     overruled: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
+        self.change_set = self.id
         self.reason = redact_text(self.reason)[0]
 
     def record(self, verb: str, about: About, *, counts: dict[str, int] | None = None) -> None:
@@ -123,12 +113,12 @@ class Changes:
             row.change_set, row.tenant_id = made, made.tenant_id
         Change.objects.bulk_create(self.rows, STEP)
 
-    def note(self, table: Change.Table, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
+    def note(self, table: str, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
         """What happened to one row that has no revisions."""
         name = "number" if isinstance(row, int) else "uuid"
         self.rows.append(Change(table=table, action=action, **{name: row}, **what))
 
-    def move(self, table: Change.Table, rows: Sequence[uuid.UUID | int]) -> int:
+    def move(self, table: str, rows: Sequence[uuid.UUID | int]) -> int:
         """These rows became another person's; returns how many."""
         for row in rows:
             self.note(table, Action.MOVED, row)
@@ -140,40 +130,10 @@ class Changes:
             self.facts.add(fact.pk)
             self.note(Table.FACT, Action.LEFT, fact.pk, version=fact.version)
 
-    @contextmanager
-    def changing(self, fact: Fact, verb: str) -> Iterator[None]:
-        """Save what the block makes of a locked fact as its next version, with a revision.
-
-        Errors: DuplicateFact; ConfirmationNeeded when everybody of the tenant would be served a new text with flags.
-        """
-        before = audit.snapshot(fact)
-        yield
-        if fact.scope == MemoryScope.PUBLIC and verb not in PUT_BACK:
-            self._check_public(fact, before)
-        fact.version += 1
-        fact.updated_at = self.now
-        fact.refresh_decay(now=self.now, rules=conf.rules(fact.tenant))
-        _save(fact)
-        self._revise(fact, verb, before)
-        self.facts.add(fact.pk)
-
-    def insert(self, fact: Fact) -> None:
-        """Save a new fact with its first revision. Errors: IntegrityError, when a live one has its text."""
-        fact.save(force_insert=True)
-        self._revise(fact, "add", {})
-
-    def _revise(self, fact: Fact, verb: str, before: dict[str, Any]) -> None:
-        audit.revise(
-            fact=fact,
-            verb=verb,
-            actor=self.actor,
-            before=before,
-            reason=self.reason,
-            now=self.now,
-            change_set=self.id,
-        )
-
-    def _check_public(self, fact: Fact, before: dict[str, Any]) -> None:
+    def check(self, fact: Fact, verb: str, before: dict[str, Any]) -> None:
+        """Errors: ConfirmationNeeded when everybody of the tenant would be served a new text with flags."""
+        if fact.scope != MemoryScope.PUBLIC or verb in PUT_BACK:
+            return
         texts = guarding.texts_of(fact)
         if before["scope"] == MemoryScope.PUBLIC and all(before[name] == text for name, text in texts.items()):
             return
@@ -193,28 +153,6 @@ class Changes:
             fact.version = version
             return False
         return True
-
-    def trash(self, facts: Sequence[Fact], verb: str) -> None:
-        """Move locked facts to the trash, each as its next version with a revision, in a few statements."""
-        before = [audit.snapshot(fact) for fact in facts]
-        for fact in facts:
-            fact.status, fact.trashed_at, fact.updated_at = Status.TRASHED, self.now, self.now
-            fact.version += 1
-        ids = [fact.pk for fact in facts]
-        gone = {"status": Status.TRASHED, "trashed_at": self.now, "updated_at": self.now}
-        Fact.objects.filter(pk__in=ids).update(**gone, version=F("version") + 1)
-        audit.revise_all(
-            facts, verb=verb, actor=self.actor, before=before, reason=self.reason, now=self.now, change_set=self.id
-        )
-        self.facts.update(ids)
-
-    def sweep(self, end_user: EndUser, digests: Collection[bytes], *, agent_id: str) -> None:
-        """Do the decay pass's work at once for facts with these very texts whose end has passed: they are served
-        nowhere, and stand in the way of their restatement."""
-        over = Fact.objects.of(end_user.tenant, end_user).expired(now=self.now).select_for_update(of=("self",))
-        same = list(over.filter(agent_id=agent_id, content_hash__in=list(digests)))
-        if same:
-            self.trash(same, "expire")
 
     def refuse_all(self, end_user: EndUser, facts: Sequence[Fact]) -> None:
         """Refuse what each of these facts of the person says, as refusals_against() has it; they are in the trash."""
@@ -256,18 +194,12 @@ class Changes:
             change_set=self.id,
         )
 
-    def supersede(self, fact: Fact, *, by: Fact, ended: datetime | None = None) -> None:
-        """Mark the fact as no longer true since then, or now; it names its successor."""
-        with self.changing(fact, "supersede"):
-            fact.status, fact.superseded_by = Status.SUPERSEDED, by
-            fact.valid_to = max(fact.valid_from, ended) if ended else self.now
-
-    def refuse(self, fact: Fact, marks: Sequence[Mark]) -> None:
+    def refuse(self, fact: Fact, marks: Sequence[RefusalKey]) -> None:
         """Refuse these marks, on behalf of the fact. What a key refused before, an operator binds."""
         # First, because this rewrites rows that were made under an older secret key: else they would be made twice.
         found = FactRefusal.objects.found(fact.end_user, marks)
         if self.actor.kind != ActorKind.KEY:
-            self.lift(fact.end_user, [mark for row, mark in found.items() if row.by_key])
+            self.remove_refusals(fact.end_user, [mark for row, mark in found.items() if row.by_key])
         for mark in marks:
             made_now = {"fact": fact, "actor_kind": self.actor.kind, "actor_id": self.actor.id, "created_at": self.now}
             row, made = FactRefusal.objects.get_or_create(
@@ -280,49 +212,13 @@ class Changes:
             if made:
                 self.note(Table.REFUSAL, Action.MADE, row.pk)
 
-    def lift_refusals(self, fact: Fact) -> None:
-        """Delete what refuses the fact's text or key."""
-        self.lift(fact.end_user, refusals_of(fact))
 
-    def lift(self, end_user: EndUser, marks: Sequence[Mark]) -> None:
-        """Delete what refuses these marks."""
-        rows = FactRefusal.objects.against(end_user, marks) if marks else FactRefusal.objects.none()
-        for row in rows:
-            before = {
-                "kind": row.kind,
-                "digest": bytes(row.digest).hex(),
-                "created_at": row.created_at.isoformat(),
-                "actor_kind": row.actor_kind,
-                "actor_id": row.actor_id,
-                "fact": str(row.fact_id) if row.fact_id else None,
-            }
-            self.note(Table.REFUSAL, Action.DELETED, row.pk, before=before)
-        rows.delete()
-
-    def copy_evidence(self, *, of: Fact, to: Fact) -> None:
-        """Let `to` rest on the turns of `of`, too."""
-        # Retention sets the turns that it deletes to null, and a null in NOT IN would match nothing.
-        cited = FactEvidence.objects.filter(fact=to, turn__isnull=False).values("turn")
-        rows = list(FactEvidence.objects.filter(fact=of).exclude(turn__in=cited))
-        for row in rows:
-            row.pk, row.fact = None, to
-        for row in FactEvidence.objects.bulk_create(rows):
-            self.note(Table.EVIDENCE, Action.MADE, row.pk)
-
-    def relate(self, fact: Fact, target: Fact, relation: str) -> None:
-        row, made = FactRelation.objects.get_or_create(
-            tenant_id=fact.tenant_id, fact=fact, target=target, type=relation, defaults={"created_at": self.now}
-        )
-        if made:
-            self.note(Table.RELATION, Action.MADE, row.pk)
-
-
-def refusals_of(fact: Fact) -> list[Mark]:
+def refusals_of(fact: Fact) -> list[RefusalKey]:
     """The marks of the fact's text and, when it has one, its key."""
-    return marks_of(fact.content, category=fact.category, key=fact.key)
+    return refusal_keys(fact.content, category=fact.category, key=fact.key)
 
 
-def refusals_against(fact: Fact) -> list[Mark]:
+def refusals_against(fact: Fact) -> list[RefusalKey]:
     """The marks that refusing the fact refuses.
 
     The key is not among them while another active fact has it: that one could not be confirmed any more.
@@ -331,15 +227,3 @@ def refusals_against(fact: Fact) -> list[Mark]:
     others = same_key.filter(status=Status.ACTIVE).exclude(pk=fact.pk)
     refusals = refusals_of(fact)
     return refusals[:1] if others.exists() else refusals
-
-
-def _save(fact: Fact) -> None:
-    try:
-        # In a savepoint, because the query below runs after the error.
-        with transaction.atomic():
-            fact.save()
-    except IntegrityError as error:
-        # Only fact_text_once can fail here: the person has another live fact with this very text.
-        live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE).exclude(pk=fact.pk)
-        same = live.filter(agent_id=fact.agent_id, content_hash=fact.content_hash)
-        raise DuplicateFact(fact_id=same.values_list("pk", flat=True).first()) from error

@@ -20,8 +20,8 @@ from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import scrubbed_episode
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, NotFound
+from memories.facts import review_items
 from memories.models import Change, Episode, EpisodeStatus, Tenant
-from memories.reconcile import review_items
 
 LIVE = (EpisodeStatus.ACTIVE, EpisodeStatus.PENDING)
 TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")

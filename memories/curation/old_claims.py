@@ -17,7 +17,6 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation import episodes
-from memories.curation.change_sets import LIVE
 from memories.curation.diary import delete_entry
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
@@ -28,6 +27,7 @@ from memories.curation.review.suggestions import reject_fact
 from memories.curation.running_summaries import rewrite_summary, version_of_summary
 from memories.curation.turns import redact_turn
 from memories.exceptions import InvalidInput, NotFound
+from memories.facts.write import LIVE
 from memories.models import (
     ChangeSet,
     DiaryEntry,

@@ -28,7 +28,7 @@ from memories.curation.people.merging.locks import retry_when_locked
 from memories.curation.people.merging.merge import MERGE
 from memories.curation.profile.sections import put_back_section
 from memories.curation.review import item_states
-from memories.curation.rollback import diary, files, groups, patterns, roll_back, selection
+from memories.curation.rollback import files, groups, patterns, plain, roll_back, selection
 from memories.exceptions import Conflict, NotFound
 from memories.models import (
     ActorKind,
@@ -164,7 +164,7 @@ def _revert(seen: ChangeSet, rule: RevertRule, changes: Changes) -> Counter[str]
     _put_sections_back(done, rule, changes)
     _put_episodes_back(done, rule, changes)
     files.put_back(done, changes, lambda file, left: _is_at(left, file.version, FileVersion.objects.filter(file=file)))
-    diary.put_back(done, changes)
+    plain.put_back(done, changes)
     groups.put_back(done, changes)
     patterns.put_back(done)
     taking_back.put_triples_back(done, changes, _is_at, keeps_later=rule.keeps_later)

@@ -11,6 +11,7 @@ from memories.audit import Actor
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
+from memories.facts import review_items
 from memories.models import (
     Change,
     Dream,
@@ -28,7 +29,6 @@ from memories.models import (
     Trust,
     Turn,
 )
-from memories.reconcile import review_items
 
 # Turns of one statement.
 STEP = 5_000

@@ -15,10 +15,11 @@ from django.utils.translation import gettext as _
 
 from memories import audit, conf
 from memories.audit import Actor
-from memories.curation.change_sets import LIVE, Action, Changes, Table
+from memories.curation.change_sets import Action, Changes, Table
 from memories.curation.sessions import STATED
 from memories.curation.turns import LockedTurn, lock_turn, stop_work
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
+from memories.facts.write import LIVE
 from memories.models import Change, ChangeSet, Fact, FactEvidence, Role, Turn, TurnVector
 from memories.models.folding import text_digest
 from memories.queue import session_queue

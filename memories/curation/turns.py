@@ -22,6 +22,7 @@ from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.db import quotes
 from memories.exceptions import AlreadyRedacted, InvalidInput, NotFound, PersonRestricted
+from memories.facts import review_items
 from memories.models import (
     ActorKind,
     Dream,
@@ -43,7 +44,6 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.queue import queue_rows, window_queue
-from memories.reconcile import review_items
 from memories.scoring import terms
 
 MARK = "[redacted]"

@@ -18,10 +18,15 @@ from uuid import UUID
 from django.db.models import Count, Exists, Min, OuterRef, Q, Sum
 from pydantic import ValidationError
 
-from memories import audit, conf
+from memories import conf
 from memories.audit import Actor
 from memories.dream import unread
 from memories.dream.unread import LONGEST_ENTRY, PAGE
+from memories.facts import policies
+from memories.facts.candidate import Candidate, Citation
+from memories.facts.record import Recorded, record
+from memories.facts.review_items import CHANGE_OF_MIND, HABIT, REASON_OF_FLAG, RECURRING_PROBLEM
+from memories.facts.write import FactWrite
 from memories.llm.prompts import reflections
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.reflections import EpisodeInput, ExistingInput, ProposedPattern
@@ -31,8 +36,6 @@ from memories.models import (
     EndUser,
     Episode,
     Fact,
-    FactEvidence,
-    FactRefusal,
     Role,
     Source,
     Status,
@@ -40,10 +43,8 @@ from memories.models import (
     Trust,
     Turn,
 )
-from memories.models.memories.refusals import mark_of_text
-from memories.reconcile import gate, review_items
+from memories.reconcile import gate
 from memories.reconcile.gate import Accepted, BatchEvidence
-from memories.reconcile.review_items import CHANGE_OF_MIND, HABIT, REASON_OF_FLAG, RECURRING_PROBLEM, ReviewQuestion
 
 # So many episodes must be new before a model is asked, or before an operator lets it be asked, and so many must show a
 # pattern.
@@ -152,13 +153,14 @@ def propose(
     """
     counts: Counter[str] = Counter(proposed=0)
     left = left_this_week(dream.end_user, now=now)
+    write = FactWrite(actor, now, reason="Found in several episodes.")
     for raw in items[:_MOST_ITEMS]:
-        pattern = _judge(raw, episodes, rules)
-        if pattern is None or counts["proposed"] >= left or _exists(dream.end_user, pattern):
-            counts["refused"] += 1
-            continue
-        _store(dream, pattern, actor=actor, extractor=extractor, rules=rules, now=now)
-        counts["proposed"] += 1
+        pattern = _judge(raw, episodes, rules) if counts["proposed"] < left else None
+        made: list[Recorded] = []
+        if pattern:
+            candidate = _candidate(pattern, dream.tenant, extractor=extractor)
+            made = record([candidate], person=dream.end_user, write=write, policy=policies.REFLECTION)
+        counts["proposed" if any(one.fact for one in made) else "refused"] += 1
     return counts
 
 
@@ -167,10 +169,7 @@ def _interval(rules: conf.Rules) -> timedelta:
 
 
 def _judge(raw: Any, episodes: Sequence[Episode], rules: conf.Rules) -> _EvidencedPattern | None:
-    """The pattern, if the gate admits its text as it would an extracted fact's and enough episodes show it.
-
-    A text that speaks to a model, or may hold a secret, is not even proposed.
-    """
+    """The pattern, if the gate admits its text as it would an extracted fact's and enough episodes show it."""
     try:
         item = ProposedPattern.model_validate(raw)
     except ValidationError:
@@ -181,59 +180,38 @@ def _judge(raw: Any, episodes: Sequence[Episode], rules: conf.Rules) -> _Evidenc
         return None
     given = item.model_dump(include={"content", "category", "confidence", "importance"})
     accepted = gate.judge(given, index=0, evidence=_NO_EVIDENCE, rules=rules)
-    if not isinstance(accepted, Accepted) or accepted.flags or len(accepted.content) > LONGEST_PATTERN:
+    if not isinstance(accepted, Accepted) or len(accepted.content) > LONGEST_PATTERN:
         return None
     return _EvidencedPattern(accepted, flag, shown)
 
 
-def _exists(person: EndUser, pattern: _EvidencedPattern) -> bool:
-    """Whether a live fact of the person has this text already, or it was refused for good."""
-    live = Fact.objects.of(person.tenant, person).filter(status__in=_LIVE)
-    refused = FactRefusal.objects.refused(person, [mark_of_text(pattern.accepted.content)])
-    return live.filter(content_hash=pattern.accepted.content_hash).exists() or bool(refused)
-
-
-def _store(
-    dream: Dream, pattern: _EvidencedPattern, *, actor: Actor, extractor: str, rules: conf.Rules, now: datetime
-) -> None:
-    accepted, person = pattern.accepted, dream.end_user
-    owners = {episode.session.owner(dream.tenant) for episode in pattern.episodes}
-    fact = Fact(
-        tenant=dream.tenant,
-        end_user=person,
-        # Private to the agent if one of the conversations is.
-        agent_id=max(owners),
+def _candidate(pattern: _EvidencedPattern, tenant: Tenant, *, extractor: str) -> Candidate:
+    accepted, episodes = pattern.accepted, pattern.episodes
+    return Candidate(
+        content=accepted.content,
         category=accepted.category,
         confidence=accepted.confidence,
-        stated_confidence=accepted.confidence,
         importance=accepted.importance,
+        # Private to the agent if one of the conversations is.
+        agent_id=max({episode.session.owner(tenant) for episode in episodes}),
         source=Source.IMPLICIT,
         trust=Trust.ASSISTANT,
-        status=Status.PENDING,
-        flags=[pattern.flag],
+        flags=[*accepted.flags, pattern.flag],
+        proposed_as=REASON_OF_FLAG[pattern.flag],
         extractor=extractor,
         prompt_version=reflections.VERSION,
+        stated_at=[episode.ended_at for episode in episodes],
+        citations=_citations(episodes),
     )
-    fact.say(accepted.content)
-    fact.begin(now=now, rules=rules, stated_at=[episode.ended_at for episode in pattern.episodes])
-    fact.save(force_insert=True)
-    FactEvidence.objects.bulk_create(_evidence(fact, pattern.episodes, now=now))
-    audit.revise(fact=fact, verb="reflect", actor=actor, before={}, reason="Found in several episodes.", now=now)
-    review_items.ask(ReviewQuestion(REASON_OF_FLAG[pattern.flag], fact=fact), run=None, now=now)
 
 
-def _evidence(fact: Fact, episodes: Sequence[Episode], *, now: datetime) -> list[FactEvidence]:
+def _citations(episodes: Sequence[Episode]) -> list[Citation]:
     """The turns of the person in these episodes; of one whose turns are gone by now, where it began."""
     segments = [Q(session=one.session_id, number__range=(one.first_number, one.last_number)) for one in episodes]
     turns = Turn.objects.filter(reduce(or_, segments), role=Role.USER).order_by("session", "number")
-    of: dict[str, Any] = {"tenant_id": fact.tenant_id, "fact": fact, "created_at": now}
-    rows = [
-        FactEvidence(turn_id=turn, session_id=session, turn_number=number, **of)
-        for turn, session, number in turns.values_list("pk", "session", "number")
-    ]
-    rows += [
-        FactEvidence(session_id=one.session_id, turn_number=one.first_number, **of)
+    cited = [Citation(session, number, turn) for turn, session, number in turns.values_list("pk", "session", "number")]
+    return cited + [
+        Citation(one.session_id, one.first_number)
         for one in episodes
-        if not any(row.session_id == one.session_id and one.covers(row.turn_number) for row in rows)
+        if not any(row.session_id == one.session_id and one.covers(row.turn_number) for row in cited)
     ]
-    return rows

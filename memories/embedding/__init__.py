@@ -1,6 +1,4 @@
-"""Vectors of turns, facts, episodes, diary entries and items of the store, made in the background in the space that
-serves.
+"""Vectors of turns, memories and items of the store, made in the background in the space that serves.
 
-In: rows without a vector. Out: TurnVector, FactVector, EpisodeVector, DiaryVector and StoreItemVector rows; a change of
-the model fills a second space.
+In: rows without a vector. Out: rows of the tables of vectors; a change of the model fills a second space.
 """

@@ -16,8 +16,8 @@ from django.db.models.functions import Now
 
 from memories.embedding import memory_vectors, spaces, store_vectors, turn_vectors
 from memories.embedding.batching import embed_each, quick_commit
-from memories.embedding.memory_vectors import KINDS, MemoryKind
 from memories.exceptions import EmbeddingError, EmbeddingMisconfigured, ReembedRunning, ReembedUnfinished
+from memories.kinds import EMBEDDED, Kind
 from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
 from memories.models import EmbeddingSpace, Session, StoreItem, StoreItemVector, Turn, TurnVector
@@ -75,11 +75,12 @@ def clear_retired() -> int:
     """Delete the vectors of retired spaces in batches; how many. The caller holds alone()."""
     total = 0
     for space in EmbeddingSpace.objects.filter(state=State.RETIRED):
-        for model in (TurnVector, StoreItemVector, *(kind.vectors for kind in KINDS)):
-            rows = model.objects.filter(space=space).order_by("pk")
+        tables: tuple[Any, ...] = (TurnVector, StoreItemVector, *(memory_vectors.of(kind).vectors for kind in EMBEDDED))
+        for model in tables:
+            rows = model._default_manager.filter(space=space).order_by("pk")
             ids = list(rows.values_list("pk", flat=True)[:CLEARED_AT_ONCE])
             while ids:
-                total += model.objects.filter(pk__in=ids).delete()[0]
+                total += model._default_manager.filter(pk__in=ids).delete()[0]
                 ids = list(rows.filter(pk__gt=ids[-1]).values_list("pk", flat=True)[:CLEARED_AT_ONCE])
     return total
 
@@ -105,8 +106,8 @@ def _fill(rebuild: Rebuild, report: Callable[[int], None]) -> None:
             rebuild.embedded += _put_turns(rebuild, turns)
             report(rebuild.embedded)
             behind = beyond(("session", "number"), (turns[-1].session_id, turns[-1].number), "gt")
-    for kind in KINDS:
-        for chunk in _chunks(kind.rows.objects.filter(embedded_hash=F("content_hash"))):
+    for kind in EMBEDDED:
+        for chunk in _chunks(kind.rows.filter(embedded_hash=F("content_hash"))):
             while rows := _missing(kind, rebuild, chunk):
                 rebuild.embedded += _put(kind, rebuild, rows)
                 report(rebuild.embedded)
@@ -142,15 +143,16 @@ def _put_turns(rebuild: Rebuild, turns: Sequence[Any]) -> int:
     return len(rows)
 
 
-def _missing(kind: MemoryKind, rebuild: Rebuild, ids: Sequence[uuid.UUID]) -> list[Any]:
-    same = {kind.name: OuterRef("pk"), "text_digest": OuterRef("content_hash")}
-    present = kind.vectors.objects.filter(space=rebuild.space, **same)
-    rows = kind.rows.objects.filter(pk__in=ids, embedded_hash=F("content_hash"))
+def _missing(kind: Kind, rebuild: Rebuild, ids: Sequence[uuid.UUID]) -> list[Any]:
+    embedded = memory_vectors.of(kind)
+    same = {embedded.reference: OuterRef("pk"), "text_digest": OuterRef("content_hash")}
+    present = embedded.vectors._default_manager.filter(space=rebuild.space, **same)
+    rows = kind.rows.filter(pk__in=ids, embedded_hash=F("content_hash"))
     rows = rows.filter(~Exists(present)).exclude(pk__in=rebuild.refused)
     return list(memory_vectors.with_text(kind, rows)[:BATCH])
 
 
-def _put(kind: MemoryKind, rebuild: Rebuild, rows: Sequence[Any]) -> int:
+def _put(kind: Kind, rebuild: Rebuild, rows: Sequence[Any]) -> int:
     vectors = embed_each(rebuild.space, [memory_vectors.text_of(kind, row) for row in rows])
     rebuild.refused |= {key for key, vector in vectors.items() if vector is None}
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""One round of the embedder: a batch of the facts, episodes, diary entries, items and turns that have no vector."""
+"""One round of the embedder: a batch of the memories of each kind, items and turns that have no vector."""
 
 import uuid
 from collections.abc import Collection
@@ -8,14 +8,14 @@ from django.db.models import F, Subquery
 
 from memories.embedding import memory_vectors, spaces, store_vectors, turn_vectors
 from memories.embedding.batching import Round
-from memories.embedding.memory_vectors import KINDS
 from memories.exceptions import EmbeddingError
+from memories.kinds import EMBEDDED
 from memories.models import EmbeddingSpace, EndUser, Session, StoreItem, Turn
 
 
 def embed_some(*, passing_over: Collection[uuid.UUID] = ()) -> Round:
-    """Embed at most a batch of facts, one of episodes, one of diary entries, one of items and one of turns. One
-    statement when there is nothing to do.
+    """Embed at most a batch of the memories of each kind, one of items and one of turns. One statement when there is
+    nothing to do.
 
     When the endpoint fails, all embedders pause and `failure` names the error. Before the first space nothing can store
     the pause, so EmbeddingError is raised. `passing_over` are sessions to leave alone.
@@ -23,18 +23,18 @@ def embed_some(*, passing_over: Collection[uuid.UUID] = ()) -> Round:
     done = Round()
     # In order, and so by the partial indexes: for EXISTS alone the planner would read whole tables to find nothing.
     a_session = Subquery(Session.objects.unembedded().order_by("-last_turn_at").values("pk")[:1])
-    memories = {f"a_{kind.name}": Subquery(kind.waiting().values("pk")[:1]) for kind in KINDS}
+    memories = {f"a_{kind.name}": Subquery(memory_vectors.waiting(kind).values("pk")[:1]) for kind in EMBEDDED}
     # Of all tenants: found by its partial index, which is nearly empty.
     memories["an_item"] = Subquery(StoreItem.objects.unembedded().order_by("tenant", "-updated_at").values("pk")[:1])
     space: Any = EmbeddingSpace.objects.serving().with_clock().annotate(a_session=a_session, **memories).first()
     if space is None:
         # Made when there is something to embed: until then the configured model may change.
-        waiting = (Session.objects, StoreItem.objects, *(kind.rows.objects for kind in KINDS))
+        waiting = (Session.objects, StoreItem.objects, *(kind.rows for kind in EMBEDDED))
         if any(rows.unembedded().exists() for rows in waiting):
             spaces.first_space()
             done.moved = 1
         return done
-    kinds = [kind for kind in KINDS if getattr(space, f"a_{kind.name}")]
+    kinds = [kind for kind in EMBEDDED if getattr(space, f"a_{kind.name}")]
     if (space.a_session or space.an_item or kinds) and spaces.can_embed(space):
         try:
             for kind in kinds:
@@ -55,5 +55,5 @@ def pending_texts(person: EndUser) -> int:
     sessions = Session.objects.filter(end_user=person).unembedded()
     turns = Turn.objects.filter(session__in=sessions, number__gt=F("session__embedded_number")).searchable()
     items = StoreItem.objects.filter(end_user__in=EndUser.objects.behind(person).values("pk")).unembedded()
-    memories: list[int] = [kind.rows.objects.of(person.tenant, person).unembedded().count() for kind in KINDS]
+    memories: list[int] = [kind.rows.of(person.tenant, person).unembedded().count() for kind in EMBEDDED]
     return turns.count() + items.count() + sum(memories)

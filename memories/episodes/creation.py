@@ -16,6 +16,8 @@ from memories.episodes import quality as episode_quality
 from memories.episodes.supported_sentences import SummedTurns
 from memories.episodes.texts import LONGEST_ITEM, cleaned, cut, items
 from memories.exceptions import ModelError
+from memories.facts import review_items
+from memories.facts.review_items import ReviewQuestion
 from memories.llm import client
 from memories.llm.calls import Completion
 from memories.llm.prompts import episode_summary
@@ -24,8 +26,6 @@ from memories.llm.prompts.memory_update import TurnInput
 from memories.models import Agent, Episode, EpisodeStatus, Event, ReviewItem, Session
 from memories.models.memories.episodes import LONGEST_SUMMARY
 from memories.outbox import Happened
-from memories.reconcile import review_items
-from memories.reconcile.review_items import ReviewQuestion
 from memories.text import signal_phrases
 from memories.text.injection import detection
 from memories.text.signals import Patterns

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from memories.extraction import own_claims, plain
+from memories.facts.review_items import CLAIMS_RIGHTS, SUGGESTED
 from memories.models.folding import fold
 from memories.reconcile.batches import ShownFact
-from memories.reconcile.review_items import CLAIMS_RIGHTS, SUGGESTED
 from memories.text import quantities, sentences, signals
 from memories.text.reading import endings, moods
 from memories.text.signals import Patterns

@@ -14,11 +14,12 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from memories import outbox
 from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
+from memories.facts import review_items
 from memories.forgetting.decay_passes import Work
 from memories.graph import following
+from memories.kinds import KINDS
 from memories.models import (
     ActorKind,
-    DiaryEntry,
     Dream,
     EndUser,
     Episode,
@@ -26,7 +27,6 @@ from memories.models import (
     Fact,
     FileVersion,
     GraphEntity,
-    GraphTriple,
     GroupFact,
     MemoryFile,
     MemoryGroup,
@@ -35,7 +35,6 @@ from memories.models import (
 )
 from memories.models.memories.dreams import OPEN
 from memories.queue import leases
-from memories.reconcile import review_items
 
 STEP = 500
 
@@ -60,10 +59,7 @@ FADED = (
     TrashGroup(Fact, "facts", "faded", "forget_at", "fade", "It did not come up again."),
     TrashGroup(Episode, "episodes", "faded", "forget_at"),
 )
-PURGED = tuple(
-    TrashGroup(model, "purged", "discarded", "trashed_at")
-    for model in (Fact, Episode, MemoryFile, DiaryEntry, GraphTriple)
-)
+PURGED = tuple(TrashGroup(kind.model, "purged", "discarded", "trashed_at") for kind in KINDS if kind.is_purged)
 GROUP_FACTS = TrashGroup(GroupFact, "purged", "discarded", "trashed_at")
 SCRATCH = TrashGroup(MemoryFile, "purged", "outdated", "expires_at")
 # Column → its value in a revision, as audit.snapshot() writes it.

@@ -208,12 +208,12 @@ def _commit(
     spent = Spent(completion.prompt_tokens, completion.completion_tokens)
     with transaction.atomic():
         if upkeep_rows.hold(person):
-            keeper = upkeep_rows.Keeper(
+            writer = upkeep_rows.UpkeepWriter(
                 person, work.rules, nightly.actor_of(work.row), work.row.pk, completion.extractor, now
             )
-            keeper.apply(decisions)
+            writer.apply(decisions)
             _note(person, upkept_at=now)
-            work.counts.update(keeper.done)
+            work.counts.update(writer.done)
             leases.renew(work)
         spending.note(
             work.row.tenant,

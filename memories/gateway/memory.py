@@ -320,6 +320,7 @@ def recall(exchange: Exchange, dialect: Dialect, at_hand: Callable[[Given], None
         max_tokens=max(0, exchange.wanted.max_tokens - (stable.token_count if stable else 0)),
         # Turns that the request shows itself are not told again.
         include=exchange.wanted.include | {"working_memory"},
+        shown=len(exchange.judged.messages),
         blocks=True,
         told=frozenset() if talk.asks_nothing else talk.before.told,
         standing=frozenset((one["kind"], one["id"]) for one in stable.items) if stable else None,

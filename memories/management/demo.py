@@ -21,6 +21,8 @@ from memories.curation.access.keys import DEFAULT_DAYS, create_api_key
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.tenants.settings import save_tenant
+from memories.facts.candidate import Candidate
+from memories.facts.review_items import ReviewQuestion, ask
 from memories.llm import tokens
 from memories.management.demo_text import CONVERSATIONS, PROFILE, DemoConversation, DemoEpisode, DemoFact
 from memories.models import (
@@ -44,7 +46,6 @@ from memories.models import (
     Turn,
     WorkingMemory,
 )
-from memories.reconcile.review_items import ReviewQuestion, ask
 from memories.scoring import terms
 
 USERNAME = "demo"
@@ -192,25 +193,23 @@ def _turns(person: EndUser, conversation: DemoConversation, *, now: datetime) ->
 
 
 def _fact(run: ExtractionRun, turn: Turn, statement: DemoFact, *, now: datetime) -> Fact:
-    fact = Fact(
-        tenant=run.tenant,
-        end_user=run.end_user,
+    is_users = turn.role != "assistant"
+    stated = Candidate(
+        content=statement.content,
         category=statement.category,
         key=statement.key,
         raw=statement.quote,
         confidence=statement.confidence,
-        stated_confidence=statement.confidence,
         importance=statement.importance,
         source=Source.EXPLICIT,
         source_error=statement.source_error,
-        trust=Trust.ASSISTANT if turn.role == "assistant" else Trust.USER,
-        status=Status.PENDING if turn.role == "assistant" else Status.ACTIVE,
+        trust=Trust.USER if is_users else Trust.ASSISTANT,
         extractor=run.extractor,
         prompt_version=run.prompt_version,
         extraction=run,
+        stated_at=[turn.sent_at],
     )
-    fact.say(statement.content)
-    fact.begin(now=now, rules=conf.rules(run.tenant), stated_at=[turn.sent_at])
+    fact = stated.fact(run.end_user, status=Status.ACTIVE if is_users else Status.PENDING, now=now)
     fact.save()
     FactEvidence.objects.create(
         tenant_id=fact.tenant_id,

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 
 from memories import audit, conf
 from memories.audit import REVISED_MOMENTS, Actor
+from memories.facts.candidate import Candidate
 from memories.models import (
     ActorKind,
     Agent,
@@ -98,22 +99,18 @@ def _first_person(tenant: Tenant, name: str, count: int, *, now: datetime) -> En
 def _fact(person: EndUser, place: int, *, now: datetime, rules: conf.Rules) -> Fact:
     """Number `place` of a person's facts, unsaved."""
     confidence, fades = 0.7 + place % 25 / 100, place % 25 < len(ENDS)
-    fact = Fact(
-        tenant=person.tenant,
-        end_user=person,
+    stated = Candidate(
+        content=f"{TEXTS[place % len(TEXTS)]} ({place})",
         category=Category.CONTEXT if fades else Category.values[place % len(Category)],
         confidence=confidence,
-        stated_confidence=confidence,
         importance=0.3 + place % 7 / 10,
         mentions=1 + place % 3,
         source=Source.EXPLICIT,
         trust=Trust.USER,
-        status=Status.ACTIVE,
         extractor="seeded",
     )
-    fact.say(f"{TEXTS[place % len(TEXTS)]} ({place})")
+    fact = stated.fact(person, status=Status.ACTIVE, now=now)
     fact.embedded_hash = fact.content_hash
-    fact.begin(now=now, rules=rules)
     life = fact.forget_at - now if fact.forget_at else _ENDLESS
     age = life - ENDS[place % 25] if fades else life * _LIVED[place % len(_LIVED)]
     fact.begin(now=now - age, rules=rules)

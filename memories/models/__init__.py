@@ -21,19 +21,16 @@ from memories.models.conversations.seen_texts import SeenText
 from memories.models.conversations.serving import ServedDay
 from memories.models.forgetting import DecayPass
 from memories.models.memories.changes import Batch, Change, ChangeSet
-from memories.models.memories.diary import DiaryEntry, DiaryEntryQuerySet
+from memories.models.memories.diary import DiaryEntry, DiaryEntryQuerySet, DiaryVector
 from memories.models.memories.dreams import Dream, DreamedEpisode, DreamEdit
-from memories.models.memories.embeddings import DiaryVector, EmbeddingSpace, EpisodeVector, FactVector, TurnVector
+from memories.models.memories.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
 from memories.models.memories.episodes import Episode, EpisodeQuerySet, EpisodeStatus
 from memories.models.memories.evidence import FactEvidence, FactRelation, RelationType
 from memories.models.memories.facts import (
-    TRUSTED,
     Category,
     Fact,
     FactQuerySet,
     MemoryType,
-    Source,
-    Trust,
     categories_of,
 )
 from memories.models.memories.files import Encoding, FileVersion, MemoryFile, MemoryFileQuerySet
@@ -72,12 +69,15 @@ from memories.models.privacy.cases import (
     PrivacyCase,
     PrivacyCaseQuerySet,
     PrivacyExport,
+    PrivacyExportPiece,
+    PrivacyExportQuerySet,
     RefusalGround,
     waits_for_handover,
 )
 from memories.models.privacy.retention import RetentionPass, TableRewrite
 from memories.models.webhooks import Event, WebhookDelivery, WebhookEndpoint
 from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
+from memories.trust import TRUSTED, Source, Trust
 
 __all__ = [
     "CLOSED",
@@ -155,6 +155,8 @@ __all__ = [
     "PrivacyCase",
     "PrivacyCaseQuerySet",
     "PrivacyExport",
+    "PrivacyExportPiece",
+    "PrivacyExportQuerySet",
     "ProfileRevision",
     "ProfileSection",
     "RefusalGround",

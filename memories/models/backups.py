@@ -5,6 +5,7 @@ from typing import Self
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import Columns
 from memories.models.ids import new_id
 
 
@@ -28,6 +29,7 @@ class Backup(models.Model):
     finished_at = models.DateTimeField()
     failed = models.BooleanField(default=False)
     size = models.BigIntegerField(default=0, help_text="Bytes.")
+    columns = Columns(waived="times and sizes")
 
     objects = BackupQuerySet.as_manager()
 

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import CODE, MACHINE, Columns
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.tenants import Tenant
@@ -53,6 +54,9 @@ class DecayPass(Leased):
     upkeep_open = models.BooleanField(default=False, editable=False, help_text="Its upkeep is not over.")
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
+    columns = Columns(
+        omitted=MACHINE.omitted, failure=CODE, trigger=CODE, actor_id=CODE, state=CODE, counts=CODE,
+    )  # fmt: skip
 
     objects = DecayPassQuerySet.as_manager()
 

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import CODE, Columns
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.people import EndUser
@@ -72,6 +73,7 @@ class WebhookEndpoint(models.Model):
     paused_until = models.DateTimeField(null=True, editable=False, help_text="Nothing is sent before, after a failure.")
     version = models.PositiveIntegerField(default=1, editable=False, help_text="Rises with each change by a person.")
     created_at = models.DateTimeField(_("created"), editable=False)
+    columns = Columns(waived="settings of an application, written by staff; its secrets are encrypted")
 
     objects = WebhookEndpointQuerySet.as_manager()
 
@@ -133,6 +135,10 @@ class WebhookDelivery(Leased):
     occurred_at = models.DateTimeField(_("occurred"), editable=False)
     tried_at = models.DateTimeField(null=True, editable=False, help_text="First attempt.")
     ended_at = models.DateTimeField(null=True, editable=False, help_text="When it was delivered, or given up.")
+    columns = Columns(
+        omitted="of which events other systems were told: ids, codes and times", failure=CODE, event=CODE,
+        data=CODE, once=CODE, state=CODE,
+    )  # fmt: skip
 
     objects = WebhookDeliveryQuerySet.as_manager()
 

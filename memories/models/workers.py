@@ -6,6 +6,7 @@ from typing import Self
 from django.db import models
 from django.db.models.functions import Now
 
+from memories.models.columns import MACHINE, Columns
 from memories.models.people.tenants import Tenant
 
 
@@ -25,6 +26,7 @@ class WorkerHeartbeat(models.Model):
     keys = models.CharField(
         max_length=60, blank=True, db_default="", help_text="Fingerprints of the keys that all hosts share."
     )
+    columns = Columns(waived="host names and process ids")
 
     class Meta:
         indexes = [
@@ -55,6 +57,7 @@ class EndpointState(models.Model):
     until = models.DateTimeField(null=True, help_text="Nobody asks before; then one batch finds out.")
     confirmed = models.BooleanField(default=False, help_text="It failed at a question that holds nobody's words, too.")
     stated_until = models.DateTimeField(null=True, help_text="What the endpoint itself asked for (Retry-After).")
+    columns = Columns(omitted=MACHINE.omitted)
 
     clock: datetime  # only on rows read with_clock()
 

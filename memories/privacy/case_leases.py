@@ -37,9 +37,13 @@ _RUNS = Q(type=CaseType.ERASURE, state__in=[CaseState.APPROVED, *UNDER_WAY]) | Q
 
 @dataclass(kw_only=True)
 class ClaimedCase(Lease[PrivacyCase]):
-    """A case that is ours. Each step begins with a renewal, which locks the case and stores `counts`."""
+    """A case that is ours. Each step begins with a renewal, which locks the case and stores `counts`.
+
+    `so_far`: the counts of a step that takes long. It is replaced, never changed: keep_alive() reads it meanwhile.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
+    so_far: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def case(self) -> PrivacyCase:
@@ -47,6 +51,9 @@ class ClaimedCase(Lease[PrivacyCase]):
 
     def progress(self) -> dict[str, Any]:
         return {"counts": dict(self.counts)}
+
+    def progress_amid(self) -> dict[str, Any]:
+        return {"counts": dict(self.so_far)} if self.so_far else {}
 
 
 def wake(case_id: uuid.UUID) -> None:

@@ -1,14 +1,17 @@
 """Makes the export of an access or portability case: from one snapshot, in the background, written row by row.
 
-A worker that dies leaves nothing behind, and the next one starts again. The export is kept only if the person is still
+The file is stored in pieces. What a worker that dies had stored belongs to an export that is being made: nobody can
+take it, and the next worker deletes it and starts again. The export is kept only if the person is still
 who they were when it was begun: not erased, not merged, no erasure under way. A restriction does not matter: the person
 may still ask what is kept.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from tempfile import SpooledTemporaryFile
+from typing import IO
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -18,14 +21,13 @@ from memories.db import tenancy
 from memories.exceptions import LeaseLost
 from memories.models import CaseState, CaseType, EndUser, ExportState, PrivacyCase, PrivacyExport
 from memories.privacy.case_leases import ClaimedCase, fail, finish
+from memories.privacy.exports import pieces
 from memories.privacy.exports.archive import Counts, Heading, write
-from memories.privacy.exports.downloads import lifetime
+from memories.privacy.exports.downloads import SPOOLED_BYTES, lifetime
 from memories.privacy.exports.rows import subject_of
 from memories.queue.leases import renew
 from memories.time_zones import zone_or_utc
 
-# Bytes of the file in memory; a larger one becomes a temporary file without a name.
-SPOOLED_BYTES = 16 << 20
 # Merges of one person do not come one after the other.
 TRIES = 3
 _ERASING = (CaseState.RUNNING, CaseState.VERIFYING, CaseState.FAILED)
@@ -38,6 +40,8 @@ def make(work: ClaimedCase) -> None:
     outside of any transaction. Errors: LeaseLost.
     """
     for _ in range(TRIES):
+        work.counts, work.so_far = Counter(), {}
+        _drop_begun(work)
         person = EndUser.objects.select_related("tenant").filter(privacy_cases=work.case).first()
         if person is None:
             with transaction.atomic():
@@ -53,14 +57,31 @@ def make(work: ClaimedCase) -> None:
     raise LeaseLost
 
 
+def _drop_begun(work: ClaimedCase) -> None:
+    """Delete what a worker that died, or a try before, had stored. Errors: LeaseLost."""
+    with transaction.atomic():
+        renew(work)
+        work.case.exports.filter(state=ExportState.MAKING).delete()
+
+
 def _make(work: ClaimedCase, person: EndUser) -> bool:
     """False when the person was merged or erased meanwhile: then nothing is kept."""
     with SpooledTemporaryFile(max_size=SPOOLED_BYTES) as file:
         with _snapshot() as now, _in_language_of(person):
-            heading = Heading(subject_of(person, work.case.type), work.case.pk, now, work.check)
+            heading = Heading(subject_of(person, work.case.type), work.case.pk, now, _noted(work))
             counts = write(file, heading)
-        file.seek(0)
-        return _keep(work, person, file.read(), counts, now=now)
+        work.counts = Counter(counts)
+        return _keep(work, person, file, now=now)
+
+
+def _noted(work: ClaimedCase) -> Callable[[Counts], None]:
+    """What is called after every few rows: it tells the case how many there are. Errors: LeaseLost."""
+
+    def note(counts: Counts) -> None:
+        work.check()
+        work.so_far = counts
+
+    return note
 
 
 @contextmanager
@@ -83,24 +104,33 @@ def _in_language_of(person: EndUser) -> Iterator[None]:
         yield
 
 
-def _keep(work: ClaimedCase, person: EndUser, content: bytes, counts: Counts, *, now: datetime) -> bool:
-    """Store the export and complete its case, in one transaction; False when the person is not who they were."""
+def _keep(work: ClaimedCase, person: EndUser, file: IO[bytes], *, now: datetime) -> bool:
+    """Store the file piece by piece, then complete the case with the export; False when the person is not who they
+    were. Each step needs the lease, which an erasure takes away. Errors: LeaseLost.
+    """
+    size = file.tell()
+    file.seek(0)
+    with transaction.atomic():
+        renew(work)
+        export = PrivacyExport.objects.create(
+            tenant_id=work.case.tenant_id,
+            case=work.case,
+            profile=work.case.type,
+            state=ExportState.MAKING,
+            size=size,
+            made_at=now,
+            created_at=now,
+        )
+    for number, content in enumerate(pieces.cut(file)):
+        with transaction.atomic():
+            renew(work)
+            pieces.add(export, number, content)
     with transaction.atomic():
         renew(work)
         if not _is_unchanged(person):
             return False
-        PrivacyExport.objects.create(
-            tenant_id=work.case.tenant_id,
-            case=work.case,
-            profile=work.case.type,
-            state=ExportState.READY,
-            content=content,
-            size=len(content),
-            made_at=now,
-            expires_at=now + lifetime(person.tenant),
-            created_at=now,
-        )
-        work.counts.update(counts)
+        export.state, export.expires_at = ExportState.READY, now + lifetime(person.tenant)
+        export.save(update_fields=["state", "expires_at"])
         finish(work, now=now, verb="export")
     return True
 

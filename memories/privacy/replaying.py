@@ -126,7 +126,7 @@ def settle() -> dict[str, int]:
     """End the leases of a restored database, which nobody holds, and its exports, which may have been downloaded."""
     ready = PrivacyExport.objects.filter(state=ExportState.READY)
     return {
-        "exports": ready.update(state=ExportState.EXPIRED, content=b"", token_digest=None),
+        "exports": ready.empty(state=ExportState.EXPIRED, token_digest=None),
         "leases": leases.revoke(PrivacyCase.objects.leased()),
     }
 

@@ -5,12 +5,13 @@ under restriction, and people whose case is on legal hold, are passed over.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django_q.tasks import async_task
 
 from memories import audit, conf
@@ -28,7 +29,7 @@ Stage = RetentionPass.Stage
 
 def preview(tenant: Tenant, now: datetime) -> dict[str, int]:
     """What a pass would delete at `now`: turns, sessions that are empty already, episodes, runs, audit events, exports,
-    logged contexts, items of the store, diary entries.
+    logged contexts, items of the store, memories of plain kinds.
 
     `waiting`: turns that are old enough and stay, as they are not extracted yet or still in an open window.
     """
@@ -144,19 +145,19 @@ def _stage(work: Work, stage: Stage, cutoff: datetime, now: datetime) -> Iterato
 
 
 # What goes by its age alone.
-_OLD = {
+_OLD: Mapping[str, Callable[[Tenant, datetime], QuerySet[Any]]] = {
     Stage.EPISODES: records.episodes,
     Stage.RUNS: records.runs,
     Stage.CONTEXTS: records.contexts,
     Stage.STORE: store_items.older,
-    Stage.DIARY: records.diary,
+    **{kind.plural: partial(records.plain, kind) for kind in passes.LIMITED},
 }
-_DELETE = {
+_DELETE: Mapping[str, Callable[[Work, datetime], Iterator[None]]] = {
     Stage.TURNS: turns.delete,
     Stage.EPISODES: records.delete_episodes,
     Stage.RUNS: records.delete_runs,
     Stage.EXPORTS: records.expire_exports,
     Stage.CONTEXTS: records.delete_contexts,
     Stage.STORE: store_items.delete,
-    Stage.DIARY: records.delete_diary,
+    **{kind.plural: partial(records.delete_plain, kind) for kind in passes.LIMITED},
 }

@@ -48,6 +48,11 @@ class PendingTurns:
             )
         return pending
 
+    def is_full(self, rules: Rules) -> bool:
+        """Whether these turns go to extraction at once, whatever comes after them."""
+        enough = self.rounds >= rules.rounds_due_at_once or self.tokens >= rules.tokens_due_at_once
+        return self.user and enough
+
 
 def due_time(pending: PendingTurns, *, last_at: datetime, rules: Rules, flush: bool, now: datetime) -> datetime | None:
     """When the pending turns go to extraction; None when there is nothing to send (rules.md, 1.3 and 2.2).
@@ -56,7 +61,7 @@ def due_time(pending: PendingTurns, *, last_at: datetime, rules: Rules, flush: b
     """
     if not pending.user or pending.first_at is None:
         return None
-    if flush or pending.rounds >= rules.rounds_due_at_once or pending.tokens >= rules.tokens_due_at_once:
+    if flush or pending.is_full(rules):
         return now
     latest = pending.first_at + timedelta(seconds=rules.max_wait_seconds)
     if not pending.reply:

@@ -62,6 +62,10 @@ class Lease(Generic[Row]):
         """What each renewal stores."""
         return {}
 
+    def progress_amid(self) -> dict[str, Any]:
+        """What keep_alive() stores while a step goes on, in another thread."""
+        return {}
+
     def check(self) -> None:
         """Say whether keep_alive() found the lease lost. Errors: LeaseLost."""
         if self.is_lost.is_set():
@@ -214,8 +218,8 @@ def keep_alive(lease: Lease[Any]) -> Iterator[None]:
 def _renew_until(lease: Lease[Any], ended: threading.Event) -> None:
     while not ended.wait((lease.lasts / RENEWALS).total_seconds()):
         try:
-            # Without the progress, which the step may be changing.
-            if not lease.ours.update(lease_until=Now() + lease.lasts):
+            # Without progress(), which the step may be changing.
+            if not lease.ours.update(lease_until=Now() + lease.lasts, **lease.progress_amid()):
                 lease.is_lost.set()
                 return
         except (DatabaseError, InterfaceError) as error:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from memories import conf
 from memories.models import Role, Session, SessionQueue, Tenant, Turn
@@ -13,7 +14,7 @@ from memories.queue import leases, queue_rows
 from memories.queue.attempts import SessionLease
 from memories.queue.debounce import PendingTurns, due_time
 from memories.text import signal_phrases, signals
-from memories.text.transcript import fed, is_final_reply
+from memories.text.transcript import fed
 
 # What Pending counts of a turn: a backlog's text stays in the database.
 COUNTED = ("number", "role", "tool_calls", "token_count", "created_at")
@@ -37,6 +38,10 @@ ARMED = (
 Claim = SessionLease[SessionQueue]
 # Signals are looked for in the last turns of the user and final replies (rules.md, 1.4).
 RECENT = 6
+# Turns that one statement reads of a backlog.
+LOOKED_AT = 200
+# The user's turns and final replies.
+_SPOKEN = Q(role=Role.USER) | Q(role=Role.ASSISTANT) & (Q(tool_calls__isnull=True) | Q(tool_calls=[]))
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def arm(
     """
     queue.signals = sorted({*queue.signals, *found})
     pending = PendingTurns.of(queue).plus(turns)
-    _store_counts(queue, pending, turns)
+    _store_counts(queue, pending, turns[-1] if turns else None)
     due = due_time(pending, last_at=now, rules=rules, flush=flush, now=now)
     if queue.parked_at:
         queue.parked_at, queue.attempts, queue.failure = None, 0, ""
@@ -113,16 +118,15 @@ def claim(session_id: uuid.UUID) -> Claim | None:
 
 def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: datetime) -> None:
     """Move the watermark, end the lease and arm what is left; in the transaction of queue_rows.fence()."""
-    rest = _beyond(claim.session, extracted_number)
-    pending = PendingTurns().plus(rest)
+    pending, last = _beyond(claim.session, extracted_number, claim.rules)
     # While a batch is extracted only a flush moves its due time.
     flush = queue.due_at != claim.row.due_at
     queue.extracted_number, queue.attempts, queue.failure = extracted_number, 0, ""
-    queue.signals = _signals_left(claim.session, rest)
+    queue.signals = _signals_left(claim.session, extracted_number) if last else []
     queue.batch_limit = None
-    _store_counts(queue, pending, rest)
+    _store_counts(queue, pending, last)
     queue_rows.end_lease(queue)
-    last_at = rest[-1].created_at if rest else now
+    last_at = last.created_at if last else now
     queue.due_at = due_time(pending, last_at=last_at, rules=claim.rules, flush=flush, now=now)
     queue.save()
 
@@ -132,7 +136,7 @@ def recount(queue: SessionQueue, *, rules: conf.Rules, now: datetime) -> None:
 
     The caller holds the row's lock and saves the fields in ARMED. The watermark stays: what was left may come back.
     """
-    pending = PendingTurns().plus(_beyond(queue.session, queue.extracted_number))
+    pending, _ = _beyond(queue.session, queue.extracted_number, rules)
     if not pending.user:
         pending = PendingTurns()
         queue.signals, queue.parked_at, queue.attempts, queue.failure = [], None, 0, ""
@@ -155,24 +159,32 @@ def due_sessions(limit: int) -> list[uuid.UUID]:
     return queue_rows.wake(SessionQueue.objects.due(), limit)
 
 
-def _beyond(session: Session, number: int) -> list[Turn]:
-    return list(Turn.objects.filter(session=session).readable().after(number).only(*COUNTED))
+def _beyond(session: Session, number: int, rules: conf.Rules) -> tuple[PendingTurns, Turn | None]:
+    """The pending turns beyond this number, and the last that was looked at: the last of all, unless they are a full
+    batch before it. Each batch of a long session would read all the others otherwise."""
+    rows, pending, last = Turn.objects.filter(session=session).readable().only(*COUNTED), PendingTurns(), None
+    while turns := list(rows.after(last.number if last else number)[:LOOKED_AT]):
+        pending, last = pending.plus(turns), turns[-1]
+        if len(turns) < LOOKED_AT or pending.is_full(rules):
+            break
+    return pending, last
 
 
-def _signals_left(session: Session, rest: Iterable[Turn]) -> list[str]:
+def _signals_left(session: Session, number: int) -> list[str]:
     """The signals of turns that came during extraction; their texts are read only if a user turn is among them."""
-    spoken = [turn for turn in rest if turn.role == Role.USER or is_final_reply(turn)][-RECENT:]
-    if not any(turn.role == Role.USER for turn in spoken):
+    heard = Turn.objects.filter(session=session).readable().after(number).filter(_SPOKEN).order_by("-number")
+    spoken = heard.values_list("number", "role")[:RECENT]
+    if not any(role == Role.USER for _, role in spoken):
         return []
-    numbers = [turn.number for turn in spoken]
+    numbers = [number for number, _ in spoken]
     return signals_of(Turn.objects.filter(session=session, number__in=numbers).order_by("number"), session.tenant)
 
 
-def _store_counts(queue: SessionQueue, pending: PendingTurns, turns: Sequence[Turn]) -> None:
-    """Store the counts of the pending turns, the last of which are `turns`."""
-    if turns and not pending.user:
+def _store_counts(queue: SessionQueue, pending: PendingTurns, last: Turn | None) -> None:
+    """Store the counts of the pending turns, the last of which is `last`."""
+    if last and not pending.user:
         # Turns without a user turn among them are never sent: the watermark passes over them (rules.md, 1.3).
-        queue.extracted_number, pending = turns[-1].number, PendingTurns()
+        queue.extracted_number, pending = last.number, PendingTurns()
     _store_pending(queue, pending)
 
 

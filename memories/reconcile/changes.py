@@ -4,13 +4,14 @@ import uuid
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from memories.facts import review_items
+from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
+from memories.facts.timeline import Interval
 from memories.models import Fact, RelationType, ReviewItem, Status
-from memories.reconcile import review_items
 from memories.reconcile.existing_facts import ExistingFacts
 from memories.reconcile.fact_rows import Writer
-from memories.reconcile.gate import Accepted, rank
-from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
-from memories.reconcile.timeline import Gap
+from memories.reconcile.gate import Accepted
+from memories.trust import rank
 
 Reason = ReviewItem.Reason
 # For each near fact that nobody judged a person is asked about the pair: the nearest ones are enough.
@@ -77,7 +78,7 @@ class FactChanges:
         self.placed[candidate.index] = fact
         return fact
 
-    def insert(self, candidate: Accepted, place: Gap) -> None:
+    def insert(self, candidate: Accepted, place: Interval) -> None:
         """Store it closed: it held until what is known since was said."""
         made = self.writer.insert(candidate, place)
         self.existing.facts.extend(made)
@@ -89,7 +90,7 @@ class FactChanges:
             self.over.add(place.before.pk)
         self.count("older")
 
-    def join_older(self, fact: Fact, candidate: Accepted, place: Gap) -> None:
+    def join_older(self, fact: Fact, candidate: Accepted, place: Interval) -> None:
         """The fact, which may be closed, was stated before as well; what was said before it ends there."""
         self.repeat(fact, candidate)
         before, is_joined = place.before, is_trusted_enough(candidate, fact)

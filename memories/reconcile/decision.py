@@ -5,16 +5,14 @@ In this order: refusals, an operator's word, trust, the same text, the same key,
 
 from collections.abc import Iterable, Sequence
 
+from memories.facts.decision import CERTAIN
+from memories.facts.refusals import RefusalOutcome
+from memories.facts.timeline import Interval
 from memories.models import Fact, Status, Trust
 from memories.reconcile.changes import MOST_DUPLICATES, FactChanges, Reason, is_trusted_enough
 from memories.reconcile.existing_facts import Comparison, states_value
 from memories.reconcile.fact_rows import TextTaken
 from memories.reconcile.gate import Accepted
-from memories.reconcile.review_items import SUGGESTED
-from memories.reconcile.timeline import Gap
-
-# A person who states something as plainly as this always wins (rules.md, 5.2).
-CERTAIN = 0.95
 
 
 def decide(changes: FactChanges, candidates: Iterable[Accepted]) -> None:
@@ -33,14 +31,12 @@ def decide(changes: FactChanges, candidates: Iterable[Accepted]) -> None:
 
 def _decide(changes: FactChanges, candidate: Accepted) -> None:
     compared = changes.existing.compare(candidate)
-    if changes.existing.refuses(candidate):
-        # Refused for good (rules.md, 5.5): only the person's own word is heard, and a person decides on it. What the
-        # rules mode suggests is not such a word.
-        if candidate.trust == Trust.USER and SUGGESTED not in candidate.flags:
-            word = compared.opposed_word or changes.existing.corrected(candidate)
-            changes.hold(candidate, compared.suggestion, Reason.REFUSED_BEFORE, against=word)
-        else:
-            changes.refuse("dropped_after_refusal")
+    refusal = changes.existing.refusal(candidate)
+    if refusal == RefusalOutcome.HOLD:
+        word = compared.opposed_word or changes.existing.corrected(candidate)
+        changes.hold(candidate, compared.suggestion, Reason.REFUSED_BEFORE, against=word)
+    elif refusal == RefusalOutcome.DROP:
+        changes.refuse("dropped_after_refusal")
     elif compared.repeats_word:
         changes.count("operator_word")
     elif not compared.repeats and (word := compared.opposed_word):
@@ -103,7 +99,7 @@ def _establish(changes: FactChanges, candidate: Accepted, compared: Comparison) 
         changes.ask(Reason.NOT_JUDGED, fact=fact, known=near)
 
 
-def _insert(changes: FactChanges, candidate: Accepted, compared: Comparison, place: Gap) -> None:
+def _insert(changes: FactChanges, candidate: Accepted, compared: Comparison, place: Interval) -> None:
     """Something else was said later, and arrived before: the candidate is kept as what held until then. It joins the
     fact beside it that states the same; otherwise it comes between the two, and supersedes only what is older."""
     same = next((fact for fact in place.neighbours if states_value(fact, candidate)), None)

@@ -1,20 +1,23 @@
 """The existing facts that bear on a batch's candidates, locked against edits until the commit."""
 
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import Q
 
+from memories.facts import refusals, timeline
+from memories.facts.policies import Refused
+from memories.facts.refusals import RefusalOutcome
+from memories.facts.review_items import SUGGESTED
+from memories.facts.timeline import Interval
 from memories.models import ExtractionRun, Fact, FactRefusal, ReviewItem, Status
 from memories.models.folding import fold
 from memories.models.memories.facts import FactQuerySet
-from memories.models.memories.refusals import Mark, mark_of_text, marks_of
-from memories.reconcile import timeline
+from memories.models.memories.refusals import RefusalKey, refusal_key_of_text, refusal_keys
 from memories.reconcile.gate import Accepted
 from memories.reconcile.judgement import NearbyFact, Verdict, Verdicts
-from memories.reconcile.timeline import Gap
 
 LIVE = (Status.ACTIVE, Status.PENDING)
 GONE = (Status.REJECTED, Status.TRASHED)
@@ -54,15 +57,22 @@ class ExistingFacts:
     run: ExtractionRun
     now: datetime
     facts: list[Fact]
-    refused: frozenset[Mark]
+    refused: Mapping[FactRefusal, RefusalKey]
     near: Verdicts
     contested: dict[uuid.UUID, set[uuid.UUID | None]]
 
-    def refuses(self, candidate: Accepted) -> bool:
-        """Whether this text or (category, key) was forgotten or corrected for good, and nobody has stated it since."""
+    def refusal(self, candidate: Accepted) -> RefusalOutcome:
+        """What follows if this text or (category, key) was forgotten or corrected for good, and nobody has stated it
+        since. What the rules mode suggests is nobody's word."""
         twin = self._twin(candidate)
         is_stated = twin and (twin.status == Status.ACTIVE or twin.protected)
-        return not is_stated and not self.refused.isdisjoint(_marks(candidate))
+        keys = refusal_keys(candidate.content, category=candidate.category, key=candidate.key)
+        return refusals.outcome(
+            [] if is_stated else [row for row, key in self.refused.items() if key in keys],
+            rule=Refused.USERS_WAITS,
+            trust=candidate.trust,
+            is_suggested=SUGGESTED in candidate.flags,
+        )
 
     def corrected(self, candidate: Accepted) -> Fact | None:
         """The active fact that stated the same as the candidate until somebody corrected it."""
@@ -91,12 +101,12 @@ class ExistingFacts:
                 facts_by_verdict[verdict].append(fact)
         return compared
 
-    def place(self, candidate: Accepted, opposes: Iterable[Fact], *, moment: datetime) -> Gap | None:
+    def place(self, candidate: Accepted, opposes: Iterable[Fact], *, moment: datetime) -> Interval | None:
         """Where the candidate, said at that moment, belongs if another value, or its contrary, was said later."""
         stated = [fact for fact in self.facts if _has_key(fact, candidate) and fact.value and candidate.value]
         dated = [fact for fact in stated if fact.status == Status.SUPERSEDED or self._is_in_force(fact)]
         own = {fact.pk: fact for fact in [*dated, *opposes] if self._is_comparable(fact) and self.may_replace(fact)}
-        return timeline.place(list(own.values()), moment=moment)
+        return timeline.find_interval(list(own.values()), moment=moment)
 
     def may_replace(self, fact: Fact) -> bool:
         """Whether what the run hears takes the fact's place. What one agent hears does not take that of the person's
@@ -139,7 +149,7 @@ class ExistingFacts:
         gone = {fact.pk: fact for fact in self.facts if fact.status in GONE}
         pairs = ((gone.get(pair.fact_id), pair) for pair in near)
         found = (fact for fact, pair in pairs if fact and bytes(fact.content_hash) == pair.content_hash)
-        return next((fact for fact in found if mark_of_text(fact.content) in self.refused), None)
+        return next((fact for fact in found if refusal_key_of_text(fact.content) in self.refused.values()), None)
 
     def _in_order(self, near: dict[uuid.UUID, NearbyFact], candidate: Accepted) -> list[Fact]:
         """The same text first, then the same key, then the nearest. Beside facts that it is not for, a run of the
@@ -190,12 +200,12 @@ def load(
     facts = list(_locked(run).filter(bearing | Q(pk__in=pairs)).order_by("pk"))
     # After the locks: whoever held one may have refused the fact.
     marks = [mark for candidate in candidates for mark in _marks(candidate)]
-    marks += [mark_of_text(fact.content) for fact in facts if fact.status in GONE]
+    marks += [refusal_key_of_text(fact.content) for fact in facts if fact.status in GONE]
     return ExistingFacts(
         run=run,
         now=now,
         facts=facts,
-        refused=FactRefusal.objects.refused(run.end_user, marks),
+        refused=FactRefusal.objects.found(run.end_user, marks),
         near=near,
         contested=_contested(facts),
     )
@@ -217,8 +227,8 @@ def _contested(facts: Iterable[Fact]) -> dict[uuid.UUID, set[uuid.UUID | None]]:
     return contested
 
 
-def _marks(candidate: Accepted) -> list[Mark]:
-    return marks_of(candidate.content, category=candidate.category, key=candidate.key)
+def _marks(candidate: Accepted) -> list[RefusalKey]:
+    return refusal_keys(candidate.content, category=candidate.category, key=candidate.key)
 
 
 def _has_text(fact: Fact, candidate: Accepted) -> bool:

@@ -11,11 +11,14 @@ from django.db import IntegrityError, transaction
 
 from memories import audit, conf
 from memories.audit import Actor
+from memories.facts import timeline
+from memories.facts.candidate import Candidate
+from memories.facts.timeline import Interval
 from memories.graph import naming
 from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
-from memories.reconcile import stated_triples, timeline
-from memories.reconcile.gate import Accepted, rank
-from memories.reconcile.timeline import Gap
+from memories.reconcile import stated_triples
+from memories.reconcile.gate import Accepted
+from memories.trust import rank
 
 
 class TextTaken(Exception):
@@ -48,7 +51,7 @@ class Writer:
         self._revise(fact, "extract", before={})
         return fact
 
-    def insert(self, candidate: Accepted, place: Gap) -> list[Fact]:
+    def insert(self, candidate: Accepted, place: Interval) -> list[Fact]:
         """Insert a fact that is closed already: what followed it is known. Returns it, and what was split off.
 
         What was said before it ends where it begins; a fact that was stated before and after it becomes two.
@@ -153,33 +156,32 @@ class Writer:
         FactEvidence.objects.bulk_create(rows, ignore_conflicts=True)
 
     def _new(self, candidate: Accepted) -> Fact:
-        run, now = self.run, self.now
-        fact = Fact(
-            tenant=run.tenant,
-            end_user=run.end_user,
-            agent_id=run.owner,
+        run, person = self.run, self.run.end_user
+        # It is loaded already.
+        person.tenant = run.tenant
+        stated = Candidate(
+            content=candidate.content,
             category=candidate.category,
-            raw=candidate.quote,
             key=candidate.key,
             value=candidate.value,
+            raw=candidate.quote,
             confidence=candidate.confidence,
-            stated_confidence=candidate.confidence,
             importance=candidate.importance,
             tags=candidate.tags,
             structured=candidate.structured,
             source=candidate.source,
             source_error=candidate.source_error,
             trust=candidate.trust,
-            status=candidate.status,
-            flags=list(candidate.flags),
+            flags=candidate.flags,
+            agent_id=run.owner,
             extractor=run.extractor,
             prompt_version=run.prompt_version,
             extraction=run,
+            stated_at=self.times_of(candidate.cited),
+            expires_at=self._expiry(candidate),
         )
-        fact.say(candidate.content)
+        fact = stated.fact(person, status=candidate.status, now=self.now)
         fact.triples = self._triples(candidate, fact)
-        fact.begin(now=now, rules=conf.rules(run.tenant), stated_at=self.times_of(candidate.cited))
-        fact.expires_at = self._expiry(candidate)
         return fact
 
     @cached_property

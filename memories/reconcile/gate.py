@@ -11,13 +11,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from memories.conf import Rules
+from memories.facts.review_items import NOT_AS_SAID
 from memories.llm.prompts.fields import Part, Plain
 from memories.llm.prompts.memory_update import CandidateFact
 from memories.llm.prompts.memory_update_text import MOST_TRIPLES, is_example
 from memories.models import Category, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.reconcile import stated_triples
-from memories.reconcile.review_items import NOT_AS_SAID
 from memories.reconcile.stated_triples import StatedTriple
 from memories.text import signals, support, uploads
 from memories.text.cleaning import clean
@@ -28,6 +28,7 @@ from memories.text.secrets.redaction import redact_message, redact_text
 from memories.text.signals import Patterns
 from memories.text.support import Embed, SourceTexts
 from memories.text.transcript import TranscriptTurn
+from memories.trust import SOURCE_OF, is_believed, rank
 
 LONGEST_CONTENT = 2_000
 LONGEST_KEY = 100
@@ -44,9 +45,6 @@ _OF_THE_HUB = frozenset({"imported_source"})
 # A batch holds far less. A model that runs wild must not lock the person's row for minutes.
 MOST_CANDIDATES = 1_000
 _DECISIVE = frozenset({"correction", "decision"})
-
-_RANKS = {Trust.TOOL: 0, Trust.ASSISTANT: 1, Trust.USER: 2, Trust.OPERATOR: 3}
-_SOURCES = {Trust.USER: Source.EXPLICIT, Trust.ASSISTANT: Source.SYSTEM, Trust.TOOL: Source.EXTERNAL}
 
 
 @dataclass(frozen=True)
@@ -181,11 +179,6 @@ class Admitted:
     refusals: Counter[str]
 
 
-def rank(trust: str) -> int:
-    """Higher outranks lower: operator > user > assistant > tool."""
-    return _RANKS[Trust(trust)]
-
-
 def admit(
     items: Iterable[Any], *, evidence: BatchEvidence, rules: Rules, held: Mapping[int, str] = MappingProxyType({})
 ) -> Admitted:
@@ -244,11 +237,6 @@ def judge(raw: Any, *, index: int, evidence: BatchEvidence, rules: Rules) -> Acc
     return replace(accepted, waits=not is_believed(accepted.trust, trusts_assistant=rules.trust_assistant))
 
 
-def is_believed(trust: Trust, *, trusts_assistant: bool) -> bool:
-    """Whether it is enough for an active fact, or to be written into the profile."""
-    return trust == Trust.USER or (trust == Trust.ASSISTANT and trusts_assistant)
-
-
 def trust_of(cited: Sequence[int], evidence: BatchEvidence) -> Trust:
     """The lowest trust of the cited turns; nothing cited, or turns that the batch did not feed, count as assistant."""
     return min((_trust_of_turn(number, evidence) for number in cited), key=rank, default=Trust.ASSISTANT)
@@ -286,7 +274,7 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
         confidence=candidate.confidence,
         importance=candidate.importance,
         trust=trust,
-        source=_SOURCES[trust],
+        source=SOURCE_OF[trust],
         cited=cited,
         quote=quote if quoted else "",
         quoted=quoted,

@@ -17,11 +17,12 @@ from memories.db import binary_rows
 from memories.embedding import deadlines, spaces
 from memories.embedding.batching import EmbeddableText, Vector, embed_each
 from memories.exceptions import EmbeddingError
+from memories.facts.candidate import Candidate
 from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
 from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal, FactVector, Status, TurnVector
 from memories.models.folding import text_digest
-from memories.models.memories.refusals import mark_of_text
+from memories.models.memories.refusals import refusal_key_of_text
 from memories.reconcile.gate import Accepted
 from memories.reconcile.judgement import Neighbour, Proposal
 from memories.retrieval import prepared_query
@@ -29,7 +30,7 @@ from memories.scoring import nearness
 from memories.scoring.nearness import Floats, Floors
 
 # A stated fact is compared like a candidate.
-Statement = Accepted | Fact
+Statement = Accepted | Candidate
 # The person's own live, rejected and trashed facts, and an agent's. A vector of an earlier text does not count.
 _FACTS = f"""
     SELECT fact.id, fact.content_hash, fact.status, fact.category, fact.key, fact.value, halfvec_send(vector.vector)
@@ -216,7 +217,7 @@ def _proposals(person: EndUser, candidates: Sequence[Accepted], near: Sequence[S
     rows = rows.only("content", "content_hash", "status", "category", "key", "binding").order_by()
     facts = {fact.pk: fact for fact in rows if (bytes(fact.content_hash), fact.status) == compared[fact.pk]}
     # Not every fact in the trash was refused for good.
-    marks = {fact.pk: mark_of_text(fact.content) for fact in facts.values() if fact.status != Status.ACTIVE}
+    marks = {fact.pk: refusal_key_of_text(fact.content) for fact in facts.values() if fact.status != Status.ACTIVE}
     refused_marks = FactRefusal.objects.refused(person, marks.values())
     refused = {fact_id for fact_id, mark in marks.items() if mark in refused_marks}
     proposals = [

@@ -18,6 +18,8 @@ from pydantic import ValidationError
 
 from memories import audit
 from memories.audit import Actor
+from memories.facts import review_items
+from memories.facts.review_items import REASON_OF_TRUST, ReviewQuestion
 from memories.llm.prompts import memory_update
 from memories.models import (
     SENT_AT,
@@ -31,9 +33,7 @@ from memories.models import (
     Turn,
 )
 from memories.models.folding import fold
-from memories.reconcile import gate, review_items
 from memories.reconcile.gate import BatchEvidence
-from memories.reconcile.review_items import REASON_OF_TRUST, ReviewQuestion
 from memories.text import sentences, uploads
 from memories.text.cleaning import clean_lines
 from memories.text.injection import detection
@@ -41,6 +41,7 @@ from memories.text.reading import endings, slips
 from memories.text.secrets.redaction import redact_text
 from memories.text.support import has_word_of
 from memories.text.transcript import TranscriptTurn
+from memories.trust import is_believed, rank
 
 LONGEST_SUMMARY = 4_000
 # So many of a section's newest proposals are compared with a new one.
@@ -67,7 +68,7 @@ class RewriteBasis:
         return max((min(turn.at, self.run.started_at) for turn in resting), default=self.run.started_at)
 
     def believes(self, trust: Trust) -> bool:
-        return gate.is_believed(trust, trusts_assistant=self.trusts_assistant)
+        return is_believed(trust, trusts_assistant=self.trusts_assistant)
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def _reason_to_wait(doubted: list[Trust], slipped: set[str], lost: list[str]) ->
 
 
 def _lowest(trusts: Iterable[Trust]) -> Trust:
-    return min(trusts, key=gate.rank, default=Trust.USER)
+    return min(trusts, key=rank, default=Trust.USER)
 
 
 def _summary(item: Any) -> str:

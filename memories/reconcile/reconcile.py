@@ -7,15 +7,17 @@ from types import MappingProxyType
 from django.db.models import Q
 
 from memories import conf
+from memories.facts import review_items
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import Category, ExtractionRun, Fact, Source, Status
-from memories.reconcile import decision, existing_facts, profile, references, relations, review_items
+from memories.reconcile import decision, existing_facts, profile, references, relations
 from memories.reconcile.batches import TurnBatch
 from memories.reconcile.changes import FactChanges, Outcome
 from memories.reconcile.fact_rows import Writer
-from memories.reconcile.gate import Admitted, rank
+from memories.reconcile.gate import Admitted
 from memories.reconcile.judgement import Verdicts
 from memories.scoring.weighting import worth
+from memories.trust import rank
 
 _BINDING = Q(binding=True) | Q(pinned=True) | Q(locked=True)
 _WEIGHED = (

@@ -16,6 +16,7 @@ from memories.reconcile.gate import Refused
 from memories.text.cleaning import clean
 from memories.text.reading import endings
 from memories.text.secrets.redaction import redact_text
+from memories.trust import rank
 
 Reason = ReviewItem.Reason
 LONGEST_REASON = 500
@@ -90,7 +91,7 @@ def _judge(raw: Any, kind: type[ReinforcedFact] | type[RemovedFact], batch: Turn
 def _reinforce(changes: FactChanges, fact: Fact, reference: Reference) -> None:
     if fact.protected:
         changes.count("operator_word")
-    elif gate.rank(reference.trust) < gate.rank(fact.trust):
+    elif rank(reference.trust) < rank(fact.trust):
         changes.count("outranked")
     elif fact.pk in changes.touched:
         changes.writer.cite_turns(fact, reference.turns)
@@ -106,7 +107,7 @@ def _remove(changes: FactChanges, fact: Fact, reference: Reference, *, is_one_of
     the person did not say that it is over and nothing takes its place, for a constraint, and for several at once."""
     place = reference.replaced_by
     successor = None if place is None else changes.placed.get(place)
-    is_enough = reference.trust == Trust.USER and gate.rank(reference.trust) >= gate.rank(fact.trust)
+    is_enough = reference.trust == Trust.USER and rank(reference.trust) >= rank(fact.trust)
     if place is not None and successor in {None, fact}:
         changes.refuse("replacement_not_stored")
     elif _is_restated(changes, fact, successor):

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from memories.db import binary_rows
+from memories.kinds.diary import DIARY
 from memories.models import DiaryEntry, DiaryVector, EmbeddingSpace, EndUser
 from memories.retrieval import memory_index
 from memories.retrieval.evidence import Level
-from memories.retrieval.hits import DIARY, Finding, SearchFilters
+from memories.retrieval.hits import Finding, SearchFilters
 from memories.retrieval.memory_index import DAY, MemoryRanking
 from memories.retrieval.outdated import Written
 from memories.retrieval.prepared_query import PreparedQuery
@@ -68,7 +69,7 @@ def _units(person: EndUser, found: list[_ScoredEntry], space: EmbeddingSpace | N
 
 def _hit(entry: DiaryEntry, ranking: MemoryRanking, place: int, level: Level) -> Finding:
     return Finding(
-        kind=DIARY,
+        kind=DIARY.name,
         id=entry.pk,
         text=entry.text,
         score=ranking.score(place),

@@ -33,6 +33,8 @@ from memories.scoring.lexical import coverage
 from memories.scoring.ranking import Query, Scores, Units
 
 Floats = NDArray[np.float32]
+# Positions of units, ascending.
+Places = NDArray[np.int64]
 
 
 class Level(StrEnum):
@@ -90,13 +92,15 @@ def of(
     dates: Floats | None = None,
     allowed: NDArray[np.bool_] | None = None,
     trusted: NDArray[np.bool_] | None = None,
+    places: Places | None = None,
 ) -> Evidence:
-    """The levels of memories that were scored for these queries; `dates`: what a date that a query names added.
+    """The levels of memories that were scored for these queries, those at `places` (None: all); `dates`: what a date
+    that a query names added.
 
     Those that are not `allowed` have none and do not count: nobody learns from a level what they may not see. The
     `trusted` are held to the best of their own: what somebody else plants cannot make them look weak.
     """
-    strength = strengths(units, queries, scores)
+    strength = strengths(units, queries, scores, places)
     if dates is not None:
         strength = strength + np.float32(DATED) * dates
     shift = _shift(units, queries[0].language)
@@ -132,39 +136,44 @@ def strongest(levels: Sequence[Level]) -> Level:
     return max(levels, key=lambda one: one.rank, default=Level.NONE)
 
 
-def strengths(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
-    """The evidence of each unit without that of dates, float32[n]; of several queries each word counts where it is."""
-    words, names, share = np.zeros((3, len(units)), np.float32)
+def strengths(units: Units, queries: Sequence[Query], scores: Scores, places: Places | None = None) -> Floats:
+    """The evidence of each unit (of those at `places`) without that of dates, float32[n]; of several queries each word
+    counts where it is."""
+    places = np.arange(len(units)) if places is None else places
+    words, names, share = np.zeros((3, len(places)), np.float32)
     for query in queries:
-        told, named = _telling(units, query)
+        told, named = _telling(units, query, places)
         words = np.maximum(words, told / _TERMS_OF_A_WORD[query.language])
         names = np.maximum(names, named)
         share = np.maximum(share, told / np.float32(max(1, len(query.terms))))
-    near = np.maximum(_nearness(units, queries, scores), np.float32(NAMED) * share)
+    near = np.maximum(_nearness(units, queries, scores, places), np.float32(NAMED) * share)
     added = np.float32(WORD) * np.minimum(words, np.float32(MOST_WORDS))
     added += np.float32(NAME) * np.minimum(names, np.float32(MOST_NAMES))
     strength: Floats = near + added
     return strength
 
 
-def _telling(units: Units, query: Query) -> tuple[Floats, Floats]:
-    """How many telling terms of the query each unit has, and how many of its names, float32[n] each.
+def _telling(units: Units, query: Query, places: Places) -> tuple[Floats, Floats]:
+    """How many telling terms of the query each of these units has, and how many of its names, float32[n] each.
 
     It has a name if it has all its terms; the name tells as much as the one that tells least.
     """
     everyday, sentences = _everyday(query.language)
     size = len(units) + sentences
-    told, named = np.zeros((2, len(units)), np.float32)
+    told, named = np.zeros((2, len(places)), np.float32)
     telling = [term for term in query.terms.tolist() if term not in _UNTELLING]
-    held = (places for places, _ in units.words.holding(np.array(telling, np.uint32)))
-    places_of = dict(zip(telling, held, strict=True))
-    tells = {term: _idf(size, len(places) + everyday[term]) / _idf(size, 1) for term, places in places_of.items()}
-    for term, places in places_of.items():
-        told[places] += tells[term]
+    rows_of, tells = {}, {}
+    row = np.full(len(units), -1, np.int32)
+    row[places] = np.arange(len(places))
+    for term, (having, _) in zip(telling, units.words.holding(np.array(telling, np.uint32)), strict=True):
+        tells[term] = _idf(size, len(having) + everyday[term]) / _idf(size, 1)
+        rows = row[having]
+        rows_of[term] = rows[rows >= 0]
+        told[rows_of[term]] += tells[term]
     for name in query.names:
         if name and all(term in tells for term in name):
-            having = reduce(np.intersect1d, [places_of[term] for term in name])
-            named[having] += min(tells[term] for term in name)
+            rows = reduce(np.intersect1d, [rows_of[term] for term in name])
+            named[rows] += min(tells[term] for term in name)
     return told, named
 
 
@@ -172,16 +181,15 @@ def _idf(size: int, holding: int) -> float:
     return float(np.log1p((size - holding + 0.5) / (holding + 0.5)))
 
 
-def _nearness(units: Units, queries: Sequence[Query], scores: Scores) -> Floats:
-    """The nearness of each unit, or what stands for it where it, or the query, has no vector."""
-    there = np.zeros(len(units), np.bool_)
+def _nearness(units: Units, queries: Sequence[Query], scores: Scores, places: Places) -> Floats:
+    """The nearness of each of these units, or what stands for it where it, or the query, has no vector."""
+    there = np.zeros(len(places), np.bool_)
     if units.vectors is not None and queries[0].vector is not None:
-        for block, covered in zip(units.vectors.blocks, units.vectors.covered, strict=True):
-            there |= covered & (queries[0].language in block.languages)
+        there = units.vectors.near_at(places, queries[0].language)
     near = _to_scale(scores.vector, units.vectors) if units.vectors is not None else scores.vector
     if there.all():
         return near
-    covers = [coverage(units.words, units.words.holding(query.terms)).turn for query in queries]
+    covers = [coverage(units.words, query.terms).turn[places] for query in queries]
     stand_in = np.float32(UNEMBEDDED) * np.minimum(np.maximum.reduce(covers), np.float32(1))
     return np.where(there, near, stand_in)
 

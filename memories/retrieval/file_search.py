@@ -1,5 +1,5 @@
-"""Memory files, found by meaning and by words, passage by passage (docs/memory-files.md). As with a diary only those of
-the agent that asks are looked at.
+"""Memory files, found by meaning and by words, passage by passage (docs/memory-files.md). Only those of the agent
+that asks are looked at.
 
 Passages have no rows of their own: a file is cut into them, and their vectors are made, when somebody searches. A
 process keeps the vectors for a while.

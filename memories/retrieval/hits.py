@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from memories.kinds import PLAIN
 from memories.retrieval.evidence import Level
 from memories.retrieval.outdated import Written
 
-FACT, EPISODE, TURN, SESSION, TRIPLE, DIARY = "fact", "episode", "turn", "session", "triple", "diary"
-FILE = "file"
-KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE, DIARY, FILE)
+FACT, EPISODE, TURN, SESSION, TRIPLE, FILE = "fact", "episode", "turn", "session", "triple", "file"
+KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE, *(kind.name for kind in PLAIN), FILE)
 # Found with the person's own facts, and told apart from them: it has no operations of a fact, and no category.
 GROUP_FACT = "group_fact"
 FOUND_KINDS = (*KINDS, GROUP_FACT)
+# What was not whole, in the words of an answer.
+INDEX = "index"
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
+from importlib import import_module
 from itertools import chain, zip_longest
 from time import perf_counter
 from typing import Any
 
 from memories import budgets, conf
+from memories.kinds import PLAIN
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Tenant
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import (
-    diary_search,
     episode_search,
     fact_search,
     file_search,
@@ -29,11 +30,11 @@ from memories.retrieval.episode_search import VisibleEpisode
 from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.fact_search import RankedFacts
 from memories.retrieval.hits import (
-    DIARY,
     EPISODE,
     FACT,
     FILE,
     GROUP_FACT,
+    INDEX,
     KINDS,
     SESSION,
     TRIPLE,
@@ -48,7 +49,6 @@ from memories.telemetry import traces
 from memories.telemetry.families import SEARCH_SECONDS
 
 __all__ = [
-    "DIARY",
     "EPISODE",
     "FACT",
     "FILE",
@@ -114,13 +114,15 @@ class Explanation:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The best first. `zone`: that of the person's days."""
+    """The best first. `zone`: that of the person's days. `degraded`: what was not whole ("index": only the newest turns
+    were compared, because the index of all is being made)."""
 
     results: list[Finding] = field(default_factory=list)
     explanation: Explanation | None = None
     restricted: bool = False
     serve: bool = True
     zone: tzinfo = UTC
+    degraded: str | None = None
 
     @property
     def evidence(self) -> Level:
@@ -131,7 +133,7 @@ class SearchResult:
 def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool = True) -> SearchResult:
     """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
 
-    It reads only, in about nine statements whatever is stored, ten of a member of groups; recalls are written later.
+    It reads only, in about seven statements whatever is stored, eight of a member of groups; recalls are written later.
     Without vectors it finds memories by their words. `noted=False`: an operator looks, so what it finds does not fade
     later. Errors: RequestTooCostly.
     """
@@ -146,7 +148,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     outdated = Outdated(found.person, as_of=search.as_of, has_ended=found.has_ended)
     hits, searched = _memories(found, found.person, query, wide, now=now)
     hits = {kind: _marked(found_hits, outdated, for_agent=search.for_agent) for kind, found_hits in hits.items()}
-    turn_hits, turns_searched = _turns(found.person, query, wide, outdated)
+    (turn_hits, turns_searched), degraded = _turns(found.person, query, wide, outdated)
     hits, searched = hits | turn_hits, searched | turns_searched
     best = _merged([list(filter(search.accepts, hits[kind])) for kind in search.kinds], most)
     results = _reranked(search.query, best)[: search.limit]
@@ -159,13 +161,14 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
         traces.record("search", took, results=len(results), tenant=tenant.slug)
     counts = {kind: searched[kind] for kind in search.kinds}
     explanation = Explanation(query.terms, query.language, query.embedding_model, counts)
-    return SearchResult(results, explanation if search.explain else None, zone=found.person.clock)
+    explained = explanation if search.explain else None
+    return SearchResult(results, explained, zone=found.person.clock, degraded=degraded)
 
 
 def _memories(
     found: Audience, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
 ) -> _HitsByKind:
-    """The best facts, episodes, triples, diary entries and passages of files, as far as they are asked for."""
+    """The best memories of each kind that is asked for, but for turns and sessions."""
     hits: dict[str, list[Finding]] = {}
     searched: dict[str, int] = {}
     if FACT in search.kinds:
@@ -181,8 +184,10 @@ def _memories(
         hits[EPISODE], searched[EPISODE] = [one.hit() for one in ranked[: search.limit]], len(ranked)
     if TRIPLE in search.kinds:
         hits[TRIPLE], searched[TRIPLE] = _triples(person, search, now=now)
-    if DIARY in search.kinds:
-        hits[DIARY], searched[DIARY] = _of_agent(diary_search, person, query, search, now=now)
+    for kind in PLAIN:
+        if kind.plain and kind.name in search.kinds:
+            found_by = import_module(kind.plain.search)
+            hits[kind.name], searched[kind.name] = _of_agent(found_by, person, query, search, now=now)
     if FILE in search.kinds:
         hits[FILE], searched[FILE] = _of_agent(file_search, person, query, search, now=now)
     return hits, searched
@@ -217,7 +222,7 @@ def _triples(person: EndUser, search: SearchRequest, *, now: datetime) -> tuple[
 def _of_agent(
     kept: Any, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
 ) -> tuple[list[Finding], int]:
-    """The diary or the files of the agent that asks, of today: without an agent those of requests that name none."""
+    """What is the agent's that asks, of today: without an agent those of requests that name none."""
     if search.as_of or search.filters.only_facts_fit or search.filters.session_id is not None:
         return [], 0
     found: tuple[list[Finding], int] = kept.hits(person, query, search.filters, limit=search.limit, now=now)
@@ -247,20 +252,23 @@ def _marked(hits: list[Finding], outdated: Outdated, *, for_agent: bool) -> list
     return marked
 
 
-def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest, outdated: Outdated) -> _HitsByKind:
-    """The best turns and sessions, as far as they are asked for."""
+def _turns(
+    person: EndUser, query: PreparedQuery, search: SearchRequest, outdated: Outdated
+) -> tuple[_HitsByKind, str | None]:
+    """The best turns and sessions, as far as they are asked for, and what was not whole."""
     if not {TURN, SESSION} & set(search.kinds):
-        return {}, {}
+        return ({}, {}), None
     if search.filters.only_facts_fit:
-        return {TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}
-    index = turn_index.open_index(person, query.space)
-    ranked = turn_search.rank(person, index, query, search.filters, _conversations(person, search))
+        return ({TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}), None
+    index, is_whole = turn_index.open_or_newest(person, query.space)
+    wanted: dict[str, Any] = {"most": search.limit, "sessions": SESSION in search.kinds}
+    ranked = turn_search.rank(person, index, query, search.filters, _conversations(person, search), **wanted)
     hits = {}
     if TURN in search.kinds:
         hits[TURN] = turn_search.turns(ranked, outdated, told=search.for_agent, limit=search.limit)
     if SESSION in search.kinds:
         hits[SESSION] = turn_search.sessions(ranked, outdated, limit=search.limit)
-    return hits, {TURN: len(index), SESSION: len(index.sessions)}
+    return (hits, {TURN: len(index), SESSION: len(index.known)}), None if is_whole else INDEX
 
 
 def _conversations(person: EndUser, search: SearchRequest) -> Conversations:

@@ -19,6 +19,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +30,9 @@ from numpy.typing import NDArray
 from memories.db import binary_rows, tenancy
 from memories.exceptions import HubBusy
 from memories.models import EmbeddingSpace, EndUser
-from memories.retrieval.turn_rows import TurnRows
+from memories.retrieval.turn_rows import TurnRows, blocks_of
+from memories.scoring.bits import Bits
+from memories.scoring.constants import DEFAULT
 from memories.scoring.dense import Rows
 from memories.scoring.lexical import Postings
 from memoryhub.embedded_postgres import locks
@@ -38,11 +41,15 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "indexes"
 # The first bytes of a file. Raise the number with every change of the arrays, or of what they mean.
-MAGIC = b"MHTURNS1"
+MAGIC = b"MHTURNS2"
 # Room for the head; the arrays begin at multiples of the second number.
 HEAD, ALIGNED = 4_096, 64
 # A person of so many turns has a file. The arrays of fewer take some 10 MiB in each process, and a tenth of a second.
 FILE_FROM = 8_192
+# With so many turns it has the signs of the vectors, too, and a search reads few of the vectors themselves.
+SIGNS_FROM = 65_536
+# Then so many of their bytes stay mapped: the system maps some pages around each.
+MOST_MAPPED, MAPPED_AT_ONCE = 256 << 20, 64 << 10
 # A file that nobody used for so long goes; a used one is marked once a minute.
 UNUSED_SECONDS, MARKED_SECONDS = 86_400.0, 60.0
 # A web process sweeps so often; a worker twice a minute.
@@ -52,7 +59,7 @@ BUILDERS = 2
 _LOCK, _SUFFIX, _DRAFT = "lock", ".turns", ".draft"
 _POLL_SECONDS = 0.05
 _POSTINGS = ("ids", "starts", "units", "counts", "lengths")
-_VECTORS = ("raw", "codes", "squares", "sums")
+_VECTORS, _SIGNS = ("raw", "codes", "squares", "sums"), ("planes", "noise")
 _PLAIN = ("session_of", "numbers", "times", "roles", "token_counts", "ids")
 _builders = threading.BoundedSemaphore(BUILDERS)
 _marked: dict[Path, float] = {}
@@ -97,6 +104,11 @@ def opened(person: EndUser, space: EmbeddingSpace | None) -> KeptTurns | None:
         return None
     used(path)
     return kept
+
+
+def exists(person: EndUser, space: EmbeddingSpace | None) -> bool:
+    """Whether there is a file of that name, which may be out of date."""
+    return _path(person, space).exists()
 
 
 def used(path: Path) -> None:
@@ -151,7 +163,8 @@ class Draft:
     """A file that is being made. Whoever makes it stands in building()."""
 
     def __init__(self, person: EndUser, space: EmbeddingSpace | None) -> None:
-        self._person, self._path, self._head = person, _path(person, space), _head_of(person, space)
+        self._person, self._space = person, space
+        self._path, self._head = _path(person, space), _head_of(person, space)
         self._draft = self._path.with_name(f"{self._path.name}{_DRAFT}.{uuid.uuid4().hex}")
         self._file: int | None = None
         self._room: mmap.mmap | None = None
@@ -176,6 +189,8 @@ class Draft:
         if self._file is None or self._room is None:
             return None
         try:
+            if self._space and rows.vectors is not None and len(rows) >= SIGNS_FROM:
+                rows = replace(rows, vectors=rows.vectors.with_bits(blocks_of(self._space), DEFAULT))
             self._write(rows, progress)
             if os.fstat(self._file).st_size > _most_bytes() or not _is_current(self._person):
                 return None
@@ -333,21 +348,50 @@ def _mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
         name: np.frombuffer(room, np.dtype(kind), int(np.prod(shape)), at).reshape(shape)
         for name, (kind, shape, at) in head["sections"].items()
     }
-    vectors = Rows(*(arrays[f"vectors.{name}"] for name in _VECTORS)) if head["space"] else None
+    vectors, looked_at = None, None
+    if head["space"]:
+        of_rows: dict[str, Any] = {name: arrays[f"vectors.{name}"] for name in _VECTORS}
+        vectors = Rows(**of_rows)
+    if vectors is not None and "signs.planes" in arrays:
+        planes, noise = (arrays[f"signs.{name}"] for name in _SIGNS)
+        vectors = replace(vectors, bits=Bits(planes, float(noise[0])))
+        looked_at = _Looks(room, vectors.raw.nbytes)
     rows = TurnRows(
         sessions=[uuid.UUID(bytes=one.tobytes()) for one in arrays["sessions"]],
         postings=Postings(*(arrays[f"postings.{name}"] for name in _POSTINGS)),
         vectors=vectors,
         mapped=True,
+        looked_at=looked_at,
         **{name: arrays[name] for name in _PLAIN},
     )
     return KeptTurns(path, rows, [Progress(*one) for one in arrays["progress"].tolist()])
+
+
+class _Looks:
+    """Lets go of the vectors of a mapped file when so many were looked at that most of them may be mapped. The system
+    keeps them as long as it has room, but they do not count as memory of the process any more."""
+
+    def __init__(self, room: mmap.mmap, size: int) -> None:
+        self._room, self._end, self._mapped = room, HEAD + size, 0
+
+    def __call__(self, vectors: int) -> None:
+        self._mapped += vectors * MAPPED_AT_ONCE
+        if self._mapped > MOST_MAPPED:
+            self._mapped = 0
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._room.madvise(mmap.MADV_DONTNEED, 0, self._end // mmap.PAGESIZE * mmap.PAGESIZE)
 
 
 def _arrays(rows: TurnRows, progress: Sequence[Progress]) -> Iterator[tuple[str, NDArray[Any]]]:
     if rows.vectors is not None:
         for name in _VECTORS:
             yield f"vectors.{name}", getattr(rows.vectors, name)
+        if rows.vectors.bits is not None:
+            yield "signs.planes", rows.vectors.bits.planes
+            yield "signs.noise", np.array([rows.vectors.bits.noise])
     for name in _PLAIN:
         yield name, getattr(rows, name)
     for name in _POSTINGS:

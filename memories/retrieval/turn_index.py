@@ -4,18 +4,22 @@ Every call first asks the sessions how far they are and what retention deleted, 
 are always read from the database. The index holds hashes, numbers and vectors, no text (`turn_rows.py`).
 """
 
+import contextvars
+import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from django.conf import settings
+from django.db import connections
 from numpy.typing import NDArray
 
 from memories.db import binary_rows
+from memories.exceptions import HubBusy
 from memories.models import EmbeddingSpace, EndUser
 from memories.retrieval import turn_files, turn_rows
 from memories.retrieval.cache import FOR_EVER, Patience, StampedCache
@@ -31,6 +35,8 @@ __all__ = ["VOICES", "IndexedSession", "SessionTurns", "TurnIndex", "open_index"
 MEBIBYTE = 2**20
 # Per process. 20,000 turns take about 25 MiB.
 CAPACITY = 384 * MEBIBYTE
+# About so many turns are read when an index is made, on a machine that also does other work.
+TURNS_A_SECOND = 10_000
 # Beside its rows, for each turn: where it stands and what its length and its vector's distance take.
 _BESIDE = 60
 # What came later stands beside the others until it is so many turns, and such a share of them.
@@ -216,6 +222,22 @@ class TurnIndex:
         counts: NDArray[np.int32] = self._array("token_counts")
         return counts
 
+    @cached_property
+    def _places_of_sessions(self) -> dict[uuid.UUID, int]:
+        return {session.id: place for place, session in enumerate(self.known)}
+
+    def turns_of(self, session: uuid.UUID) -> slice:
+        """The places of its turns; none of a session that has none."""
+        if (place := self._places_of_sessions.get(session)) is None:
+            return slice(0, 0)
+        return slice(*np.searchsorted(self.session_of, [place, place + 1]).tolist())
+
+    def was_read(self, turns: int) -> None:
+        """So many turns were looked at."""
+        for part in self.parts:
+            if part.rows.looked_at is not None:
+                part.rows.looked_at(turns)
+
     def __len__(self) -> int:
         return len(self.session_of)
 
@@ -231,6 +253,9 @@ def _weight(index: TurnIndex) -> int:
 
 
 _cache: StampedCache[TurnIndex] = StampedCache("turns", capacity=CAPACITY, weigh=_weight)
+# Indexes that a thread of its own makes, by key.
+_making: dict[Hashable, threading.Thread] = {}
+_making_lock = threading.Lock()
 
 
 def open_index(person: EndUser, space: EmbeddingSpace | None, *, shown: Shown | None = None) -> TurnIndex:
@@ -239,7 +264,7 @@ def open_index(person: EndUser, space: EmbeddingSpace | None, *, shown: Shown | 
     Who has turns before them and wants others need not wait for these: of the turns that are `shown` some may be
     missing, as those of a conversation are that goes on.
 
-    HubBusy where others make the index of a heavy person, and this would wait for longer than a request may.
+    HubBusy where the index of a heavy person is made, and this would wait for longer than a request may.
     """
     # A merge moves sessions to another person and raises the generation: an index read meanwhile serves neither.
     key = (person.pk, person.generation, space.pk if space else None)
@@ -247,16 +272,95 @@ def open_index(person: EndUser, space: EmbeddingSpace | None, *, shown: Shown | 
     sessions = _read_sessions(person, known)
     index = _cache.kept(key)
     if not (shown and index and sessions.read is not None and _lacks_only(shown, index, sessions.read)):
-        index = _cache.get_or_make(
-            key,
-            sessions,
-            lambda kept, now: _update(person, kept, _all(person, now), space),
-            again=lambda: _read_sessions(person),
-            patience=FOR_EVER if sessions == known else _patience(_all(person, sessions)),
-        )
+        index = _up_to_date(key, person, space, known, sessions)
     if index.path:
         turn_files.used(index.path)
     return index
+
+
+def _up_to_date(
+    key: Hashable, person: EndUser, space: EmbeddingSpace | None, known: Sessions | None, sessions: Sessions
+) -> TurnIndex:
+    seconds = _seconds()
+    if sessions != known and seconds and not known:
+        turns = _turns(_all(person, sessions))
+        if turns > seconds * TURNS_A_SECOND and turn_files.is_heavy(turns) and not turn_files.exists(person, space):
+            _make_beside(key, person, space, seconds)
+    return _cache.get_or_make(
+        key,
+        sessions,
+        lambda kept, now: _update(person, kept, _all(person, now), space, patience=_seconds()),
+        again=lambda: _read_sessions(person),
+        patience=FOR_EVER if sessions == known else _patience(_all(person, sessions)),
+    )
+
+
+class Opened(NamedTuple):
+    """An index, and whether it has all turns of the person, or only those of the newest sessions."""
+
+    turns: TurnIndex
+    is_whole: bool
+
+
+def open_or_newest(person: EndUser, space: EmbeddingSpace | None, *, shown: Shown | None = None) -> Opened:
+    """The person's turns as they are now; of a heavy person whose index is being made the newest of them, as many as
+    are read in a tenth of a second."""
+    try:
+        return Opened(open_index(person, space, shown=shown), is_whole=True)
+    except HubBusy:
+        return Opened(_open_newest(person, space), is_whole=False)
+
+
+def _open_newest(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
+    key = (person.pk, person.generation, space.pk if space else None, "newest")
+    sessions = _read_sessions(person)
+    return _cache.get_or_make(
+        key,
+        sessions,
+        lambda kept, now: _in_two(_grown(person, kept, _newest(_all(person, now)), space)),
+        again=lambda: _read_sessions(person),
+    )
+
+
+def _newest(sessions: Sequence[IndexedSession]) -> list[IndexedSession]:
+    """The last sessions that have as many turns as stay in memory; of one that has more the last turns."""
+    found: list[IndexedSession] = []
+    room = turn_files.FILE_FROM
+    for one in reversed(sessions):
+        after = max(one.deleted, one.turn_count - room)
+        room -= one.turn_count - after
+        found.append(one._replace(deleted=after, embedded=max(after, one.embedded)))
+        if room <= 0:
+            break
+    return found[::-1]
+
+
+def _make_beside(key: Hashable, person: EndUser, space: EmbeddingSpace | None, seconds: float) -> None:
+    """Make the index in a thread of its own, and wait for it so long. HubBusy after that, and for all who come while
+    it is made: they do not wait, because it takes long."""
+    with _making_lock:
+        if key in _making:
+            raise HubBusy
+        # The thread works for the tenant of this request.
+        work = partial(contextvars.copy_context().run, _made, key, person, space)
+        thread = _making[key] = threading.Thread(target=work, name="index", daemon=True)
+        thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise HubBusy
+
+
+def _made(key: Hashable, person: EndUser, space: EmbeddingSpace | None) -> None:
+    try:
+        _cache.get_or_make(
+            key,
+            _read_sessions(person),
+            lambda kept, now: _update(person, kept, _all(person, now), space, patience=None),
+        )
+    finally:
+        with _making_lock:
+            _making.pop(key, None)
+        connections.close_all()
 
 
 def _read_sessions(person: EndUser, known: Sessions | None = None) -> Sessions:
@@ -296,7 +400,11 @@ def _patience(sessions: Sequence[IndexedSession]) -> Patience:
 
 
 def _is_heavy(sessions: Sequence[IndexedSession]) -> bool:
-    return turn_files.is_heavy(sum(one.turn_count - one.deleted for one in sessions))
+    return turn_files.is_heavy(_turns(sessions))
+
+
+def _turns(sessions: Sequence[IndexedSession]) -> int:
+    return sum(one.turn_count - one.deleted for one in sessions)
 
 
 def _seconds() -> float | None:
@@ -304,7 +412,12 @@ def _seconds() -> float | None:
 
 
 def _update(
-    person: EndUser, kept: TurnIndex | None, sessions: list[IndexedSession], space: EmbeddingSpace | None
+    person: EndUser,
+    kept: TurnIndex | None,
+    sessions: list[IndexedSession],
+    space: EmbeddingSpace | None,
+    *,
+    patience: float | None,
 ) -> TurnIndex:
     """What sessions gained since `kept` is read, and what was deleted is left out. The turns of a heavy person are in a
     file, which one process makes for all, and only what came later is here."""
@@ -316,7 +429,7 @@ def _update(
         index = _grown(person, kept, sessions, space)
         if not _wants_file(index, kept):
             return _in_two(index)
-    with turn_files.building(patience=_seconds()):
+    with turn_files.building(patience=patience):
         # Another process may have made it meanwhile.
         if found := _in_file(person, space):
             index = _grown(person, found, sessions, space)

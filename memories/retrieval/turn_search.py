@@ -1,8 +1,9 @@
-"""Turns and sessions that answer a query: all turns of a person are scored, only the best are read."""
+"""Turns and sessions that answer a query: a person's turns are scored, only the best are read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from memories.db import binary_rows
 from memories.models import Author, EndUser, Role, Turn, hand_written
 from memories.models.memories.visibility import Conversations
 from memories.retrieval import evidence
-from memories.retrieval.evidence import Evidence
+from memories.retrieval.evidence import Evidence, Level
 from memories.retrieval.hits import SESSION, TURN, Finding, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
@@ -40,29 +41,47 @@ _READ = f"""
 
 @dataclass(frozen=True, eq=False)
 class TurnRanking:
-    """A person's turns with their scores for one query; a place is a position in the index."""
+    """A person's turns with their scores for one query; a place is a position in the index.
+
+    `places`: those that were scored, ascending: all, or of very many those that may be among the best. `scores` and
+    `allowed` have one row for each of them. `permitted`: all that may be found, one row a turn of the index.
+    """
 
     person: EndUser
     index: TurnIndex
+    places: NDArray[np.int64]
     scores: Scores
     allowed: NDArray[np.bool_]
+    permitted: NDArray[np.bool_]
     queries: Sequence[Query]
 
     def best(self, limit: int) -> list[int]:
         """Places of the best turns, best first."""
         total = self._allowed_scores()
-        places = ranking.best_first(total, limit)
-        best: list[int] = places[np.isfinite(total[places])].tolist()
-        return best
+        best = ranking.best_first(total, limit)
+        found: list[int] = self.places[best[np.isfinite(total[best])]].tolist()
+        return found
 
     def best_sessions(self, limit: int) -> dict[int, float]:
         """Places of the best turn of each of the best sessions, best first, and what their other turns add."""
         total = self._allowed_scores()
-        each = ranking.sessions(total, self.index.units)
+        each = ranking.sessions(total, self.index.session_of[self.places], self.index.units.constants)
         # Of a session without an allowed turn the sum stays infinitely low.
         scores = total[each.best] + each.others
-        best = [place for place in ranking.best_first(scores, limit) if np.isfinite(scores[place])]
-        return {int(each.best[place]): float(each.others[place]) for place in best}
+        best = [row for row in ranking.best_first(scores, limit) if np.isfinite(scores[row])]
+        return {int(self.places[each.best[row]]): float(each.others[row]) for row in best}
+
+    def totals(self, places: Sequence[int]) -> NDArray[np.float32]:
+        """Their scores."""
+        return self.scores.total[np.searchsorted(self.places, places)]
+
+    def latest(self, limit: int) -> "TurnRanking":
+        """The same with the `limit` turns that were said last."""
+        times = np.where(self.permitted, self.index.times, -np.inf)
+        least = np.partition(times, -limit)[-limit] if limit < len(times) else -np.inf
+        some = np.flatnonzero(self.permitted & (times >= least))
+        found = ranking.at(self.index.units, self.queries, np.concatenate([self.places, some]))
+        return replace(self, places=found.places, scores=found.scores, allowed=self.permitted[found.places])
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -70,32 +89,51 @@ class TurnRanking:
         units, dates = self.index.units, None
         named = [query for query in self.queries if query.dates]
         if named and units.times is not None:
-            dates = np.maximum.reduce([query.date_scores(units.times) for query in named])
-        return evidence.of(units, self.queries, self.scores, dates=dates, allowed=self.allowed)
+            dates = np.maximum.reduce([query.date_scores(units.times[self.places]) for query in named])
+        given: dict[str, Any] = {"dates": dates, "allowed": self.allowed, "places": self.places}
+        return evidence.of(units, self.queries, self.scores, **given)
 
     def _allowed_scores(self) -> NDArray[np.float32]:
         return np.where(self.allowed, self.scores.total, np.float32(-np.inf))
 
     def parts(self, place: int) -> dict[str, float]:
         """The ranking features of a turn; they add up to its score."""
+        row = self._row(place)
         _, vector, lexical, context = self.scores
         return {
-            "vector": round(vector.item(place), 6),
-            "lexical": round(lexical.item(place), 6),
-            "context": round(context.item(place), 6),
+            "vector": round(vector.item(row), 6),
+            "lexical": round(lexical.item(row), 6),
+            "context": round(context.item(row), 6),
         }
 
     def score(self, place: int) -> float:
-        return round(self.scores.total.item(place), 6)
+        return round(self.scores.total.item(self._row(place)), 6)
+
+    def level(self, place: int) -> Level:
+        return self.evidence.levels[self._row(place)]
+
+    def _row(self, place: int) -> int:
+        return int(np.searchsorted(self.places, place))
 
     def session(self, place: int) -> IndexedSession:
         return self.index.known[int(self.index.session_of[place])]
 
 
 def rank(
-    person: EndUser, index: TurnIndex, query: PreparedQuery, filters: SearchFilters, conversations: Conversations
+    person: EndUser,
+    index: TurnIndex,
+    query: PreparedQuery,
+    filters: SearchFilters,
+    conversations: Conversations,
+    *,
+    most: int,
+    sessions: bool = False,
+    among: NDArray[np.bool_] | None = None,
 ) -> TurnRanking:
-    """Score all of the person's turns."""
+    """Score the person's turns so that the best `most` are certain, and with `sessions` the best sessions.
+
+    `among`: those that may be found, one row a turn.
+    """
     allowed = conversations.mask(index.agents, index.agent_of, index.times)
     if filters.since:
         allowed &= index.times >= filters.since.timestamp()
@@ -107,7 +145,11 @@ def rank(
     if filters.session_id is not None:
         named = [session.external_id == filters.session_id for session in index.known]
         allowed &= np.array(named, np.bool_)[index.session_of]
-    return TurnRanking(person, index, ranking.score(index.units, query.queries), allowed, query.queries)
+    if among is not None:
+        allowed &= among
+    best = ranking.best(index.units, query.queries, allowed=allowed, most=most, sessions=sessions)
+    index.was_read(len(best.places))
+    return TurnRanking(person, index, *best, allowed[best.places], allowed, query.queries)
 
 
 @cache
@@ -166,7 +208,7 @@ def _hit(ranked: TurnRanking, place: int, turn: Turn, outdated: Outdated) -> Fin
         role=turn.role,
         flagged=is_flagged(turn),
         outdated_since=outdated.since(turn),
-        evidence_level=ranked.evidence.levels[place],
+        evidence_level=ranked.level(place),
     )
 
 
@@ -177,6 +219,6 @@ def _session_hit(ranked: TurnRanking, place: int, turn: Turn, outdated: Outdated
         kind=SESSION,
         id=ranked.session(place).id,
         external_id=None,
-        score=round(float(ranked.scores.total[place]) + others, 6),
+        score=round(float(ranked.totals([place])[0]) + others, 6),
         score_parts=hit.score_parts | {"others": round(others, 6)},
     )

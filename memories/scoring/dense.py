@@ -8,14 +8,15 @@ centred cosine is (v·u − mu·u) / |v − mu|, and |v − mu|² = |v|² − 2 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.scoring import halves, means
+from memories.scoring import bits, halves, means
+from memories.scoring.bits import Bits
 from memories.scoring.constants import Constants
 from memories.scoring.halves import Halves
 from memories.scoring.language import LANGUAGES, Language
@@ -27,6 +28,10 @@ CODES: dict[str, int] = {language: code for code, language in enumerate(LANGUAGE
 # Below this share of its square the distance of a vector to its mean is computed from the difference itself, because
 # the three terms cancel; nearer to it than _SAME the vector is its mean.
 _CANCELS, _SAME = 1e-3, 1e-10
+# Vectors that are centred at once: they fit into a processor's cache.
+_AT_ONCE = 1_024
+# Vectors by whose pairs the noise of estimates is measured.
+_SAMPLE = 256
 
 
 class VectorBlock(NamedTuple):
@@ -69,13 +74,15 @@ class Rows:
     """Vectors as they are stored, with all that does not depend on their mean: arrays of one row a vector.
 
     `codes`: 1 + the position of its language in LANGUAGES, 0 where there is none. `squares`: of its length, one column
-    a block. `sums`: of the vectors of each language, float64[languages, d].
+    a block. `sums`: of the vectors of each language, float64[languages, d]. `bits`: their signs around the means that
+    they had when these were made; None where they are few.
     """
 
     raw: Floats | Halves
     codes: NDArray[np.uint8]
     squares: Floats
     sums: NDArray[np.float64]
+    bits: Bits | None = None
 
     @classmethod
     def of(
@@ -110,33 +117,60 @@ class Rows:
                         sums[code - 1] += (codes[there] == code).astype(np.float32) @ some
         return cls(raw, codes, squares, sums)
 
+    def with_bits(self, blocks: Sequence[VectorBlock], constants: Constants) -> "Rows":
+        """The same with the signs of its vectors."""
+        coded = Vectors.over([replace(self, bits=_NO_BITS)], blocks=blocks, constants=constants)
+        planes = np.empty((sum(bits.words_of(block.dimensions) for block in blocks), len(self)), np.uint64)
+        for start in range(0, len(self), _AT_ONCE):
+            places = np.arange(start, min(start + _AT_ONCE, len(self)))
+            of_blocks = [bits.signs(coded.matrix(at, places)) for at in range(len(blocks))]
+            planes[:, places] = np.concatenate(of_blocks)
+        some = np.flatnonzero(self.codes)
+        some = some[:: max(1, -(-len(some) // _SAMPLE))]
+        near = np.mean([(matrix := coded.matrix(at, some)) @ matrix.T for at in range(len(blocks))], axis=0)
+        sample = Bits(planes[:, some], 0)
+        dimensions = [block.dimensions for block in blocks]
+        each = [[coded.matrix(at, some[[row]])[0] for at in range(len(blocks))] for row in range(len(some))]
+        guessed = np.array([sample.estimates(one, dimensions) for one in each])
+        pairs = np.triu_indices(len(some), 1)
+        noise = float((guessed - near)[pairs].std()) if len(some) > 2 else 1.0
+        return replace(self, bits=Bits(planes, noise))
+
     def __len__(self) -> int:
         return len(self.codes)
+
+
+_NO_BITS = Bits(np.empty((0, 0), np.uint64), 0)
 
 
 class Centred(NamedTuple):
     """One block around its means.
 
     `means`: float32[1 + languages, d], of zeros for no language. `shifts`: by language what a query is moved by.
-    `scales`: for each vector one over its distance to its mean, 0 of what the block does not know.
+    `scales`: of each part for each vector one over its distance to its mean, 0 of what the block does not know. None
+    for a part with bits: it is not read as a whole.
     """
 
     means: Floats
     shifts: dict[Language, Floats]
-    scales: Floats
+    scales: tuple[Floats | None, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """The vectors of n units: those of all `parts`, one after the other, taken in `order` (None: as they stand)."""
+    """The vectors of n units: those of all `parts`, one after the other, taken in `order` (None: as they stand).
+
+    `spoken`: the codes that some of them have.
+    """
 
     blocks: tuple[VectorBlock, ...]
     parts: tuple[Rows, ...]
     codes: NDArray[np.uint8]
     centred: tuple[Centred, ...]
     order: NDArray[np.int64] | None = None
+    spoken: tuple[int, ...] = ()
     # What by_chance() found: these vectors never change, and every query asks.
-    _by_chance: dict[tuple[Language, int], Floats | None] = field(default_factory=dict, repr=False)
+    _by_chance: dict[tuple[Language, int], Floats | None] = field(default_factory=dict, repr=False, init=False)
 
     @classmethod
     def of(
@@ -170,41 +204,158 @@ class Vectors:
         for at, (block, columns) in enumerate(zip(blocks, _columns(blocks), strict=True)):
             means, shifts = _means_of(block, sums[:, columns], counts, constants)
             known = _known(block)
-            scales = [_scales(part.raw[:, columns], part.codes, part.squares[:, at], means, known) for part in parts]
-            each.append(Centred(means, shifts, np.concatenate(scales)))
-        return cls(tuple(blocks), tuple(parts), codes, tuple(each), order)
+            scales = [
+                None
+                if part.bits is not None
+                else _scales(part.raw[:, columns], part.codes, part.squares[:, at], means, known)
+                for part in parts
+            ]
+            each.append(Centred(means, shifts, tuple(scales)))
+        spoken = tuple(code for code, count in enumerate(counts) if count)
+        return cls(tuple(blocks), tuple(parts), codes, tuple(each), order, spoken)
 
     def nearness(self, vector: Floats, language: Language) -> tuple[Floats, NDArray[np.bool_]]:
         """Mean of the centred cosines over the blocks that know both languages, and where there is one; 0 elsewhere."""
         total, used = np.zeros(len(self.codes), np.float32), np.zeros(len(self.codes), np.uint8)
-        for block, columns, centred in zip(self.blocks, _columns(self.blocks), self.centred, strict=True):
-            if language in block.languages:
-                asked = _unit((vector[columns] - centred.shifts[language])[None, :])[0]
-                cosines = self._products(columns, asked)
-                cosines -= (centred.means @ asked)[self.codes]
-                cosines *= centred.scales
-                total += cosines
-                used += _known(block)[self.codes]
+        for at, asked in enumerate(self._asked(vector, language)):
+            if asked is not None:
+                total += np.concatenate([self._cosines(at, place, asked) for place in range(len(self.parts))])
+                used += _known(self.blocks[at])[self.codes]
         if len(self.blocks) > 1:
             total /= np.maximum(used, 1)
         near = used > 0
         return (total, near) if self.order is None else (total[self.order], near[self.order])
+
+    @property
+    def are_estimated(self) -> bool:
+        """Whether the nearness of some is estimated first."""
+        return any(part.bits is not None for part in self.parts)
+
+    @property
+    def noise(self) -> float:
+        """How far an estimate is from the nearness, as a standard deviation."""
+        return max((part.bits.noise for part in self.parts if part.bits is not None), default=0.0)
+
+    def estimates(self, vector: Floats, language: Language) -> Floats:
+        """About what nearness() gives; exactly that of parts without bits."""
+        asked, dimensions = self._asked(vector, language), [block.dimensions for block in self.blocks]
+        found: list[Floats] = []
+        for place, part in enumerate(self.parts):
+            if part.bits is not None:
+                found.append(part.bits.estimates(asked, dimensions))
+            else:
+                each = [self._cosines(at, place, one) for at, one in enumerate(asked) if one is not None]
+                found.append(np.mean(each, axis=0, dtype=np.float32) if each else np.zeros(len(part), np.float32))
+        total = np.concatenate(found) if len(found) > 1 else found[0]
+        known = reduce(np.logical_or, map(_known, self.blocks))
+        if not known[list(self.spoken)].all():
+            total[~known[self.codes]] = 0
+        return total if self.order is None else total[self.order]
+
+    def nearness_at(self, places: NDArray[np.int64], vector: Floats, language: Language) -> Floats:
+        """What nearness() gives for these units."""
+        total, used = np.zeros(len(places), np.float32), np.zeros(len(places), np.uint8)
+        rows = places if self.order is None else self.order[places]
+        for at, asked in enumerate(self._asked(vector, language)):
+            if asked is not None:
+                total += self._cosines_of(at, rows, asked)
+                used += _known(self.blocks[at])[self.codes[rows]]
+        if len(self.blocks) > 1:
+            total /= np.maximum(used, 1)
+        return total
+
+    def _cosines_of(self, at: int, rows: NDArray[np.int64], asked: Floats) -> Floats:
+        """The centred cosines of some rows in block `at`, each read once."""
+        codes, found, first = self.codes[rows], np.zeros(len(rows), np.float32), 0
+        for part in self.parts:
+            there = np.flatnonzero((rows >= first) & (rows < first + len(part)))
+            for start in range(0, len(there), _AT_ONCE):
+                some = there[start : start + _AT_ONCE]
+                found[some] = self._cosines_in(part, at, rows[some] - first, codes[some], asked)
+            first += len(part)
+        return found
+
+    def _cosines_in(
+        self, part: Rows, at: int, rows: NDArray[np.int64], codes: NDArray[np.uint8], asked: Floats
+    ) -> Floats:
+        means, raw = self.centred[at].means, part.raw[rows, _columns(self.blocks)[at]]
+        products, shared = np.empty((2, len(rows)), np.float32)
+        for start, some in halves.blocks(raw):
+            there = slice(start, start + len(some))
+            products[there] = some @ asked
+            for code in self.spoken:
+                np.copyto(shared[there], some @ means[code], where=codes[there] == code)
+        squares = part.squares[rows, at]
+        distances = squares - 2 * shared + np.einsum("ij,ij->i", means, means)[codes]
+        if len(close := np.flatnonzero(distances < _CANCELS * squares)):
+            differences = raw[close].astype(np.float32) - means[codes[close]]
+            distances[close] = np.einsum("ij,ij->i", differences, differences)
+        products -= (means @ asked)[codes]
+        there = _known(self.blocks[at])[codes] & (distances > _SAME)
+        return np.where(there, products / np.sqrt(np.maximum(distances, _SAME)), np.float32(0))
+
+    def near_at(self, places: NDArray[np.int64], language: Language) -> NDArray[np.bool_]:
+        """Which of these units have a nearness to a query in that language."""
+        return self._near(language)[self._codes(places)]
+
+    def far(self, language: Language) -> NDArray[np.int64]:
+        """The units that have none."""
+        near = self._near(language)
+        if near[list(self.spoken)].all():
+            return np.empty(0, np.int64)
+        return np.flatnonzero(~near[self.codes if self.order is None else self.codes[self.order]])
+
+    def _near(self, language: Language) -> NDArray[np.bool_]:
+        """By the code of a language, whether a vector in it has a nearness to a query in that language."""
+        knowing = [_known(block) for block in self.blocks if language in block.languages]
+        near: NDArray[np.bool_] = reduce(np.logical_or, knowing, np.zeros(1 + len(LANGUAGES), np.bool_))
+        return near
+
+    def _codes(self, places: NDArray[np.int64]) -> NDArray[np.uint8]:
+        return self.codes[places if self.order is None else self.order[places]]
+
+    def _asked(self, vector: Floats, language: Language) -> list[Floats | None]:
+        """For each block the query as it is compared; None for a block that does not know its language."""
+        return [
+            _unit((vector[columns] - centred.shifts[language])[None, :])[0] if language in block.languages else None
+            for block, columns, centred in zip(self.blocks, _columns(self.blocks), self.centred, strict=True)
+        ]
+
+    def _cosines(self, at: int, place: int, asked: Floats) -> Floats:
+        """The centred cosines of all vectors of a part in block `at`."""
+        part, centred, columns = self.parts[place], self.centred[at], _columns(self.blocks)[at]
+        scales = centred.scales[place]
+        if scales is None:
+            first = sum(map(len, self.parts[:place]))
+            starts = range(0, len(part), _AT_ONCE)
+            some = [np.arange(start, min(start + _AT_ONCE, len(part))) + first for start in starts]
+            return np.concatenate([self._centred_rows(at, rows) @ asked for rows in some])
+        cosines = halves.products(part.raw[:, columns], asked)
+        cosines -= (centred.means @ asked)[part.codes]
+        cosines *= scales
+        return cosines
 
     def __len__(self) -> int:
         return len(self.codes if self.order is None else self.order)
 
     def matrix(self, at: int, places: NDArray[np.int64]) -> Floats:
         """Of some units the columns of block `at`, centred and of length 1; rows of zeros where there is no vector."""
-        rows = places if self.order is None else self.order[places]
+        return self._centred_rows(at, places if self.order is None else self.order[places])
+
+    def _centred_rows(self, at: int, rows: NDArray[np.int64]) -> Floats:
         centred, columns = self.centred[at], _columns(self.blocks)[at]
-        found = np.empty((len(places), self.blocks[at].dimensions), np.float32)
+        found = np.empty((len(rows), self.blocks[at].dimensions), np.float32)
         first = 0
         for part in self.parts:
-            there = (rows >= first) & (rows < first + len(part))
-            found[there] = halves.singles(part.raw[rows[there] - first, columns])
+            there = np.flatnonzero((rows >= first) & (rows < first + len(part)))
+            for start, some in halves.blocks(part.raw[rows[there] - first, columns]) if len(there) else ():
+                found[there[start : start + len(some)]] = some
             first += len(part)
-        found -= centred.means[self.codes[rows]]
-        found *= centred.scales[rows][:, None]
+        codes = self.codes[rows]
+        found -= centred.means[codes]
+        squares = np.einsum("ij,ij->i", found, found)
+        there = _known(self.blocks[at])[codes] & (squares > _SAME)
+        found *= np.where(there, 1 / np.sqrt(np.maximum(squares, _SAME)), 0)[:, None]
         return found
 
     @property
@@ -255,9 +406,6 @@ class Vectors:
             return None
         matrix = self.matrix(0, some)
         return float(np.quantile((matrix @ matrix.T)[np.triu_indices(len(some), 1)], 0.25))
-
-    def _products(self, columns: slice, vector: Floats) -> Floats:
-        return np.concatenate([halves.products(part.raw[:, columns], vector) for part in self.parts])
 
 
 def _columns(blocks: Sequence[VectorBlock]) -> list[slice]:

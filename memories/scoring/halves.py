@@ -32,14 +32,6 @@ def products(rows: Floats | Halves, vector: Floats) -> Floats:
     return found
 
 
-def singles(rows: Floats | Halves) -> Floats:
-    """A few rows in single precision, as many as fit into a block: quicker than NumPy writes them."""
-    found = np.empty(rows.shape, np.float32)
-    for start, block in blocks(rows):
-        found[start : start + len(block)] = block
-    return found
-
-
 def blocks(rows: Floats | Halves) -> Iterator[tuple[int, Floats]]:
     """(place of its first row, rows in single precision), block after block; a block is valid until the next."""
     if rows.dtype == np.float32:

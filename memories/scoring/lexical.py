@@ -4,9 +4,10 @@ The share of the query that is covered, not BM25 against the rest of the list: w
 every unit, so a score means the same in every store.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log1p
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,10 @@ from memories.scoring.constants import Constants
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-# The units that hold a term, in any order, and how often.
-Held = tuple[Ints | NDArray[np.int32], Floats]
 # A word that one of so many units holds, or more, is summed over the windows of all units at once.
 COMMON = 24
+# A word that more than one of so many units hold weighs little: the windows of all units are not searched for it.
+MANY = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +127,7 @@ class Words:
 
     Row i of the parts is unit `places[i]`, or none if that is negative (None: unit i). `room`: for each unit its place
     on an axis on which sessions lie so far apart that no window reaches into the next; `units`: what stands there, -1
-    for nothing.
+    for nothing; `filled`: where something stands.
     """
 
     parts: tuple[Postings, ...]
@@ -139,6 +140,7 @@ class Words:
     session: Floats
     room: Ints
     units: Ints
+    filled: NDArray[np.bool_]
 
     @classmethod
     def of(cls, parts: Sequence[Postings], layout: Layout, constants: Constants, order: Ints | None = None) -> "Words":
@@ -166,10 +168,11 @@ class Words:
             _norm(of_sessions, c.session_slope, c.session_pivot, c.saturation),
             room,
             units,
+            units >= 0,
         )
 
-    def holding(self, query: NDArray[np.uint32]) -> Iterator[Held]:
-        """For each term who holds it."""
+    def holding(self, query: NDArray[np.uint32]) -> Iterator[tuple[Ints | NDArray[np.int32], Floats]]:
+        """For each term the units that hold it, in any order, and how often."""
         for found in zip(*(part.holding(query) for part in self.parts), strict=True):
             units, counts, first = [], [], 0
             for part, held in zip(self.parts, found, strict=True):
@@ -210,6 +213,13 @@ class Words:
         at, sums = self.units[np.concatenate(found)], np.concatenate(often)
         return at[at >= 0], sums[at >= 0]
 
+    def reached(self, units: Ints | NDArray[np.int32]) -> int:
+        """How many units have one of these in their windows."""
+        marked, places, reach = np.zeros(len(self.units), np.bool_), self.room[units], self.constants.reach
+        for distance in range(-reach, reach + 1):
+            marked[places + distance] = True
+        return int(np.count_nonzero(marked & self.filled))
+
     def __len__(self) -> int:
         return len(self.turn)
 
@@ -217,9 +227,73 @@ class Words:
 _NOWHERE = (np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-def coverage(words: Words, holding: Iterable[Held]) -> Coverage:
-    """The shares of a query's distinct terms, of which `holding` is Words.holding(); all zero for a query without terms
-    or a store without units.
+class _Held(NamedTuple):
+    """The units that hold a term, how often, and what the term weighs in windows."""
+
+    units: Ints | NDArray[np.int32]
+    counts: Floats
+    idf: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """What coverage() adds up in turns and sessions, of all units; `session`: by session.
+
+    `window`: without the terms that are so `common` that windows_at() adds them up where they are asked for; `whole`:
+    what the terms weigh in windows.
+    """
+
+    turn: Floats
+    session: Floats
+    window: Floats
+    common: list[_Held]
+    whole: np.float32
+
+
+def shares(words: Words, held: Sequence[tuple[Ints | NDArray[np.int32], Floats]]) -> Shares:
+    """The shares of a query's distinct terms; `held`: of each the units that hold it, and how often."""
+    layout, c = words.layout, words.constants
+    turn, window = np.zeros((2, len(words)), np.float32)
+    session, axis = np.zeros(len(layout.starts), np.float32), np.zeros(len(words.units), np.float32)
+    of_turns, of_sessions, of_windows, common = 0.0, 0.0, 0.0, []
+    for units, counts in held:
+        of_turns += _add(turn, units, counts, words.turn, c)
+        sums = np.bincount(layout.session[units], weights=counts, minlength=len(session))
+        having = np.flatnonzero(sums > 0)
+        of_sessions += _add(session, having, sums[having].astype(np.float32), words.session, c)
+        if len(units) * MANY > len(words):
+            common.append(_Held(units, counts, _idf(len(words), words.reached(units))))
+            of_windows += common[-1].idf
+        else:
+            of_windows += _add(window, *words.window_counts(units, counts, axis), words.window, c)
+    turn /= np.float32(max(of_turns, 1e-9))
+    session *= _told(session, c) / np.float32(max(of_sessions, 1e-9))
+    whole = np.float32(max(of_windows, 1e-9))
+    window /= whole
+    if layout.lonely.size:
+        session[layout.session[layout.lonely]] = window[layout.lonely] = 0
+    return Shares(turn, session, window, common, whole)
+
+
+def windows_at(words: Words, shares: Shares, places: Ints) -> Floats:
+    """The shares of the windows of these units."""
+    c, found, axis = words.constants, np.zeros(len(places), np.float32), np.zeros(len(words.units), np.float32)
+    around = [words.room[places] + distance for distance in range(-c.reach, c.reach + 1)]
+    for units, counts, idf in shares.common:
+        there = words.room[units]
+        axis[there] = counts
+        sums = axis[around[0]]
+        for some in around[1:]:
+            sums += axis[some]
+        axis[there] = 0
+        found += np.float32(idf * (c.saturation + 1)) * sums / (sums + words.window[places])
+    if words.layout.lonely.size:
+        found[np.isin(places, words.layout.lonely)] = 0
+    return shares.window[places] + found / shares.whole
+
+
+def coverage(words: Words, query: NDArray[np.uint32]) -> Coverage:
+    """The shares of a query's distinct terms; all zero for a query without terms or a store without units.
 
     Each share is Σ idf · tf · (k + 1) / (tf + k · (1 − b + b · length / pivot)) over Σ idf (Robertson's BM25), with
     idf = ln(1 + (N − df + 0.5) / (df + 0.5)) over the N turns, windows and sessions. Only what holds a word is touched.
@@ -229,7 +303,7 @@ def coverage(words: Words, holding: Iterable[Held]) -> Coverage:
     session = np.zeros(len(layout.starts), np.float32)
     weights = [0.0, 0.0, 0.0]
     axis = np.zeros(len(words.units), np.float32)
-    for units, counts in holding if size else ():
+    for units, counts in words.holding(query) if size else ():
         weights[0] += _add(turn, units, counts, words.turn, words.constants)
         if layout.alone:
             continue
@@ -241,20 +315,28 @@ def coverage(words: Words, holding: Iterable[Held]) -> Coverage:
     turn /= whole[0]
     if layout.alone:
         return Coverage(turn, window, np.zeros_like(window))
-    told = np.float32(min(1.0, np.log(max(1, len(session))) / np.log(words.constants.sessions_full)))
     window /= whole[1]
-    of_session = (session / whole[2] * told)[layout.session]
+    of_session = (session / whole[2] * _told(session, words.constants))[layout.session]
     if layout.lonely.size:
         window[layout.lonely] = of_session[layout.lonely] = 0
     return Coverage(turn, window, of_session)
 
 
+def _told(session: Floats, c: Constants) -> np.float32:
+    """With few sessions it tells little to be in the right one."""
+    return np.float32(min(1.0, np.log(max(1, len(session))) / np.log(c.sessions_full)))
+
+
 def _add(shares: Floats, units: Ints | NDArray[np.int32], counts: Floats, norms: Floats, c: Constants) -> float:
     """Add what a term weighs to the units that hold it; its idf."""
-    idf = log1p((len(shares) - len(units) + 0.5) / (len(units) + 0.5))
+    idf = _idf(len(shares), len(units))
     if len(units):
         shares[units] += np.float32(idf * (c.saturation + 1)) * counts / (counts + norms[units])
     return idf
+
+
+def _idf(size: int, holding: int) -> float:
+    return log1p((size - holding + 0.5) / (holding + 0.5))
 
 
 def _norm(lengths: Floats, slope: float, pivot: float, saturation: float) -> Floats:

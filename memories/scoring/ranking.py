@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -15,15 +16,24 @@ from memories.scoring.dates import Date
 from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.halves import Halves
 from memories.scoring.language import Language
-from memories.scoring.lexical import Coverage, Held, Layout, Postings, Words, coverage
+from memories.scoring.lexical import Coverage, Layout, Postings, Shares, Words, coverage, shares, windows_at
 from memories.scoring.moments import Moments
 from memories.scoring.questions import subject, tells
 from memories.scoring.relative_dates import Period
 
 Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 # A query of this many words (characters of Chinese count as words) in several sentences is looked at in parts.
 LONG_QUERY_WORDS = 60
 LAST_QUESTIONS = 3
+# Units that are looked at exactly at least, where the others are estimated, and at most, as a share of all.
+LOOKED_AT, MOST_SHARE = 1_024, 1 / 16
+# By so many standard deviations an estimate may be too low.
+SURE = 2.5
+# Of a session that may be among the best.
+MOST_OF_SESSION = 1_000
+# Of so many drafts the threshold is taken.
+SAMPLE = 16_384
 _SENTENCE = re.compile(r"[^.!?。！？\n]*[.!?。！？\n]+|[^.!?。！？\n]+$")
 _WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")
 _QUESTION = re.compile(r"[?？]\s*$")
@@ -53,18 +63,6 @@ class Query:
         """What a date that the query names adds to the score of what was said then; `times` in seconds since 1970."""
         near = dates.closeness(times, self.dates, before=c.date_before, after=c.date_after, zone=self.zone)
         return np.float32(c.date) * near
-
-    def turn_date_scores(self, times: NDArray[np.float64], c: Constants = DEFAULT) -> Floats:
-        """The same for turns; a single day tells more than a longer time."""
-        longer = tuple(date for date in self.dates if not date.is_day)
-        days = tuple(date for date in self.dates if date.is_day)
-        weighed = ((c.date_of_turn, longer), (c.day_of_turn, days))
-        added = [
-            np.float32(weight) * dates.closeness(times, some, before=c.date_before, after=c.date_after, zone=self.zone)
-            for weight, some in weighed
-            if some
-        ]
-        return np.maximum.reduce(added) if added else np.zeros(times.shape, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +152,10 @@ def score(units: Units, queries: Sequence[Query]) -> Scores:
         raise ValueError("Nothing is asked for")
     if not len(units):
         return Scores(*np.zeros((4, 0), np.float32))
-    each = [_score(units, query) for query in queries]
+    return _best_of([_score(units, query) for query in queries])
+
+
+def _best_of(each: Sequence[Scores]) -> Scores:
     best = each[0]
     for other in each[1:]:
         better = other.total > best.total
@@ -162,23 +163,62 @@ def score(units: Units, queries: Sequence[Query]) -> Scores:
     return best
 
 
+class Best(NamedTuple):
+    """Some units, in their order, and their scores."""
+
+    places: Ints
+    scores: Scores
+
+
+def best(
+    units: Units, queries: Sequence[Query], *, allowed: NDArray[np.bool_], most: int, sessions: bool = False
+) -> Best:
+    """The scores of the units that may be among the best `most` of those that are allowed: of all where all vectors
+    are read, else of those that an estimate of their nearness does not rule out. `sessions`: and all others of the
+    sessions that may be among the best. ValueError without a query."""
+    if units.vectors is None or not units.vectors.are_estimated:
+        return Best(np.arange(len(units)), score(units, queries))
+    drafts = [_draft(units, query) for query in queries]
+    found = reduce(np.logical_or, [_candidates(units, draft, allowed, most) for draft in drafts])
+    some = np.flatnonzero(found)
+    scores = _best_of([_score_at(units, draft, some) for draft in drafts])
+    if sessions:
+        some = _with_sessions(units, found, some[best_first(scores.total, 4 * most)])
+        scores = _best_of([_score_at(units, draft, some) for draft in drafts])
+    return Best(some, scores)
+
+
+def at(units: Units, queries: Sequence[Query], places: Ints) -> Best:
+    """The scores of these units, where not all are scored."""
+    some = np.unique(places)
+    return Best(some, _best_of([_score_at(units, _draft(units, query), some) for query in queries]))
+
+
+def _with_sessions(units: Units, found: NDArray[np.bool_], best: Ints) -> Ints:
+    """Also the first units of the sessions of the best."""
+    starts = units.layout.starts
+    ends = np.append(starts[1:], len(units))
+    for session in np.unique(units.layout.session[best]).tolist():
+        found[starts[session] : min(ends[session], starts[session] + MOST_OF_SESSION)] = True
+    return np.flatnonzero(found)
+
+
 def _score(units: Units, query: Query) -> Scores:
     c = units.constants
     vector, near = np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_)
     if units.vectors is not None and query.vector is not None:
         vector, near = units.vectors.nearness(query.vector, query.language)
-    holding = list(units.words.holding(query.terms))
-    covered = coverage(units.words, holding)
+    covered = coverage(units.words, query.terms)
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
     if not near.all():
         lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
-    around = np.zeros_like(vector) if query.tells else _context(vector + lexical, covered, units, holding)
+    around = np.zeros_like(vector) if query.tells else _context(vector + lexical, covered, units, query)
     if units.times is not None and query.dates:
-        around += query.turn_date_scores(units.times, c)
+        around += np.float32(c.date_of_turn / c.date) * query.date_scores(units.times, c)
     return Scores(vector + lexical + around, vector, lexical, around)
 
 
-def _context(own: Floats, covered: Coverage, units: Units, holding: Sequence[Held]) -> Floats:
+def _context(own: Floats, covered: Coverage, units: Units, query: Query) -> Floats:
     """What the neighbours, the window and the session add, and the moment."""
     c, best = units.constants, np.zeros_like(own)
     if len(own) > 1:
@@ -187,8 +227,123 @@ def _context(own: Floats, covered: Coverage, units: Units, holding: Sequence[Hel
         best[:-1] = np.maximum(best[:-1], own[1:] * together)
     added: Floats = c.neighbour * best + c.window * _power(covered.window, c.window_power) + c.session * covered.session
     if units.moments is not None:
-        added += units.moments.coverage(holding, c)
+        added += units.moments.coverage(units.words.holding(query.terms), c)
     return added
+
+
+class _Draft(NamedTuple):
+    """What is known of all units: `near` is estimated but where it is `exact`, neighbours and the common words of
+    windows are left out. `around`: sessions, moments and dates. `total`: all together."""
+
+    query: Query
+    shares: Shares
+    near: Floats
+    exact: NDArray[np.bool_]
+    around: Floats
+    total: Floats
+
+    def look_at(self, units: Units, places: Ints) -> None:
+        """Make the nearness of these exact."""
+        some = places[~self.exact[places]]
+        if units.vectors is not None and self.query.vector is not None and len(some):
+            exact = units.vectors.nearness_at(some, self.query.vector, self.query.language)
+            self.total[some] += exact - self.near[some]
+            self.near[some], self.exact[some] = exact, True
+
+
+def _draft(units: Units, query: Query) -> _Draft:
+    c, vectors = units.constants, units.vectors
+    held = list(units.words.holding(query.terms)) if len(units) else []
+    found = shares(units.words, held)
+    near = np.zeros(len(units), np.float32)
+    if vectors is not None and query.vector is not None:
+        near = vectors.estimates(query.vector, query.language)
+    around = np.zeros(len(units), np.float32)
+    if not query.tells:
+        around += (np.float32(c.session) * found.session)[units.layout.session]
+        if units.moments is not None:
+            around += units.moments.coverage(held, c)
+    if units.times is not None and query.dates:
+        around += np.float32(c.date_of_turn / c.date) * query.date_scores(units.times, c)
+    total = np.square(found.turn)
+    total *= np.float32(c.lexical)
+    far = np.arange(len(units))
+    if vectors is not None and query.vector is not None:
+        far = vectors.far(query.language)
+    total[far] += np.float32(c.unembedded) * found.turn[far]
+    total += near
+    total += around
+    if not query.tells:
+        having = np.flatnonzero(found.window)
+        total[having] += np.float32(c.window) * found.window[having] ** np.float32(c.window_power)
+    return _Draft(query, found, near, np.zeros(len(units), np.bool_), around, total)
+
+
+def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+    """Units whose draft, with what the estimate may lack, reaches the score of the last of the best; and those beside
+    the best."""
+    total = draft.total
+    if not allowed.all():
+        total[~allowed] = -np.inf
+    some = _about_the_best(total, max(LOOKED_AT, 2 * most))
+    draft.look_at(units, some)
+    enough = float(np.partition(total[some], -min(most, len(some)))[-min(most, len(some))]) if len(some) else np.inf
+    noise = units.vectors.noise if units.vectors is not None and draft.query.vector is not None else 0
+    reaching = np.flatnonzero(total >= enough - SURE * noise)
+    limit = max(16 * LOOKED_AT, int(len(units) * MOST_SHARE))
+    if len(reaching) > limit:
+        reaching = reaching[best_first(total[reaching], limit)]
+    found = np.zeros(len(units), np.bool_)
+    found[some] = found[reaching] = True
+    for distance in range(1, 1 + units.constants.reach):
+        found[np.maximum(some - distance, 0)] = found[np.minimum(some + distance, len(units) - 1)] = True
+    return found & allowed
+
+
+def _about_the_best(total: Floats, count: int) -> Ints:
+    """Places of about so many of the highest, by a sample."""
+    step = max(1, len(total) // SAMPLE)
+    sample = total[::step]
+    rank = min(len(sample), max(1, count // step))
+    least = np.partition(sample, -rank)[-rank] if len(sample) else 0
+    some = np.flatnonzero(total >= least)
+    return some[np.isfinite(total[some])]
+
+
+def _score_at(units: Units, draft: _Draft, places: Ints) -> Scores:
+    """What _score() gives for these units; the neighbours of all but the best are estimated."""
+    c, query = units.constants, draft.query
+    draft.look_at(units, places)
+    vector, lexical = draft.near[places], _lexical_at(units, draft, places)
+    around = draft.around[places]
+    if not query.tells:
+        around += c.window * _power(windows_at(units.words, draft.shares, places), c.window_power)
+        about = vector + lexical + around + c.neighbour * _neighbours(units, draft, places)
+        best = places[best_first(about, LOOKED_AT // 4)]
+        beside = np.concatenate([np.maximum(best - 1, 0), np.minimum(best + 1, len(units) - 1)])
+        draft.look_at(units, np.unique(beside))
+        around += c.neighbour * _neighbours(units, draft, places)
+    return Scores(vector + lexical + around, vector, lexical, around)
+
+
+def _lexical_at(units: Units, draft: _Draft, places: Ints) -> Floats:
+    c, turn = units.constants, draft.shares.turn[places]
+    lexical: Floats = np.float32(c.lexical) * turn**c.lexical_power
+    if units.vectors is not None and draft.query.vector is not None:
+        turn = np.where(units.vectors.near_at(places, draft.query.language), np.float32(0), turn)
+    return lexical + np.float32(c.unembedded) * turn
+
+
+def _neighbours(units: Units, draft: _Draft, places: Ints) -> Floats:
+    """What the better of the turns before and after has of its own, 0 or more."""
+    best = np.zeros(len(places), np.float32)
+    session = units.layout.session
+    for distance in (-1, 1):
+        beside = np.clip(places + distance, 0, len(units) - 1)
+        own = draft.near[beside] + _lexical_at(units, draft, beside)
+        together = (session[beside] == session[places]) & (beside != places)
+        best = np.maximum(best, np.where(together, own, np.float32(0)))
+    return best
 
 
 def _power(values: Floats, exponent: float) -> Floats:
@@ -208,13 +363,13 @@ def best_first(total: Floats, limit: int) -> NDArray[np.int64]:
     return some[np.argsort(-total[some], kind="stable")][:limit]
 
 
-def sessions(total: Floats, units: Units) -> SessionScores:
-    """The sessions in the order of the units; of turns that are equal the first is the best.
+def sessions(total: Floats, session: NDArray[np.int32], c: Constants) -> SessionScores:
+    """The sessions in the order of the units, `session` of each; of turns that are equal the first is the best.
 
     Turns that are not there, or score below zero, add nothing: a short session is not held to a mean of few.
     """
-    c, starts = units.constants, units.layout.starts
-    order = np.lexsort((np.arange(len(total)), -total, units.layout.session))
+    starts = np.flatnonzero(np.diff(session, prepend=-1))
+    order = np.lexsort((np.arange(len(total)), -total, session))
     ends = np.append(starts[1:], len(total))
     added = np.zeros(len(starts), np.float32)
     for rank in range(1, 1 + c.others_counted):

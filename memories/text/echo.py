@@ -3,7 +3,7 @@
 import re
 
 from memories.models import Category, Role
-from memories.text.memory_block import DIARY, EPISODES, FACTS, FRAMES, GROUPS, NAMED, TURNS
+from memories.text.memory_block import EPISODES, FACTS, FRAMES, GROUPS, NAMED, PLAINS, TURNS
 
 
 def _pattern(text: str) -> str:
@@ -40,7 +40,7 @@ _DAY = r"\d{4}-\d\d-\d\d"
 _ENTRY = rf"{_MARKS}- .*(?:\n|\Z)(?:[ \t>*]{{0,16}}\|.*(?:\n|\Z))*"
 _OF_A_DAY = rf"{_MARKS}{_DAY}:[ \t\r]*\n(?:{_ENTRY})+"
 _LISTS = re.compile(
-    rf"^{_MARKS}(?:(?:{_headings(GROUPS, DIARY, EPISODES, TURNS)})[ \t\r]*\n"
+    rf"^{_MARKS}(?:(?:{_headings(GROUPS, *PLAINS, EPISODES, TURNS)})[ \t\r]*\n"
     rf"(?:(?:{_OF_A_DAY})+|(?:{_MARKS}- \[{_DAY}\] .*(?:\n|\Z))+)"
     rf"|(?:{_headings(FACTS)})[ \t\r]*\n(?:{_MARKS}- \[(?:{'|'.join(Category.values)})\] .*(?:\n|\Z))+)",
     re.MULTILINE | re.IGNORECASE,

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 
+from memories.kinds import PLAIN
+
 OPENING = "<memory>"
 CLOSING = "</memory>"
 # The running summary of turns that left the window has the same kind of frame.
@@ -25,11 +27,13 @@ HEADINGS = (
     "Graph:",
     "What the group {} knows:",
     "Files:",
-    "Diary:",
+    *(kind.plain.headings["en"] for kind in PLAIN if kind.plain),
     "Episodes:",
     "Recalled turns:",
 )
-USER_CONTEXT, HISTORY, FACTS, GRAPH, GROUPS, FILES, DIARY, EPISODES, TURNS = range(9)
+USER_CONTEXT, HISTORY, FACTS, GRAPH, GROUPS, FILES, *PLAINS, EPISODES, TURNS = range(len(HEADINGS))
+# Name of a plain kind → its heading.
+PLAIN_HEADINGS: Mapping[str, int] = {kind.name: place for kind, place in zip(PLAIN, PLAINS, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ CHINESE = Frame(
         "关系图谱：",
         "群组“{}”的共同记忆：",
         "记忆文件：",
-        "日记：",
+        *(kind.plain.headings["zh-hans"] for kind in PLAIN if kind.plain),
         "对话片段：",
         "相关原话：",
     ),

@@ -18,9 +18,6 @@ from memories.text.injection import detection
 from memories.web.connection import ConnectionLimits
 from memories.web.server import WebServer
 
-# New objects between two garbage collections. With Python's 700 there are several in each request.
-GARBAGE_AT_ONCE = 5_000
-
 logger = logging.getLogger(__name__)
 
 
@@ -47,7 +44,6 @@ class HubServer(WebServer):
         # What is loaded now stays, and the forked processes share it: the collector need not look through it.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(GARBAGE_AT_ONCE)
         return application
 
 

@@ -67,7 +67,7 @@ def test_the_menu_counts_it(admin: Client) -> None:
         return [item["badge"] for item in items if "badge" in item]
 
     assert badges() == ["1"]
-    case.exports.update(state="taken", content=b"")
+    case.exports.update(state="taken")
     assert badges() == []
 
 

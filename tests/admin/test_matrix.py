@@ -4,16 +4,13 @@ A new page fails here until it is in the matrix; the message has the lines.
 """
 
 import tomllib
-from collections.abc import Callable, Iterator
-from copy import copy
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import Group, Permission
-from django.contrib.sessions.backends.db import SessionStore
 from django.template.response import SimpleTemplateResponse
 from django.test import Client
 from django.urls import reverse
@@ -48,25 +45,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is signed in and what they may does not change during a walk: what a request does is undone before the next.
-
-    What is read for it takes more than half of the statements of these requests.
-    """
-
-    def kept(of: type, name: str, key: Callable[..., Any]) -> None:
-        plain, found = getattr(of, name), dict[Any, Any]()
-
-        def known(self: Any, *given: Any, **named: Any) -> Any:
-            at = key(self, *given, **named)
-            if at not in found:
-                found[at] = plain(self, *given, **named)
-            return copy(found[at])
-
-        monkeypatch.setattr(of, name, known)
-
-    kept(SessionStore, "load", lambda session: session.session_key)
-    kept(ModelBackend, "get_user", lambda _backend, pk: pk)
-    kept(ModelBackend, "get_all_permissions", lambda _backend, user, obj=None: (user.pk, obj))
+    walk.reads_once(monkeypatch)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from django.urls import reverse
 from memories.admin.review import wording as review_wording
 from memories.audit import Actor
 from memories.curation.review.decisions import keep_both
+from memories.facts.review_items import KIND_OF
 from memories.models import EndUser, Fact, Operator, ReviewItem
-from memories.reconcile.review_items import KIND_OF
 from tests import factories
 from tests.admin.pages import list_of, page_of, text_of
 from tests.factories import NOW

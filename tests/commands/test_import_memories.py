@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from memories.capture import ingest
+from memories.invariants import check
 from memories.models import Session, Tenant, Turn
 from memories.retrieval.search import TURN, SearchFilters, SearchRequest, search
 from tests import factories
@@ -129,9 +130,10 @@ def test_the_branch_of_chatgpt_that_was_shown_last(tenant: Tenant, tmp_path: Pat
     assert Session.objects.get().queue.pending_rounds == 2
 
 
-def test_claudes_messages_without_their_attachments(tenant: Tenant, tmp_path: Path) -> None:
+def test_claudes_messages_and_what_was_attached_to_them(tenant: Tenant, tmp_path: Path) -> None:
     run(written(tmp_path, CLAUDE), "claude", "--user", "u-1")
-    assert turns("k-1") == [("user", "I drink tea"), ("assistant", "Green or black?")]
+    assert turns("k-1") == [("user", "I drink tea"), ("user", "All about tea"), ("assistant", "Green or black?")]
+    assert list(Turn.objects.order_by("number").values_list("author", flat=True)) == ["person", "application", "model"]
     assert Turn.objects.get(number=1).sent_at.timestamp() == THEN
 
 
@@ -156,7 +158,7 @@ def test_a_second_time_stores_nothing_more(tenant: Tenant, tmp_path: Path, sourc
 
 
 def test_after_a_break_it_goes_on(tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, calls = ingest.store_conversations, []
+    store, calls = ingest.store_lacking, []
 
     def broken(**given: Any) -> Any:
         calls.append(given)
@@ -166,7 +168,7 @@ def test_after_a_break_it_goes_on(tenant: Tenant, tmp_path: Path, monkeypatch: p
 
     long = [{"session_id": "long", "messages": [{"role": "user", "content": f"Number {n}"} for n in range(1001)]}]
     path = lines(tmp_path, long)
-    monkeypatch.setattr(ingest, "store_conversations", broken)
+    monkeypatch.setattr(ingest, "store_lacking", broken)
     with pytest.raises(KeyboardInterrupt):
         run(path, "jsonl", "--user", "u-1")
     assert Turn.objects.count() == 1000
@@ -200,7 +202,7 @@ def test_what_the_api_refuses_is_refused_by_its_place(
     with pytest.raises(CommandError, match="not stored"):
         run(lines(tmp_path, bad), "jsonl", "--user", "u-1")
     told = capsys.readouterr().err
-    assert [line.split(":")[0] for line in told.splitlines()] == ["Conversation 1", "Conversation 2", "Conversation 3"]
+    assert [line.split(":")[0] for line in told.splitlines()] == ["Conversation 1", "Conversation 2"]
     assert "/messages/0/role" in told
     assert "Secret" not in told
     assert [turn.content for turn in Turn.objects.all()] == ["Fine"]
@@ -231,11 +233,72 @@ def test_a_conversation_is_posted_in_parts_that_a_request_can_have(tenant: Tenan
 def test_a_file_of_something_else(tenant: Tenant, tmp_path: Path, content: str) -> None:
     path = tmp_path / "conversations.json"
     path.write_text(content)
-    if content == "[1, null]":
-        assert run(path, "chatgpt", "--user", "u-1").startswith("0 conversations")
-        return
-    with pytest.raises(CommandError, match="not as it should be"):
-        run(path, "chatgpt", "--user", "u-1")
+    for source in ("chatgpt", "claude", "auto"):
+        with pytest.raises(CommandError, match=r"not as it should be|was recognised"):
+            run(path, source, "--user", "u-1")
+
+
+def _chat(*nodes: dict[str, Any], shown: str) -> list[dict[str, Any]]:
+    mapping = {"root": {"message": None, "parent": None}, **{node["id"]: node for node in nodes}}
+    return [{"conversation_id": "c-1", "create_time": THEN, "current_node": shown, "mapping": mapping}]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"), [("a\x00b", "nul"), ("a\ud83d", "surrogate"), ("x" * (1024 * 1024 + 1), "too_large")]
+)
+@pytest.mark.parametrize("source", ["chatgpt", "jsonl"])
+def test_a_bad_message_is_left_out_alone(tenant: Tenant, tmp_path: Path, source: str, bad: str, reason: str) -> None:
+    """Nobody can mend it, so it is no failure; a dry run says the same."""
+    texts = ["I live in Delft", bad, "I like tea"]
+    if source == "jsonl":
+        path = tmp_path / "conversations.jsonl"
+        path.write_text(
+            json.dumps({"session_id": "c-1", "messages": [{"role": "user", "content": one} for one in texts]})
+        )
+    else:
+        nodes = [_node(str(at), str(at - 1) if at else "root", "user", text, at=THEN) for at, text in enumerate(texts)]
+        path = tmp_path / "conversations.json"
+        path.write_text(json.dumps(_chat(*nodes, shown="2")))
+    for verb in ("would be stored", "stored"):
+        said = run(path, source, "--user", "u-1", *(["--dry-run"] if verb != "stored" else []))
+        assert f"1 conversations: 2 messages {verb}, 0 were there" in said
+        assert f"1 left out: {reason}" in said
+    assert turns("c-1") == [("user", "I live in Delft"), ("user", "I like tea")]
+
+
+def test_a_later_export_leaves_the_old_branch(tenant: Tenant, tmp_path: Path) -> None:
+    first = [_node("u1", "root", "user", "I work at the mill", at=THEN), _node("a1", "u1", "assistant", "ok", at=THEN)]
+    second = [_node("u2", "root", "user", "I work at the harbour", at=THEN + 9)]
+    left = Turn.objects.exclude(left_at=None).values_list("content", flat=True)
+    old, new = _chat(*first, shown="a1"), _chat(*first, *second, shown="u2")
+    run(written(tmp_path, old), "chatgpt", "--user", "u-1")
+    dry = run(written(tmp_path, new), "chatgpt", "--user", "u-1", "--dry-run")
+    assert not left.all()
+    said = run(written(tmp_path, new), "chatgpt", "--user", "u-1")
+    assert "2 turns are of a branch that the conversation has left since." in said
+    assert dry.replace("would be stored", "stored") == said
+    assert list(left.order_by("number")) == ["I work at the mill", "ok"]
+    assert Turn.objects.get(content="I work at the harbour").follows == 0
+    # An older export, imported later, knows less.
+    run(written(tmp_path, old), "chatgpt", "--user", "u-1")
+    assert left.all().count() == 2
+    # The person went back to the first.
+    run(written(tmp_path, _chat(*first, *second, shown="a1")), "chatgpt", "--user", "u-1")
+    assert list(left.all()) == ["I work at the harbour"]
+    assert check() == []
+
+
+def test_a_file_of_another_source_is_an_error_that_names_it(tenant: Tenant, tmp_path: Path) -> None:
+    path = written(tmp_path, CLAUDE)
+    with pytest.raises(CommandError, match="it looks like claude"):
+        run(path, "chatgpt", "--user", "u-1", "--dry-run")
+    assert run(path, "auto", "--user", "u-1").startswith("This is of claude.\n1 conversations: 3 messages stored")
+
+
+def test_where_capture_is_off_nothing_is_said_to_be_stored(tenant: Tenant, tmp_path: Path) -> None:
+    Tenant.objects.update(capture=False)
+    with pytest.raises(CommandError, match="not stored"):
+        run(written(tmp_path, CLAUDE), "claude", "--user", "u-1")
 
 
 def test_it_wants_a_person_and_a_file(tenant: Tenant, tmp_path: Path) -> None:

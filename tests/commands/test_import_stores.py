@@ -81,7 +81,10 @@ class TestMem0:
     def test_what_get_all_answers(self, tenant: Tenant, tmp_path: Path) -> None:
         path = written(tmp_path / "all.json", MEM0)
         would = imported("mem0", path, dry_run=True)
-        assert would[0] == "5 memories: 3 facts and 0 sections of profiles would be stored, 0 were there already."
+        assert would == imported("mem0", path, dry_run=True)
+        assert would[0].partition(":")[2] == (
+            " 3 facts and 0 sections of profiles would be stored, 0 wait for an operator, 0 were there already."
+        )
         assert (Fact.objects.exists(), EndUser.objects.exists()) == (False, False)
         said = imported("mem0", path)
         assert said == [
@@ -119,6 +122,13 @@ class TestMem0:
             written(path, points)
         imported("mem0", path)
         assert facts() == {("u1", "", "Likes tea"), ("u1", "coach", "Works in Leiden"), ("u2", "", "Plays chess")}
+
+    def test_a_named_person_is_of_what_names_nobody(self, tenant: Tenant, tmp_path: Path) -> None:
+        rows = [{"id": "a", "memory": "Sails", "user_id": "u2"}, {"id": "b", "memory": "Rows", "agent_id": "coach"}]
+        path = written(tmp_path / "x", rows)
+        assert imported("mem0", path)[1:] == ["1 left out: nobody"]
+        imported("mem0", path, user="u1")
+        assert facts() == {("u2", "", "Sails"), ("u1", "coach", "Rows")}
 
     def test_without_ids_the_texts_tell_them_apart(self, tenant: Tenant, tmp_path: Path) -> None:
         texts = ["Likes tea", "Plays chess", "Likes tea"]
@@ -172,7 +182,7 @@ class TestMem0:
             )
         said = out.getvalue()
         assert "5 memories: 2 facts and 0 sections of profiles stored, 1 wait for an operator" in said
-        for reason in ("1 refused: /content max_length", "1 refused: /user_id blank", "1 refused: restricted"):
+        for reason in ("1 refused: /content max_length", "1 left out: nobody", "1 refused: restricted"):
             assert reason in said
         assert "SECRET-WORD" not in said
         assert Fact.objects.get(status="pending") == ReviewItem.objects.get().fact
@@ -216,6 +226,14 @@ class TestLangGraph:
         said = imported("langgraph", written(tmp_path / "items.json", ITEMS), namespace="memories,{user}")
         assert facts() == {("u1", "", "Likes tea"), ("u2", "", "Plays chess")}
         assert said[1:] == ["1 left out: file", "1 left out: no_text", "1 left out: other_namespace"]
+
+    def test_what_has_an_end_keeps_it(self, tenant: Tenant, tmp_path: Path) -> None:
+        items = [{**ITEMS[1], "expires_at": at, "key": at} for at in (SAID, "2099-01-02T03:04:05+00:00")]
+        said = imported("langgraph", written(tmp_path / "items.json", items), namespace="memories,{user}")
+        assert said[1:] == ["1 left out: expired"]
+        ends = Fact.objects.get().expires_at
+        assert ends
+        assert ends.isoformat() == items[1]["key"]
 
     def test_without_a_person_it_says_what_to_do(self, tenant: Tenant, tmp_path: Path) -> None:
         with pytest.raises(CommandError, match="--namespace"):

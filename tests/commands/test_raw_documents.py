@@ -11,8 +11,8 @@ from pytest_django import Settings
 
 from memories.api import parsers, shapes
 from memories.api.v1.memory.serializers import MemoryQuery
-from memories.management import raw_documents
-from memories.management.raw_documents import RefusedDocumentError, checked, documents_in, lines_in, list_in
+from memories.imports import raw_documents
+from memories.imports.raw_documents import RefusedDocumentError, checked, documents_in, lines_in, list_in
 
 WORDS = ["", "a", 'quote " and', "back\\slash", '\\"', "[{,:}]", "中文", "\n\t", "\\u005b"]
 

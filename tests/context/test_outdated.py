@@ -11,8 +11,8 @@ from memories.context import context
 from memories.context.context import INCLUDABLE, ContextRequest
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
+from memories.kinds.served import SERVED
 from memories.models import ActorKind, EndUser, Fact, FileVersion, MemoryFile, ProfileSection, Turn, WorkingMemory
-from memories.models.memories.served_kinds import SERVED
 from memories.retrieval import search
 from memories.retrieval.search import SearchFilters, SearchRequest
 from tests import factories

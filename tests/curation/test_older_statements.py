@@ -15,7 +15,7 @@ from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, Stated, add_fact
 from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
-from memories.curation.statements.provenance import Grounds
+from memories.curation.statements.provenance import Provenance
 from memories.models import ActorKind, EndUser, Fact, FactEvidence, ReviewItem, Turn
 from tests import factories
 from tests.database import PATIENCE, blocked, held
@@ -39,8 +39,8 @@ def turn_of(person: EndUser, number: int) -> Turn:
 def state(person: EndUser, city: str, *numbers: int, actor: Actor = KEY, **over: Any) -> Stated:
     """State that the person lives there, citing a turn of each of these days; none: now."""
     draft = FactDraft(f"Lives in {city}", "identity", key="city", value=city, **over)
-    grounds = Grounds(evidence=[turn_of(person, number).pk for number in numbers])
-    return add_fact(end_user=person, draft=draft, actor=actor, now=timezone.now(), grounds=grounds)
+    provenance = Provenance(evidence=[turn_of(person, number).pk for number in numbers])
+    return add_fact(end_user=person, draft=draft, actor=actor, now=timezone.now(), provenance=provenance)
 
 
 def since(moment: datetime | None) -> int | None:
@@ -111,7 +111,7 @@ def test_of_the_same_value_the_known_fact_is_dated_back(person: EndUser) -> None
         draft=FactDraft("Is at home in Utrecht", "identity", key="city", value="Utrecht"),
         actor=KEY,
         now=timezone.now(),
-        grounds=Grounds(evidence=[turn_of(person, 5).pk]),
+        provenance=Provenance(evidence=[turn_of(person, 5).pk]),
     )
     assert (stated.is_new, stated.fact.pk) == (False, known.pk)
     assert history(person) == [

@@ -13,8 +13,8 @@ from memories.curation.review.deciding import ExpectedVersions
 from memories.curation.review.decisions import approve_item, reject_item
 from memories.curation.review.undo import undo_decision
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
+from memories.facts import review_items
 from memories.models import ActorKind, AuditEvent, EndUser, Fact, ReviewItem
-from memories.reconcile import review_items
 from tests import factories
 from tests.curation.test_review_decisions import conflict, duplicate, fresh, statuses
 from tests.database import PATIENCE, at_once, blocked, held

@@ -9,7 +9,7 @@ from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.profile.stating import state_profile_section
 from memories.curation.review.decisions import approve_item, reject_item
 from memories.curation.sessions import delete_session
-from memories.curation.statements.provenance import Grounds
+from memories.curation.statements.provenance import Provenance
 from memories.curation.statements.voices import voice_of
 from memories.exceptions import InvalidInput, NotFound, OperatorWord, RefusedBefore
 from memories.models import ActorKind, EndUser, Fact, FactEvidence, ProfileSection, ReviewItem, Session
@@ -27,8 +27,8 @@ def write(person: EndUser, summary: str = SPEAKS) -> ReviewItem | None:
 
 
 def cite(session: Session, turn_id: uuid.UUID) -> Fact:
-    draft, grounds = FactDraft("Says hello", "other"), Grounds(evidence=[turn_id], raw="Hello")
-    return add_fact(end_user=session.end_user, draft=draft, grounds=grounds, actor=KEY, now=NOW).fact
+    draft, provenance = FactDraft("Says hello", "other"), Provenance(evidence=[turn_id], raw="Hello")
+    return add_fact(end_user=session.end_user, draft=draft, provenance=provenance, actor=KEY, now=NOW).fact
 
 
 def test_the_same_held_text_by_many_waits_once(person: EndUser) -> None:

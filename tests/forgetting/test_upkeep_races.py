@@ -14,10 +14,11 @@ from memories.curation.change_sets import Changes
 from memories.curation.facts.editing import edit_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.exceptions import LeaseLost
+from memories.facts import review_items
+from memories.facts.writer import FactWriter
 from memories.forgetting import upkeep, upkeep_rows
 from memories.models import ActorKind, DecayPass, EndUser, Fact, FactRevision
 from memories.queue import nightly
-from memories.reconcile import review_items
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.factories import NOW
@@ -206,8 +207,13 @@ class TestKilled:
         assert counts(night(person, NOW + DAY)) == {"reviewed": 1, "stale": 1}
         assert Fact.objects.filter(end_user=person, status="active").count() == 2
 
-    @pytest.mark.parametrize("before", ["_remove", "_merge", "_cite"])
-    def test_in_the_commit(self, person: EndUser, model: Model, monkeypatch: pytest.MonkeyPatch, before: str) -> None:
+    @pytest.mark.parametrize(
+        ("where", "before"),
+        [(upkeep_rows.UpkeepWriter, "_remove"), (upkeep_rows.UpkeepWriter, "_merge"), (FactWriter, "_cite")],
+    )
+    def test_in_the_commit(
+        self, person: EndUser, model: Model, monkeypatch: pytest.MonkeyPatch, where: type, before: str
+    ) -> None:
         old(person)
         many(person, 8)
         answer = {**merged(4, 5), "stale": stale(1)["stale"]}
@@ -218,7 +224,7 @@ class TestKilled:
             raise Killed
 
         with monkeypatch.context() as dying:
-            dying.setattr(upkeep_rows.Keeper, before, die)
+            dying.setattr(where, before, die)
             row = _killed(person, model)
         assert list(Fact.objects.order_by("pk").values()) == facts
         assert upkeep.work_on(now=NOW + timedelta(hours=1), seconds=60) is False

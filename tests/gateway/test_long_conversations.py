@@ -1,5 +1,6 @@
 """Conversations as applications have them: sent whole each time, over days, with answers given again."""
 
+import json
 from datetime import timedelta
 
 from django.db.models import F
@@ -52,6 +53,19 @@ def a_night_passes() -> None:
         WorkingMemory.objects.update(due_at=NOW)
         compaction.compact(session_id=session.pk, now=NOW)
     Turn.objects.update(created_at=F("created_at") - DAY)
+
+
+def test_what_a_request_shows_beyond_the_window_is_not_told_again(
+    client: Client, endpoint: Endpoint, tenant: Tenant
+) -> None:
+    factories.set_numbers(tenant, window_rounds=1)
+    chat = Chat(client, endpoint)
+    for question in ("I grow tomatoes in Leiden", "It rains a lot", "What do I grow in Leiden?"):
+        chat.ask(question, "I see.")
+    assert json.dumps(endpoint.requests[-1]).count("I grow tomatoes in Leiden") == 1
+    other = Chat(client, endpoint)
+    other.ask("And what else do I grow in Leiden?", "Nothing.")
+    assert "I grow tomatoes in Leiden" in json.dumps(endpoint.requests[-1])
 
 
 def test_three_days_of_forty_messages_with_two_branches(

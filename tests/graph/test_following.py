@@ -14,7 +14,7 @@ from memories.curation.facts.restoring import restore_fact
 from memories.curation.people.clearing import clear_memories
 from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
-from memories.curation.statements.provenance import Grounds
+from memories.curation.statements.provenance import Provenance
 from memories.forgetting import trash
 from memories.models import ChangeSet, EndUser, Fact, GraphEntity, GraphTriple
 from tests import factories
@@ -37,7 +37,7 @@ def ended_sound(db: None) -> Any:
 
 def state(person: EndUser, value: str, *, since: datetime = SINCE, now: datetime = NOW, **over: Any) -> Fact:
     draft = FactDraft(f"Lives in {value}", "identity", key="home_city", value=value, **over)
-    return add_fact(end_user=person, draft=draft, actor=COMMAND, now=now, grounds=Grounds(valid_from=since)).fact
+    return add_fact(end_user=person, draft=draft, actor=COMMAND, now=now, provenance=Provenance(valid_from=since)).fact
 
 
 def told(person: EndUser) -> list[tuple[str, str, str, datetime | None, datetime | None]]:

@@ -10,7 +10,7 @@ from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.models import EndUser, Fact, FactRefusal
 from memories.models.folding import refusal_of_key, refusal_of_text
-from memories.models.memories.refusals import Mark, mark_of_text, marks_of
+from memories.models.memories.refusals import RefusalKey, refusal_key_of_text, refusal_keys
 from tests import factories
 from tests.factories import KEY, NOW
 
@@ -36,7 +36,7 @@ def refuse(person: EndUser, digest: bytes, kind: str = "text") -> FactRefusal:
     )
 
 
-def refused(person: EndUser, *marks: Mark) -> frozenset[Mark]:
+def refused(person: EndUser, *marks: RefusalKey) -> frozenset[RefusalKey]:
     return FactRefusal.objects.refused(person, marks)
 
 
@@ -46,30 +46,30 @@ LEIDEN = "Lives in  LEIDEN"
 @pytest.mark.parametrize("secret", [BEFORE, BETWEEN, AFTER])
 def test_one_of_before_is_found_and_rewritten(person: EndUser, secret: str) -> None:
     row = refuse(person, old_digest(secret, "text", "lives in leiden"))
-    mark = mark_of_text(LEIDEN)
-    assert refused(person, mark, mark_of_text("Lives in Delft")) == {mark}
+    mark = refusal_key_of_text(LEIDEN)
+    assert refused(person, mark, refusal_key_of_text("Lives in Delft")) == {mark}
     row.refresh_from_db()
     assert bytes(row.digest) == refusal_of_text("Lives in Leiden")
 
 
 def test_once_rewritten_no_fallback_is_needed(person: EndUser, settings: Any) -> None:
     refuse(person, old_digest(BEFORE, "text", "lives in leiden"))
-    assert refused(person, mark_of_text(LEIDEN))
+    assert refused(person, refusal_key_of_text(LEIDEN))
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another-" + "d" * 40, []
-    assert refused(person, mark_of_text(LEIDEN))
+    assert refused(person, refusal_key_of_text(LEIDEN))
 
 
 def test_one_of_a_key_that_nobody_kept_is_not_found(person: EndUser) -> None:
     digest = old_digest("forgotten-" + "e" * 40, "text", "lives in leiden")
     row = refuse(person, digest)
-    assert not refused(person, mark_of_text(LEIDEN))
+    assert not refused(person, refusal_key_of_text(LEIDEN))
     row.refresh_from_db()
     assert bytes(row.digest) == digest
 
 
 def test_a_key_of_before_is_rewritten_as_a_key(person: EndUser) -> None:
     row = refuse(person, old_digest(BETWEEN, "key", "knowledge", "home_city"), kind="key")
-    assert len(refused(person, *marks_of("Lives in Utrecht", category="knowledge", key="home_city"))) == 1
+    assert len(refused(person, *refusal_keys("Lives in Utrecht", category="knowledge", key="home_city"))) == 1
     row.refresh_from_db()
     assert bytes(row.digest) == refusal_of_key("knowledge", "home_city")
 
@@ -77,7 +77,7 @@ def test_a_key_of_before_is_rewritten_as_a_key(person: EndUser) -> None:
 def test_refused_again_under_the_pepper_both_rows_stay(person: EndUser) -> None:
     new = refuse(person, refusal_of_text(LEIDEN))
     old = refuse(person, old_digest(BEFORE, "text", "lives in leiden"))
-    assert refused(person, mark_of_text(LEIDEN)) == {mark_of_text(LEIDEN)}
+    assert refused(person, refusal_key_of_text(LEIDEN)) == {refusal_key_of_text(LEIDEN)}
     assert set(FactRefusal.objects.values_list("pk", flat=True)) == {new.pk, old.pk}
 
 

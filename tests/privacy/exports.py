@@ -22,6 +22,7 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.privacy import exporting
+from memories.privacy.exports import pieces
 from tests import factories
 from tests.privacy.lease import claimed
 
@@ -93,7 +94,7 @@ def made(person: EndUser, profile: str = CaseType.ACCESS) -> PrivacyExport:
 
 
 def files(export: PrivacyExport) -> dict[str, str]:
-    return unpacked(bytes(export.content))
+    return unpacked(b"".join(pieces.of(export)))
 
 
 def unpacked(content: bytes) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from memories.models import CaseState, EndUser, PrivacyCase, PrivacyExport, Tombstone
+from memories.models import CaseState, EndUser, PrivacyCase, Tombstone
 from tests import factories
 from tests.factories import NOW
 
@@ -103,18 +103,6 @@ def test_two_people(person: EndUser, values: dict[str, Any], taken: bool) -> Non
 def test_a_hold_knows_where_it_goes_on(person: EndUser, values: dict[str, Any], taken: bool) -> None:
     case = factories.privacy_case(person, state="verified")
     assert refusal(case, values) == ("" if taken else "case_held_from_somewhere")
-
-
-@pytest.mark.parametrize(
-    ("state", "is_gone"), [("making", False), ("ready", False), ("taken", True), ("expired", True)]
-)
-def test_an_export_that_is_gone_is_empty(person: EndUser, state: str, is_gone: bool) -> None:
-    export = factories.privacy_export(factories.privacy_case(person))
-    rows = PrivacyExport.objects.filter(pk=export.pk)
-    if is_gone:
-        with pytest.raises(IntegrityError, match="export_gone_is_empty"), transaction.atomic():
-            rows.update(state=state)
-    assert rows.update(state=state, content=b"") == 1
 
 
 def test_a_token_and_a_tombstone_are_there_once(person: EndUser) -> None:

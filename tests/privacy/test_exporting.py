@@ -17,10 +17,11 @@ from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[impor
 from pytest_django import Settings
 
 from memories.audit import Actor
-from memories.exceptions import LeaseLost, NotFound
+from memories.exceptions import ExportNotReady, LeaseLost, NotFound
 from memories.models import ActorKind, CaseState, CaseType, EndUser, Fact, PrivacyCase, PrivacyExport
 from memories.privacy import exporting, running
-from memories.privacy.exports import archive, downloads, schema
+from memories.privacy.case_leases import fail
+from memories.privacy.exports import archive, downloads, pieces, schema
 from memories.privacy.exports.archive import Heading
 from memories.privacy.exports.disclosures import about
 from memories.privacy.exports.rows import subject_of
@@ -171,13 +172,13 @@ def test_the_case_ends_with_it_and_the_same_rows_give_the_same_bytes() -> None:
     export = exports.made(person)
     case = PrivacyCase.objects.get()
     assert (case.state, case.counts["turns"], case.counts["facts"]) == (CaseState.COMPLETED, 2, 2)
-    assert (export.state, export.size) == ("ready", len(export.content))
+    assert (export.state, export.size) == ("ready", len(b"".join(pieces.of(export))))
     assert export.made_at
     assert export.expires_at == export.made_at + timedelta(days=7)
     made = []
     for _ in range(2):
         file = io.BytesIO()
-        archive.write(file, Heading(subject_of(person, ACCESS), case.pk, exports.NOW, lambda: None))
+        archive.write(file, Heading(subject_of(person, ACCESS), case.pk, exports.NOW, lambda _: None))
         made.append(file.getvalue())
     assert made[0] == made[1]
 
@@ -268,16 +269,50 @@ class Killed(BaseException):
 
 def test_what_a_killed_worker_began_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     case = exports.case_of(known())
-    for place in ("write", "_keep", "_is_unchanged"):
+    for place in ("write", "_keep", "pieces.add", "_is_unchanged"):
         work = lease.claimed(case)
         with monkeypatch.context() as patch:
-            patch.setattr(exporting, place, killed)
+            patch.setattr(f"memories.privacy.exporting.{place}", killed)
             with pytest.raises(Killed):
                 exporting.make(work)
-        assert not PrivacyExport.objects.exists()
+        assert not case.exports.exclude(state="making").exists()
+        with pytest.raises(ExportNotReady):
+            downloads.take_of_case(tenant=case.tenant, case_id=case.pk, actor=factories.COMMAND, now=exports.NOW)
         PrivacyCase.objects.filter(pk=case.pk).update(lease_until=None)
+    assert case.exports.get().pieces.exists()
     exporting.make(lease.claimed(case))
     assert case.exports.get().state == "ready"
+
+
+def test_what_a_case_that_failed_had_begun_is_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = exports.case_of(known())
+    monkeypatch.setattr(exporting, "_is_unchanged", killed)
+    work = lease.claimed(case)
+    with pytest.raises(Killed):
+        exporting.make(work)
+    downloads.sweep_exports(exports.NOW)
+    assert case.exports.get().pieces.exists()
+    fail(work, "database")
+    downloads.sweep_exports(exports.NOW)
+    assert not case.exports.exists()
+
+
+def test_a_file_of_many_pieces_is_whole_and_its_case_counts_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process holds more than a piece of it."""
+    person = known()
+    factories.session(person, [("user", f"Turn {number}") for number in range(450)])
+    work = lease.claimed(exports.case_of(person))
+    counted: list[int] = []
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 1_000)
+    monkeypatch.setattr(work, "check", lambda: counted.append(work.progress_amid().get("counts", {}).get("turns", 0)))
+    exporting.make(work)
+    export = work.case.exports.get()
+    sizes = [len(content) for content in export.pieces.values_list("content", flat=True)]
+    assert sizes[:-1] == [1_000] * (len(sizes) - 1)
+    assert (sum(sizes), len(sizes) > 5) == (export.size, True)
+    assert len(exports.data(export)["turns"]) == 450
+    # What keep_alive() stores beside the step.
+    assert {200, 400, 450} <= set(counted)
 
 
 def killed(*_: Any, **__: Any) -> None:

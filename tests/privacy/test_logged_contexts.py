@@ -1,6 +1,5 @@
 """The log of contexts in an erasure, in retention and in the undo of a merge of people; blocks that were sent."""
 
-import uuid
 from datetime import timedelta
 
 import pytest
@@ -15,6 +14,7 @@ from memories.privacy import registry, retention
 from memories.privacy.stores import readers
 from memories.privacy.stores.readers import CONTEXTS_OF_OTHERS
 from tests import factories
+from tests.database import statements
 from tests.privacy.retained import DAY, retain
 
 pytestmark = pytest.mark.django_db
@@ -86,15 +86,18 @@ def test_a_redaction_takes_all_blocks_of_the_person(person: EndUser) -> None:
     assert list(SentBlock.objects.all()) == [theirs]
 
 
-def test_a_person_with_more_memories_than_a_statement_has_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What goes is one value of the look-up, however much it is."""
+def test_the_memories_of_a_person_are_looked_up_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many a person has: a statement has so many parameters, and a process so much memory."""
+    monkeypatch.setattr(readers, "IDS_AT_ONCE", 2)
     person = factories.end_user()
     other = factories.end_user(person.tenant)
-    fact = factories.fact(person)
-    theirs, unrelated = factories.logged_context(other, [fact]), factories.logged_context(other)
-    many = {fact.pk, *(uuid.UUID(int=number) for number in range(70_000))}
-    monkeypatch.setattr(readers, "_served", lambda _person: many)
-    assert list(CONTEXTS_OF_OTHERS.rows_of(person)) == [theirs]
-    assert CONTEXTS_OF_OTHERS.erase(person) == 1
+    facts = [factories.fact(person, f"Fact {number}") for number in range(5)]
+    theirs = {factories.logged_context(other, [facts[0], facts[4]]), factories.logged_context(other, [facts[2]])}
+    unrelated = factories.logged_context(other)
+    assert set(CONTEXTS_OF_OTHERS.rows_of(person)) == theirs
+    looked_up = [sql for sql in statements(lambda: CONTEXTS_OF_OTHERS.count(person)) if "unnest(" in sql]
+    assert len(looked_up) == 3
+    assert CONTEXTS_OF_OTHERS.erase(person) == 2
     assert CONTEXTS_OF_OTHERS.count(person) == 0
-    assert set(LoggedContext.objects.all()) == {theirs, unrelated}
+    assert set(LoggedContext.objects.all()) == {*theirs, unrelated}
+    assert not any(row.items for row in LoggedContext.objects.filter(pk__in=[one.pk for one in theirs]))

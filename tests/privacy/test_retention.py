@@ -351,7 +351,7 @@ class TestExports:
         retain(person.tenant)
         export = PrivacyExport.objects.get()
         assert export.state == state
-        assert bool(export.content) is (state == "ready")
+        assert export.pieces.exists() is (state == "ready")
 
 
 class TestDiary:

@@ -10,12 +10,12 @@ from django.db import connection
 from django.utils import timezone
 
 from memories.admin.recall import logged as logged_page
-from memories.api.v1.context.serializers import KINDS
 from memories.context import context, log, sent_blocks
 from memories.context.context import ContextRequest
 from memories.context.log import ContextBuffer, NotedContext
+from memories.kinds.served import NAMES as KINDS
+from memories.kinds.served import SERVED
 from memories.models import EndUser, GroupEvidence, LoggedContext, SentBlock, Tenant
-from memories.models.memories.served_kinds import SERVED
 from memories.privacy import registry, running
 from memories.privacy.stores.readers import BLOCKS_OF_OTHERS, CONTEXTS_OF_OTHERS
 from tests import factories

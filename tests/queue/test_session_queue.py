@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from memories.exceptions import LeaseLost
 from memories.models import EndUser, Session, SessionQueue, Turn
@@ -203,6 +204,34 @@ class TestFinish:
         finish(claim, 40)
         queue = row(talk)
         assert (queue.pending_rounds, queue.due_at) == (1, last_at(talk) + 30 * SECOND)
+
+    def test_of_a_long_backlog_as_much_is_read_as_fills_a_batch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(session_queue, "LOOKED_AT", 15)
+        talk = a_session(*(ANSWERED * 60))
+        claim = claimed(talk)
+        with CaptureQueriesContext(connection) as seen:
+            finish(claim, 40)
+        # 20 rounds are 40 turns.
+        assert len([one for one in seen.captured_queries if "LIMIT 15" in one["sql"]]) == 3
+        assert "OFFSET" not in str(seen.captured_queries)
+        assert (row(talk).extracted_number, row(talk).pending_rounds, waits(talk) <= 0) == (40, 22, True)
+
+    def test_behind_a_long_row_of_tool_calls_the_user_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(session_queue, "LOOKED_AT", 3)
+        talk = a_session()
+        claim = claimed(talk)
+        post(talk, "tool", count=7)
+        finish(claim, 2)
+        # Without anybody's words the watermark passes over them.
+        assert (row(talk).extracted_number, row(talk).due_at) == (9, None)
+        post(talk, "user")
+        change(talk, due_at=Now() - SECOND)
+        claim = claimed(talk)
+        post(talk, "tool", count=7)
+        post(talk, "user", "我的目标是学会中文。")
+        finish(claim, 10)
+        queue = row(talk)
+        assert (queue.extracted_number, queue.pending_user, queue.signals) == (10, True, ["goal"])
 
     def test_a_flush_meanwhile_is_kept(self) -> None:
         talk = a_session()

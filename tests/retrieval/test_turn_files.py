@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,21 @@ import numpy as np
 import pytest
 from django.db.models import F
 
+from memories.api.v1.context.serializers import context_answer
+from memories.api.v1.search.serializers import found_answer
+from memories.context.context import ContextRequest
+from memories.context.context import build as build_context
+from memories.db import tenancy
 from memories.exceptions import HubBusy
 from memories.models import EmbeddingSpace, EndUser, Session, Turn
+from memories.models.memories.visibility import Conversations
 from memories.privacy import registry
-from memories.retrieval import turn_files, turn_index, turn_rows
-from memories.retrieval.turn_index import TurnIndex, open_index
+from memories.retrieval import turn_files, turn_index, turn_rows, turn_search
+from memories.retrieval.hits import SearchFilters
+from memories.retrieval.prepared_query import prepare
+from memories.retrieval.search import SearchRequest
+from memories.retrieval.search import search as search_memories
+from memories.retrieval.turn_index import TurnIndex, open_index, open_or_newest
 from memoryhub.embedded_postgres import locks
 from tests import factories
 from tests.database import PATIENCE, at_once
@@ -158,7 +169,7 @@ class TestWhatComesLater:
         another_process()
         assert len(open_index(person, space).parts) == 1
         monkeypatch.setattr(turn_index, "_filed", None)
-        now = turn_index._update(person, former, turn_index._read_sessions(person).read or [], space)
+        now = turn_index._update(person, former, turn_index._read_sessions(person).read or [], space, patience=1)
         assert (is_mapped(now), len(now.parts)) == (True, 1)
         same(now, anew(person, space))
 
@@ -425,19 +436,51 @@ class TestSweeping:
 
 class TestWaiting:
     @pytest.fixture
-    def held(self, home: Path) -> Iterator[None]:
-        """Another process makes a file."""
+    def descriptor(self, home: Path) -> int:
         home.mkdir()
-        descriptor = locks.open_lock(home / "lock")
+        return locks.open_lock(home / "lock")
+
+    @pytest.fixture
+    def held(self, descriptor: int) -> Iterator[None]:
+        """Another process makes a file."""
         assert locks.try_lock(descriptor)
         yield
-        os.close(descriptor)
+        with suppress(OSError):
+            os.close(descriptor)
 
     @pytest.mark.usefixtures("held")
     def test_no_request_waits_for_ever(self, person: EndUser, space: EmbeddingSpace, settings: Any) -> None:
         settings.MEMORYHUB_WAIT_SECONDS = 0.01
         with pytest.raises(HubBusy):
             open_index(person, space)
+
+    def test_meanwhile_the_newest_are_compared(
+        self, person: EndUser, session: Session, space: EmbeddingSpace, home: Path, settings: Any, request: Any
+    ) -> None:
+        """As many as stay in memory, 3; of a session that has more its last ones."""
+        settings.MEMORYHUB_WAIT_SECONDS = 0.01
+        other = factories.session(person, OTHER, session_id="s2")
+        space = embed_all(person)
+        every = list(anew(person, space).ids)
+        assert turn_index._newest(turn_index._read_sessions(person).read or [])[0].deleted == 2
+        search = SearchRequest(person.external_id, "西红柿", kinds=("turn", "session"))
+        context = ContextRequest(user_id=person.external_id, query="西红柿", max_tokens=200)
+        request.getfixturevalue("held")
+        for _ in range(2):
+            index, is_whole = open_or_newest(person, space)
+            assert (list(index.ids), is_whole) == (every[-3:], False)
+        found = search_memories(tenant=person.tenant, search=search, now=factories.NOW)
+        assert {one.session_id for one in found.results} == {"s2", "s1"}
+        assert found_answer(found)["degraded"] == "index"
+        built = build_context(tenant=person.tenant, request=context, now=factories.NOW)
+        assert context_answer(built, if_revision=None)["degraded"] == "index"
+        post(other, "Oats")
+        assert list(open_or_newest(person, space).turns.ids) == [*every[-2:], *list(anew(person, space).ids)[-1:]]
+        os.close(request.getfixturevalue("descriptor"))
+        assert open_or_newest(person, space).is_whole
+        assert "degraded" not in found_answer(search_memories(tenant=person.tenant, search=search, now=factories.NOW))
+        built = build_context(tenant=person.tenant, request=context, now=factories.NOW)
+        assert "degraded" not in context_answer(built, if_revision=None)
 
     @pytest.mark.usefixtures("held")
     def test_a_file_that_is_there_is_read_meanwhile(self, person: EndUser, session: Session, home: Path) -> None:
@@ -472,6 +515,62 @@ def test_what_is_written_is_what_is_read(person: EndUser, space: EmbeddingSpace)
     assert not mapped.vectors.raw.flags.writeable
 
 
+def test_of_very_many_the_file_has_signs_and_few_vectors_are_read(
+    person: EndUser, session: Session, space: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_files, "SIGNS_FROM", 3)
+    let_go: list[int] = []
+    monkeypatch.setattr(turn_files, "MOST_MAPPED", 0)
+    monkeypatch.setattr(turn_files._Looks, "_let_go", lambda looks: let_go.append(looks._end))
+    open_index(person, space)
+    another_process()
+    post(session, "Oats")
+    embed_all(person)
+    index = open_index(person, space)
+    first, later = (part.rows.vectors for part in index.parts)
+    assert first is not None
+    assert later is not None
+    assert (first.bits is not None, later.bits) == (True, None)
+    plain = anew(person, space)
+    same(index, plain)
+    query = prepare("Where is rye bread baked?")
+    shown = Conversations.of(person.tenant, agent_id="")
+    one, another = (
+        turn_search.rank(person, each, query, SearchFilters(authors=("person",)), shown, most=2)
+        for each in (index, plain)
+    )
+    assert one.best(2) == another.best(2)
+    assert [one.level(place) for place in one.best(2)] == [another.level(place) for place in another.best(2)]
+    assert let_go == [turn_files.HEAD + first.raw.nbytes]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_takes_long_is_made_beside_the_requests(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, read: list[int]
+) -> None:
+    settings.MEMORYHUB_WAIT_SECONDS = 0.01
+    monkeypatch.setattr(turn_index, "TURNS_A_SECOND", 1)
+    person = factories.end_user()
+    factories.session(person, SAID)
+    go_on, work = threading.Event(), turn_rows.read
+
+    def slow(*given: Any, **more: Any) -> Any:
+        assert "room" not in more or go_on.wait(PATIENCE)
+        return work(*given, **more)
+
+    monkeypatch.setattr(turn_rows, "read", slow)
+    with tenancy.of_tenant(person.tenant_id):
+        for _ in range(2):
+            assert not open_or_newest(person, None).is_whole
+        [thread] = turn_index._making.values()
+        go_on.set()
+        thread.join(PATIENCE)
+        found = open_or_newest(person, None)
+    assert (found.is_whole, is_mapped(found.turns), turn_index._making) == (True, True, {})
+    # The newest, and all.
+    assert read == [3, 3]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_of_two_processes_one_reads_and_the_other_maps_what_it_made(
     monkeypatch: pytest.MonkeyPatch, settings: Any, read: list[int]
@@ -496,7 +595,7 @@ def test_of_two_processes_one_reads_and_the_other_maps_what_it_made(
 
     def search(lane: int) -> tuple[bool, int]:
         assert not lane or reading.wait(PATIENCE)
-        index = turn_index._update(person, None, sessions, None)
+        index = turn_index._update(person, None, sessions, None, patience=None)
         return is_mapped(index), len(index)
 
     monkeypatch.setattr(turn_rows, "read", slow)

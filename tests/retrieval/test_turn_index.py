@@ -175,11 +175,11 @@ def test_one_thread_reads_for_all_and_none_gets_less_than_was_there(monkeypatch:
     asked: list[tuple[int, int]] = []
     update, talks = turn_index._update, turn_index._read_sessions
 
-    def slow(person: EndUser, kept: Any, sessions: list[IndexedSession], space: Any) -> TurnIndex:
+    def slow(person: EndUser, kept: Any, sessions: list[IndexedSession], space: Any, *, patience: Any) -> TurnIndex:
         updates.append(sessions[0].turn_count)
         reading.set()
         assert all_asked.wait(PATIENCE)
-        return update(person, kept, sessions, space)
+        return update(person, kept, sessions, space, patience=patience)
 
     def counted(*given: Any) -> Sessions:
         found = talks(*given)

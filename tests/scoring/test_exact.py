@@ -1,6 +1,7 @@
 """The index of a heavy person ranks exactly: beside the same sums done with a centred copy and dense tables, in double
 precision. Its vectors are halves, and its words lie in postings."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from memories.scoring.constants import DEFAULT, Constants
 from memories.scoring.dense import Rows, VectorBlock, Vectors
 from memories.scoring.language import LANGUAGES
 from memories.scoring.lexical import Layout, Postings, Words
-from memories.scoring.ranking import Query, Units, best_first, score
+from memories.scoring.ranking import Query, Units, best, best_first, score
 
 SIZE, D = 20_000, 64
 BLOCK = VectorBlock("unheard-of", D)
@@ -164,6 +165,55 @@ def test_rows_in_two_parts_and_another_order_score_as_they_stand_together() -> N
     some = np.array([3, 1_999, 2_000, 3_999])
     assert units.vectors.matrix(0, some) == pytest.approx(plain.vectors.matrix(0, some), abs=1e-5)
     assert np.array_equal(units.words.lengths, plain.words.lengths)
+
+
+def test_with_signs_few_are_read_and_the_best_are_the_same() -> None:
+    """Of two parts one has signs, as the file of a heavy person and what came later."""
+    whole, signed, wide = store(), 16_000, 512
+    rng = np.random.default_rng(8)
+    raw = rng.standard_normal((SIZE, wide)) * np.arange(1, wide + 1) ** -0.4 + 0.02
+    raw = (raw / np.linalg.norm(raw, axis=1)[:, None]).astype(np.float16)
+    block = VectorBlock("unheard-of", wide)
+    # What stands in the other part is anywhere among the others.
+    mixed = np.argsort((np.arange(SIZE) // 20 * 7_919 + 3) % 1_000, kind="stable")
+    parts = [mixed[:signed], mixed[signed:]]
+    languages = [whole.languages[part] for part in parts]
+    rows = [
+        Rows.of(raw[part], present=of != "", languages=of, blocks=[block])
+        for part, of in zip(parts, languages, strict=True)
+    ]
+    rows[0] = rows[0].with_bits([block], DEFAULT)
+    postings = [Postings.of([whole.packed[row] for row in part]) for part in parts]
+    order, layout = np.argsort(mixed), Layout.of(whole.sessions, alone=False)
+    times = np.arange(SIZE, dtype=np.float64) * 600
+    units = Units.over(
+        Words.of(postings, layout, DEFAULT, order),
+        Vectors.over(rows, blocks=[block], constants=DEFAULT, order=order),
+        times,
+    )
+    allowed = np.ones(SIZE, np.bool_)
+    allowed[::3] = False
+    same, looked_at = 0, []
+    for seed in range(6):
+        near = raw[seed * 3_001].astype(np.float32) + rng.standard_normal(wide).astype(np.float32) * 0.03
+        asked = whole.asked(seed)
+        near /= np.linalg.norm(near)
+        queries = [replace(asked, vector=near), replace(asked, vector=-near, terms=asked.terms[:1])]
+        right = score(units, queries[: 1 + seed % 2])
+        found = best(units, queries[: 1 + seed % 2], allowed=allowed, most=20, sessions=seed == 5)
+        assert allowed[found.places].all() == (seed != 5)
+        expected = set(best_first(np.where(allowed, right.total, -np.inf), 20).tolist())
+        total = np.where(allowed[found.places], found.scores.total, -np.inf)
+        first = best_first(total, 20)
+        same += len(expected & set(found.places[first].tolist()))
+        for part, all_of_them in zip(found.scores, right, strict=True):
+            assert part[first] == pytest.approx(all_of_them[found.places[first]], abs=1e-5)
+        looked_at.append(len(found.places))
+        if seed == 5:
+            sessions = np.unique(layout.session[found.places[first]])
+            assert np.isin(np.flatnonzero(np.isin(layout.session, sessions)), found.places).all()
+    assert same >= 0.98 * 6 * 20
+    assert max(looked_at[:5]) < SIZE / 3
 
 
 def test_the_rows_of_some_units_are_what_a_question_is_multiplied_with() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.scoring.constants import Constants
+from memories.scoring.constants import DEFAULT, Constants
 from memories.scoring.ranking import Query, Scores, best_first, query_texts, score, sessions
 from tests.scoring.stores import PLAIN, floats, units
 
@@ -84,7 +84,7 @@ def test_nothing_is_asked_for() -> None:
 def test_an_empty_store() -> None:
     empty = units([])
     assert score(empty, asked("tea", [1, 0])).total.shape == (0,)
-    assert [len(one) for one in sessions(np.zeros(0, np.float32), empty)] == [0, 0]
+    assert [len(one) for one in sessions(np.zeros(0, np.float32), empty.layout.session, DEFAULT)] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_equals_stand_in_their_own_order(total: list[float], limit: int, expecte
 def test_a_session_is_its_best_turn_and_a_tenth_of_each_of_the_next_three() -> None:
     store = units(["a"] * 11, [0, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3])
     lowest = -np.inf
-    found = sessions(floats([4, 1, 2, 3, 5, 5, 1, 2, lowest, -1, 1]), store)
+    found = sessions(floats([4, 1, 2, 3, 5, 5, 1, 2, lowest, -1, 1]), store.layout.session, DEFAULT)
     assert found.best.tolist() == [0, 2, 4, 10]
     # The fifth adds nothing, and neither does one below zero or left out by a filter.
     assert found.others == pytest.approx([0, 0.1, 0.1 * (5 + 3 + 2), 0], rel=1e-5)

@@ -112,7 +112,7 @@ class StoreCounts:
 
 def shown_of(case: PrivacyCase, operator: Operator, *, now: datetime) -> dict[str, Any]:
     """All that the page shows; the number of queries does not grow with the case."""
-    exports = list(case.exports.defer("content"))
+    exports = list(case.exports.all())
     ready = next((one for one in exports if one.state == ExportState.READY), None)
     case.to_hand_over = ready is not None and ready.expires_at is not None and ready.expires_at > now
     steps, events = steps_of(case, exports), list(AuditEvent.objects.filter(case_uuid=case.pk)[:TRAIL_SHOWN])

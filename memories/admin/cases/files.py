@@ -4,7 +4,7 @@ import uuid
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -15,6 +15,7 @@ from memories.exceptions import MemoryHubError
 from memories.models import CaseType, ExportState, PrivacyCase, PrivacyExport
 from memories.privacy import receipt_page, receipts
 from memories.privacy.exports import downloads
+from memories.privacy.exports.downloads import Download
 
 
 class FileViews(RecordPage):
@@ -59,7 +60,7 @@ class FileViews(RecordPage):
         return response
 
     @address("<uuid:object_id>/download/")
-    def download(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+    def download(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse | StreamingHttpResponse:
         """The export itself, to be handed over by other means: it goes with this."""
         export = self._export(request, object_id)
         case = self.find(request, str(object_id), may_change=True)
@@ -68,10 +69,10 @@ class FileViews(RecordPage):
         if asked := fresh.required(request):
             return asked
         try:
-            content = downloads.take_export(export, actor_of(request), timezone.now())
+            download = downloads.take_export(export, actor_of(request), timezone.now())
         except MemoryHubError as error:
             return self._not_done(request, case, error)
-        return _file(content, "application/zip", f"{export.profile}-{export.pk}.zip")
+        return _streamed(download, f"{export.profile}-{export.pk}.zip")
 
     def _not_done(self, request: HttpRequest, case: PrivacyCase, error: MemoryHubError) -> HttpResponse:
         """Somebody else took it, or its week is over."""
@@ -89,10 +90,16 @@ class FileViews(RecordPage):
         case = self.find(request, str(object_id), may_change=True)
         if not request.user.has_perm("memories.view_enduser"):
             raise PermissionDenied
-        found: PrivacyExport | None = case.exports.filter(state=ExportState.READY).defer("content").first()
+        found: PrivacyExport | None = case.exports.filter(state=ExportState.READY).first()
         return found
 
 
 def _file(content: bytes, kind: str, name: str) -> HttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return HttpResponse(content, content_type=kind, headers=headers)
+
+
+def _streamed(download: Download, name: str) -> StreamingHttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    headers["Content-Length"] = str(download.size)
+    return StreamingHttpResponse(download.parts(), content_type="application/zip", headers=headers)

@@ -19,14 +19,12 @@ from memories.admin.dashboard.needs import needs
 from memories.admin.lists.tabs import WEEK
 from memories.admin.site import sidebar
 from memories.db.counts import counts
+from memories.kinds import EMBEDDED
 from memories.models import (
-    DiaryVector,
     EmbeddingSpace,
     EndUser,
-    EpisodeVector,
     ExtractionRun,
     Fact,
-    FactVector,
     Status,
     TurnVector,
 )
@@ -100,8 +98,8 @@ def _rebuilding() -> dict[str, Any] | None:
 
 
 def _vectors_of(space: EmbeddingSpace) -> int:
-    kinds = (TurnVector, FactVector, EpisodeVector, DiaryVector)
-    return sum(kind._default_manager.filter(space=space).count() for kind in kinds)
+    tables: tuple[Any, ...] = (TurnVector, *(kind.embedded.vectors for kind in EMBEDDED if kind.embedded))
+    return sum(table._default_manager.filter(space=space).count() for table in tables)
 
 
 def _facts(rows: figures.Within, now: datetime) -> dict[str, Any]:

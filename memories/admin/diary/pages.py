@@ -75,3 +75,6 @@ class DiaryEntryPage(RecordPage):
             "author": names_of([record]).get(record.actor_id, record.get_actor_kind_display()),
             "trash_days": conf.rules(record.tenant).trash_days,
         }
+
+
+PAGES = ((DiaryEntry, DiaryEntryPage),)

@@ -21,8 +21,9 @@ from memories.admin.site.page import RecordPage, actor_of, address, message_of, 
 from memories.admin.site.reasons import ReasonField
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.wording import CUT_OUT
-from memories.curation.facts.merging import READERS, FactMergePreview, merge_facts, preview_fact_merge
+from memories.curation.facts.merging import FactMergePreview, merge_facts, preview_fact_merge
 from memories.exceptions import InvalidInput, MemoryHubError, NotFound
+from memories.facts.candidate import READERS
 from memories.models import EmbeddingSpace, Fact, FactVector, Status
 from memories.scoring import terms
 

@@ -9,6 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories import models
+from memories.kinds import PLAIN
 from memories.models import CLOSED, ActorKind, CaseState, CaseType, EpisodeStatus, Status, waits_for_handover
 from memories.models.memories.facts import faded
 from memories.queue import outages
@@ -95,7 +96,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("scratch", _("Scratch"), lambda now: Q(trashed_at=None, expires_at__gt=now)),
         Tab("trash", _("Trash"), lambda _now: Q(trashed_at__isnull=False)),
     ),
-    models.DiaryEntry: (Tab("trash", _("Trash"), lambda _now: Q(trashed_at__isnull=False)),),
+    **{kind.model: (Tab("trash", _("Trash"), lambda _now: Q(trashed_at__isnull=False)),) for kind in PLAIN},
     models.GraphTriple: (
         Tab("pending", _("Waits for an operator"), lambda _now: Q(status="pending")),
         Tab("open", _("Holds"), lambda now: Q(status="active") & (Q(valid_to=None) | Q(valid_to__gt=now))),

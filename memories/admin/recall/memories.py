@@ -2,8 +2,9 @@
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
@@ -13,14 +14,19 @@ from django.urls import reverse
 from memories.admin.site.page import address_of_section, url_of
 from memories.admin.site.template_tags import turn_page
 from memories.graph import reading
+from memories.kinds import PLAIN
+from memories.kinds.served import SERVED
 from memories.models import EndUser
-from memories.models.memories.served_kinds import SERVED
 
 CLIP = 400
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
 _TURN = ("session_id", "number", "role", "author", "own", "is_doubtful", "flagged", "created_at", "redacted_at")
 _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
-_ENTRY = ("topic", "trashed_at")
+
+
+def _starts(rows: QuerySet[Any], *, columns: Collection[str]) -> QuerySet[Any]:
+    found: QuerySet[Any] = rows.annotate(start=Left("content", CLIP)).only(*columns)
+    return found
 
 
 class _Shown(NamedTuple):
@@ -37,9 +43,13 @@ _SHOWN: Mapping[str, _Shown] = {
     "triple": _Shown("sentence", reading.with_names),
     "group_fact": _Shown("content", lambda rows: rows.select_related("group").only("content", "trashed_at", "group")),
     "file": _Shown("path", lambda rows: rows.only("path", "trashed_at", "updated_at")),
-    "diary": _Shown("start", lambda rows: rows.annotate(start=Left("content", CLIP)).only(*_ENTRY)),
+    **{
+        kind.name: _Shown("start", partial(_starts, columns=(kind.plain.topic, "trashed_at")))
+        for kind in PLAIN
+        if kind.plain
+    },
     "episode": _Shown("summary", lambda rows: rows.only(*_EPISODE)),
-    "turn": _Shown("start", lambda rows: rows.annotate(start=Left("content", CLIP)).only(*_TURN)),
+    "turn": _Shown("start", partial(_starts, columns=_TURN)),
 }
 
 

@@ -150,7 +150,7 @@ def label_of(item: ReviewItem, choice: str, *, is_late: bool) -> str:
         words = {Choice.APPROVE: _("Keep as history")}
     elif item.fact and item.known and item.known.status == Status.ACTIVE:
         words = {Choice.REJECT: _("Keep known")}
-        if item.kind == Kind.DUPLICATE or item.known.may_give_way_to(item.fact):
+        if item.kind == Kind.DUPLICATE or item.known.can_be_superseded_by(item.fact):
             words[Choice.APPROVE] = _("Use new")
     elif item.reason == Reason.FORGET_ASKED:
         words = {Choice.APPROVE: _("Forget it"), Choice.REJECT: _("Keep it")}
@@ -189,7 +189,7 @@ def _effect_of_approval(item: ReviewItem) -> str:
         return _("It is served from now on.")
     if item.kind == Kind.DUPLICATE:
         return _("The new fact stays and supersedes the existing one.")
-    if not item.known.may_give_way_to(item.fact):
+    if not item.known.can_be_superseded_by(item.fact):
         text = _(
             "Its agent is served it from now on. The existing fact is the end user's own and stays for other agents."
         )

@@ -1,6 +1,8 @@
 """Sessions: the list, the conversation with its queue, retrying, and deleting after a preview."""
 
 import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -279,10 +281,9 @@ def _conversation(session: Session, request: HttpRequest) -> dict[str, Any]:
     asked, author = request.GET.get("page"), request.GET.get("author", "")
     if author not in Author.values:
         author = ""
-    page = _page_of(session, author, asked) if author else _page(session, asked)
+    page = _stretch(session, author, request.GET) if author else _page(session, asked)
     return {
         "page": page,
-        "page_query": f"&author={author}" if author else "",
         "author": author,
         "authors": [("", gettext("All")), *Author.choices],
     }
@@ -321,12 +322,35 @@ def _page(session: Session, number: str | None) -> Page[Turn]:
     return pages.get_page(number or session.deleted_number // TURNS_SHOWN + 1)  # type: ignore[no-any-return]
 
 
-def _page_of(session: Session, author: str, number: str | None) -> Page[Turn]:
-    """The requested page of the turns that hold this author's words."""
+@dataclass(frozen=True)
+class _Stretch:
+    """Some of an author's turns in order. Nobody counts the others: in a long session that would read all of them."""
+
+    turns: list[Turn]
+    has_earlier: bool
+    has_later: bool
+
+    def __iter__(self) -> Iterator[Turn]:
+        return iter(self.turns)
+
+
+def _stretch(session: Session, author: str, query: Any) -> _Stretch:
+    """The first turns that hold this author's words, those `after` a number, or the last of those `before` one."""
     turns = _clipped(Turn.objects.filter(session=session).of_author(author))
-    page = Paginator(turns, TURNS_SHOWN).get_page(number)
-    page.object_list = _signed(page.object_list)  # type: ignore[arg-type]
-    return page
+    after, before = (_number(query.get(name, "")) for name in ("after", "before"))
+    if before is not None:
+        found = list(turns.filter(number__lt=before).order_by("-number")[: TURNS_SHOWN + 1])
+        shown, has_earlier, has_later = found[:TURNS_SHOWN][::-1], len(found) > TURNS_SHOWN, True
+    else:
+        found = list(turns.filter(number__gt=after or 0)[: TURNS_SHOWN + 1])
+        shown, has_earlier, has_later = found[:TURNS_SHOWN], bool(after), len(found) > TURNS_SHOWN
+    sign_redactions(shown)
+    return _Stretch(shown, has_earlier and bool(shown), has_later and bool(shown))
+
+
+def _number(text: str) -> int | None:
+    """A turn's number as an address has it; None for anything else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 def _queue(session: Session) -> SessionQueue | None:

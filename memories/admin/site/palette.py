@@ -24,6 +24,7 @@ from memories.admin.site import sidebar, wording
 from memories.admin.site.naming import called
 from memories.admin.site.page import HubModelAdmin, render_page, url_of
 from memories.admin.site.template_tags import who
+from memories.kinds import PLAIN
 from memories.models.ids import parse_uuid
 
 SHOWN = 8
@@ -40,7 +41,7 @@ RECORDS: dict[type[Model], str] = {
     models.Fact: "lightbulb",
     models.Episode: "auto_stories",
     models.MemoryFile: "description",
-    models.DiaryEntry: "edit_note",
+    **{kind.model: kind.plain.icon for kind in PLAIN if kind.plain},
     models.GraphTriple: "hub",
     models.GraphEntity: "category",
     models.Dream: "bedtime",

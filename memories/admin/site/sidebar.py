@@ -15,6 +15,7 @@ from memories.admin.access.tenant_scope import permitted, tenants_of, within
 from memories.admin.recall import playground, turn_search
 from memories.admin.tenants import rollback
 from memories.db.counts import counts
+from memories.kinds import PLAIN
 from memories.models import LanguageModel, Operator, PrivacyCase, ReviewItem
 
 QUEUE = "admin:memories_reviewitem_queue"
@@ -60,7 +61,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("Forgetting"), "auto_delete", "decaypass", others=["admin:forgetting", "admin:retention"]),
             MenuEntry(_("What was said"), "forum", "admin:said", turn_search.MAY),
             _list(_("Memory files"), "description", "memoryfile"),
-            _list(_("Diary entries"), "edit_note", "diaryentry"),
+            *(_list(one.plain.listed, one.plain.icon, one.model.__name__.lower()) for one in PLAIN if one.plain),
             _list(_("Graph"), "hub", "graphtriple", others=["admin:memories_graphentity_changelist"]),
             _list(_("Dreams"), "bedtime", "dream"),
             _list(_("Groups of people"), "groups", "memorygroup"),

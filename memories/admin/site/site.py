@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from django.contrib.admin import ModelAdmin
@@ -28,7 +29,6 @@ from memories.admin.access.sign_in import SignInView
 from memories.admin.cases.pages import CasePage
 from memories.admin.dashboard import first_run
 from memories.admin.dashboard import page as dashboard
-from memories.admin.diary.pages import DiaryEntryPage
 from memories.admin.dreams.pages import DreamPage
 from memories.admin.episodes.pages import EpisodePage
 from memories.admin.facts.pages import FactPage
@@ -52,6 +52,7 @@ from memories.admin.tenants.pages import TenantPage
 from memories.admin.trail import seals
 from memories.admin.trail.pages import TrailPage
 from memories.admin.webhooks.pages import WebhookPage
+from memories.kinds import PLAIN
 from memories.time_zones import zone_or_utc
 from memoryhub import VERSION
 
@@ -65,7 +66,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.ExtractionRun, RunPage),
     (models.LoggedContext, LoggedContextPage),
     (models.MemoryFile, MemoryFilePage),
-    (models.DiaryEntry, DiaryEntryPage),
+    *(page for kind in PLAIN if kind.plain for page in import_module(kind.plain.admin).PAGES),
     (models.GraphTriple, TriplePage),
     (models.GraphEntity, EntityPage),
     (models.Dream, DreamPage),

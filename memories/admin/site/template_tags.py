@@ -1,7 +1,7 @@
 """The template library `hub`: times, shares, states and names as pages show them."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from django.apps import apps
 from django.contrib.messages.storage.base import Message
 from django.db.models import Model
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -18,6 +19,7 @@ from memories.admin.runs import wording as run_words
 from memories.admin.site import wording
 from memories.admin.site.naming import called, crumb_of, one_of
 from memories.admin.site.segments import Segment, parted
+from memories.kinds import PLAIN
 from memories.models import EndUser, Turn
 from memories.text.injection import flagged_turns
 
@@ -64,6 +66,12 @@ def clock(moment: datetime) -> SafeString:
 def exactly(moment: datetime) -> str:
     """The moment with its day, time and zone, for places without markup."""
     return wording.exact(moment)
+
+
+@register.filter
+def of_plain_kinds(counts: Mapping[str, int]) -> list[tuple[str, Promise, int]]:
+    """(name, heading, count) of the memories of each plain kind that go to the trash (memories/kinds/kind.py)."""
+    return [(kind.plural, kind.plain.trashed, counts.get(kind.plural, 0)) for kind in PLAIN if kind.plain]
 
 
 @register.filter

@@ -17,6 +17,7 @@ from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.naming import called
 from memories.admin.site.page import actor_of, render_page, require
 from memories.exceptions import RetentionRunning
+from memories.kinds import PLAIN
 from memories.models import RetentionPass, Tenant
 from memories.privacy import retention
 
@@ -31,7 +32,7 @@ WORDS = {
     "exports": gettext_lazy("Exports"),
     "contexts": gettext_lazy("Log of contexts"),
     "store": gettext_lazy("Items of the store"),
-    "diary": gettext_lazy("Diary entries"),
+    **{kind.plural: kind.plain.listed for kind in PLAIN if kind.plain},
     "waiting": gettext_lazy("Old turns kept: not extracted yet, or in an open window"),
 }
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from memories.admin.site.naming import kind_named, list_named
 from memories.admin.site.wording import verb_of
+from memories.kinds import PLAIN
 
 # What an event was about, by the class name that the trail has; first without, then with the person.
 OBJECTS: Mapping[str, tuple[Promise, Promise | str]] = {
@@ -18,7 +19,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise | str]] = {
     "Episode": (gettext_lazy("an episode"), gettext_lazy("an episode of %(person)s")),
     "ProfileSection": (gettext_lazy("a profile section"), gettext_lazy("a profile section of %(person)s")),
     "MemoryFile": (gettext_lazy("a memory file"), gettext_lazy("a memory file of %(person)s")),
-    "DiaryEntry": (gettext_lazy("a diary entry"), gettext_lazy("a diary entry about %(person)s")),
+    **{kind.model.__name__: kind.plain.in_trail for kind in PLAIN if kind.plain},
     "GraphTriple": (gettext_lazy("a triple"), gettext_lazy("a triple of %(person)s")),
     "GraphEntity": (gettext_lazy("an entity"), gettext_lazy("an entity of %(person)s")),
     "Dream": (gettext_lazy("a dream"), gettext_lazy("a dream about %(person)s")),

@@ -1,10 +1,11 @@
 """Addresses of version 1."""
 
+from importlib import import_module
+
 from django.urls import path
 
 from memories.api.v1.agents.views import AgentsView, AgentView
 from memories.api.v1.context.views import ContextView
-from memories.api.v1.diary.views import DiaryEntryView, DiaryView
 from memories.api.v1.dreams.views import DreamRestoreView, DreamsView, DreamView
 from memories.api.v1.episodes.views import EpisodesView, EpisodeView
 from memories.api.v1.extractions.views import ExtractionRetryView, ExtractionsView, ExtractionView
@@ -74,6 +75,7 @@ from memories.api.v1.search.views import SearchView
 from memories.api.v1.sessions.views import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
 from memories.api.v1.store.views import BatchView, ItemsSearchView, ItemsView, NamespacesView
 from memories.api.v1.turns.views import BulkTurnsView, TurnRedactionView, TurnsView, TurnView
+from memories.kinds import PLAIN
 
 _TENANT = "management/tenants/<slug:slug>"
 _WEBHOOK = f"{_TENANT}/webhooks/<uuid:webhook_id>"
@@ -123,8 +125,7 @@ urlpatterns = [
     path("files/download", FileDownloadView.as_view()),
     path("files/history", FileHistoryView.as_view()),
     path("files/restore", FileRestoreView.as_view()),
-    path("diary", DiaryView.as_view()),
-    path("diary/<uuid:entry_id>", DiaryEntryView.as_view()),
+    *(url for kind in PLAIN if kind.plain for url in import_module(kind.plain.api).URLS),
     path("users", PeopleView.as_view()),
     path("users/detail", PersonView.as_view()),
     path("agents", AgentsView.as_view()),

@@ -1,38 +1,40 @@
 """Facts that are stated outright, by a key or an operator, instead of being extracted."""
 
 import uuid
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from memories import conf
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
-from memories.curation.facts import older
 from memories.curation.facts.changing import lock_person
-from memories.curation.facts.contradictions import Met, meet, protected_twin
 from memories.curation.facts.readers import check_readers
 from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
-from memories.curation.statements import guarding, provenance
-from memories.curation.statements.provenance import NO_GROUNDS, Grounds, Rests
+from memories.curation.statements import guarding
+from memories.curation.statements.provenance import (
+    NO_PROVENANCE,
+    Provenance,
+    ResolvedEvidence,
+    lock_sessions,
+    resolve_evidence,
+)
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound, PersonRestricted
+from memories.facts import policies
+from memories.facts.candidate import Candidate
+from memories.facts.record import record
+from memories.facts.write import LIVE
 from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Trust
-from memories.models.folding import fold, text_digest
-from memories.reconcile import neighbours, review_items
-from memories.reconcile.changes import MOST_DUPLICATES
-from memories.reconcile.gate import LONGEST_KEY, rank
-from memories.reconcile.review_items import REASON_OF_FLAG, ReviewQuestion
+from memories.models.folding import fold
+from memories.reconcile import neighbours
+from memories.reconcile.gate import LONGEST_KEY
 from memories.text.secrets.scrubbing import scrubbed_text
-
-# Who is served a fact. Two facts with other readers are two, also where they say the same.
-READERS = ("agent_id", "scope", "allowed_users", "allowed_roles")
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def add_fact(
     now: datetime,
     reason: str = "",
     voice: WriteTrust = AS_USER,
-    grounds: Grounds = NO_GROUNDS,
+    provenance: Provenance = NO_PROVENANCE,
     visible: FactQuerySet | None = None,
     corrects: Fact | None = None,
 ) -> Stated:
@@ -88,45 +90,31 @@ def add_fact(
     the id of the existing fact (its text, or its external id), RefusedBefore, PersonMerged, PersonRestricted.
     """
     draft = replace(draft, **scrubbed_fact(vars(draft)))
-    fact = _unsaved(end_user, draft, grounds, actor=actor)
+    candidate = _candidate(draft, provenance, actor=actor)
     # Before the lock: it may ask an endpoint.
-    near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=fact, now=now)
+    near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=candidate, now=now)
     changes = Changes(actor=actor, now=now, reason=reason)
     try:
         with transaction.atomic():
-            _lock(end_user, grounds)
-            check_readers(fact)
-            rests = provenance.found(end_user, grounds, raw=fact.raw, visible=visible)
-            voice = voice.lowered(rests.trusts)
-            _attribute(fact, voice, grounds, actor=actor)
-            stated_at = [turn.sent_at for turn in rests.turns]
-            fact.begin(now=now, rules=conf.rules(end_user.tenant), stated_at=stated_at, valid_from=grounds.valid_from)
-            changes.sweep(end_user, [text_digest(draft.content)], agent_id=draft.agent_id)
-            if twin := _same_text(end_user, draft):
-                raise DuplicateFact(fact_id=twin)
-            check_own_id(fact)
-            if not fact.binding and (word := protected_twin(end_user, fact)):
-                raise DuplicateFact(fact_id=word.pk)
-            waits = guarding.why_waits(fact, voice)
-            met = meet(end_user, fact, actor=actor, now=now, waits=waits, related=rests.related)
+            _lock(end_user, provenance)
+            check_readers(candidate, end_user)
+            evidence = resolve_evidence(end_user, provenance, raw=candidate.raw, visible=visible)
+            candidate = _resolved(candidate, evidence, voice.lowered(evidence.trusts), stated_source=provenance.source)
             if corrects:
                 _check_active(corrects)
-                met = Met(reason=ReviewItem.Reason.PROPOSED, known=corrects)
-            if existing := _existing_fact(fact, met, visible):
-                _confirm(existing, fact, met, rests, changes)
-                return Stated(existing, is_new=False)
-            _store(fact, met, changes, stated_at=stated_at)
-            rests.store(fact, now=now, quote=fact.raw)
-            if fact.status == Status.ACTIVE:
-                similar = [*met.agreeing, *_active(end_user, near, but=met.beaten)]
-                # Whether it repeats one of these; the nearest are enough to ask about.
-                for other in similar[:MOST_DUPLICATES]:
-                    question = ReviewQuestion(ReviewItem.Reason.NOT_JUDGED, fact=fact, known=other)
-                    review_items.ask(question, run=None, now=now)
+                candidate = replace(candidate, beside=corrects, proposed_as=ReviewItem.Reason.PROPOSED)
+            policy = policies.OPERATOR if actor.is_operator else policies.KEY
+            (done,) = record([candidate], person=end_user, write=changes, policy=policy, near=near, visible=visible)
+            fact = done.fact
+            if fact is None:
+                raise TypeError("a statement of a key or an operator is stored, or refused with an error")
+            if done.is_new or fact.pk in changes.facts:
+                item_states.settle(changes)
+                changes.record("add" if done.is_new else "reinforce", fact)
     except IntegrityError as error:
         # Somebody stored the same text between the look above and our insert.
-        raise DuplicateFact(fact_id=_same_text(end_user, draft)) from error
-    return Stated(fact)
+        raise DuplicateFact(fact_id=_same_text(end_user, candidate)) from error
+    return Stated(fact, is_new=done.is_new)
 
 
 def folded_key(key: str) -> str:
@@ -142,32 +130,52 @@ def folded_key(key: str) -> str:
 def check_own_id(fact: Fact) -> None:
     """The caller holds the person's row. Errors: DuplicateFact when another live fact of its agent has its external
     id."""
-    if not fact.external_id:
-        return
-    live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=[Status.ACTIVE, Status.PENDING])
-    same = live.filter(agent_id=fact.agent_id, external_id=fact.external_id).exclude(pk=fact.pk)
+    live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE, external_id=fact.external_id)
+    same = live.filter(agent_id=fact.agent_id).exclude(pk=fact.pk) if fact.external_id else Fact.objects.none()
     if taken := same.order_by("pk").values_list("pk", flat=True).first():
         raise DuplicateFact(_("The person already has a fact with this external_id."), fact_id=taken)
 
 
-def _unsaved(end_user: EndUser, draft: FactDraft, grounds: Grounds, *, actor: Actor) -> Fact:
-    stated = asdict(draft) | {name: list(getattr(draft, name)) for name in ("tags", "allowed_users", "allowed_roles")}
-    del stated["content"]
-    fact = Fact(
-        tenant=end_user.tenant,
-        end_user=end_user,
+def _candidate(draft: FactDraft, provenance: Provenance, *, actor: Actor) -> Candidate:
+    """As an operator states it: binding, and nobody reviews it. Whose words a key's statement is, its evidence says."""
+    stated = {name: getattr(draft, name) for name in (field.name for field in fields(draft))}
+    return Candidate(
         **stated | {"key": folded_key(draft.key)},
-        stated_confidence=draft.confidence,
+        raw=scrubbed_text(provenance.raw),
+        trust=Trust.OPERATOR,
+        source=Source.CORRECTED,
+        extractor="operator",
         binding=actor.is_operator,
+        key_id=actor.id,
+        valid_from=provenance.valid_from,
     )
-    fact.raw = scrubbed_text(grounds.raw)
-    fact.say(draft.content)
-    return fact
 
 
-def _lock(end_user: EndUser, grounds: Grounds) -> None:
+def _resolved(
+    candidate: Candidate, evidence: ResolvedEvidence, write_trust: WriteTrust, *, stated_source: str
+) -> Candidate:
+    """With what it rests on, and of a key with its source, trust and flags."""
+    candidate = replace(
+        candidate,
+        citations=evidence.citations(quote=candidate.raw),
+        relations=evidence.related,
+        stated_at=[turn.sent_at for turn in evidence.turns],
+    )
+    if candidate.binding:
+        return candidate
+    return replace(
+        candidate,
+        trust=write_trust.trust,
+        source=write_trust.source(stated_source),
+        extractor=write_trust.extractor,
+        is_import=write_trust.imports,
+        flags=guarding.flags_of_fact(candidate, write_trust),
+    )
+
+
+def _lock(end_user: EndUser, provenance: Provenance) -> None:
     """Lock what the statement is about and rests on. Errors: PersonMerged, PersonRestricted."""
-    provenance.lock_sessions(end_user, grounds.evidence)
+    lock_sessions(end_user, provenance.evidence)
     # Two statements about one key, or one and an extraction, follow each other.
     if lock_person(end_user.pk) != end_user.pk:
         raise PersonMerged
@@ -184,94 +192,7 @@ def _check_active(corrected: Fact) -> None:
         raise Conflict(_("This memory is not active any more, or not yet: there is nothing to correct."))
 
 
-def _attribute(fact: Fact, voice: WriteTrust, grounds: Grounds, *, actor: Actor) -> None:
-    """Set source, trust and flags. An operator's statement is binding, and nobody reviews it."""
-    if actor.is_operator:
-        fact.source, fact.trust, fact.extractor = Source.CORRECTED, Trust.OPERATOR, "operator"
-    else:
-        fact.source, fact.trust, fact.extractor = voice.source(grounds.source), voice.trust, voice.extractor
-        fact.flags = list(guarding.flags_of_fact(fact, voice))
-
-
-def _existing_fact(fact: Fact, met: Met, visible: FactQuerySet | None) -> Fact | None:
-    """The active fact of the same readers that gives its key the same value in other words.
-
-    An operator's statement is a fact of its own: it binds its words.
-    """
-    if met.reason or fact.binding:
-        return None
-    same = [one for one in met.agreeing if all(getattr(one, name) == getattr(fact, name) for name in READERS)]
-    if visible is not None and same:
-        seen = set(visible.filter(pk__in=[one.pk for one in same]).values_list("pk", flat=True))
-        same = [one for one in same if one.pk in seen]
-    # Of one that was replaced by now the later one is confirmed, as far as it says the same.
-    return next(iter(sorted(same, key=lambda one: (not one.protected, one.status != Status.ACTIVE))), None)
-
-
-def _confirm(existing: Fact, fact: Fact, met: Met, rests: Rests, changes: Changes) -> None:
-    """The known fact was stated again: it keeps its text, and rests on what this statement rests on, too.
-
-    An operator's fact, a locked one and one of more trust stay as they are (rules.md, 4.3 and 5.5).
-    """
-    if existing.protected or rank(fact.trust) < rank(existing.trust):
-        return
-    rules = conf.rules(existing.tenant)
-    with changes.changing(existing, "reinforce"):
-        existing.confirm(rules.confirmed_by)
-        existing.stated_confidence = max(existing.stated_confidence, fact.stated_confidence)
-        existing.mentions += 1
-        existing.mention([fact.first_observed_at, fact.last_confirmed_at])
-        existing.valid_from = min(existing.valid_from, fact.valid_from)
-        if existing.expires_at:
-            existing.expires_at = max(existing.expires_at, fact.expires_at) if fact.expires_at else None
-        existing.trust = max(existing.trust, fact.trust, key=rank)
-        # Else whoever stated it could not find it again.
-        existing.external_id = existing.external_id or fact.external_id
-    rests.store(existing, now=changes.now, quote=fact.raw)
-    for loser in met.beaten:
-        changes.supersede(loser, by=existing)
-    if met.place and (before := met.place.before) and existing is met.place.after and not before.protected:
-        older.end(before, changes, by=existing)
-    changes.lift(existing.end_user, met.forgiven)
-    item_states.settle(changes)
-    changes.record("reinforce", existing)
-
-
-def _store(fact: Fact, met: Met, changes: Changes, *, stated_at: Sequence[datetime]) -> None:
-    """Write the fact and supersede what it beats, as one change set; ask why it waits, if so; write the audit event.
-
-    One that is older than what is known is written closed.
-    """
-    if met.place and not met.reason:
-        older.insert(fact, met.place, changes, stated_at=stated_at)
-        item_states.settle(changes)
-        changes.record("add", fact)
-        return
-    fact.status = Status.PENDING if met.reason else Status.ACTIVE
-    changes.insert(fact)
-    for loser in met.beaten:
-        changes.supersede(loser, by=fact, ended=fact.valid_from)
-    changes.lift(fact.end_user, met.forgiven)
-    item_states.settle(changes)
-    if met.reason:
-        questions = [ReviewQuestion(met.reason, fact=fact, known=met.known)]
-        # A flag is asked about by itself when the fact waits for something else, too.
-        flagged = [REASON_OF_FLAG[flag] for flag in fact.flags]
-        questions += [ReviewQuestion(reason, fact=fact) for reason in flagged if reason != met.reason]
-        review_items.ask_all(questions, run=None, now=changes.now)
-    changes.record("add", fact)
-
-
-def _active(end_user: EndUser, ids: Collection[uuid.UUID], *, but: Iterable[Fact]) -> list[Fact]:
-    """Those of the facts that are still active, the nearest first."""
-    if not ids:
-        return []
-    facts = Fact.objects.of(end_user.tenant, end_user).filter(pk__in=ids, status=Status.ACTIVE)
-    found = facts.exclude(pk__in=[fact.pk for fact in but]).in_bulk()
-    return [found[fact_id] for fact_id in ids if fact_id in found]
-
-
-def _same_text(end_user: EndUser, draft: FactDraft) -> uuid.UUID | None:
-    live = Fact.objects.of(end_user.tenant, end_user).filter(status__in=[Status.ACTIVE, Status.PENDING])
-    same = live.filter(agent_id=draft.agent_id, content_hash=text_digest(draft.content))
+def _same_text(end_user: EndUser, candidate: Candidate) -> uuid.UUID | None:
+    live = Fact.objects.of(end_user.tenant, end_user).filter(status__in=LIVE)
+    same = live.filter(agent_id=candidate.agent_id, content_hash=candidate.content_hash)
     return same.values_list("pk", flat=True).first()

@@ -8,12 +8,12 @@ from datetime import datetime
 from django.db.models import Max
 
 from memories.curation.change_sets import Changes
-from memories.curation.facts import older
 from memories.curation.facts.changing import approve, lock_facts, make_way
+from memories.facts import existing, timeline
+from memories.facts.timeline import Interval
+from memories.facts.writer import insert_before
 from memories.models import Fact, FactEvidence, ReviewItem, Status
 from memories.models.folding import fold
-from memories.reconcile import timeline
-from memories.reconcile.timeline import Gap
 
 
 def approve_suggestion(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] = ()) -> None:
@@ -22,9 +22,9 @@ def approve_suggestion(fact: Fact, changes: Changes, *, instead_of: Collection[u
     met = {rival.pk for rival in _rivals([fact], now=changes.now)[fact.pk]}
     rivals = lock_facts({*met, *instead_of})
     later = _later({fact: rivals})[fact]
-    gap = _gap(fact, later, now=changes.now) if later else None
-    if gap:
-        _close(fact, gap, changes)
+    interval = _interval(fact, later, now=changes.now) if later else None
+    if interval:
+        _close(fact, interval, changes)
     else:
         approve(fact, changes)
         make_way(fact, changes, instead_of=instead_of)
@@ -79,7 +79,7 @@ def _later(rivals: Mapping[Fact, Sequence[Fact]]) -> Mapping[Fact, Sequence[Fact
 
 
 def _gives_way(rival: Fact, fact: Fact) -> bool:
-    return rival.pk != fact.pk and rival.status == Status.ACTIVE and rival.may_give_way_to(fact)
+    return rival.pk != fact.pk and rival.status == Status.ACTIVE and rival.can_be_superseded_by(fact)
 
 
 def _last_stated(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
@@ -91,21 +91,17 @@ def _last_stated(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
     return {fact: moments.get(fact.pk, fact.last_confirmed_at) for fact in facts}
 
 
-def _gap(fact: Fact, later: Sequence[Fact], *, now: datetime) -> Gap | None:
-    existing = {row.pk: row for row in (*later, *older.lock_values(fact.end_user, fact, now=now))}
-    return timeline.place(list(existing.values()), moment=_last_stated([fact])[fact])
+def _interval(fact: Fact, later: Sequence[Fact], *, now: datetime) -> Interval | None:
+    stated = {row.pk: row for row in (*later, *existing.lock_values(fact, now=now))}
+    return timeline.find_interval(list(stated.values()), moment=_last_stated([fact])[fact])
 
 
-def _close(fact: Fact, gap: Gap, changes: Changes) -> None:
+def _close(fact: Fact, interval: Interval, changes: Changes) -> None:
     """Close it before the next statement. A fact that was stated before and after it becomes two."""
     cited = FactEvidence.objects.filter(fact=fact, turn__isnull=False).order_by("pk")
-    changes.lift_refusals(fact)
+    changes.remove_refusals_of(fact)
     with changes.changing(fact, "approve"):
         # Retention may have deleted the turns.
-        timeline.close(fact, gap, [fact.last_confirmed_at, *cited.values_list(timeline.SENT_AT, flat=True)])
+        timeline.close(fact, interval, [fact.last_confirmed_at, *cited.values_list(timeline.SENT_AT, flat=True)])
         fact.flags = []
-    if gap.before and not gap.before.protected:
-        if gap.before is gap.after:
-            older.split(gap.after, changes, by=fact)
-        else:
-            older.end(gap.before, changes, by=fact)
+    insert_before(interval, changes, by=fact)

@@ -13,9 +13,10 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.change_sets import LIVE, Changes
+from memories.curation.change_sets import Changes
 from memories.curation.review import item_states
 from memories.exceptions import Conflict, FactLocked, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
+from memories.facts.write import LIVE
 from memories.models import ActorKind, EndUser, Episode, Fact, FactRevision, ReviewItem, Source, Status, Tenant, Trust
 from memories.models.folding import fold
 
@@ -164,13 +165,13 @@ def make_way(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] 
     conflicts = ReviewItem.objects.waiting().filter(fact=fact, kind=ReviewItem.Kind.CONFLICT).exclude(known=None)
     against = [*rivals_of(fact, now=changes.now), *conflicts.values_list("known", flat=True), *instead_of]
     for rival in lock_facts(against):
-        if rival.status == Status.ACTIVE and rival.may_give_way_to(fact):
+        if rival.status == Status.ACTIVE and rival.can_be_superseded_by(fact):
             changes.supersede(rival, by=fact)
 
 
 def approve(fact: Fact, changes: Changes, verb: str = "approve") -> None:
     """Make a suggestion active, with the trust that it has; lift what refuses it."""
-    changes.lift_refusals(fact)
+    changes.remove_refusals_of(fact)
     with changes.changing(fact, verb):
         fact.status, fact.flags, fact.last_confirmed_at = Status.ACTIVE, [], changes.now
 

@@ -1,6 +1,7 @@
 """Editing and correcting a fact: keys and operators edit it; an operator's correction overrules every job and key."""
 
 import uuid
+from collections.abc import Iterable
 from copy import copy
 from datetime import datetime
 from typing import Any
@@ -9,18 +10,22 @@ from django.db import transaction
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
-from memories.curation.facts import contradictions
 from memories.curation.facts.adding import check_own_id, folded_key
 from memories.curation.facts.changing import deciding_fact, lock_facts, must_be_live, state_as_operator
 from memories.curation.facts.readers import check_readers
 from memories.curation.statements import guarding, provenance
-from memories.curation.statements.provenance import Grounds, RelationDraft
+from memories.curation.statements.provenance import Provenance, RelationDraft
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.models import Fact, FactQuerySet, Status, Tenant
+from memories.exceptions import DuplicateFact, ReviewNeeded
+from memories.facts.existing import protected_rivals, protected_twin
+from memories.models import Fact, FactQuerySet, RelationType, Status, Tenant
 from memories.models.folding import fold
-from memories.models.memories.refusals import mark_of_text
+from memories.models.memories.refusals import refusal_key_of_text
 from memories.text.secrets.scrubbing import scrubbed_text
+
+# What a fact says by its key.
+_KEYED = ("category", "key", "value")
 
 
 def edit_fact(
@@ -45,34 +50,34 @@ def edit_fact(
     to a model and no operator wrote it, or when it contradicts a protected fact.
     """
     stated = scrubbed_fact(changes)
-    evidence: list[uuid.UUID] = stated.pop("evidence", [])
+    turns: list[uuid.UUID] = stated.pop("evidence", [])
     relations: list[RelationDraft] | None = stated.pop("relations", None)
-    grounds = Grounds(evidence=evidence, relations=relations or ())
+    given = Provenance(evidence=turns, relations=relations or ())
     named: dict[str, Any] = {"expected_version": expected_version, "reason": reason}
     named["unlocks"] = stated.get("locked") is False
     with transaction.atomic():
-        _lock_sessions(fact_id, grounds)
+        _lock_sessions(fact_id, given)
         with deciding_fact(fact_id, tenant, "edit", actor=actor, now=now, **named) as (fact, changed):
             must_be_live(fact)
-            rests = provenance.rest_on(fact, grounds, quote=stated.get("raw", ""), visible=visible)
+            evidence = provenance.rest_on(fact, given, quote=stated.get("raw", ""), visible=visible)
             before = copy(fact)
             with changed.changing(fact, "edit"):
                 _set(fact, stated, before, voice=voice)
                 if not actor.is_operator:
-                    guarding.check_fact(fact, guarding.texts_of(before), voice.lowered(rests.trusts))
-                    contradictions.check_words(fact, before, now=now, related=rests.related)
+                    guarding.check_fact(fact, guarding.texts_of(before), voice.lowered(evidence.trusts))
+                    _check_words(fact, before, now=now, related=evidence.related)
                 if "allowed_users" in stated:
-                    check_readers(fact)
+                    check_readers(fact, fact.end_user)
             if "valid_from" in stated:
                 _follow(fact, before, changed)
-            rests.restate(fact, now=now, relates=relations is not None)
+            evidence.restate(fact, now=now, relates=relations is not None)
     return fact
 
 
-def _lock_sessions(fact_id: uuid.UUID, grounds: Grounds) -> None:
+def _lock_sessions(fact_id: uuid.UUID, given: Provenance) -> None:
     """Before the person, as everybody locks them."""
-    if grounds.evidence and (fact := Fact.objects.select_related("end_user").filter(pk=fact_id).first()):
-        provenance.lock_sessions(fact.end_user, grounds.evidence)
+    if given.evidence and (fact := Fact.objects.select_related("end_user").filter(pk=fact_id).first()):
+        provenance.lock_sessions(fact.end_user, given.evidence)
 
 
 def _set(fact: Fact, stated: dict[str, Any], before: Fact, *, voice: WriteTrust) -> None:
@@ -91,6 +96,28 @@ def _set(fact: Fact, stated: dict[str, Any], before: Fact, *, voice: WriteTrust)
     fact.valid_from = fact.valid_from or fact.first_observed_at
     if {"external_id", "agent_id"} & stated.keys():
         check_own_id(fact)
+
+
+def _check_words(fact: Fact, before: Fact, *, now: datetime, related: Iterable[tuple[str, Fact]] = ()) -> None:
+    """Check what a key has made of a fact, before it is saved: what is active cannot wait beside what it contradicts.
+
+    `related` are the facts that it is said to relate to, by type of relation. Errors: ReviewNeeded where a protected
+    fact gives its new key or value another one, or is said to be contradicted; DuplicateFact where one has its new
+    text.
+    """
+    if fact.status != Status.ACTIVE:
+        return
+    if any(kind == RelationType.CONTRADICTS and _is_binding(target) for kind, target in related):
+        raise ReviewNeeded
+    is_reworded = bytes(fact.content_hash) != bytes(before.content_hash)
+    if is_reworded and (twin := protected_twin(fact)):
+        raise DuplicateFact(fact_id=twin.pk)
+    if any(getattr(fact, name) != getattr(before, name) for name in _KEYED) and protected_rivals(fact, now=now):
+        raise ReviewNeeded
+
+
+def _is_binding(fact: Fact) -> bool:
+    return fact.protected and fact.status == Status.ACTIVE
 
 
 def _follow(fact: Fact, before: Fact, changes: Changes) -> None:
@@ -125,8 +152,8 @@ def correct_fact(
     ):
         must_be_live(fact)
         if fold(content) != fold(fact.content):
-            changes.refuse(fact, [mark_of_text(fact.content)])
-        changes.lift(fact.end_user, [mark_of_text(content)])
+            changes.refuse(fact, [refusal_key_of_text(fact.content)])
+        changes.remove_refusals(fact.end_user, [refusal_key_of_text(content)])
         state_as_operator(fact, content, now=now)
         fact.value, fact.category, fact.status = "", category or fact.category, Status.ACTIVE
     return fact

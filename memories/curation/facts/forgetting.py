@@ -11,8 +11,8 @@ from memories.curation.change_sets import Changes, refusals_against
 from memories.curation.facts.changing import check_allowed, deciding_fact, is_own, locked_fact
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.facts import review_items
 from memories.models import Fact, Status, Tenant
-from memories.reconcile import review_items
 
 
 def forget_fact(

@@ -13,12 +13,11 @@ from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts, lock_person, state_as_operator
 from memories.curation.review import item_states
 from memories.exceptions import Conflict, InvalidInput, NotFound, PreconditionFailed
+from memories.facts.candidate import has_readers_of
 from memories.models import Fact, FactEvidence, RelationType, Status
 from memories.text.secrets.scrubbing import scrubbed_text
 
 MOST_MERGED = 10
-# Who is served a fact: merged ones must agree, or somebody would be served what was kept from them.
-READERS = ("agent_id", "scope", "allowed_users", "allowed_roles")
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def merge_facts(
         with changes.changing(kept, "merge"):
             state_as_operator(kept, content, now=now)
             _combine(kept, absorbed)
-        changes.lift_refusals(kept)
+        changes.remove_refusals_of(kept)
         for other in absorbed:
             changes.copy_evidence(of=other, to=kept)
             changes.relate(kept, other, RelationType.DERIVED_FROM)
@@ -97,7 +96,8 @@ def _check_mergeable(kept: Fact, absorbed: Sequence[Fact]) -> None:
         )
     if any(fact.end_user_id != kept.end_user_id for fact in absorbed):
         raise Conflict(_("These facts belong to different people."))
-    if any(getattr(fact, name) != getattr(kept, name) for fact in absorbed for name in READERS):
+    # Else somebody would be served what was kept from them.
+    if not all(has_readers_of(fact, kept) for fact in absorbed):
         raise Conflict(_("These facts are visible to different agents or people."))
 
 

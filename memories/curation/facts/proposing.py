@@ -13,9 +13,9 @@ from memories.curation.facts.changing import is_own, locked_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.statements.voices import WriteTrust
 from memories.exceptions import Conflict, PersonRestricted
+from memories.facts import review_items
+from memories.facts.review_items import ReviewQuestion
 from memories.models import Fact, MemoryScope, ReviewItem, Status, Tenant
-from memories.reconcile import review_items
-from memories.reconcile.review_items import ReviewQuestion
 
 
 def propose_correction(

@@ -5,10 +5,11 @@ from collections.abc import Collection, Sequence
 from django.utils.translation import gettext as _
 
 from memories.exceptions import Fault, InvalidInput
+from memories.facts.candidate import Candidate
 from memories.models import EndUser, Fact, MemoryScope
 
 
-def check_readers(fact: Fact) -> None:
+def check_readers(fact: Fact | Candidate, person: EndUser) -> None:
     """Check `allowed_users`: the person's ids, and of a public fact those of anybody whom the tenant has.
 
     The caller holds the person's row. Errors: InvalidInput, each fault at its place.
@@ -16,9 +17,9 @@ def check_readers(fact: Fact) -> None:
     named = fact.allowed_users
     if not named:
         return
-    people = EndUser.objects.filter(tenant=fact.tenant_id, external_id__in=named)
+    people = EndUser.objects.filter(tenant=person.tenant_id, external_id__in=named)
     if fact.scope != MemoryScope.PUBLIC:
-        people = people.behind(fact.end_user_id)
+        people = people.behind(person)
     check_names(named, known=set(people.order_by().values_list("external_id", flat=True)))
 
 

@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 from memories.audit import Actor
 from memories.curation.change_sets import Changes, refusals_of, still_ahead
 from memories.curation.facts.changing import deciding_fact, make_way, rivals_of
-from memories.curation.facts.contradictions import protected_twin, words_against
 from memories.curation.review.suggestions import UNAPPROVED
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, DuplicateFact, NotFound, OperatorWord
+from memories.facts.existing import protected_rivals, protected_twin
 from memories.models import ActorKind, Fact, FactRefusal, FactRevision, Source, Status, Tenant, Trust
 
 RESTORED_FIELDS = (
@@ -56,9 +56,9 @@ def restore_fact(
             _bring_back(fact, changes, version=version, voice=voice)
         if fact.status == Status.ACTIVE:
             # One key has one value at a time. A rival makes way for an operator's choice, not for a key's.
-            if not actor.is_operator and (twin := protected_twin(fact.end_user, fact)):
+            if not actor.is_operator and (twin := protected_twin(fact)):
                 raise DuplicateFact(fact_id=twin.pk)
-            if not actor.is_operator and (rivals_of(fact, now=now) or words_against(fact, now=now)):
+            if not actor.is_operator and (rivals_of(fact, now=now) or protected_rivals(fact, now=now)):
                 raise Conflict(
                     _("Another active fact gives this key a different value. Only an operator can restore this fact.")
                 )
@@ -98,7 +98,7 @@ def _lift_refusals(fact: Fact, changes: Changes) -> None:
     refusals = FactRefusal.objects.against(fact.end_user, refusals_of(fact))
     if changes.actor.kind == ActorKind.KEY and refusals.exclude(actor_kind=ActorKind.KEY).exists():
         raise OperatorWord
-    changes.lift_refusals(fact)
+    changes.remove_refusals_of(fact)
 
 
 def _status_before_trash(fact: Fact) -> str:

@@ -9,10 +9,11 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.change_sets import LIVE, Changes, still_ahead
+from memories.curation.change_sets import Changes, still_ahead
 from memories.curation.facts.changing import check_no_rival, lock_facts, lock_person, state_as_operator
 from memories.curation.review import item_states
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
+from memories.facts.write import LIVE
 from memories.models import (
     Change,
     Fact,
@@ -52,7 +53,7 @@ def split_fact(
         with changes.changing(fact, "split"):
             fact.status, fact.valid_to, fact.superseded_by = Status.ACTIVE, None, None
             fact.last_confirmed_at, fact.expires_at = now, still_ahead(fact.expires_at, now=now)
-        changes.lift_refusals(fact)
+        changes.remove_refusals_of(fact)
         check_no_rival([fact, survivor], now=now)
         item_states.settle(changes)
         changes.record("split", fact)
@@ -95,7 +96,7 @@ def _take_out_of(survivor: Fact, fact: Fact, rest: str, changes: Changes) -> Non
     if survivor.status in LIVE and rest and fold(rest) != fold(survivor.content):
         with changes.changing(survivor, "split"):
             state_as_operator(survivor, rest, now=changes.now)
-        changes.lift_refusals(survivor)
+        changes.remove_refusals_of(survivor)
 
 
 def _derivation(fact: Fact) -> QuerySet[FactRelation]:

@@ -18,7 +18,7 @@ from memories.audit import Actor
 from memories.curation.facts.changing import lock_person
 from memories.curation.people.errors import PersonMerged
 from memories.curation.statements import guarding, provenance
-from memories.curation.statements.provenance import Rests
+from memories.curation.statements.provenance import ResolvedEvidence
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import (
@@ -33,9 +33,9 @@ from memories.exceptions import (
 from memories.graph import naming
 from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus, Trust, Turn
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE, LONGEST_TYPE
-from memories.reconcile.gate import rank
 from memories.text.injection import detection
 from memories.text.secrets.scrubbing import scrubbed_text
+from memories.trust import rank
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def add_triple(
     with transaction.atomic():
         lock(end_user, actor, turns=[draft.turn_id] if draft.turn_id else [])
         turn = _turn(end_user, draft.turn_id)
-        voice = voice.lowered(Rests([turn]).trusts) if turn else voice
+        voice = voice.lowered(ResolvedEvidence([turn]).trusts) if turn else voice
         if existing := _same(end_user, draft):
             return StatingResult(existing, is_new=False)
         return StatingResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
@@ -137,7 +137,7 @@ def supersede_triple(
     with transaction.atomic():
         lock(end_user, actor, turns=[draft.turn_id] if draft.turn_id else [])
         turn = _turn(end_user, draft.turn_id)
-        voice = voice.lowered(Rests([turn]).trusts) if turn else voice
+        voice = voice.lowered(ResolvedEvidence([turn]).trusts) if turn else voice
         ending = list(_relating(end_user, old).open())
         if not ending:
             return StatingResult(_superseded_before(end_user, old, draft.relation, at), is_new=False)

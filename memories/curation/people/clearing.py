@@ -18,13 +18,13 @@ from memories.curation.graph import taking_back
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import empty_sections, written_sections
 from memories.curation.review import item_states
-from memories.curation.rollback import diary, files, groups
+from memories.curation.rollback import files, groups, plain
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import PersonRestricted
+from memories.facts import review_items
+from memories.kinds import PLAIN
 from memories.models import (
-    DiaryEntry,
-    DiaryEntryQuerySet,
     Dream,
     EndUser,
     Episode,
@@ -40,7 +40,6 @@ from memories.models import (
     TripleStatus,
     Trust,
 )
-from memories.reconcile import review_items
 
 # A rejected fact is no memory: it stays for what an operator refused.
 _KEPT = (Status.TRASHED, Status.REJECTED)
@@ -56,11 +55,11 @@ def clear_memories(
     reason: str = "",
     voice: WriteTrust = AS_USER,
 ) -> dict[str, int]:
-    """Move facts, episodes, triples, memory files, diary entries and what the person stated in groups to the trash, and
-    empty the profile; returns how many.
+    """Move facts, episodes, triples, memory files, notes of agents and what the person stated in groups to the trash,
+    and empty the profile; returns how many.
 
     What other members of a group stated, too, stays with them. With `agent_id` only what is that agent's: its facts,
-    files, diary, profile, episodes of its sessions, and what was stated in groups through it. `visible`:
+    files, notes, profile, episodes of its sessions, and what was stated in groups through it. `visible`:
     the facts that the caller sees; None: all. A key leaves what an operator wrote, and what is locked. Turns stay, and
     nothing is refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays
     there.
@@ -85,13 +84,14 @@ def clear_memories(
             kept_files = Q(locked=True) | Q(trust=Trust.OPERATOR)
         triple_rows = _stated(end_user, agent_id, actor)
         file_rows = _files(end_user, agent_id).exclude(kept_files)
-        entry_rows, group_rows = _entries(end_user, agent_id), _group_evidence(end_user, agent_id)
+        plain_rows = {kind.plural: plain.of_person(kind, end_user, agent_id) for kind in PLAIN}
+        group_rows = _group_evidence(end_user, agent_id)
         if voice.trust != Trust.USER:
             _check_ends(
                 voice,
                 conf.rules(end_user.tenant),
                 with_status=[fact_rows, triple_rows],
-                others=[file_rows, entry_rows, group_rows],
+                others=[file_rows, *plain_rows.values(), group_rows],
                 sections=written_sections(end_user, agent_id).filter(binding=False),
                 episode=episode_rows.select_related("tenant").first(),
             )
@@ -103,7 +103,7 @@ def clear_memories(
         section_count = empty_sections(end_user, changes, agent_id=agent_id)
         triple_count = taking_back.trash(triple_rows, changes)
         file_count = files.clear(file_rows, changes)
-        entry_count = diary.clear(entry_rows, changes)
+        plain_counts = {name: plain.clear(rows, changes) for name, rows in plain_rows.items()}
         group_count = groups.clear(group_rows, changes)
         item_states.settle(changes)
         # What waits for approval would bring some of it back.
@@ -114,7 +114,7 @@ def clear_memories(
             "episodes": episode_count,
             "sections": section_count,
             "files": file_count,
-            "diary": entry_count,
+            **plain_counts,
         }
         counts |= {"triples": triple_count} if triple_count else {}
         counts |= {"group_facts": group_count} if group_count else {}
@@ -134,7 +134,7 @@ def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]
         "episodes": episode_rows.count(),
         "sections": written.count(),
         "files": _files(end_user, agent_id).count(),
-        "diary": _entries(end_user, agent_id).count(),
+        **{kind.plural: plain.of_person(kind, end_user, agent_id).count() for kind in PLAIN},
     }
     return counts | ({"group_facts": group_count} if group_count else {})
 
@@ -146,7 +146,8 @@ def agents_remembered(end_user: EndUser) -> list[str]:
     names |= {*episode_rows.values_list("session__agent_id", flat=True).distinct()}
     names |= {*ProfileSection.objects.written().filter(end_user=end_user).values_list("agent_id", flat=True).distinct()}
     names |= {*_files(end_user, "").values_list("agent_id", flat=True).distinct()}
-    names |= {*_entries(end_user, "").values_list("agent_id", flat=True).distinct()}
+    for kind in PLAIN:
+        names |= {*plain.of_person(kind, end_user, "").values_list("agent_id", flat=True).distinct()}
     names |= {*_group_evidence(end_user, "").values_list("agent_id", flat=True).distinct()}
     return sorted(names - {""})
 
@@ -186,11 +187,6 @@ def _remembered(end_user: EndUser, agent_id: str, facts: FactQuerySet) -> tuple[
 def _files(end_user: EndUser, agent_id: str) -> QuerySet[MemoryFile]:
     files = MemoryFile.objects.of(end_user.tenant, end_user).filter(trashed_at=None)
     return files.filter(agent_id=agent_id) if agent_id else files
-
-
-def _entries(end_user: EndUser, agent_id: str) -> DiaryEntryQuerySet:
-    entries = DiaryEntry.objects.of(end_user.tenant, end_user).present()
-    return entries.filter(agent_id=agent_id) if agent_id else entries
 
 
 def _group_evidence(end_user: EndUser, agent_id: str) -> QuerySet[GroupEvidence]:

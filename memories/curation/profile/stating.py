@@ -10,12 +10,12 @@ from memories.curation.profile.sections import locked_section, write_profile_sec
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import RefusedBefore
+from memories.facts import review_items
+from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
 from memories.models import ActorKind, EndUser, ProfileRevision, ProfileSection, ReviewItem
 from memories.models.folding import fold
-from memories.reconcile import review_items
-from memories.reconcile.gate import rank
-from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
 from memories.text.secrets.scrubbing import scrubbed_text
+from memories.trust import rank
 
 Reason = ReviewItem.Reason
 # The newest proposals of a section that a further one is compared with.

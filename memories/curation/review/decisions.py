@@ -18,7 +18,7 @@ from memories.curation.statements.scrubbing import scrubbed_episode, scrubbed_fa
 from memories.exceptions import Conflict, InvalidInput
 from memories.models import Episode, EpisodeStatus, Fact, ProfileRevision, RelationType, ReviewItem, Status
 from memories.models.folding import fold
-from memories.models.memories.refusals import mark_of_text
+from memories.models.memories.refusals import refusal_key_of_text
 from memories.text.secrets.scrubbing import scrubbed_text
 
 Kind = ReviewItem.Kind
@@ -136,11 +136,11 @@ def merge_items(
             fault = _("One of the two must stay, with a text.")
             raise InvalidInput.at("content" if not content else "survivor", fault)
         kept, other = (fact, existing) if survivor == fact.pk else (existing, fact)
-        if not other.may_give_way_to(kept):
+        if not other.can_be_superseded_by(kept):
             raise Conflict(_("One of the two is an agent's and the other is the end user's own. Keep the latter."))
         # First, so that the survivor may take its very text.
         changes.supersede(other, by=kept)
-        changes.lift_refusals(kept)
+        changes.remove_refusals_of(kept)
         with changes.changing(kept, "merge"):
             state_as_operator(kept, content, now=now)
             kept.category, kept.status = category or kept.category, Status.ACTIVE
@@ -167,13 +167,13 @@ def _reword(item: ReviewItem, fact: Fact, stated: dict[str, Any], changes: Chang
     content = stated.get("content", "").strip()
     if not content:
         raise InvalidInput.at("content", _("Enter the corrected text, or reject it."))
-    changes.lift_refusals(fact)
+    changes.remove_refusals_of(fact)
     if fold(content) != fold(fact.content):
-        changes.refuse(fact, [mark_of_text(fact.content)])
+        changes.refuse(fact, [refusal_key_of_text(fact.content)])
     with changes.changing(fact, "edit"):
         state_as_operator(fact, content, now=changes.now)
         fact.category, fact.status = stated.get("category") or fact.category, Status.ACTIVE
-    changes.lift_refusals(fact)
+    changes.remove_refusals_of(fact)
     make_way(fact, changes, instead_of=[item.known.pk] if item.known else [])
 
 

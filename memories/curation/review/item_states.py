@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from memories.curation.change_sets import Changes
+from memories.facts import review_items
+from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
 from memories.models import Fact, ReviewItem
-from memories.reconcile import review_items
-from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
 
 State, Reason = ReviewItem.State, ReviewItem.Reason
 

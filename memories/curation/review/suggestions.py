@@ -62,7 +62,7 @@ def reconsider_fact(
         changes.changing(fact, "reconsider"),
     ):
         _must_be(fact, Status.REJECTED)
-        changes.lift_refusals(fact)
+        changes.remove_refusals_of(fact)
         fact.status = Status.PENDING
     return fact
 

@@ -13,8 +13,8 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 
 from memories.curation.change_sets import Changes
 from memories.curation.rollback.selection import ROLL_BACK, Selector, runs
+from memories.facts import review_items
 from memories.models import Change, ChangeSet, Fact, FactEvidence, ReviewItem, Session, Status, Turn
-from memories.reconcile import review_items
 
 Table, Action = Change.Table, Change.Action
 

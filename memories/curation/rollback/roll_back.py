@@ -18,7 +18,7 @@ from memories.curation.change_sets import Changes, steps
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import trust_of
 from memories.curation.review import item_states
-from memories.curation.rollback import diary, files, groups, patterns, triples
+from memories.curation.rollback import files, groups, patterns, plain, triples
 from memories.curation.rollback.selection import (
     ID_IN_CHANGES,
     NEUTRAL,
@@ -30,15 +30,14 @@ from memories.curation.rollback.selection import (
     revisions,
     section_revisions,
     touched,
-    touched_entries,
     touched_files,
     touched_sections,
     touched_statements,
 )
+from memories.facts import review_items
 from memories.models import (
     Change,
     ChangeSet,
-    DiaryEntry,
     Dream,
     EndUser,
     Fact,
@@ -51,7 +50,6 @@ from memories.models import (
     Status,
 )
 from memories.models.ids import parse_uuid
-from memories.reconcile import review_items
 
 Table, Action = Change.Table, Change.Action
 EXAMPLES = 10
@@ -85,7 +83,7 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
     counts = {name: rows.count() for name, rows in kinds.items()}
     counts["sections"] = sections.filter(stays=False).count()
     counts["files"] = written.filter(stays=False).count()
-    counts["diary"] = touched_entries(selector).count()
+    counts |= plain.counts(selector)
     counts["group_facts"] = touched_statements(selector).count()
     counts["patterns"] = patterns.count(selector)
     counts["dreams"] = Dream.objects.doubtful(read_by_dreams(selector)).count()
@@ -100,12 +98,12 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
 def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = "") -> Changes:
     """Take back what the selected runs, or the key, made of memories; for operators and commands.
 
-    A fact, file, diary entry or triple that they made, and what they stated in groups, goes to the trash and is not
-    refused: it may honestly be said again. One that they only changed gets back what it was before. An operator's word,
-    and what somebody else changed since, stays and is counted; so does all evidence, but that of patterns that wait,
-    which go without any. Of facts and sections, what stays because of somebody whose changes are rolled back later is
-    taken back then. An extraction of these sessions that is in flight, or comes later, makes new facts: delete the
-    session, or roll back once more.
+    A fact, triple, file or note of an agent that they made, and what they stated in groups, goes to the trash and is
+    not refused: it may honestly be said again. One that they only changed gets back what it was before. An operator's
+    word, and what somebody else changed since, stays and is counted; so does all evidence, but that of patterns that
+    wait, which go without any. Of facts and sections, what stays because of somebody whose changes are rolled back
+    later is taken back then. An extraction of these sessions that is in flight, or comes later, makes new facts: delete
+    the session, or roll back once more.
     """
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
@@ -130,7 +128,7 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
             if not row.stays:
                 _put_section_back(changes, row, ROLL_BACK, row.base)
         files.take_back(selector, changes)
-        diary.take_back(selector, changes)
+        plain.take_back(selector, changes)
         groups.take_back(selector, changes)
         triples.take_back(selector, changes)
         patterns.take_back(selector, changes)
@@ -159,16 +157,16 @@ def lock_for_undo(done: ChangeSet) -> None:
     facts = _concerned(done, FactRevision).values("fact__end_user")
     sections = _concerned(done, ProfileRevision).values("end_user")
     written = FileVersion.objects.filter(change_set=done.pk).values("file__end_user")
-    noted = DiaryEntry.objects.filter(change_set=done.pk).values("end_user")
+    noted = plain.people_of(done)
     spoken = GroupEvidence.objects.filter(fact__change_set=done.pk).values("end_user")
     related = triples.concerned(done).values("end_user")
     rested = Fact.objects.filter(pk__in=patterns.facts_of(done)).values("end_user")
-    locked = {person.pk for person in _lock_people(facts, sections, written, noted, spoken, related, rested)}
+    locked = {person.pk for person in _lock_people(facts, sections, written, *noted, spoken, related, rested)}
     # What somebody had who was merged while we waited is another person's by now.
     for owners in (
         facts.values_list("fact__end_user", flat=True),
         written.values_list("file__end_user", flat=True),
-        noted.values_list("end_user", flat=True),
+        *(rows.values_list("end_user", flat=True) for rows in noted),
         spoken.values_list("end_user", flat=True),
         related.values_list("end_user", flat=True),
         rested.values_list("end_user", flat=True),
@@ -205,7 +203,6 @@ def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid
         touched,
         touched_sections,
         touched_files,
-        touched_entries,
         touched_statements,
         triples.touched,
         patterns.resting,

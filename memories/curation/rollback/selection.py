@@ -1,5 +1,5 @@
-"""What a roll back selects: what runs of a session, agent, key or time made, and files and diary
-entries that a key or agent wrote; triples are in triples.py."""
+"""What a roll back selects: what runs of a session, agent, key or time made, and files and memories of plain kinds that
+a key or agent wrote; triples are in triples.py."""
 
 import uuid
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from django.db.models import CharField, Exists, F, IntegerField, OuterRef, Q, Qu
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
+from memories.kinds import Kind
 from memories.models import (
     ActorKind,
     Change,
     ChangeSet,
-    DiaryEntry,
     DreamedEpisode,
     EndUser,
     Episode,
@@ -36,7 +36,6 @@ ROLL_BACK, UNDO = NEUTRAL = ("roll_back", "undo_roll_back")
 # What a change names a revision by.
 ID_IN_CHANGES: dict[type[Any], str] = {FactRevision: "number", ProfileRevision: "uuid"}
 Revised = TypeVar("Revised", FactRevision, ProfileRevision)
-_Written = TypeVar("_Written", DiaryEntry, GroupEvidence)
 
 
 @dataclass(frozen=True)
@@ -191,9 +190,9 @@ def touched_files(selector: Selector) -> QuerySet[Any]:
     return judged
 
 
-def touched_entries(selector: Selector) -> QuerySet[DiaryEntry]:
-    """Diary entries that the key, or any key as the agent, wrote, but for those in the trash."""
-    return _by_keys(selector, DiaryEntry.objects.present(), at="created_at")
+def touched_rows(selector: Selector, kind: Kind) -> QuerySet[Any]:
+    """Memories of a plain kind that the key, or any key as the agent, wrote, but for those in the trash."""
+    return _by_keys(selector, kind.rows.present(), at="created_at")
 
 
 def touched_statements(selector: Selector) -> QuerySet[GroupEvidence]:
@@ -204,7 +203,7 @@ def touched_statements(selector: Selector) -> QuerySet[GroupEvidence]:
     return _by_keys(selector, GroupEvidence.objects.filter(fact__trashed_at=None), at="said_at")
 
 
-def _by_keys(selector: Selector, rows: QuerySet[_Written], *, at: str) -> QuerySet[_Written]:
+def _by_keys(selector: Selector, rows: QuerySet[Any], *, at: str) -> QuerySet[Any]:
     """Those of the rows that the key, or any key as the agent, wrote; like files, they are of no session and no run."""
     if selector.session or not (selector.key or selector.agent_id):
         return rows.none()

@@ -14,30 +14,26 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
-from django.utils.translation import gettext as _
 
-from memories import audit, conf
+from memories import audit
 from memories.audit import Actor
-from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_person
-from memories.curation.facts.contradictions import PROTECTED
 from memories.curation.facts.editing import edit_fact
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.stating import state_profile_section
 from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, IMPORTED, WriteTrust
-from memories.exceptions import CapacityReached, OperatorWord, PersonRestricted, RefusedBefore, ReviewNeeded
-from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ProfileSection, ReviewItem, Status
+from memories.exceptions import OperatorWord, PersonRestricted, RefusedBefore, ReviewNeeded
+from memories.facts import policies
+from memories.facts.candidate import Candidate
+from memories.facts.record import record
+from memories.facts.write import FactWrite
+from memories.models import EndUser, Fact, FactQuerySet, ProfileSection, Status
 from memories.models.folding import text_digest
-from memories.models.memories.refusals import Mark, Repeated, mark_of_text
-from memories.reconcile import review_items
-from memories.reconcile.gate import rank
-from memories.reconcile.review_items import ReviewQuestion
 from memories.text.secrets.redaction import redact_text
 from memories.text.secrets.scrubbing import scrubbed_json, scrubbed_text
 
-Reason = ReviewItem.Reason
 LONGEST_EXTERNAL_ID = 255
 
 
@@ -56,6 +52,7 @@ class DocumentFact:
     external_id: str = ""
     stated_at: datetime | None = None
     source_error: str = ""
+    expires_at: datetime | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -73,14 +70,6 @@ class HeldParts:
 
     facts: int = 0
     sections: int = 0
-
-
-@dataclass(frozen=True)
-class _New:
-    """A fact of a document that does not exist yet, and the existing one whose text it may not change."""
-
-    fact: Fact
-    existing: Fact | None = None
 
 
 def import_document(
@@ -125,12 +114,14 @@ def import_document(
         # An agent's contexts contain the person's own facts, too: a fact that repeats one of them is not new.
         own = seen.filter(agent_id="").values_list("content_hash", flat=True) if agent_id else ()
         own_hashes = {bytes(digest) for digest in own}
-        unsaved = [
-            _New(_unsaved(end_user, one, agent_id=agent_id, updated=updated, now=now, voice=voice), old)
+        candidates = [
+            _candidate(one, old, agent_id=agent_id, updated=updated, actor=actor, now=now, voice=voice)
             for one, old in rest
         ]
-        new = [one for one in unsaved if one.existing or bytes(one.fact.content_hash) not in own_hashes]
-        added, waiting = _add(end_user, new, agent_id=agent_id, actor=actor, now=now, voice=voice)
+        new = [one for one in candidates if one.beside or one.content_hash not in own_hashes]
+        done = record(new, person=end_user, write=FactWrite(actor, now), policy=policies.DOCUMENT)
+        stored = [one.fact for one in done if one.fact]
+        waiting = sum(fact.status == Status.PENDING for fact in stored)
         audit.record(
             actor=actor,
             verb="import",
@@ -138,7 +129,7 @@ def import_document(
             object_id=end_user.pk,
             tenant=end_user.tenant,
             now=now,
-            counts={"facts": added, "sections": len(sections)},
+            counts={"facts": len(stored), "sections": len(sections)},
         )
     return HeldParts(waiting, sum(held))
 
@@ -276,100 +267,40 @@ def _changed(
         after = edit_fact(fact_id=fact.pk, tenant=fact.tenant, changes=changes, actor=actor, now=now, voice=voice)
     # A fact that is the hub's own has no other words.
     if fact.document or fact.external_id:
-        after.document = _document(after, stated, updated=updated)
+        after.document = _document(stated, updated=updated, version=after.version)
     return after
 
 
-def _document(fact: Fact, stated: DocumentFact, *, updated: str) -> dict[str, Any] | None:
+def _document(stated: DocumentFact, *, updated: str, version: int) -> dict[str, Any] | None:
     """What the fact keeps of the document."""
-    return {"given": stated.given, "updated": updated, "version": fact.version} if stated.given else None
+    return {"given": stated.given, "updated": updated, "version": version} if stated.given else None
 
 
-def _add(
-    end_user: EndUser, stated: Sequence[_New], *, agent_id: str, actor: Actor, now: datetime, voice: WriteTrust
-) -> tuple[int, int]:
-    """Store the texts that no live fact has, each once, in a few statements; returns how many, and how many wait."""
-    # Of the same text the first stays.
-    by_text = {bytes(one.fact.content_hash): one for one in reversed(stated)}
-    changes = Changes(actor=actor, now=now)
-    changes.sweep(end_user, by_text, agent_id=agent_id)
-    live = Fact.objects.of(end_user.tenant, end_user).filter(status__in=[Status.ACTIVE, Status.PENDING])
-    # Beside its own, also what is protected of any agent is not stated anew as the person's.
-    live = live.filter(Q(agent_id=agent_id) | PROTECTED) if not agent_id else live.filter(agent_id=agent_id)
-    for digest in live.filter(content_hash__in=list(by_text)).values_list("content_hash", flat=True):
-        del by_text[bytes(digest)]
-    new = [one for one in stated if by_text.get(bytes(one.fact.content_hash)) is one]
-    marks = {mark_of_text(one.fact.content): one.fact.pk for one in new}
-    refused: set[uuid.UUID] = set()
-    dropped: set[uuid.UUID] = set()
-    lifted: list[Mark] = []
-    for row, mark in FactRefusal.objects.found(end_user, marks).items():
-        match row.repeated(trust=voice.trust, key_id=actor.id, is_import=voice.imports):
-            case Repeated.LIFTS:
-                lifted.append(mark)
-            case Repeated.WAITS:
-                refused.add(marks[mark])
-            case Repeated.DROPPED:
-                dropped.add(marks[mark])
-    new = [one for one in new if one.fact.pk not in dropped]
-    questions = [question for one in new for question in _questions(one, voice, is_refused=one.fact.pk in refused)]
-    waiting = {question.fact.pk for question in questions if question.fact}
-    for one in new:
-        one.fact.status = Status.PENDING if one.fact.pk in waiting else Status.ACTIVE
-    _check_capacity(end_user, len(new) - len(waiting), now=now)
-    lifted = [mark for mark in lifted if marks[mark] not in waiting | dropped]
-    changes.lift(end_user, lifted)
-    Fact.objects.bulk_create([one.fact for one in new])
-    audit.revise_new([one.fact for one in new], verb="import", actor=actor)
-    review_items.ask_all(questions, run=None, now=now)
-    return len(new), len(waiting)
-
-
-def _questions(one: _New, voice: WriteTrust, *, is_refused: bool) -> list[ReviewQuestion]:
-    """Why the new fact waits for an operator; empty when it does not."""
-    fact, existing = one.fact, one.existing
-    reasons = [Reason.REFUSED_BEFORE] if is_refused else []
-    if existing and rank(voice.trust) < rank(existing.trust):
-        reasons.append(Reason.OUTRANKED)
-    elif existing and voice.imports:
-        reasons.append(Reason.IMPORTED)
-    waits = guarding.why_waits(fact, voice)
-    reasons += [waits] if waits and (fact.flags or not reasons) else []
-    # Only the first question names the existing fact.
-    return [
-        ReviewQuestion(reason, fact=fact, known=None if place else existing) for place, reason in enumerate(reasons)
-    ]
-
-
-def _check_capacity(end_user: EndUser, wanted: int, *, now: datetime) -> None:
-    capacity = conf.rules(end_user.tenant).capacity
-    active = Fact.objects.of(end_user.tenant, end_user).active(now=now)
-    if capacity and wanted and active.count() + wanted > capacity:
-        message = _(
-            "A person can have %(capacity)d active facts. "
-            "These %(wanted)d new ones would exceed that, and the least important would be archived at once."
-        )
-        raise CapacityReached(message % {"capacity": capacity, "wanted": wanted})
-
-
-def _unsaved(
-    end_user: EndUser, stated: DocumentFact, *, agent_id: str, updated: str, now: datetime, voice: WriteTrust
-) -> Fact:
-    fact = Fact(
-        tenant=end_user.tenant,
-        end_user=end_user,
-        agent_id=agent_id,
-        external_id=stated.external_id,
+def _candidate(
+    stated: DocumentFact,
+    beside: Fact | None,
+    *,
+    agent_id: str,
+    updated: str,
+    actor: Actor,
+    now: datetime,
+    voice: WriteTrust,
+) -> Candidate:
+    candidate = Candidate(
+        content=stated.content,
         category=stated.category,
         confidence=stated.confidence,
-        stated_confidence=stated.confidence,
         source_error=stated.source_error,
+        expires_at=stated.expires_at,
+        external_id=stated.external_id,
+        document=_document(stated, updated=updated, version=1),
+        agent_id=agent_id,
         source=voice.source(""),
         trust=voice.trust,
         extractor=IMPORTED,
+        is_import=voice.imports,
+        key_id=actor.id,
+        stated_at=[stated.stated_at or now, now],
+        beside=beside,
     )
-    fact.document = _document(fact, stated, updated=updated)
-    fact.say(stated.content)
-    fact.flags = list(guarding.flags_of_fact(fact, voice))
-    fact.begin(now=now, rules=conf.rules(end_user.tenant), stated_at=[stated.stated_at or now, now])
-    return fact
+    return replace(candidate, flags=guarding.flags_of_fact(candidate, voice))

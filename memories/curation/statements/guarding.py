@@ -15,13 +15,13 @@ from memories import budgets, conf
 from memories.conf import Rules
 from memories.curation.statements.voices import WriteTrust, may_change
 from memories.exceptions import BeyondTrust, Fault, ReviewNeeded
+from memories.facts.candidate import Candidate
 from memories.files.passages import ChangedText, Place
-from memories.models import Episode, Fact, ReviewItem, Status, Trust
-from memories.reconcile.gate import rank
-from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
+from memories.models import Episode, Fact, Status, Trust
 from memories.text import value_texts
 from memories.text.injection import detection, meaning
 from memories.text.secrets.redaction import looks_secret, redact_text
+from memories.trust import rank
 
 _JUDGED_AT_ONCE = 200
 _NUMBER = re.compile(r"\d+")
@@ -30,7 +30,7 @@ FACT_TEXTS = ("content", "key", "value", "source_error", "raw")
 EPISODE_TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
 
 
-def flags_of_fact(fact: Fact, voice: WriteTrust) -> tuple[str, ...]:
+def flags_of_fact(fact: Fact | Candidate, voice: WriteTrust) -> tuple[str, ...]:
     """Why a stated fact must be reviewed before it is served, as its flags; empty when nothing speaks against it."""
     found = {*detection.flags(fact.content, fact.value, fact.raw)}
     found |= {*detection.flags(fact.source_error, fact.key, " ".join(fact.tags))}
@@ -62,20 +62,13 @@ def flags_for_group(text: str, voice: WriteTrust) -> tuple[str, ...]:
     return tuple(sorted(found | ({detection.POSSIBLE_SECRET} if secret else set())))
 
 
-def why_waits(fact: Fact, voice: WriteTrust) -> ReviewItem.Reason | None:
-    """Why a stated fact waits whatever it contradicts: the gravest of its flags, else who states it."""
-    if fact.flags:
-        return next(reason for flag, reason in REASON_OF_FLAG.items() if flag in fact.flags)
-    return None if voice.is_believed(conf.rules(fact.tenant)) else REASON_OF_TRUST[voice.trust]
-
-
 def flags_of_text(text: str, voice: WriteTrust) -> tuple[str, ...]:
     """The flags of a text of the profile, or of an episode."""
     return _relevant_flags(detection.flags(text, "", ""), voice)
 
 
 def newly_speaks(text: ChangedText) -> Place | None:
-    """The first passage of a file, or of a diary entry, that newly speaks to a model: by a phrase, or by its meaning.
+    """The first passage of a file, or of a note, that newly speaks to a model: by a phrase, or by its meaning.
 
     What merely looks like a secret is none: notes name commits and ids.
     """
@@ -177,7 +170,7 @@ def texts_of(fact: Fact) -> dict[str, Any]:
     return {name: getattr(fact, name) for name in (*FACT_TEXTS, "tags", "structured")}
 
 
-def _of_document(fact: Fact) -> dict[str, Any]:
+def _of_document(fact: Fact | Candidate) -> dict[str, Any]:
     """What a document says of it in its own words, which is told again."""
     given: dict[str, Any] = (fact.document or {}).get("given", {})
     return given

@@ -12,6 +12,7 @@ from django.db import connection
 from django.utils.translation import gettext as _
 
 from memories.exceptions import Fault, InvalidInput
+from memories.facts.candidate import Citation
 from memories.models import Author, EndUser, Fact, FactEvidence, FactQuerySet, FactRelation, Role, Trust, Turn
 from memories.text import echo
 from memories.text.transcript import TranscriptTurn, is_hidden
@@ -42,7 +43,7 @@ class RelationDraft:
 
 
 @dataclass(frozen=True)
-class Grounds:
+class Provenance:
     """Where a statement is from: its quote, its Source (empty: by its trust), ids of turns of the person, relations to
     their other facts, and since when it is true (None: since now)."""
 
@@ -53,11 +54,11 @@ class Grounds:
     valid_from: datetime | None = None
 
 
-NO_GROUNDS = Grounds()
+NO_PROVENANCE = Provenance()
 
 
 @dataclass(frozen=True)
-class Rests:
+class ResolvedEvidence:
     """The cited turns, the one of them that contains the quote, and the related facts by type."""
 
     turns: Sequence[Turn] = ()
@@ -69,19 +70,17 @@ class Rests:
         """Of each cited turn; what the application hid from its user does not count as the user's."""
         return [Trust.ASSISTANT if is_hidden(turn) else _TRUST.get(turn.voice, Trust.ASSISTANT) for turn in self.turns]
 
+    def citations(self, *, quote: str) -> list[Citation]:
+        """The cited turns as a statement rests on them; `quote` is at its turn."""
+        return [
+            Citation(turn.session_id, turn.number, turn.pk, quote if turn == self.quoted else "") for turn in self.turns
+        ]
+
     def store(self, fact: Fact, *, now: datetime, quote: str) -> None:
         """Write them as the fact's evidence and relations, but for those that it has; `quote` is at its turn."""
         evidence = [
-            FactEvidence(
-                tenant_id=fact.tenant_id,
-                fact=fact,
-                turn=turn,
-                session_id=turn.session_id,
-                turn_number=turn.number,
-                quote=quote if turn == self.quoted else "",
-                created_at=now,
-            )
-            for turn in self.turns
+            FactEvidence(tenant_id=fact.tenant_id, fact=fact, created_at=now, **one.place)
+            for one in self.citations(quote=quote)
         ]
         related = [(kind, target) for kind, target in self.related if target != fact]
         relations = [
@@ -104,16 +103,16 @@ class Rests:
             FactEvidence.objects.filter(fact=fact, turn=self.quoted).update(quote=fact.raw)
 
 
-def rest_on(fact: Fact, grounds: Grounds, *, quote: str, visible: FactQuerySet | None) -> Rests:
-    """What a fact that exists rests on once these grounds are added; the caller as for found(), whose errors it has.
+def rest_on(fact: Fact, provenance: Provenance, *, quote: str, visible: FactQuerySet | None) -> ResolvedEvidence:
+    """What a fact that exists rests on once this is added; the caller as for resolve_evidence(), whose errors it has.
 
     `quote`: a new one, which one of its turns has to contain, those that it rests on already included; empty for none.
     """
-    itself = [place for place, relation in enumerate(grounds.relations) if relation.target_id == fact.pk]
+    itself = [place for place, relation in enumerate(provenance.relations) if relation.target_id == fact.pk]
     if itself:
         detail = _("This is the fact itself. Name another one.")
         raise InvalidInput(faults=[Fault(f"/relations/{place}/target_id", "itself", detail) for place in itself])
-    named = found(fact.end_user, grounds, raw="", visible=visible)
+    named = resolve_evidence(fact.end_user, provenance, raw="", visible=visible)
     if not quote:
         return named
     cited = FactEvidence.objects.filter(fact=fact, turn__isnull=False).select_related("turn__session")
@@ -134,37 +133,39 @@ def lock_sessions(end_user: EndUser, evidence: Sequence[uuid.UUID]) -> None:
             )
 
 
-def found(end_user: EndUser, grounds: Grounds, *, raw: str, visible: FactQuerySet | None) -> Rests:
+def resolve_evidence(
+    end_user: EndUser, provenance: Provenance, *, raw: str, visible: FactQuerySet | None
+) -> ResolvedEvidence:
     """The rows of these ids; the caller has called lock_sessions() and locked the person.
 
     `raw` is the quote without secrets, as turns are. Errors: InvalidInput, each fault at its place.
     """
     own_turns = Turn.objects.filter(tenant=end_user.tenant, end_user=end_user)
-    turns = own_turns.in_bulk(list(grounds.evidence)) if grounds.evidence else {}
-    targets = _targets(end_user, grounds.relations, visible=visible)
-    _check(grounds, turns=turns, targets=targets)
-    cited = [turns[turn_id] for turn_id in dict.fromkeys(grounds.evidence)]
-    related = dict.fromkeys((relation.type, relation.target_id) for relation in grounds.relations)
-    return Rests(cited, _quoted(cited, raw), [(kind, targets[pk]) for kind, pk in related])
+    turns = own_turns.in_bulk(list(provenance.evidence)) if provenance.evidence else {}
+    targets = _targets(end_user, provenance.relations, visible=visible)
+    _check(provenance, turns=turns, targets=targets)
+    cited = [turns[turn_id] for turn_id in dict.fromkeys(provenance.evidence)]
+    related = dict.fromkeys((relation.type, relation.target_id) for relation in provenance.relations)
+    return ResolvedEvidence(cited, _quoted(cited, raw), [(kind, targets[pk]) for kind, pk in related])
 
 
-def check_stranger(grounds: Grounds) -> None:
+def check_stranger(provenance: Provenance) -> None:
     """Refuse any id when the person does not exist yet, so that a refused request makes nobody.
 
-    Errors: as found().
+    Errors: as resolve_evidence().
     """
-    _check(grounds, turns={}, targets={})
+    _check(provenance, turns={}, targets={})
 
 
-def _check(grounds: Grounds, *, turns: Mapping[uuid.UUID, Turn], targets: Mapping[uuid.UUID, Fact]) -> None:
+def _check(provenance: Provenance, *, turns: Mapping[uuid.UUID, Turn], targets: Mapping[uuid.UUID, Fact]) -> None:
     faults = [
         Fault(f"/evidence/{place}", "does_not_exist", _("The person has no turn with this id."))
-        for place, turn_id in enumerate(grounds.evidence)
+        for place, turn_id in enumerate(provenance.evidence)
         if turn_id not in turns
     ]
     faults += [
         Fault(f"/relations/{place}/target_id", "does_not_exist", _("The person has no fact with this id."))
-        for place, relation in enumerate(grounds.relations)
+        for place, relation in enumerate(provenance.relations)
         if relation.target_id not in targets
     ]
     if faults:

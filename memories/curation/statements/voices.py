@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from memories.conf import Rules
 from memories.models import Fact, Source, Status, Trust, WritesAs
-from memories.reconcile.gate import rank
+from memories.trust import SOURCE_OF, is_believed, rank
 
 STATED, IMPORTED = "api", "import"
 
@@ -21,7 +21,6 @@ class StatedBy(StrEnum):
 
 
 _TRUST = {StatedBy.USER: Trust.USER, StatedBy.AGENT: Trust.ASSISTANT, StatedBy.TOOL: Trust.TOOL}
-_SOURCES = {Trust.USER: Source.EXPLICIT, Trust.ASSISTANT: Source.SYSTEM, Trust.TOOL: Source.EXTERNAL}
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,11 @@ class WriteTrust:
 
     def is_believed(self, rules: Rules) -> bool:
         """Whether what it states is served before an operator has reviewed it."""
-        if self.trust == Trust.ASSISTANT:
-            return rules.trust_assistant and not self.imports
-        return self.trust != Trust.TOOL
+        return is_believed(self.trust, trusts_assistant=rules.trust_assistant, is_import=self.imports)
 
     def source(self, stated: str) -> Source:
         """The stated source; only the user's own voice can make it the user's explicit word."""
-        of_trust = _SOURCES[self.trust]
+        of_trust = SOURCE_OF[self.trust]
         if not stated or (stated == Source.EXPLICIT and self.trust != Trust.USER):
             return of_trust
         return Source(stated)

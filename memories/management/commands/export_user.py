@@ -63,7 +63,7 @@ def _completed_case(tenant: Tenant, user_id: str, profile: str) -> PrivacyCase:
 def _move(case: PrivacyCase, path: Path) -> None:
     """Move the export into the file. The database deletes its copy once the file is whole."""
     with transaction.atomic():
-        content = downloads.take_export(case.exports.get(), COMMAND, timezone.now())
+        download = downloads.take_export(case.exports.get(), COMMAND, timezone.now())
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # The draft has the case in its name, too: an erasure finds what a killed process left.
-        private_files.write(path, content)
+        private_files.write_parts(path, download.parts())

@@ -10,6 +10,7 @@ from django.utils import timezone
 from memories.audit import Actor
 from memories.curation.rollback.roll_back import preview_rollback, roll_back
 from memories.curation.rollback.selection import Selector
+from memories.kinds import PLAIN
 from memories.management import HubCommand
 from memories.management.arguments import external_id, moment, tenant_of
 from memories.models import ActorKind, APIKey, EndUser, Session, Tenant
@@ -19,7 +20,7 @@ LABELS = {
     "put_back": "facts put back to what they were",
     "sections": "profile sections put back",
     "files": "memory files put back, or to the trash",
-    "diary": "diary entries to the trash",
+    **{kind.plural: str(kind.plain.trashed)[0].lower() + str(kind.plain.trashed)[1:] for kind in PLAIN if kind.plain},
     "group_facts": "statements in groups to the trash",
     "triples": "triples of the graph to the trash, or open again",
     "kept": "kept: an operator's word, or changed since",

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import SETTING, TEXT, Columns
 from memories.models.ids import new_id
 from memories.models.people.tenants import MemoryOf, Tenant
 
@@ -82,6 +83,11 @@ class APIKey(models.Model):
         help_text="The key that it was rotated to.",
     )
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the nearest five minutes.")
+    columns = Columns(
+        omitted="keys of an application: they hold only the person's id, which is exported", name=SETTING,
+        prefix=SETTING, digest=SETTING, scopes=SETTING, user_id=TEXT, agent_id=SETTING, writes_as=SETTING,
+        speaks_for_user=SETTING, memory_of=SETTING,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["-created_at"]
@@ -134,6 +140,7 @@ class ManagementKey(models.Model):
     expires_at = models.DateTimeField(null=True, editable=False)
     revoked_at = models.DateTimeField(null=True, editable=False)
     last_used_at = models.DateTimeField(null=True, editable=False, help_text="To the nearest five minutes.")
+    columns = Columns(waived="names a tool's key, written by staff")
 
     class Meta:
         ordering = ["-created_at"]
@@ -153,6 +160,7 @@ class ThrottleCounter(models.Model):
     scope = models.CharField(max_length=16, choices=Scope.choices)
     window = models.BigIntegerField(help_text="Number of the window since 1970.")
     requests = models.PositiveIntegerField()
+    columns = Columns(waived="counts the requests of an application's key")
 
     class Meta:
         constraints = [

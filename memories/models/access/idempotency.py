@@ -4,9 +4,12 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.access.api_keys import APIKey
+from memories.models.columns import CODE, VALUE, Column, Columns
 from memories.models.memories.facts import Fact
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import OfParent
+
+_COPY = "a copy, kept for a day, of an answer to the application: of exported data, and perhaps of other people's"
 
 
 class IdempotencyRecord(OfParent):
@@ -25,6 +28,12 @@ class IdempotencyRecord(OfParent):
     # Where it quotes a fact it goes with the fact: a hard delete leaves no text.
     fact = models.ForeignKey(Fact, null=True, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField()
+    columns = Columns(
+        endpoint=CODE, status=VALUE, fact=VALUE, created_at=VALUE, id=Column(omitted=_COPY),
+        api_key=Column(omitted=_COPY), key_digest=Column(erased=True, omitted=_COPY),
+        request_digest=Column(erased=True, omitted=_COPY), etag=Column(waived=CODE.waived, omitted=_COPY),
+        body=Column(erased=True, omitted=_COPY),
+    )  # fmt: skip
 
     class Meta:
         verbose_name = _("idempotency record")

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import Columns
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.tenants import Tenant
@@ -45,6 +46,7 @@ class Operator(AbstractUser):
     # The SHA-256 of the secret in the one-time link of an open invitation. It sets the password once, until then.
     invitation = models.BinaryField(max_length=32, null=True, unique=True, editable=False)
     invited_until = models.DateTimeField(null=True, editable=False)
+    columns = Columns(waived="staff, not people being remembered")
 
     # Of one request: lists are narrowed to it. No column.
     tenant_in_view: Tenant | None = None
@@ -82,6 +84,7 @@ class OperatorMail(Leased):
     once = models.CharField(max_length=80, editable=False, help_text="An operator is reminded of it once.")
     created_at = models.DateTimeField(editable=False)
     sent_at = models.DateTimeField(null=True, editable=False)
+    columns = Columns(waived="of what staff were reminded: ids, codes and times")
 
     objects = OperatorMailQuerySet.as_manager()
 
@@ -117,6 +120,7 @@ class FailedSignIns(models.Model):
     digest = models.BinaryField(max_length=32)
     began_at = models.DateTimeField()
     failures = models.PositiveIntegerField()
+    columns = Columns(waived="counts by keyed hashes, of who tries to sign in; gone within hours")
 
     class Meta:
         constraints = [
@@ -137,6 +141,7 @@ class SavedFilter(models.Model):
     name = models.CharField(_("name"), max_length=60)
     choices = models.JSONField(default=dict, editable=False)
     created_at = models.DateTimeField(editable=False)
+    columns = Columns(waived="a name by staff and the choices of a list's filters; nothing searched for")
 
     class Meta:
         ordering = ["name"]

@@ -13,11 +13,27 @@ from django.db.models.functions import Least, Now
 from django.utils.translation import gettext_lazy as _
 
 from memories.conf import pepper
+from memories.models.columns import (
+    CODE,
+    DERIVED,
+    INSIDE,
+    KEY,
+    MACHINE,
+    OWN_CODE,
+    OWN_TEXT,
+    OWN_VALUE,
+    TEXT,
+    VALUE,
+    Column,
+    Columns,
+)
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.agents import Agent
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import MemoryOf, OfParent, Tenant
+
+_GUESSED = "what the hub guesses of exported text: places in it, a doubt"
 
 
 class Role(models.TextChoices):
@@ -86,6 +102,12 @@ class Session(models.Model):
     deleted_runs_number = models.PositiveIntegerField(
         default=0, editable=False, help_text="Runs that read turns up to here were deleted, as their time was over."
     )
+    columns = Columns(
+        id=OWN_VALUE, agent_id=OWN_TEXT, external_id=OWN_TEXT, memory_of=CODE, turn_count=VALUE, token_count=VALUE,
+        round_count=VALUE, created_at=OWN_VALUE, last_turn_at=OWN_VALUE, ended_at=OWN_VALUE,
+        embedded_number=MACHINE, deleted_number=MACHINE, deleted_tokens=MACHINE, deleted_rounds=MACHINE,
+        redactions=MACHINE, deleted_runs_number=MACHINE,
+    )  # fmt: skip
 
     objects = SessionQuerySet.as_manager()
 
@@ -178,6 +200,12 @@ class SessionQueue(QueueRow):
     batch_limit = models.PositiveIntegerField(
         null=True, help_text="How many fed turns the next batch may hold, after one that was too long."
     )
+    columns = Columns(
+        due_at=VALUE, first_pending_at=VALUE, signals=TEXT, extracted_number=VALUE, attempts=VALUE, parked_at=VALUE,
+        failure=CODE, lease_token=MACHINE, lease_until=MACHINE, woken_at=MACHINE, session=INSIDE,
+        pending_rounds=MACHINE, pending_tokens=MACHINE, pending_user=MACHINE, pending_reply=MACHINE,
+        round_open=MACHINE, batch_limit=MACHINE,
+    )  # fmt: skip
 
     objects = SessionQueueQuerySet.as_manager()
 
@@ -222,6 +250,12 @@ class WorkingMemory(QueueRow):
     over_since = models.DateTimeField(null=True, help_text="When the window became too full.")
     unarmed = models.BooleanField(default=False, help_text="Turns came while there was no model, and nobody armed it.")
     updated_at = models.DateTimeField(null=True, help_text="When the summary was last written.")
+    columns = Columns(
+        summary=TEXT, extractor=CODE, prompt_version=CODE, left_number=VALUE, parked_at=VALUE, failure=CODE,
+        updated_at=VALUE, lease_token=MACHINE, lease_until=MACHINE, attempts=MACHINE, due_at=MACHINE,
+        woken_at=MACHINE, session=INSIDE, left_tokens=MACHINE, left_rounds=MACHINE, episode_number=MACHINE,
+        episodes_made=MACHINE, over_since=MACHINE, unarmed=MACHINE,
+    )  # fmt: skip
 
     objects = QueueRowQuerySet.as_manager()
 
@@ -378,6 +412,16 @@ class Turn(models.Model):
         editable=False,
         help_text="Keyed hash of what a redacted one said: the same message is not stored again.",
     )
+    columns = Columns(
+        id=OWN_VALUE, session=OWN_VALUE, number=OWN_VALUE, role=OWN_CODE, author=CODE, content=OWN_TEXT,
+        parts=OWN_TEXT, name=OWN_TEXT, tool_calls=TEXT, tool_call_id=TEXT, metadata=OWN_TEXT, external_id=OWN_TEXT,
+        token_count=VALUE, timestamp=OWN_VALUE, created_at=OWN_VALUE, redacted_at=VALUE, left_at=VALUE,
+        own=Column(waived="places in the text", omitted=_GUESSED), is_doubtful=Column(omitted=_GUESSED),
+        terms=DERIVED, flagged=Column(omitted="a judgement of exported text, made by the hub for itself"),
+        key_id=KEY, follows=MACHINE,
+        answer_key=Column(erased=True, omitted="a keyed hash of an answer, by which the hub knows its conversation"),
+        digest=DERIVED,
+    )  # fmt: skip
 
     objects = TurnQuerySet.as_manager()
 

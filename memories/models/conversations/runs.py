@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import CODE, VALUE, Column, Columns
 from memories.models.conversations.conversations import Session
 from memories.models.ids import new_id
 from memories.models.people.people import EndUser
@@ -41,6 +42,12 @@ class ExtractionRun(models.Model):
     failure = models.CharField(max_length=40, blank=True, help_text="Code of the failure.")
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
+    columns = Columns(
+        id=VALUE, session=VALUE, first_number=VALUE, last_number=VALUE, fed_turns=VALUE, status=CODE, attempt=VALUE,
+        extractor=CODE, prompt_version=CODE, calls=VALUE, prompt_tokens=VALUE, completion_tokens=VALUE, cost=VALUE,
+        outcome=CODE, refusals=CODE, failure=CODE, started_at=VALUE, finished_at=VALUE,
+        guidance_version=Column(omitted="a version of the application's settings"),
+    )  # fmt: skip
 
     class Meta:
         ordering = ["-started_at", "-id"]
@@ -88,6 +95,7 @@ class ModelUse(models.Model):
     prompt_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)
     cost = models.DecimalField(max_digits=14, decimal_places=6, null=True, help_text="US dollars.")
+    columns = Columns(waived="sums of a tenant's day")
 
     class Meta:
         constraints = [

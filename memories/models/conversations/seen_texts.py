@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import CODE, TEXT, Columns
 from memories.models.conversations.conversations import Author
 from memories.models.ids import new_id
 from memories.models.people.people import EndUser
@@ -32,6 +33,10 @@ class SeenText(models.Model):
     )
     has_tools = models.BooleanField(default=False, help_text="Whether the request offered tools.")
     seen_at = models.DateTimeField(_("time"))
+    columns = Columns(
+        omitted="keyed hashes of texts that passed, deleted after a week: they mean nothing to a reader",
+        author=CODE, hashes=TEXT, instructions=TEXT,
+    )  # fmt: skip
 
     class Meta:
         default_permissions = ()

@@ -3,6 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from memories.models.columns import Columns
 from memories.models.people.tenants import Tenant
 
 # Upper limits of the buckets in milliseconds, about a quarter apart. What took longer is in one more.
@@ -23,6 +24,7 @@ class ServedDay(models.Model):
         models.PositiveBigIntegerField(), help_text="Contexts by the time that they took, in the order of CONTEXT_MS."
     )
     recalls = models.PositiveBigIntegerField(default=0, help_text="Memories that a search or a context ranked.")
+    columns = Columns(waived="sums of a tenant's day")
 
     class Meta:
         default_permissions = ()

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.models.access.operators import Operator
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, INSIDE, MACHINE, STAFF, TEXT, VALUE, Column, Columns
 from memories.models.ids import new_id
 from memories.models.memories.episodes import Episode
 from memories.models.memories.facts import Fact
@@ -28,6 +29,7 @@ class Batch(models.Model):
     counts = models.JSONField(default=dict, editable=False)
     created_at = models.DateTimeField(editable=False)
     undone_at = models.DateTimeField(null=True, editable=False)
+    columns = Columns(waived="a verb, counts and times")
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -69,6 +71,12 @@ class ChangeSet(models.Model):
     created_at = models.DateTimeField(editable=False)
     undone_at = models.DateTimeField(null=True, editable=False)
     reverted_by = models.UUIDField(null=True, editable=False, help_text="Id of the change set that took it back.")
+    columns = Columns(
+        id=VALUE, item=VALUE, fact=VALUE, episode=VALUE, verb=CODE, actor_kind=CODE, reason=TEXT, counts=CODE,
+        created_at=VALUE, undone_at=VALUE,
+        merged=Column(omitted="id of a row; all ids of the person are in `people`"), batch=MACHINE, actor_id=STAFF,
+        reverted_by=MACHINE,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -160,6 +168,10 @@ class Change(OfParent):
     number = models.BigIntegerField(null=True, editable=False)
     version = models.PositiveIntegerField(null=True, editable=False)
     before = models.JSONField(default=dict, editable=False)
+    columns = Columns(
+        table=CODE, action=CODE, uuid=VALUE, version=VALUE, before=TEXT, id=INSIDE, change_set=INSIDE,
+        number=Column(omitted="a number that no exported row has"),
+    )  # fmt: skip
 
     objects = ChangeQuerySet.as_manager()
 

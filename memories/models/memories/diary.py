@@ -9,11 +9,13 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, DERIVED, KEY, NUMBER, SPACE, TEXT, VALUE, Column, Columns
 from memories.models.ids import new_id
-from memories.models.memories.facts import Trust
+from memories.models.memories.embeddings import Vector
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.scoring import terms
+from memories.trust import Trust
 
 LONGEST_ENTRY = 20_000
 LONGEST_TOPIC = 100
@@ -78,6 +80,11 @@ class DiaryEntry(models.Model):
     change_set = models.UUIDField(
         null=True, editable=False, help_text="That deleted it with other memories, such as a roll back."
     )
+    columns = Columns(
+        id=VALUE, agent_id=TEXT, topic=TEXT, content=TEXT, actor_kind=CODE, trust=CODE, created_at=VALUE,
+        trashed_at=VALUE, change_set=VALUE, content_hash=DERIVED, terms=DERIVED, embedded_hash=DERIVED,
+        actor_id=Column(waived=CODE.waived, omitted=KEY.omitted),
+    )  # fmt: skip
 
     objects = DiaryEntryQuerySet.as_manager()
 
@@ -128,3 +135,28 @@ class DiaryEntry(models.Model):
     def text(self) -> str:
         """What is searched and embedded."""
         return f"{self.topic}\n{self.content}" if self.topic else self.content
+
+
+class DiaryVector(Vector):
+    entry = models.ForeignKey(
+        DiaryEntry, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
+    )
+    text_digest = models.BinaryField(max_length=32, help_text="The entry's content_hash when it was made.")
+    columns = Columns(
+        entry=VALUE, language=TEXT, id=NUMBER, space=SPACE, vector=DERIVED, text_digest=DERIVED,
+    )  # fmt: skip
+
+    class Meta:
+        verbose_name = _("diary vector")
+        verbose_name_plural = _("diary vectors")
+        constraints = [
+            # One vector per entry and space. Serves the cascade from the entry, too.
+            models.UniqueConstraint(fields=["entry", "space", "tenant"], name="diary_vector_once"),
+        ]
+        indexes = [
+            # Serves an erasure and a merge.
+            models.Index(fields=["end_user", "space"], name="diary_vector_of_end_user_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Vector of diary entry {self.entry_id}"

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, INSIDE, MACHINE, STAFF, TEXT, VALUE, Columns
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.memories.episodes import Episode
@@ -126,6 +127,13 @@ class Dream(Leased):
         blank=True,
         help_text="Since when somebody is to look at it: episodes that it read were deleted, redacted or rolled back.",
     )
+    columns = Columns(
+        id=VALUE, agent_id=TEXT, kind=CODE, trigger=CODE, actor_kind=CODE, state=CODE, episodes=VALUE,
+        proposed=VALUE, summary=TEXT, failure=CODE, extractor=CODE, prompt_version=CODE, calls=VALUE,
+        prompt_tokens=VALUE, completion_tokens=VALUE, cost=VALUE, version=VALUE, started_at=VALUE,
+        finished_at=VALUE, decided_at=VALUE, doubted_at=VALUE, lease_token=MACHINE, lease_until=MACHINE,
+        attempts=MACHINE, actor_id=STAFF,
+    )  # fmt: skip
 
     objects = DreamQuerySet.as_manager()
 
@@ -180,6 +188,10 @@ class DreamEdit(models.Model):
     state = models.CharField(max_length=8, choices=State.choices)
     code = models.CharField(max_length=40, blank=True, help_text="Why it was refused.")
     file_version = models.PositiveIntegerField(null=True, blank=True, help_text="The version of the file that has it.")
+    columns = Columns(
+        number=VALUE, path=TEXT, old_text=TEXT, new_text=TEXT, state=CODE, code=CODE, file_version=VALUE, id=INSIDE,
+        dream=INSIDE,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["number"]
@@ -203,6 +215,7 @@ class DreamedEpisode(models.Model):
     episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="dreamed", db_index=False)
     # Old dreams are deleted; what they read stays read.
     dream = models.ForeignKey(Dream, on_delete=models.SET_NULL, null=True, related_name="read", db_index=False)
+    columns = Columns(omitted="which exported episodes were read, so that none is read twice")
 
     class Meta:
         default_permissions = ()

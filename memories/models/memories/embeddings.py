@@ -1,4 +1,4 @@
-"""Vectors of turns, facts, episodes and diary entries, each in the space of the model that made it.
+"""Vectors of turns, facts and episodes, each in the space of the model that made it.
 
 Spaces are never mixed.
 """
@@ -12,8 +12,8 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
 
+from memories.models.columns import DERIVED, NUMBER, SPACE, TEXT, VALUE, Columns
 from memories.models.conversations.conversations import Session, Turn
-from memories.models.memories.diary import DiaryEntry
 from memories.models.memories.episodes import Episode
 from memories.models.memories.facts import Fact
 from memories.models.people.people import EndUser
@@ -53,6 +53,7 @@ class EmbeddingSpace(models.Model):
     failures = models.PositiveIntegerField(default=0, help_text="Of the endpoint, in a row.")
     failure = models.CharField(max_length=40, blank=True, help_text="Code of the last one.")
     paused_until = models.DateTimeField(null=True, help_text="Nobody asks the endpoint before.")
+    columns = Columns(waived="names a model; counts, times and codes")
 
     clock: datetime  # only on rows read with_clock()
 
@@ -98,6 +99,10 @@ class TurnVector(Vector):
         Session, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
     )
     number = models.PositiveIntegerField(help_text="Of the turn in its session.")
+    columns = Columns(
+        turn=VALUE, session=VALUE, language=TEXT, id=NUMBER, space=SPACE, vector=DERIVED,
+        number=NUMBER,
+    )  # fmt: skip
 
     class Meta:
         verbose_name = _("turn vector")
@@ -120,6 +125,9 @@ class FactVector(Vector):
         Fact, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
     )
     text_digest = models.BinaryField(max_length=32, help_text="The fact's content_hash when it was made.")
+    columns = Columns(
+        fact=VALUE, language=TEXT, id=NUMBER, space=SPACE, vector=DERIVED, text_digest=DERIVED,
+    )  # fmt: skip
 
     class Meta:
         verbose_name = _("fact vector")
@@ -142,6 +150,10 @@ class EpisodeVector(Vector):
         Episode, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
     )
     text_digest = models.BinaryField(max_length=32, help_text="The episode's content_hash when it was made.")
+    columns = Columns(
+        episode=VALUE, language=TEXT, id=NUMBER, space=SPACE, vector=DERIVED,
+        text_digest=DERIVED,
+    )  # fmt: skip
 
     class Meta:
         verbose_name = _("episode vector")
@@ -157,25 +169,3 @@ class EpisodeVector(Vector):
 
     def __str__(self) -> str:
         return f"Vector of episode {self.episode_id}"
-
-
-class DiaryVector(Vector):
-    entry = models.ForeignKey(
-        DiaryEntry, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
-    )
-    text_digest = models.BinaryField(max_length=32, help_text="The entry's content_hash when it was made.")
-
-    class Meta:
-        verbose_name = _("diary vector")
-        verbose_name_plural = _("diary vectors")
-        constraints = [
-            # One vector per entry and space. Serves the cascade from the entry, too.
-            models.UniqueConstraint(fields=["entry", "space", "tenant"], name="diary_vector_once"),
-        ]
-        indexes = [
-            # Serves an erasure and a merge.
-            models.Index(fields=["end_user", "space"], name="diary_vector_of_end_user_idx"),
-        ]
-
-    def __str__(self) -> str:
-        return f"Vector of diary entry {self.entry_id}"

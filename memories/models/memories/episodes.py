@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
+from memories.models.columns import CODE, DERIVED, TEXT, VALUE, Columns
 from memories.models.conversations.conversations import Session
 from memories.models.folding import text_digest
 from memories.models.ids import new_id
@@ -100,6 +101,14 @@ class Episode(models.Model):
     embedded_hash = models.BinaryField(
         max_length=32, null=True, editable=False, help_text="The content_hash that the serving space has a vector of."
     )
+    columns = Columns(
+        id=VALUE, session=VALUE, first_number=VALUE, last_number=VALUE, fed_turns=VALUE, summary=TEXT,
+        key_topics=TEXT, actions_taken=TEXT, outcomes=TEXT, importance=VALUE, quality=VALUE, flaws=CODE,
+        extractor=CODE, prompt_version=CODE, status=CODE, pinned=VALUE, binding=VALUE, version=VALUE,
+        started_at=VALUE, ended_at=VALUE, created_at=VALUE, updated_at=VALUE, last_recalled_at=VALUE,
+        expires_at=VALUE, trashed_at=VALUE, decay_score=VALUE, forget_at=VALUE, content_hash=DERIVED, terms=DERIVED,
+        embedded_hash=DERIVED,
+    )  # fmt: skip
 
     objects = EpisodeQuerySet.as_manager()
 

@@ -3,6 +3,7 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import CODE, INSIDE, OWN_TEXT, OWN_VALUE, VALUE, Columns
 from memories.models.conversations.conversations import Session, Turn
 from memories.models.memories.facts import Fact
 from memories.models.people.tenants import OfParent
@@ -18,6 +19,10 @@ class FactEvidence(OfParent):
     turn_number = models.PositiveIntegerField()
     quote = models.TextField(blank=True)
     created_at = models.DateTimeField()
+    columns = Columns(
+        turn=OWN_VALUE, session=OWN_VALUE, turn_number=OWN_VALUE, quote=OWN_TEXT, created_at=VALUE, id=INSIDE,
+        fact=INSIDE,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["created_at", "turn_number"]
@@ -49,6 +54,9 @@ class FactRelation(OfParent):
     target = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="told_by")
     type = models.CharField(max_length=12, choices=RelationType.choices)
     created_at = models.DateTimeField()
+    columns = Columns(
+        target=VALUE, type=CODE, created_at=VALUE, id=INSIDE, fact=INSIDE,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["id"]

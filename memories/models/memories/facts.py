@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
+from memories.models.columns import CODE, DERIVED, OWN_TEXT, OWN_VALUE, REWORDED, TEXT, VALUE, Columns
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.folding import text_digest
 from memories.models.ids import new_id
@@ -22,6 +23,7 @@ from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.scoring import terms
 from memories.scoring.decay import Remembered, decay_score, forget_at
+from memories.trust import Source, Trust
 
 if TYPE_CHECKING:
     from memories.models.memories.evidence import FactEvidence, FactRelation
@@ -67,25 +69,6 @@ TYPE_OF_CATEGORY: dict[str, MemoryType] = {
 def categories_of(memory_type: str) -> list[str]:
     """The categories of that type."""
     return [category for category in Category if TYPE_OF_CATEGORY.get(category, MemoryType.SEMANTIC) == memory_type]
-
-
-class Trust(models.TextChoices):
-    OPERATOR = "operator", _("Operator")
-    USER = "user", _("User")
-    ASSISTANT = "assistant", _("Assistant")
-    TOOL = "tool", _("Tool")
-
-
-# What nobody else can crowd out, or make look weak.
-TRUSTED = (Trust.OPERATOR, Trust.USER)
-
-
-class Source(models.TextChoices):
-    EXPLICIT = "explicit_user_input", _("Explicit")
-    IMPLICIT = "implicit_inference", _("Implicit")
-    SYSTEM = "system_generated", _("System")
-    EXTERNAL = "external_data", _("External")
-    CORRECTED = "corrected_memory", _("Corrected")
 
 
 # Facts that search may find and that have no vector of their present text.
@@ -233,6 +216,17 @@ class Fact(models.Model):
     embedded_hash = models.BinaryField(
         max_length=32, null=True, editable=False, help_text="The content_hash that the serving space has a vector of."
     )
+    columns = Columns(
+        id=OWN_VALUE, agent_id=OWN_TEXT, category=CODE, content=OWN_TEXT, raw=OWN_TEXT, structured=TEXT,
+        triples=TEXT, external_id=TEXT, document=TEXT, key=OWN_TEXT, value=OWN_TEXT, confidence=VALUE,
+        stated_confidence=VALUE, importance=VALUE, tags=TEXT, source=CODE, source_error=TEXT, trust=CODE,
+        extractor=CODE, prompt_version=CODE, extraction=VALUE, flags=CODE, status=CODE, pinned=VALUE, locked=VALUE,
+        binding=VALUE, mentions=VALUE, version=VALUE, scope=CODE, allowed_roles=TEXT, created_at=VALUE,
+        updated_at=VALUE, first_observed_at=OWN_VALUE, last_confirmed_at=OWN_VALUE, last_recalled_at=VALUE,
+        valid_from=OWN_VALUE, valid_to=OWN_VALUE, superseded_by=VALUE, expires_at=VALUE, trashed_at=VALUE,
+        decay_score=VALUE, forget_at=VALUE, content_hash=DERIVED, terms=DERIVED, allowed_users=REWORDED,
+        embedded_hash=DERIVED,
+    )  # fmt: skip
 
     # Lists that the API's lookups read along.
     cited: list["FactEvidence"]
@@ -316,7 +310,7 @@ class Fact(models.Model):
         """No job changes, merges or supersedes it, and it does not fade."""
         return self.binding or self.pinned or self.locked
 
-    def may_give_way_to(self, other: "Fact") -> bool:
+    def can_be_superseded_by(self, other: "Fact") -> bool:
         """Whether the other can take its place: the person's own gives way to no agent's, as all agents are told it."""
         return other.agent_id in ("", self.agent_id)
 

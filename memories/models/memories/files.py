@@ -8,10 +8,11 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, INSIDE, STAFF, TEXT, VALUE, Columns
 from memories.models.ids import new_id
-from memories.models.memories.facts import Trust
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+from memories.trust import Trust
 
 # Bytes of UTF-8, so that owner, agent and path fit into one entry of the index.
 LONGEST_PATH = 1_000
@@ -73,6 +74,10 @@ class MemoryFile(models.Model):
     updated_at = models.DateTimeField(_("changed"))
     expires_at = models.DateTimeField(null=True, blank=True, help_text="Of scratch files.")
     trashed_at = models.DateTimeField(null=True, blank=True, help_text="Since when it is deleted.")
+    columns = Columns(
+        id=VALUE, agent_id=TEXT, path=TEXT, content=TEXT, encoding=CODE, size=VALUE, version=VALUE, locked=VALUE,
+        actor_kind=CODE, trust=CODE, created_at=VALUE, updated_at=VALUE, expires_at=VALUE, trashed_at=VALUE,
+    )  # fmt: skip
 
     objects = MemoryFileQuerySet.as_manager()
 
@@ -134,6 +139,10 @@ class FileVersion(models.Model):
     restored = models.PositiveIntegerField(null=True, blank=True, help_text="The version whose text it has again.")
     change_set = models.UUIDField(null=True, editable=False, help_text="Of many memories at once, such as a roll back.")
     created_at = models.DateTimeField(_("time"))
+    columns = Columns(
+        version=VALUE, verb=CODE, content=TEXT, encoding=CODE, size=VALUE, actor_kind=CODE, trust=CODE,
+        restored=VALUE, reason=TEXT, change_set=VALUE, created_at=VALUE, id=INSIDE, file=INSIDE, actor_id=STAFF,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["-version"]

@@ -10,11 +10,13 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, DERIVED, MACHINE, STAFF, TEXT, VALUE, Columns
 from memories.models.conversations.conversations import Turn
 from memories.models.ids import new_id
-from memories.models.memories.facts import Fact, FactQuerySet, Trust
+from memories.models.memories.facts import Fact, FactQuerySet
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+from memories.trust import Trust
 
 LONGEST_ENTITY = 500
 LONGEST_PREDICATE = 100
@@ -51,6 +53,9 @@ class GraphEntity(models.Model):
         editable=False,
     )
     created_at = models.DateTimeField(_("created"), editable=False)
+    columns = Columns(
+        id=VALUE, name=TEXT, type=TEXT, merged_into=VALUE, created_at=VALUE, digest=DERIVED,
+    )  # fmt: skip
 
     class Meta:
         default_permissions = ()
@@ -157,6 +162,12 @@ class GraphTriple(models.Model):
     created_at = models.DateTimeField(_("created"), editable=False)
     updated_at = models.DateTimeField(_("changed"), editable=False)
     trashed_at = models.DateTimeField(null=True, editable=False)
+    columns = Columns(
+        id=VALUE, agent_id=TEXT, subject=VALUE, predicate=TEXT, object=VALUE, valid_from=VALUE, valid_to=VALUE,
+        confidence=VALUE, status=CODE, flags=CODE, trust=CODE, extractor=CODE, actor_kind=CODE, fact=VALUE,
+        turn=VALUE, version=VALUE, created_at=VALUE, updated_at=VALUE, trashed_at=VALUE, dated_at=MACHINE,
+        actor_id=STAFF, place=MACHINE,
+    )  # fmt: skip
 
     objects = GraphTripleQuerySet.as_manager()
 

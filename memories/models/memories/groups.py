@@ -11,11 +11,12 @@ from django.db.models import Case, Exists, OuterRef, Q, When
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, DERIVED, KEY, OWN_VALUE, TEXT, VALUE, Column, Columns
 from memories.models.folding import text_digest
 from memories.models.ids import new_id
-from memories.models.memories.facts import Trust
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+from memories.trust import Trust
 
 LONGEST_NAME = 100
 LONGEST_GROUP_FACT = 1_000
@@ -46,6 +47,9 @@ class MemoryGroup(models.Model):
     kind = models.CharField(_("kind"), max_length=9, choices=Kind.choices, default=Kind.TEAM)
     created_at = models.DateTimeField(_("created"), editable=False)
     trashed_at = models.DateTimeField(null=True, editable=False, help_text="Since when it is deleted.")
+    columns = Columns(
+        id=VALUE, name=TEXT, kind=CODE, created_at=VALUE, trashed_at=VALUE,
+    )  # fmt: skip
 
     objects = MemoryGroupQuerySet.as_manager()
 
@@ -78,6 +82,9 @@ class GroupMember(models.Model):
     )
     may_write = models.BooleanField(_("may write"), default=True, help_text="Whether what they say becomes a fact.")
     created_at = models.DateTimeField(_("since"), editable=False)
+    columns = Columns(
+        id=VALUE, may_write=VALUE, created_at=VALUE, group=Column(omitted="the group is inside of it"),
+    )  # fmt: skip
 
     class Meta:
         ordering = ["created_at", "id"]
@@ -156,6 +163,10 @@ class GroupFact(models.Model):
     change_set = models.UUIDField(
         null=True, editable=False, help_text="That deleted it with other memories, such as a roll back."
     )
+    columns = Columns(
+        id=VALUE, group=VALUE, content=TEXT, created_at=VALUE, said_at=VALUE, trashed_at=VALUE, change_set=VALUE,
+        about=Column(omitted="told by `about_you`; anybody else is theirs"), content_hash=DERIVED,
+    )  # fmt: skip
 
     objects = GroupFactQuerySet.as_manager()
 
@@ -216,6 +227,10 @@ class GroupEvidence(models.Model):
     trust = models.CharField(_("trust"), max_length=9, choices=Trust.choices, editable=False)
     created_at = models.DateTimeField(_("first said"), editable=False)
     said_at = models.DateTimeField(_("last said"), editable=False)
+    columns = Columns(
+        id=OWN_VALUE, agent_id=TEXT, actor_kind=CODE, trust=CODE, created_at=OWN_VALUE, said_at=OWN_VALUE,
+        fact=Column(omitted="the fact is inside of it"), actor_id=Column(waived=CODE.waived, omitted=KEY.omitted),
+    )  # fmt: skip
 
     class Meta:
         ordering = ["created_at", "id"]

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import MACHINE, TEXT, VALUE, Column, Columns
 from memories.models.ids import new_id
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
@@ -43,6 +44,13 @@ class LoggedContext(models.Model):
     revision = models.CharField(max_length=32, blank=True, editable=False, help_text="As the answer had it.")
     took_ms = models.PositiveIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(_("time"), editable=False)
+    columns = Columns(
+        id=VALUE, created_at=VALUE, agent_id=TEXT, session_id=VALUE, asked=VALUE, query=TEXT, memory=TEXT,
+        items=TEXT, left_out=VALUE, token_count=VALUE, max_tokens=VALUE, as_of=VALUE,
+        key_id=Column(omitted="the key of the application that asked"),
+        rests_on=Column(omitted="ids of exported rows"), revision=Column(erased=True, omitted=MACHINE.omitted),
+        took_ms=MACHINE,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["-created_at", "-id"]

@@ -7,11 +7,12 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, TEXT, VALUE, Columns
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.ids import new_id
-from memories.models.memories.facts import Trust
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+from memories.trust import Trust
 
 
 class Section(models.TextChoices):
@@ -58,6 +59,10 @@ class ProfileSection(models.Model):
     document = models.JSONField(
         null=True, editable=False, help_text="What the memory document that it came with says of its times."
     )
+    columns = Columns(
+        id=VALUE, agent_id=TEXT, section=CODE, summary=TEXT, binding=VALUE, actor_kind=CODE, extraction=VALUE,
+        prompt_version=CODE, trust=CODE, evidence=VALUE, version=VALUE, updated_at=VALUE, document=TEXT,
+    )  # fmt: skip
 
     objects = ProfileSectionQuerySet.as_manager()
 

@@ -1,6 +1,5 @@
-"""Refused texts and keys, and what becomes of a statement that repeats one."""
+"""Refused texts and keys; facts/refusals.py says what becomes of a statement that repeats one."""
 
-import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -9,14 +8,17 @@ from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, STAFF, VALUE, Column, Columns
 from memories.models.folding import older_refusals, refusal_of_key, refusal_of_text
-from memories.models.memories.facts import Fact, Trust
+from memories.models.memories.facts import Fact
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import OfParent
 
+_HASH = "a keyed hash of what was refused: it means nothing to a reader"
+
 
 @dataclass(frozen=True)
-class Mark:
+class RefusalKey:
     """What stands for a refused text, or for a refused (category, key): hashes of 32 bytes.
 
     `digest` is kept. `older` are those that were kept before it, under secret keys.
@@ -32,38 +34,30 @@ class Mark:
         return self.digest, *self.older
 
 
-def mark_of_text(content: str) -> Mark:
-    return Mark(FactRefusal.RefusalKind.TEXT, refusal_of_text(content), older_refusals("text", content))
+def refusal_key_of_text(content: str) -> RefusalKey:
+    return RefusalKey(FactRefusal.RefusalKind.TEXT, refusal_of_text(content), older_refusals("text", content))
 
 
-def mark_of_key(category: str, key: str) -> Mark:
-    return Mark(FactRefusal.RefusalKind.KEY, refusal_of_key(category, key), older_refusals("key", category, key))
+def refusal_key_of_key(category: str, key: str) -> RefusalKey:
+    return RefusalKey(FactRefusal.RefusalKind.KEY, refusal_of_key(category, key), older_refusals("key", category, key))
 
 
-def marks_of(content: str, *, category: str, key: str) -> list[Mark]:
+def refusal_keys(content: str, *, category: str, key: str) -> list[RefusalKey]:
     """What stands for a statement: its text and, when it has one, its key."""
-    text = mark_of_text(content)
-    return [text, mark_of_key(category, key)] if key else [text]
-
-
-class Repeated(enum.Enum):
-    """What becomes of a statement that repeats what was refused (rules.md, 5.5)."""
-
-    LIFTS = "The statement is stored, and the refusal ends."
-    WAITS = "The statement waits for review."
-    DROPPED = "The statement is not stored."
+    text = refusal_key_of_text(content)
+    return [text, refusal_key_of_key(category, key)] if key else [text]
 
 
 class FactRefusalQuerySet(models.QuerySet["FactRefusal"]):
-    def against(self, end_user: EndUser, marks: Iterable[Mark]) -> Self:
+    def against(self, end_user: EndUser, marks: Iterable[RefusalKey]) -> Self:
         """The rows that refuse any of these, whichever key they were made under."""
         return self.filter(end_user=end_user, digest__in=list(_by_digest(marks)))
 
-    def refused(self, end_user: EndUser, marks: Iterable[Mark]) -> frozenset[Mark]:
+    def refused(self, end_user: EndUser, marks: Iterable[RefusalKey]) -> frozenset[RefusalKey]:
         """Those of the marks that are refused, by whomever."""
         return frozenset(self.found(end_user, marks).values())
 
-    def found(self, end_user: EndUser, marks: Iterable[Mark]) -> "dict[FactRefusal, Mark]":
+    def found(self, end_user: EndUser, marks: Iterable[RefusalKey]) -> "dict[FactRefusal, RefusalKey]":
         """The rows that refuse any of these, and which. One that was made under a secret key is rewritten now."""
         by_digest = _by_digest(marks)
         rows = self.against(end_user, by_digest.values()) if by_digest else []
@@ -90,6 +84,10 @@ class FactRefusal(OfParent):
     actor_kind = models.CharField(max_length=8, choices=ActorKind.choices, default=ActorKind.OPERATOR)
     actor_id = models.CharField(max_length=36, blank=True)
     created_at = models.DateTimeField()
+    columns = Columns(
+        kind=CODE, fact=VALUE, actor_kind=CODE, created_at=VALUE, id=Column(omitted=_HASH),
+        digest=Column(erased=True, omitted=_HASH), actor_id=STAFF,
+    )  # fmt: skip
 
     objects = FactRefusalQuerySet.as_manager()
 
@@ -109,17 +107,6 @@ class FactRefusal(OfParent):
         """Whether an application refused it; an operator's refusal is binding."""
         return self.actor_kind == ActorKind.KEY
 
-    def repeated(self, *, trust: str, key_id: str, is_import: bool) -> Repeated:
-        """What becomes of a statement of this trust that this key makes of the same text or key.
-
-        The user's word ends what a key refused, and so does that key's own. An import is a record of the past: it ends
-        nothing. Only the user can state again what an operator refused.
-        """
-        if not self.by_key:
-            return Repeated.WAITS if trust == Trust.USER else Repeated.DROPPED
-        is_lifted = not is_import and (trust == Trust.USER or self.actor_id == key_id)
-        return Repeated.LIFTS if is_lifted else Repeated.WAITS
-
     def rewrite(self, digest: bytes) -> None:
         """Keep this hash in the place of an older one. The row keeps its id, by which an undo finds it."""
         try:
@@ -131,5 +118,5 @@ class FactRefusal(OfParent):
         self.digest = digest
 
 
-def _by_digest(marks: Iterable[Mark]) -> Mapping[bytes, Mark]:
+def _by_digest(marks: Iterable[RefusalKey]) -> Mapping[bytes, RefusalKey]:
     return {digest: mark for mark in marks for digest in mark.digests}

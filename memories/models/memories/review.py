@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, INSIDE, STAFF, TEXT, VALUE, Column, Columns
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.ids import new_id
 from memories.models.memories.episodes import Episode
@@ -106,6 +107,11 @@ class ReviewItem(models.Model):
     lost_at = models.DateTimeField(
         null=True, editable=False, help_text="Of a pattern: when a part of what showed it was deleted or taken back."
     )
+    columns = Columns(
+        id=VALUE, kind=CODE, reason=CODE, fact=VALUE, known=VALUE, proposed_section=VALUE, episode=VALUE,
+        extraction=VALUE, state=CODE, version=VALUE, change_set=VALUE, note=TEXT, created_at=VALUE,
+        decided_at=VALUE, lost_at=VALUE, decided_by=STAFF, taken_by=STAFF, taken_at=Column(omitted=STAFF.omitted),
+    )  # fmt: skip
 
     objects = ReviewQuerySet.as_manager()
 
@@ -156,6 +162,9 @@ class ReviewNote(models.Model):
     actor_kind = models.CharField(max_length=8, choices=ActorKind.choices, editable=False)
     actor_id = models.CharField(max_length=36, blank=True, editable=False)
     created_at = models.DateTimeField(editable=False)
+    columns = Columns(
+        text=TEXT, actor_kind=CODE, created_at=VALUE, id=INSIDE, item=INSIDE, actor_id=STAFF,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["created_at", "id"]

@@ -7,12 +7,14 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, INSIDE, REWORDED, STAFF, TEXT, VALUE, Columns
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.ids import new_id
-from memories.models.memories.facts import Fact, Trust
+from memories.models.memories.facts import Fact
 from memories.models.memories.profile import ProfileSection, Section
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import OfParent
+from memories.trust import Trust
 
 
 class FactRevision(OfParent):
@@ -31,6 +33,10 @@ class FactRevision(OfParent):
         null=True, editable=False, help_text="Shared by the revisions of one decision: what is undone together."
     )
     created_at = models.DateTimeField()
+    columns = Columns(
+        version=VALUE, verb=CODE, actor_kind=CODE, reason=TEXT, change_set=VALUE, created_at=VALUE, id=INSIDE,
+        fact=INSIDE, actor_id=STAFF, before=REWORDED, after=REWORDED,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["-version"]
@@ -79,6 +85,11 @@ class ProfileRevision(OfParent):
     reason = models.TextField(blank=True, max_length=2000)
     change_set = models.UUIDField(null=True, editable=False)
     created_at = models.DateTimeField()
+    columns = Columns(
+        id=VALUE, agent_id=TEXT, section=CODE, version=VALUE, verb=CODE, actor_kind=CODE, before=TEXT, after=TEXT,
+        binding_before=VALUE, extraction=VALUE, trust=CODE, evidence=VALUE, reason=TEXT, change_set=VALUE,
+        created_at=VALUE, actor_id=STAFF,
+    )  # fmt: skip
 
     objects = ProfileRevisionQuerySet.as_manager()
 

@@ -6,9 +6,13 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import CODE, MACHINE, TEXT, VALUE, Column, Columns
 from memories.models.ids import new_id
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+
+_HASHES = "keyed hashes of where it stood: they mean nothing to a reader"
+_HASH = "a keyed hash of what was refused: it means nothing to a reader"
 
 
 class SentBlock(models.Model):
@@ -46,6 +50,11 @@ class SentBlock(models.Model):
     ended = models.BigIntegerField(default=0, editable=False, help_text="Hash of what did not hold any more then.")
     token_count = models.PositiveIntegerField(_("tokens"), default=0, editable=False)
     sent_at = models.DateTimeField(_("time"), editable=False)
+    columns = Columns(
+        id=VALUE, sent_at=VALUE, agent_id=TEXT, kind=CODE, text=TEXT, items=TEXT, token_count=VALUE,
+        session=Column(erased=True, omitted=_HASHES), place=Column(erased=True, omitted=_HASHES),
+        rests_on=Column(omitted="ids of exported rows"), seal=MACHINE, ended=MACHINE,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["-sent_at", "-id"]

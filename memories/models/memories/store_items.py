@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
 
+from memories.models.columns import DERIVED, KEY, NUMBER, SPACE, TEXT, VALUE, Columns
 from memories.models.ids import new_id
 from memories.models.memories.embeddings import EmbeddingSpace
 from memories.models.people.people import EndUser
@@ -66,6 +67,10 @@ class StoreItem(models.Model):
     key_id = models.UUIDField(null=True, editable=False, help_text="Of the API key that wrote it last.")
     created_at = models.DateTimeField(_("created"), editable=False)
     updated_at = models.DateTimeField(_("updated"), editable=False)
+    columns = Columns(
+        id=VALUE, namespace=TEXT, key=TEXT, value=TEXT, index_paths=TEXT, ttl_minutes=VALUE, expires_at=VALUE,
+        created_at=VALUE, updated_at=VALUE, content_hash=DERIVED, embedded_hash=DERIVED, key_id=KEY,
+    )  # fmt: skip
 
     objects = StoreItemQuerySet.as_manager()
 
@@ -117,6 +122,9 @@ class StoreItemVector(models.Model):
     place = models.PositiveSmallIntegerField()
     text_digest = models.BinaryField(max_length=32, help_text="The item's content_hash when it was made.")
     vector = HalfVectorField()
+    columns = Columns(
+        item=VALUE, place=VALUE, id=NUMBER, space=SPACE, text_digest=DERIVED, vector=DERIVED,
+    )  # fmt: skip
 
     class Meta:
         default_permissions = ()

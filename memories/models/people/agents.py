@@ -6,6 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, TEXT, Column, Columns
 from memories.models.ids import new_id
 from memories.models.people.tenants import Tenant
 
@@ -60,6 +61,11 @@ class Agent(models.Model):
         max_length=8, blank=True, choices=ActorKind.choices, editable=False, help_text="Who wrote the guidance last."
     )
     created_at = models.DateTimeField(editable=False)
+    columns = Columns(
+        omitted="agents of the application: the person's are in `sessions`", agent_id=TEXT,
+        guidance=Column(waived="guidance for the model, written by staff or the application"),
+        extraction_off_by=CODE, recall_off_by=CODE, guidance_by=CODE,
+    )  # fmt: skip
 
     objects = AgentQuerySet.as_manager()
 

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import Columns
 from memories.models.people.tenants import Tenant
 
 
@@ -36,6 +37,7 @@ class LanguageModel(models.Model):
     )
     version = models.PositiveIntegerField(default=1, help_text="Rises with each change.")
     updated_at = models.DateTimeField()
+    columns = Columns(waived="settings of an application, written by staff; its key is encrypted")
 
     objects = LanguageModelQuerySet.as_manager()
 
@@ -62,6 +64,7 @@ class DailySpending(models.Model):
     cost = models.DecimalField(
         max_digits=14, decimal_places=6, default=0, help_text="US dollars, where prices are set."
     )
+    columns = Columns(waived="sums of a tenant's day")
 
     class Meta:
         default_permissions = ()

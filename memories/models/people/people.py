@@ -11,9 +11,12 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, MACHINE, OWN_TEXT, OWN_VALUE, VALUE, Column, Columns
 from memories.models.ids import new_id
 from memories.models.people.tenants import Tenant
 from memories.time_zones import zone_or_utc
+
+_WHO_SWITCHED = "whether staff or the application switched off `capture` and `serve`"
 
 # In the place of a caller's id that was erased. No caller's id has a control character.
 NOBODY = "\x1a"
@@ -89,6 +92,14 @@ class EndUser(models.Model):
     upkept_at = models.DateTimeField(null=True, editable=False, help_text="When it last answered, and was heeded.")
     created_at = models.DateTimeField()
     last_seen_at = models.DateTimeField(help_text="Of the last turn, to the nearest minute.")
+    columns = Columns(
+        id=OWN_VALUE, external_id=OWN_TEXT, display_name=OWN_TEXT, time_zone=OWN_TEXT, language=OWN_TEXT,
+        metadata=OWN_TEXT, capture=VALUE, serve=VALUE, restricted_at=VALUE, erased_before=VALUE,
+        merged_into=OWN_VALUE, created_at=VALUE, last_seen_at=VALUE,
+        capture_off_by=Column(waived=CODE.waived, omitted=_WHO_SWITCHED),
+        serve_off_by=Column(waived=CODE.waived, omitted=_WHO_SWITCHED), generation=MACHINE, upkeep_tried_at=MACHINE,
+        upkept_at=MACHINE,
+    )  # fmt: skip
 
     objects = EndUserQuerySet.as_manager()
 

@@ -3,6 +3,7 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import Columns
 from memories.models.ids import new_id
 
 
@@ -143,6 +144,7 @@ class Tenant(models.Model):
         default=dict, editable=False, help_text="Capture and serve as they were, for the way back."
     )
     created_at = models.DateTimeField()
+    columns = Columns(waived="settings of an application, written by staff")
 
     class Meta:
         ordering = ["slug"]

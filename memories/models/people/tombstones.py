@@ -3,6 +3,7 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import Columns
 from memories.models.people.tenants import Tenant
 
 
@@ -26,6 +27,7 @@ class Tombstone(models.Model):
     created_at = models.DateTimeField()
     met = models.PositiveIntegerField(default=0, help_text="How often somebody came under the id again.")
     last_met_at = models.DateTimeField(null=True)
+    columns = Columns(waived="a keyed hash of an id, for ever: without it an erased person could come back")
 
     class Meta:
         verbose_name = _("tombstone")

@@ -5,6 +5,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import Columns
 
 
 class AuditEvent(models.Model):
@@ -20,6 +21,7 @@ class AuditEvent(models.Model):
     case_uuid = models.UUIDField(null=True, help_text="The privacy case that it belongs to.")
     counts = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField()
+    columns = Columns(waived="ids of ours and codes; an audit event holds no content")
 
     class Meta:
         ordering = ["-id"]
@@ -64,6 +66,7 @@ class AuditSeal(models.Model):
     previous = models.BinaryField(max_length=32, help_text="Digest of the link before; empty for the first.")
     digest = models.BinaryField(max_length=32)
     sealed_at = models.DateTimeField()
+    columns = Columns(waived="keyed digests of audit events")
 
     class Meta:
         ordering = ["id"]

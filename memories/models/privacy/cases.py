@@ -1,7 +1,7 @@
 """Privacy cases: what people ask of what is kept about them, from receipt to receipt; and the exports made for them."""
 
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import BooleanField, ExpressionWrapper, F, Q, Subquery
@@ -9,6 +9,7 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
+from memories.models.columns import CODE, MACHINE, STAFF, TEXT, VALUE, Column, Columns
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.people import EndUser
@@ -166,6 +167,20 @@ class PrivacyCase(Leased):
     signature = models.CharField(max_length=128, blank=True)
     completed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
+    columns = Columns(
+        id=VALUE, type=CODE, state=CODE, asked_by=CODE, channel=TEXT, reference=TEXT, received_at=VALUE,
+        due_at=VALUE, opened_kind=CODE, verified_at=VALUE, verified_how=CODE, verified_kind=CODE, scoped_at=VALUE,
+        preview=CODE, policy=CODE, approved_at=VALUE, approved_kind=CODE, extended_at=VALUE, extension_reason=TEXT,
+        extension_notice_on=VALUE, refusal=CODE, refusal_reason=TEXT, held_from=CODE, held_at=VALUE,
+        hold_reason=TEXT, hold_review_on=VALUE, counts=CODE, findings=CODE, failure=CODE, started_at=VALUE,
+        told=TEXT, outcome=TEXT, receipt=CODE, completed_at=VALUE, created_at=VALUE, lease_token=MACHINE,
+        lease_until=MACHINE, attempts=MACHINE,
+        subject=Column(waived=CODE.waived, omitted="a keyed hash of the person's id, which is exported"),
+        version=MACHINE, opened_by=STAFF, verified_by=STAFF, approved_by=STAFF,
+        step=Column(waived=CODE.waived, omitted=MACHINE.omitted),
+        needles=Column(erased=True, omitted="encrypted: the ids and texts that an erasure looks for"),
+        signature=Column(waived=CODE.waived, omitted="proves the receipt to whoever has it"),
+    )  # fmt: skip
 
     objects = PrivacyCaseQuerySet.as_manager()
 
@@ -241,6 +256,16 @@ class ExportState(models.TextChoices):
     EXPIRED = "expired", _("Expired")
 
 
+class PrivacyExportQuerySet(models.QuerySet["PrivacyExport"]):
+    def empty(self, **changes: Any) -> int:
+        """Delete the pieces of these exports and change the rows, in the caller's transaction; how many there were."""
+        found = list(self.values_list("pk", flat=True))
+        if not found:
+            return 0
+        PrivacyExportPiece.objects.filter(export__in=found).delete()
+        return PrivacyExport.objects.filter(pk__in=found).update(**changes)
+
+
 class PrivacyExport(OfParent):
     """A ZIP file for who asked; it goes with its one download, after a week, or with the person."""
 
@@ -248,7 +273,6 @@ class PrivacyExport(OfParent):
     case = models.ForeignKey(PrivacyCase, on_delete=models.CASCADE, related_name="exports")
     profile = models.CharField(max_length=11, choices=[(one.value, one.label) for one in EXPORTING])
     state = models.CharField(max_length=7, choices=ExportState.choices, default=ExportState.MAKING)
-    content = models.BinaryField(default=bytes, editable=False)
     size = models.PositiveBigIntegerField(default=0, help_text="Bytes.")
     # Of the one-time link only the SHA-256 of its token; it stays, so that a link says that it was used.
     token_digest = models.BinaryField(max_length=32, null=True, editable=False)
@@ -256,18 +280,17 @@ class PrivacyExport(OfParent):
     expires_at = models.DateTimeField(null=True)
     taken_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
+    objects = PrivacyExportQuerySet.as_manager()
+    columns = Columns(
+        id=VALUE, case=VALUE, profile=CODE, state=CODE, size=VALUE, made_at=VALUE, expires_at=VALUE, taken_at=VALUE,
+        created_at=VALUE, token_digest=Column(waived=CODE.waived, omitted="guards a link"),
+    )  # fmt: skip
 
     class Meta:
         ordering = ["-created_at", "-id"]
         verbose_name = _("export")
         verbose_name_plural = _("exports")
-        constraints = [
-            models.UniqueConstraint(fields=["token_digest", "tenant"], name="export_token_once"),
-            models.CheckConstraint(
-                name="export_gone_is_empty",
-                condition=Q(state__in=["making", "ready"]) | Q(content=b""),
-            ),
-        ]
+        constraints = [models.UniqueConstraint(fields=["token_digest", "tenant"], name="export_token_once")]
         indexes = [
             # Serves taking away what has expired.
             models.Index(fields=["expires_at"], name="export_expiry_idx", condition=Q(state="ready")),
@@ -275,3 +298,24 @@ class PrivacyExport(OfParent):
 
     def __str__(self) -> str:
         return f"Export {self.id}"
+
+
+class PrivacyExportPiece(OfParent):
+    """Some megabytes of an export's file, so that no process holds all of it; they go when it is taken or expires."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    export = models.ForeignKey(PrivacyExport, on_delete=models.CASCADE, related_name="pieces", db_index=False)
+    number = models.PositiveIntegerField(help_text="From 0, in the order of the file.")
+    content = models.BinaryField(editable=False)
+    columns = Columns(omitted="earlier copies of this file, listed in `exports`", content=TEXT)
+
+    class Meta:
+        ordering = ["export", "number"]
+        verbose_name = _("piece of an export")
+        verbose_name_plural = _("pieces of exports")
+        default_permissions = ()
+        # It also finds the pieces of an export.
+        constraints = [models.UniqueConstraint(fields=["export", "number", "tenant"], name="export_piece_once")]
+
+    def __str__(self) -> str:
+        return f"Piece {self.number} of export {self.export_id}"

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.columns import Columns
 from memories.models.forgetting import DecayPass
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
@@ -49,6 +50,7 @@ class RetentionPass(Leased):
     )
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
+    columns = Columns(waived="counts by code")
 
     objects = RetentionPassQuerySet.as_manager()
 
@@ -74,6 +76,7 @@ class TableRewrite(models.Model):
 
     table = models.CharField(primary_key=True, max_length=63)
     rewritten_at = models.DateTimeField()
+    columns = Columns(waived="names of tables, and times")
 
     def __str__(self) -> str:
         return self.table

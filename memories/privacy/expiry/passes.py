@@ -10,10 +10,23 @@ from django.db.models.functions import Now
 
 from memories import conf
 from memories.exceptions import RetentionRunning
+from memories.kinds import PLAIN
 from memories.models import CaseState, DecayPass, EndUser, PrivacyCase, RetentionPass, Tenant
 from memories.queue import leases, nightly
 
-COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports", "contexts", "store", "diary")
+# The plain kinds that a tenant can keep for a number of days: each has a stage.
+LIMITED = tuple(kind for kind in PLAIN if kind.plural in RetentionPass.Stage.values)
+COUNTED = (
+    "turns",
+    "sessions",
+    "episodes",
+    "runs",
+    "audit",
+    "exports",
+    "contexts",
+    "store",
+    *(kind.plural for kind in LIMITED),
+)
 # Stage → the rule with the number of days; 0: kept for ever.
 DAYS = {
     "turns": "keep_turns_days",
@@ -23,7 +36,7 @@ DAYS = {
     "exports": "keep_exports_days",
     "contexts": "keep_contexts_days",
     "store": "keep_store_days",
-    "diary": "keep_diary_days",
+    **{kind.plural: f"keep_{kind.plural}_days" for kind in LIMITED},
 }
 Work = nightly.ClaimedPass[RetentionPass]
 

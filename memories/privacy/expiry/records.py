@@ -1,4 +1,4 @@
-"""Deletes what is no turn and too old: episodes, runs, exports, logged contexts, diary entries, audit events.
+"""Deletes what is no turn and too old: episodes, runs, exports, logged contexts, memories of plain kinds, audit events.
 
 Locked rows wait."""
 
@@ -11,15 +11,16 @@ from django.db import connection, transaction
 from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Greatest
 
+from memories.kinds import Kind
 from memories.models import (
     AuditSeal,
-    DiaryEntry,
     Episode,
     ExportState,
     ExtractionRun,
     Fact,
     LoggedContext,
     PrivacyExport,
+    PrivacyExportQuerySet,
     Session,
     Tenant,
 )
@@ -43,7 +44,7 @@ def runs(tenant: Tenant, cutoff: datetime) -> QuerySet[ExtractionRun]:
     return rows.exclude(status=ExtractionRun.RunStatus.RUNNING)
 
 
-def exports(tenant: Tenant, cutoff: datetime, *, as_of: datetime) -> QuerySet[PrivacyExport]:
+def exports(tenant: Tenant, cutoff: datetime, *, as_of: datetime) -> PrivacyExportQuerySet:
     """Exports that nobody has downloaded: older than the tenant keeps them, or beyond their own date."""
     late = Q(made_at__lt=cutoff) | Q(expires_at__lte=as_of)
     return PrivacyExport.objects.filter(late, case__tenant=tenant, state=ExportState.READY)
@@ -53,8 +54,9 @@ def contexts(tenant: Tenant, cutoff: datetime) -> QuerySet[LoggedContext]:
     return LoggedContext.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
 
 
-def diary(tenant: Tenant, cutoff: datetime) -> QuerySet[DiaryEntry]:
-    return DiaryEntry.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
+def plain(kind: Kind, tenant: Tenant, cutoff: datetime) -> QuerySet[Any]:
+    rows: QuerySet[Any] = kind.rows.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
+    return rows
 
 
 def delete_episodes(work: Work, cutoff: datetime) -> Iterator[None]:
@@ -86,9 +88,9 @@ def delete_contexts(work: Work, cutoff: datetime) -> Iterator[None]:
     return _delete(work, contexts(work.row.tenant, cutoff), "contexts")
 
 
-def delete_diary(work: Work, cutoff: datetime) -> Iterator[None]:
-    """Delete diary entries, also those in the trash; yields after each step. Errors: LeaseLost."""
-    return _delete(work, diary(work.row.tenant, cutoff), "diary")
+def delete_plain(kind: Kind, work: Work, cutoff: datetime) -> Iterator[None]:
+    """Delete memories of a plain kind, also those in the trash; yields after each step. Errors: LeaseLost."""
+    return _delete(work, plain(kind, work.row.tenant, cutoff), kind.plural)
 
 
 def _delete(work: Work, due: QuerySet[Any], name: str) -> Iterator[None]:
@@ -104,8 +106,7 @@ def expire_exports(work: Work, cutoff: datetime) -> Iterator[None]:
     """Empty exports and their links; the rows stay. Yields when there were some. Errors: LeaseLost."""
     with transaction.atomic():
         due = exports(work.row.tenant, cutoff, as_of=work.row.as_of)
-        gone = PrivacyExport.objects.filter(pk__in=due.values("pk"), state=ExportState.READY)
-        count = gone.update(state=ExportState.EXPIRED, content=b"", token_digest=None)
+        count = due.select_for_update(of=("self",)).empty(state=ExportState.EXPIRED, token_digest=None)
         work.counts["exports"] += count
         leases.renew(work)
     if count:

@@ -5,7 +5,7 @@ data.json and the page that people read are made of the same rows. The page has 
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, cached_property
 from itertools import islice
@@ -19,14 +19,13 @@ from django.template.loader import render_to_string
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from memories.kinds import PLAIN
 from memories.privacy.exports import schema
 from memories.privacy.exports.disclosures import about
 from memories.privacy.exports.profiles import ExportSection, sections_of
 from memories.privacy.exports.rows import CHUNK, ExportRow, Subject, as_text, rows
 
 Counts = dict[str, int]
-# Numbers that mean nothing to people: in data.json alone.
-_DATA_ONLY = ("turn_vectors", "fact_vectors", "episode_vectors", "diary_vectors", "store_item_vectors")
 # The page shows them beside what they are about; data.json has all of their fields.
 _SHOWN_ABOVE = ("evidence", "revisions")
 _TITLES: dict[str, str | Promise] = {
@@ -44,9 +43,7 @@ _TITLES: dict[str, str | Promise] = {
     "turn_vectors": _("Vectors of turns"),
     "fact_vectors": _("Vectors of statements"),
     "episode_vectors": _("Vectors of episodes"),
-    "diary_vectors": _("Vectors of diary entries"),
     "files": _("Files that agents keep about you"),
-    "diary": _("What agents noted for themselves about you"),
     "groups": _("Groups that you belong to"),
     "group_facts": _("What groups share that is about you, or that you alone said"),
     "said_in_groups": _("What you said in groups"),
@@ -60,17 +57,23 @@ _TITLES: dict[str, str | Promise] = {
     "kept_answers": _("Copies of API responses"),
     "cases": _("Requests about your data"),
     "exports": _("Copies like this one"),
+    **{kind.plural: kind.plain.exported for kind in PLAIN if kind.plain},
+    **{f"{kind.name}_vectors": kind.plain.exported_vectors for kind in PLAIN if kind.plain},
 }
 
 
 @dataclass(frozen=True)
 class Heading:
-    """Whose export it is, why and as of when; `after_chunk` is called after every few rows."""
+    """Whose export it is, why and as of when; `after_chunk` is called after every few rows, with the rows so far.
+
+    `counts`: the number of rows of each list that data.json has.
+    """
 
     subject: Subject
     case: UUID
     made_at: datetime
-    after_chunk: Callable[[], None]
+    after_chunk: Callable[[Counts], None]
+    counts: Counts = field(default_factory=dict)
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -80,7 +83,7 @@ class Heading:
         found = rows(section, self.subject)
         while chunk := list(islice(found, CHUNK)):
             yield chunk
-            self.after_chunk()
+            self.after_chunk(dict(self.counts))
 
 
 def write(file: IO[bytes], heading: Heading) -> Counts:
@@ -88,14 +91,13 @@ def write(file: IO[bytes], heading: Heading) -> Counts:
 
     All reads should be of one snapshot. The same rows at the same moment give the same bytes.
     """
-    counts: Counts = {}
     with ZipFile(file, "w") as archive:
-        _write_member(archive, heading, "data.json", _data(heading, counts))
-        _write_member(archive, heading, "readable.html", _page(heading, counts))
+        _write_member(archive, heading, "data.json", _data(heading))
+        _write_member(archive, heading, "readable.html", _page(heading))
         readme = render_to_string("memories/export_readme.txt", {"heading": heading})
         _write_member(archive, heading, "README.txt", [readme])
         _write_member(archive, heading, "schema.json", [json.dumps(schema.document(), indent=1)])
-    return counts
+    return heading.counts
 
 
 def _write_member(archive: ZipFile, heading: Heading, name: str, parts: Iterator[str] | list[str]) -> None:
@@ -107,8 +109,9 @@ def _write_member(archive: ZipFile, heading: Heading, name: str, parts: Iterator
             member.write(part.encode())
 
 
-def _data(heading: Heading, counts: Counts) -> Iterator[str]:
-    """data.json, one row a line; fills `counts`."""
+def _data(heading: Heading) -> Iterator[str]:
+    """data.json, one row a line; fills the counts of the heading."""
+    counts = heading.counts
     head = {
         "format": schema.FORMAT,
         "version": schema.VERSION,
@@ -135,14 +138,15 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=as_text)
 
 
-def _page(heading: Heading, counts: Counts) -> Iterator[str]:
+def _page(heading: Heading) -> Iterator[str]:
     """readable.html, a few rows a part, with the counts of data.json; times are in the time zone in force."""
+    counts = heading.counts
     sections = [section for section in sections_of(heading.subject.profile) if counts[section.name]]
-    contents = [(one.name, _TITLES[one.name], counts[one.name], one.name in _DATA_ONLY) for one in sections]
+    contents = [(one.name, _TITLES[one.name], counts[one.name], one.is_data_only) for one in sections]
     yield render_to_string("memories/export_head.html", {"heading": heading, "contents": contents})
     sessions: dict[Any, ExportRow] = {}
     for section in sections:
-        if section.name not in _DATA_ONLY:
+        if not section.is_data_only:
             yield from _page_section(heading, section, sessions)
     yield render_to_string("memories/export_foot.html", {"heading": heading})
 

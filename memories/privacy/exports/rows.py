@@ -11,7 +11,7 @@ from django.db.models import Model, Prefetch, QuerySet
 
 from memories.models import ActorKind, CaseType, EndUser, Source
 from memories.privacy import registry
-from memories.privacy.exports.profiles import ExportSection
+from memories.privacy.exports.profiles import OF_VECTORS, ExportSection
 
 ExportRow = dict[str, Any]
 # Rows in memory at a time.
@@ -148,9 +148,9 @@ COMPUTED: Mapping[tuple[str, str], Computed] = {
         "The run that made the change, if one did.", {"type": ["string", "null"]}, _run
     ),
     **{
-        (f"memories.{kind}Vector", "model"): Computed(
+        (store, "model"): Computed(
             "The model that made the numbers.", {"type": "string"}, lambda row, _: row.space.model
         )
-        for kind in ("Turn", "Fact", "Episode", "Diary", "StoreItem")
+        for store in OF_VECTORS
     },
 }

@@ -157,7 +157,7 @@ WORD_COLUMNS: Mapping[str, frozenset[str]] = {
         {"channel", "reference", "extension_reason", "refusal_reason", "hold_reason", "told", "outcome"},
     ),
     # A copy of all that, which names nobody else's rows.
-    "memories.PrivacyExport": frozenset({"content"}),
+    "memories.PrivacyExportPiece": frozenset({"content"}),
 }
 # JSON that the hub wrote around such words; their names there are those above, and a few more.
 AROUND = frozenset({"memories.FactRevision.before", "memories.FactRevision.after", "memories.IdempotencyRecord.body"})

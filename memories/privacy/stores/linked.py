@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from memories.kinds import EMBEDDED, PLAIN
 from memories.models import (
     EndUser,
     GroupEvidence,
@@ -135,7 +136,7 @@ class GroupFacts(Store):
         return GroupFact.objects.filter(pk__in=about.union(left))
 
 
-GROUP_FACTS = GroupFacts("memories.GroupFact", "about", ("content", "content_hash"))
+GROUP_FACTS = GroupFacts("memories.GroupFact", "about")
 
 
 @dataclass(frozen=True)
@@ -163,105 +164,59 @@ class Groups(Store):
 
 
 REQUESTS: tuple[Store, ...] = (
-    KeptAnswers(
-        "memories.IdempotencyRecord",
-        "end_users",
-        ("body", "key_digest", "request_digest"),
-        also=("fact__end_user",),
-    ),
-    Store("memories.PrivacyExport", "case__end_user", ("content",)),
-    Cases("memories.PrivacyCase", "end_user", (*CASE_TEXTS, *_REFERENCES, "needles")),
+    KeptAnswers("memories.IdempotencyRecord", "end_users", also=("fact__end_user",)),
+    Store("memories.PrivacyExportPiece", "export__case__end_user"),
+    Store("memories.PrivacyExport", "case__end_user"),
+    Cases("memories.PrivacyCase", "end_user"),
 )
 # The last one, erased in the transaction that leaves tombstones.
-PEOPLE = Store(
-    "memories.EndUser",
-    "pk",
-    ("external_id", "display_name", "time_zone", "language", "metadata"),
-    # A case outlives its person, as codes and times; an access case goes on and finds nothing.
-    loosens=(("memories.PrivacyCase", "end_user"),),
-)
+PEOPLE = Store("memories.EndUser", "pk", loosens=(("memories.PrivacyCase", "end_user"),))
 _NAME_THEIR_RUN = ("memories.Fact", "memories.ReviewItem", "memories.ProfileSection", "memories.ProfileRevision")
 # What else than a fact a change set can be about.
 _OF_OTHERS = ("item__end_user", "episode__end_user", "end_user", "merged")
 STORES: tuple[Store, ...] = (
-    Store("memories.TurnVector", "end_user", ("language", "vector")),
-    Store("memories.FactVector", "end_user", ("language", "vector", "text_digest")),
-    Store("memories.EpisodeVector", "end_user", ("language", "vector", "text_digest")),
-    Store("memories.DiaryVector", "end_user", ("language", "vector", "text_digest")),
-    Store("memories.StoreItemVector", "item__end_user", ("text_digest", "vector")),
-    Store(
-        "memories.StoreItem",
-        "end_user",
-        ("namespace", "key", "value", "index_paths", "content_hash", "embedded_hash"),
-    ),
+    Store("memories.TurnVector", "end_user"),
+    *(Store(kind.embedded.vectors._meta.label, "end_user") for kind in EMBEDDED if kind.embedded),
+    Store("memories.StoreItemVector", "item__end_user"),
+    Store("memories.StoreItem", "end_user"),
     *REQUESTS,
     # Ids alone; what has not been sent is not sent any more. The erasure itself is told by a row about nobody.
-    Store("memories.WebhookDelivery", "end_user", ()),
-    Store("memories.LoggedContext", "end_user", ("agent_id", "query", "memory", "items", "revision")),
-    Store("memories.SentBlock", "end_user", ("agent_id", "session", "place", "text", "items")),
-    Store(
-        "memories.Change",
-        "change_set__fact__end_user",
-        ("before",),
-        also=tuple(f"change_set__{path}" for path in _OF_OTHERS),
-    ),
-    Store("memories.ChangeSet", "fact__end_user", ("reason",), also=_OF_OTHERS),
-    Store("memories.ReviewNote", "item__end_user", ("text",)),
+    Store("memories.WebhookDelivery", "end_user"),
+    Store("memories.LoggedContext", "end_user"),
+    Store("memories.SentBlock", "end_user"),
+    Store("memories.Change", "change_set__fact__end_user", also=tuple(f"change_set__{path}" for path in _OF_OTHERS)),
+    Store("memories.ChangeSet", "fact__end_user", also=_OF_OTHERS),
+    Store("memories.ReviewNote", "item__end_user"),
     Store(
         "memories.ReviewItem",
         "end_user",
-        ("note",),
         also=("fact__end_user", "known__end_user", "proposed_section__end_user", "episode__end_user"),
     ),
-    Store("memories.GraphTriple", "end_user", ("agent_id", "predicate"), also=("fact__end_user", "turn__end_user")),
-    Store(
-        "memories.GraphEntity",
-        "end_user",
-        ("name", "digest", "type"),
-        loosens=(("memories.GraphEntity", "merged_into"),),
-    ),
-    Store("memories.FactEvidence", "fact__end_user", ("quote",), also=("session__end_user",)),
-    Store("memories.FactRevision", "fact__end_user", ("before", "after", "reason")),
-    Store("memories.FactRelation", "fact__end_user", (), also=("target__end_user",)),
-    Store("memories.FactRefusal", "end_user", ("digest",)),
-    Store(
-        "memories.Fact",
-        "end_user",
-        ("content", "content_hash", "terms", "raw", "structured", "triples", "key", "value", "tags", "source_error",
-         "agent_id", "external_id", "document", "allowed_users", "allowed_roles", "embedded_hash"),
-        loosens=(("memories.Fact", "superseded_by"), ("memories.FactRefusal", "fact")),
-    ),
-    Store("memories.DreamedEpisode", "episode__end_user", (), also=("dream__end_user",)),
-    Store("memories.DreamEdit", "dream__end_user", ("path", "old_text", "new_text")),
-    Store("memories.Dream", "end_user", ("agent_id", "summary")),
-    Store("memories.FileVersion", "file__end_user", ("content", "reason")),
-    Store("memories.MemoryFile", "end_user", ("agent_id", "path", "content")),
-    Store(
-        "memories.DiaryEntry",
-        "end_user",
-        ("agent_id", "topic", "content", "content_hash", "terms", "embedded_hash"),
-    ),
-    GroupStatements("memories.GroupEvidence", "end_user", ("agent_id",)),
+    Store("memories.GraphTriple", "end_user", also=("fact__end_user", "turn__end_user")),
+    Store("memories.GraphEntity", "end_user", loosens=(("memories.GraphEntity", "merged_into"),)),
+    Store("memories.FactEvidence", "fact__end_user", also=("session__end_user",)),
+    Store("memories.FactRevision", "fact__end_user"),
+    Store("memories.FactRelation", "fact__end_user", also=("target__end_user",)),
+    Store("memories.FactRefusal", "end_user"),
+    Store("memories.Fact", "end_user", loosens=(("memories.Fact", "superseded_by"), ("memories.FactRefusal", "fact"))),
+    Store("memories.DreamedEpisode", "episode__end_user", also=("dream__end_user",)),
+    Store("memories.DreamEdit", "dream__end_user"),
+    Store("memories.Dream", "end_user"),
+    Store("memories.FileVersion", "file__end_user"),
+    Store("memories.MemoryFile", "end_user"),
+    *(Store(kind.model._meta.label, "end_user") for kind in PLAIN),
+    GroupStatements("memories.GroupEvidence", "end_user"),
     GROUP_FACTS,
-    Groups("memories.MemoryGroup", "members__end_user", ("name",)),
-    Store("memories.GroupMember", "end_user", ()),
-    Store("memories.ProfileSection", "end_user", ("agent_id", "summary", "document")),
-    Store("memories.ProfileRevision", "end_user", ("agent_id", "before", "after", "reason")),
-    Store(
-        "memories.Episode",
-        "end_user",
-        ("summary", "key_topics", "actions_taken", "outcomes", "content_hash", "terms", "embedded_hash"),
-    ),
-    Store("memories.ExtractionRun", "end_user", (), loosens=tuple((label, "extraction") for label in _NAME_THEIR_RUN)),
-    Store(
-        "memories.Turn",
-        "end_user",
-        ("content", "parts", "name", "tool_calls", "tool_call_id", "metadata", "external_id", "terms",
-         "digest", "answer_key"),
-    ),
-    Store("memories.SeenText", "end_user", ("hashes", "instructions")),
-    Store("memories.WorkingMemory", "session__end_user", ("summary",)),
-    Store("memories.SessionQueue", "session__end_user", ("signals",)),
-    Store("memories.Session", "end_user", ("external_id", "agent_id")),
+    Groups("memories.MemoryGroup", "members__end_user"),
+    Store("memories.GroupMember", "end_user"),
+    Store("memories.ProfileSection", "end_user"),
+    Store("memories.ProfileRevision", "end_user"),
+    Store("memories.Episode", "end_user"),
+    Store("memories.ExtractionRun", "end_user", loosens=tuple((label, "extraction") for label in _NAME_THEIR_RUN)),
+    Store("memories.Turn", "end_user"),
+    Store("memories.SeenText", "end_user"),
+    Store("memories.WorkingMemory", "session__end_user"),
+    Store("memories.SessionQueue", "session__end_user"),
+    Store("memories.Session", "end_user"),
     PEOPLE,
-)  # fmt: skip
+)

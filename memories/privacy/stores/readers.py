@@ -9,17 +9,18 @@ import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 
 from django.db import connection
 from django.db.models import QuerySet
 
 from memories.db import closed_indexes
+from memories.kinds.served import SERVED
 from memories.models import EndUser, Fact, IdempotencyRecord, LoggedContext, SentBlock
-from memories.models.memories.served_kinds import SERVED
 from memories.models.people.people import NOBODY
 from memories.privacy.stores.linked import STORES
-from memories.privacy.stores.store import STEP, CountsRows, external_ids_of, ids_behind
+from memories.privacy.stores.store import STEP, CountsRows, Store, external_ids_of, ids_behind
 
 _Rests = TypeVar("_Rests", LoggedContext, SentBlock)
 _REST = "array(SELECT name FROM unnest({column}) name WHERE name <> ALL(%(names)s))"
@@ -48,12 +49,19 @@ _NAMING = """
         AND (after->'allowed_users' ?| %(names)s OR before->'allowed_users' ?| %(names)s)
 """
 
-# Looked up at once: an erasure goes on until none is left.
+# Rows that are looked up at once: an erasure goes on until none is left.
 MOST = 10_000
+# Ids of one look-up, which are one value of the statement.
+IDS_AT_ONCE = 1_000
+# One by one: of `rests_on && ids` PostgreSQL compares each row that it finds with all of the ids. OFFSET 0 passes over
+# nothing; without it the plan that a prepared statement gets after its tenth execution reads the table for each id.
 _RESTING = """
-    SELECT id FROM TABLE
-    WHERE tenant_id = %(tenant)s AND rests_on <> '{}' AND rests_on && %(ids)s::uuid[] AND end_user_id <> ALL(%(people)s)
-    ORDER BY id LIMIT %(most)s
+    SELECT resting.id FROM unnest(%(ids)s::uuid[]) one (id), LATERAL (
+        SELECT id FROM TABLE
+        WHERE tenant_id = %(tenant)s AND rests_on <> '{}' AND rests_on @> ARRAY[one.id]
+            AND end_user_id <> ALL(%(people)s)
+        OFFSET 0
+    ) resting LIMIT %(most)s
 """
 
 
@@ -110,7 +118,7 @@ class ContextsOfOthers(CountsRows):
     fields: tuple[str, ...] = ()
 
     def rows_of(self, person: EndUser) -> QuerySet[LoggedContext]:
-        return _resting_on(LoggedContext, _served(person), person)
+        return _resting_on(LoggedContext, person)
 
     def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
         """Only that there are such contexts: they are somebody else's."""
@@ -118,8 +126,10 @@ class ContextsOfOthers(CountsRows):
             yield {"context": str(pk)}
 
     def erase(self, person: EndUser, limit: int = STEP) -> int:
-        going = _served(person)
-        rows = list(_resting_on(LoggedContext, going, person).select_for_update(of=("self",)).order_by("pk")[:limit])
+        found = _resting_on(LoggedContext, person).order_by("pk")[:limit].values_list("pk", flat=True)
+        rows = list(LoggedContext.objects.filter(pk__in=list(found)).order_by("pk").select_for_update(of=("self",)))
+        told = {uuid.UUID(item["id"]) for row in rows for item in row.items}
+        going = _going(told.union(*(row.rests_on for row in rows)), person)
         names = {str(pk) for pk in going}
         for row in rows:
             row.query = row.memory = row.revision = ""
@@ -129,29 +139,41 @@ class ContextsOfOthers(CountsRows):
         return len(rows)
 
 
-def _resting_on(model: type[_Rests], ids: set[uuid.UUID], person: EndUser) -> QuerySet[_Rests]:
-    """Rows of others that rest on one of these memories, the first MOST."""
-    if not ids:
-        return model._default_manager.none()
-    # One array: a statement has at most 65,535 parameters, and a person may have more turns.
-    given: dict[str, Any] = {
-        "tenant": person.tenant_id,
-        "ids": list(ids),
-        "people": ids_behind(person),
-        "most": MOST,
-    }
-    with closed_indexes.of_tenant(person.tenant_id), connection.cursor() as cursor:
-        cursor.execute(_RESTING.replace("TABLE", model._meta.db_table), given)
-        found = [pk for (pk,) in cursor.fetchall()]
+def _resting_on(model: type[_Rests], person: EndUser) -> QuerySet[_Rests]:
+    """Rows of others that rest on a memory that goes with the person; at most some more than MOST."""
+    given: dict[str, Any] = {"tenant": person.tenant_id, "people": ids_behind(person), "most": MOST}
+    statement = _RESTING.replace("TABLE", model._meta.db_table)
+    found: set[uuid.UUID] = set()
+    for ids in _served(person):
+        with closed_indexes.of_tenant(person.tenant_id), connection.cursor() as cursor:
+            cursor.execute(statement, {**given, "ids": ids})
+            found.update(pk for (pk,) in cursor.fetchall())
+        if len(found) >= MOST:
+            break
     return model._default_manager.filter(pk__in=found, tenant=person.tenant_id)
 
 
-def _served(person: EndUser) -> set[uuid.UUID]:
-    """Ids of all memories that go with the person, of every kind that a context can serve, by the stores that take
-    them: a kind that is nobody else's today may be shared tomorrow."""
+def _served(person: EndUser) -> Iterator[list[uuid.UUID]]:
+    """Ids of all memories that go with the person, some at a time, of every kind that a context can serve, by the
+    stores that take them: a kind that is nobody else's today may be shared tomorrow."""
+    for store in _serving():
+        ids = iter(store.rows_of(person).order_by().values_list("pk", flat=True).iterator(chunk_size=IDS_AT_ONCE))
+        while some := list(islice(ids, IDS_AT_ONCE)):
+            yield some
+
+
+def _going(ids: set[uuid.UUID], person: EndUser) -> set[uuid.UUID]:
+    """Those of these memories that go with the person."""
+    rest, going = iter(ids), set[uuid.UUID]()
+    while some := list(islice(rest, IDS_AT_ONCE)):
+        for store in _serving():
+            going.update(store.rows_of(person).filter(pk__in=some).order_by().values_list("pk", flat=True))
+    return going
+
+
+def _serving() -> list[Store]:
     labels = {kind.model._meta.label for kind in SERVED.values()}
-    stores = [store for store in STORES if store.model in labels]
-    return {pk for store in stores for pk in store.rows_of(person).order_by().values_list("pk", flat=True)}
+    return [store for store in STORES if store.model in labels]
 
 
 @dataclass(frozen=True)
@@ -162,7 +184,7 @@ class BlocksOfOthers(CountsRows):
     fields: tuple[str, ...] = ()
 
     def rows_of(self, person: EndUser) -> QuerySet[SentBlock]:
-        return _resting_on(SentBlock, _served(person), person)
+        return _resting_on(SentBlock, person)
 
     def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
         """Only that there are such blocks: they are somebody else's."""

@@ -13,6 +13,7 @@ from django.db.models import Model, QuerySet
 from pgvector import HalfVector
 
 from memories.models import Dream, EndUser, Episode, ExtractionRun, Fact
+from memories.models.columns import columns_of
 
 # Rows of one transaction: a tenth of a second, or two of facts, whose foreign keys take longest to check.
 STEP = 1_000
@@ -57,7 +58,7 @@ class CountsRows:
 
 @dataclass(frozen=True)
 class Store(CountsRows):
-    """A model with personal data: `path` is the look-up from it to the person, `fields` are those that hold the data.
+    """A model with personal data: `path` is the look-up from it to the person.
 
     `also`: further look-ups; a row goes when any of them leads to the person. `loosens`: (model, name of a reference)
     of rows that stay and refer to rows of this store.
@@ -65,13 +66,17 @@ class Store(CountsRows):
 
     model: str
     path: str
-    fields: tuple[str, ...]
     also: tuple[str, ...] = ()
     loosens: tuple[tuple[str, str], ...] = ()
 
     @property
     def table(self) -> type[Model]:
         return apps.get_model(self.model)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Those that hold the data, as the model declares."""
+        return columns_of(self.table).erased
 
     def rows_of(self, person: EndUser) -> QuerySet[Model]:
         people = ids_behind(person)

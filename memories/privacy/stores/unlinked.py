@@ -211,7 +211,7 @@ class BoundKeys(CountsRows):
     """API keys bound to one of the person's ids: they are revoked for good, and the id goes."""
 
     model: str = "memories.APIKey"
-    fields: tuple[str, ...] = ("user_id",)
+    fields: tuple[str, ...] = APIKey.columns.erased
 
     def rows_of(self, person: EndUser) -> QuerySet[APIKey]:
         return APIKey.objects.filter(tenant=person.tenant_id, user_id__in=external_ids_of(person)).exclude(user_id="")
@@ -236,7 +236,7 @@ class OnlyTheirAgents(CountsRows):
     something stay, with their settings."""
 
     model: str = "memories.Agent"
-    fields: tuple[str, ...] = ("agent_id",)
+    fields: tuple[str, ...] = Agent.columns.erased
 
     def rows_of(self, person: EndUser) -> QuerySet[Agent]:
         people = ids_behind(person)

@@ -44,6 +44,8 @@ FactType = Literal["profile", "preference", "procedural", "semantic"]
 FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file"]
 ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "group_fact"]
 EvidenceLevel = Literal["none", "weak", "strong"]
+# What of an answer is not whole: "index", only the newest turns were compared while the index of all is made.
+Degraded = Literal["index"]
 HeldReason = Literal[
     "assistant_trust",
     "tool_trust",
@@ -383,6 +385,7 @@ class Found:
 
     results: list[Result]
     evidence: EvidenceLevel
+    degraded: Degraded | None = None
     explain: Explanation | None = None
     restricted: bool = False
     serve: bool = True
@@ -991,6 +994,7 @@ class Context:
     volatile: ContextBlock | None = None
     # With a query: how strong what it found is.
     evidence: EvidenceLevel | None = None
+    degraded: Degraded | None = None
     messages: list[ChatMessage] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)

@@ -20,9 +20,9 @@ from memories.api.v1.fields import (
 )
 from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextBlock, ContextRequest
 from memories.context.relevance import FILLS, RELEVANT
+from memories.kinds.served import NAMES
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import Role
-from memories.models.memories.served_kinds import SERVED
 from memories.retrieval.evidence import Level
 
 MAX_TOKENS = 8000
@@ -30,7 +30,6 @@ DEFAULT_TOKENS = 2000
 MAX_FACTS = 500
 MAX_EPISODES = 100
 MAX_TURNS = 1000
-KINDS = tuple(SERVED)
 MAX_QUERY = 20_000
 
 
@@ -103,7 +102,7 @@ class ContextSerializer(Strict):
 
 
 class ItemSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(KINDS)
+    kind = serializers.ChoiceField(NAMES)
     id = serializers.UUIDField()
     score = serializers.FloatField(allow_null=True)
     score_parts = serializers.DictField(child=serializers.FloatField())
@@ -111,7 +110,7 @@ class ItemSerializer(serializers.Serializer[Any]):
 
 
 class DroppedSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(KINDS)
+    kind = serializers.ChoiceField(NAMES)
     id = serializers.UUIDField()
     reason = serializers.ChoiceField(["budget", "limit"])
 
@@ -161,6 +160,11 @@ class ContextAnswerSerializer(serializers.Serializer[Any]):
         required=False,
         help_text="With a query: how strong what it found is. `none`: nothing that is remembered has to do with it.",
     )
+    degraded = serializers.ChoiceField(
+        ["index"],
+        required=False,
+        help_text="Only while the index of a person's many turns is made: the newest alone were compared.",
+    )
     revision = serializers.CharField()
     restricted = serializers.BooleanField(required=False, help_text="Only when true.")
     serve = serializers.BooleanField(required=False, help_text="Only when false: serving is switched off.")
@@ -209,6 +213,7 @@ def context_answer(context: Context, *, if_revision: str | None) -> dict[str, An
     }
     optional: dict[str, Any] = {
         "evidence": context.evidence,
+        "degraded": context.degraded,
         "guidelines": context.guidelines,
         "stable": _block_answer(context.stable),
         "volatile": _block_answer(context.volatile),

@@ -2,11 +2,12 @@
 
 from uuid import UUID
 
+from django.urls import path
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.api import lookups
-from memories.api.bound import Bound
+from memories.api.bound import Bound, NamedRow
 from memories.api.endpoints import Endpoint
 from memories.api.schema import operation
 from memories.api.v1.diary.serializers import (
@@ -77,11 +78,14 @@ class DiaryEntryView(Endpoint):
         "Delete a diary entry",
         description="It goes to the trash, from which an operator can restore it.",
         scope=Scope.WRITE,
-        bound=Bound.DIARY,
+        bound=NamedRow("entry_id", DiaryEntry, "agent_id"),
         answers={204: None},
         problems=(404, 409, 423),
     )
     def delete(self, request: Request, entry_id: UUID) -> Response:
-        entry = lookups.diary_entry(tenant=self.tenant, entry_id=entry_id)
+        entry = lookups.found(DiaryEntry.objects.present(), tenant=self.tenant, pk=entry_id)
         delete_entry(entry_id=entry.pk, actor=self.actor, now=self.now, voice=self.voice())
         return Response(status=204)
+
+
+URLS = (path("diary", DiaryView.as_view()), path("diary/<uuid:entry_id>", DiaryEntryView.as_view()))

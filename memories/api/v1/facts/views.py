@@ -39,7 +39,7 @@ from memories.curation.facts.forgetting import delete_fact, forget_fact
 from memories.curation.facts.readers import check_names
 from memories.curation.facts.restoring import restore_fact
 from memories.curation.people.records import person_for_writing
-from memories.curation.statements.provenance import Grounds, RelationDraft, check_stranger
+from memories.curation.statements.provenance import Provenance, RelationDraft, check_stranger
 from memories.db import closed_indexes
 from memories.exceptions import DuplicateFact, KeyBound, NotFound
 from memories.models import EndUser, Fact, FactQuerySet, Scope, Status, categories_of
@@ -145,9 +145,9 @@ class FactsView(FactEndpoint):
     def post(self, request: Request) -> Response:
         given = self.body(NewFactSerializer)
         user_id, voice = given.pop("user_id"), self.voice(given.pop("stated_by", None))
-        grounds = _grounds(given)
+        provenance = _provenance(given)
         if lookups.find_person(tenant=self.tenant, user_id=user_id) is None:
-            check_stranger(grounds)
+            check_stranger(provenance)
             check_names(given.get("allowed_users", ()), known={user_id})
         person = person_for_writing(tenant=self.tenant, user_id=user_id, now=self.now)
         self.visibility = FactVisibility.of(self.caller, given)
@@ -157,7 +157,7 @@ class FactsView(FactEndpoint):
             actor=self.actor,
             now=self.now,
             voice=voice,
-            grounds=grounds,
+            provenance=provenance,
             visible=self.visibility.filter(Fact.objects.all(), person),
         )
         return self.changed(stated.fact.pk, status=201 if stated.is_new else 200)
@@ -359,8 +359,8 @@ def _selected(rows: FactQuerySet, given: dict[str, Any], *, tenant_id: uuid.UUID
     return rows.filter(**{name: value for name, value in wanted.items() if value is not None})
 
 
-def _grounds(given: dict[str, Any]) -> Grounds:
+def _provenance(given: dict[str, Any]) -> Provenance:
     """Take out of the body what it says of the sources of its fact."""
     relations = [RelationDraft(**relation) for relation in given.pop("relations", ())]
     names = [name for name in ("raw", "source", "evidence", "valid_from") if name in given]
-    return Grounds(relations=relations, **{name: given.pop(name) for name in names})
+    return Provenance(relations=relations, **{name: given.pop(name) for name in names})

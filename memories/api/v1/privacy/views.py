@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
@@ -86,6 +86,6 @@ class PrivacyExportView(Endpoint):
         answers={200: OpenApiTypes.BINARY},
         problems=(404, 409, 410),
     )
-    def get(self, request: Request, case_id: uuid.UUID) -> HttpResponse:
+    def get(self, request: Request, case_id: uuid.UUID) -> StreamingHttpResponse:
         download = downloads.take_of_case(tenant=self.tenant, case_id=case_id, actor=self.actor, now=self.now)
         return attached(download)

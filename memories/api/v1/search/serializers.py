@@ -129,6 +129,11 @@ class FoundSerializer(serializers.Serializer[Any]):
         [level.value for level in Level],
         help_text="Of the strongest result. `none`: nothing that is remembered has to do with the query.",
     )
+    degraded = serializers.ChoiceField(
+        ["index"],
+        required=False,
+        help_text="Only while the index of a person's many turns is made: the newest alone were compared.",
+    )
     explain = ExplanationSerializer(required=False, help_text="When asked for.")
     restricted = serializers.BooleanField(required=False, help_text="Only when true.")
     serve = serializers.BooleanField(required=False, help_text="Only when false: serving is switched off.")
@@ -165,6 +170,8 @@ def found_answer(found: SearchResult) -> dict[str, Any]:
     }
     if found.explanation:
         answer["explain"] = vars(found.explanation)
+    if found.degraded:
+        answer["degraded"] = found.degraded
     if found.restricted:
         answer["restricted"] = True
     if not found.serve:

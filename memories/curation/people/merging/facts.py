@@ -8,13 +8,15 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from memories.curation.change_sets import LIVE, Changes, refusals_of
+from memories.curation.change_sets import Changes, refusals_of
 from memories.curation.facts.changing import lock_facts
 from memories.curation.people.merging.locks import Pair
 from memories.curation.sessions import STATED
+from memories.facts import review_items
+from memories.facts.review_items import ReviewQuestion
+from memories.facts.write import LIVE
 from memories.models import EndUser, Fact, FactRefusal, ReviewItem, Status
-from memories.reconcile import gate, review_items
-from memories.reconcile.review_items import ReviewQuestion
+from memories.trust import rank
 
 
 def same_texts(person: EndUser, other: EndUser) -> QuerySet[Fact]:
@@ -81,7 +83,7 @@ def _live(person: EndUser) -> QuerySet[Fact]:
 
 def _strength(fact: Fact) -> tuple[Any, ...]:
     """An operator's word before others, an active fact before one that waits, more trust before less."""
-    return fact.binding, fact.locked, fact.pinned, fact.status == Status.ACTIVE, gate.rank(fact.trust)
+    return fact.binding, fact.locked, fact.pinned, fact.status == Status.ACTIVE, rank(fact.trust)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.people.errors import PersonMerged
-from memories.curation.people.merging import diary, facts, files, graph, groups, profile, records
+from memories.curation.people.merging import facts, files, graph, groups, plain, profile, records
 from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, retry_when_locked
 from memories.curation.people.merging.rows import (
     carry,
@@ -140,7 +140,7 @@ def _join(pair: Pair, changes: Changes) -> None:
     carry(sessions, theirs, to=survivor)
     profile.join(pair, changes)
     files.join(pair, changes)
-    diary.join(pair, changes)
+    plain.join(pair, changes)
     graph.join(pair, changes)
     groups.join(pair, changes)
     counts["refusals"] = move_refusals(changes, frm=merged, to=survivor)

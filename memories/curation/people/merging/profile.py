@@ -11,10 +11,10 @@ from django.db.models import Q
 from memories.curation.change_sets import Changes
 from memories.curation.people.merging.locks import Pair
 from memories.curation.people.merging.rows import move_change_sets, moved
+from memories.facts import review_items
+from memories.facts.review_items import ReviewQuestion
 from memories.models import Change, ChangeSet, EndUser, ProfileRevision, ProfileSection, ReviewItem
 from memories.models.folding import fold
-from memories.reconcile import review_items
-from memories.reconcile.review_items import ReviewQuestion
 
 Table = Change.Table
 MERGE = "merge_people"

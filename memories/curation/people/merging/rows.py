@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from memories.curation.change_sets import Changes
 from memories.curation.people.merging.locks import Pair
 from memories.exceptions import Conflict
+from memories.kinds import PLAIN
 from memories.models import (
     Change,
     ChangeSet,
@@ -82,8 +83,9 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.Change": Way.HANGS,
     "memories.MemoryFile": Way.OWN_RULE,
     "memories.FileVersion": Way.HANGS,
-    "memories.DiaryEntry": Way.OWN_RULE,
-    "memories.DiaryVector": Way.OWN_RULE,
+    # plain.py
+    **{kind.model._meta.label: Way.OWN_RULE for kind in PLAIN},
+    **{kind.embedded.vectors._meta.label: Way.OWN_RULE for kind in PLAIN if kind.embedded},
     "memories.GroupMember": Way.OWN_RULE,
     "memories.GroupEvidence": Way.OWN_RULE,
     "memories.GroupFact": Way.OWN_RULE,
@@ -99,6 +101,7 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.IdempotencyRecord": Way.OWN_RULE,
     "memories.PrivacyCase": Way.STAYS,
     "memories.PrivacyExport": Way.HANGS,
+    "memories.PrivacyExportPiece": Way.HANGS,
 }
 # Copies of the person's id, and the row that each follows.
 WITH_SESSION = {
@@ -222,7 +225,7 @@ def restore_session_ids(done: ChangeSet) -> None:
     Session.objects.bulk_update(renamed, ["external_id"], batch_size=500)
 
 
-def moved(done: ChangeSet, table: Change.Table) -> QuerySet[Change, Any]:
+def moved(done: ChangeSet, table: str) -> QuerySet[Change, Any]:
     """Ids of the rows that became another person's, as a subquery."""
     name = "number" if table == Table.REFUSAL else "uuid"
     return done.changes.order_by().filter(table=table, action=Action.MOVED).values_list(name, flat=True)

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts
-from memories.curation.people.merging import diary, files, graph, groups, profile, records
+from memories.curation.people.merging import files, graph, groups, plain, profile, records
 from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, pair_of
 from memories.curation.people.merging.rows import carry, move_questions, moved, restore_session_ids
 from memories.curation.sessions import STATED
@@ -57,7 +57,7 @@ def separate(done: ChangeSet, changes: Changes) -> None:
     restore_session_ids(done)
     profile.separate(pair, done)
     files.separate(pair, done)
-    diary.separate(pair, done)
+    plain.separate(pair, done)
     graph.separate(pair, done, changes)
     groups.separate(pair, done)
     _separate_evidence(pair)

@@ -1,4 +1,4 @@
-"""The kinds of memories that a context can serve, declared once.
+"""The kinds of memories that a context can serve.
 
 Whatever reads the log of contexts goes by this table: its writer, erasures, exports, the pages of the admin, and the
 triggers that empty logged texts (a test compares them). A context with a kind that is not here is not logged.
@@ -10,40 +10,24 @@ from typing import Any, NamedTuple
 
 from django.db import models
 
-from memories.models.conversations.conversations import Turn
-from memories.models.memories.diary import DiaryEntry
-from memories.models.memories.episodes import Episode
-from memories.models.memories.facts import Fact
-from memories.models.memories.files import MemoryFile
-from memories.models.memories.graph import GraphTriple
-from memories.models.memories.groups import GroupFact
-from memories.models.memories.profile import ProfileSection
+from memories.kinds import KINDS
 
 
 class ServedKind(NamedTuple):
-    """A kind of memory.
-
-    `owner`: the look-up to the person with whom a row goes, whoever said it. `said_by`: the look-up to those who said
-    a row that several people can say; it goes with the last of them. `of_others`: contexts have rows of other people.
-    """
+    """The table of a kind, and what memories/kinds/kind.py says of how contexts serve it."""
 
     model: type[models.Model]
-    owner: str = "end_user"
-    said_by: str = ""
-    of_others: bool = False
+    owner: str
+    said_by: str
+    of_others: bool
 
 
 # By its name in answers and in the log.
 SERVED: Mapping[str, ServedKind] = {
-    "fact": ServedKind(Fact, of_others=True),
-    "profile": ServedKind(ProfileSection),
-    "triple": ServedKind(GraphTriple),
-    "group_fact": ServedKind(GroupFact, owner="about", said_by="evidence__end_user", of_others=True),
-    "file": ServedKind(MemoryFile),
-    "diary": ServedKind(DiaryEntry),
-    "episode": ServedKind(Episode),
-    "turn": ServedKind(Turn),
+    kind.name: ServedKind(kind.model, served.owner, served.said_by, served.of_others)
+    for kind, served in sorted(((kind, kind.served) for kind in KINDS if kind.served), key=lambda pair: pair[1].place)
 }
+NAMES = tuple(SERVED)
 
 
 class PeopleBehind(NamedTuple):

@@ -3,7 +3,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from django.db import transaction
 from django.utils import timezone
 
 from memories.api.v1.memory.serializers import (
@@ -18,9 +20,10 @@ from memories.curation.people.records import person_for_writing
 from memories.curation.statements.documents import DocumentFact, DocumentSection, import_document
 from memories.curation.statements.voices import WriteTrust
 from memories.exceptions import MemoryHubError
-from memories.management.memory_stores import StoredMemory, Whose
-from memories.management.raw_documents import RefusedDocumentError, checked
+from memories.imports.raw_documents import RefusedDocumentError, checked
+from memories.imports.records import NOBODY, StoredMemory, Whose
 from memories.models import ActorKind, EndUser, Fact, Tenant
+from memories.models.folding import text_digest
 from memories.text.secrets import effort
 
 # Facts in one transaction: a break loses no more than these.
@@ -29,39 +32,44 @@ COMMAND = Actor(kind=ActorKind.COMMAND)
 IMPORTED = WriteTrust(imports=True)
 
 
-class Import:
-    """An import under way; `done` counts by outcome, `left_out` and `refused` by reason."""
+class FactImport:
+    """An import under way; `done` counts by outcome, `left_out` and `refused` by reason. `user_id`: whose the memories
+    are that name nobody."""
 
     def __init__(self, tenant: Tenant, *, user_id: str, dry_run: bool) -> None:
         self._tenant, self._user_id, self._dry_run = tenant, user_id, dry_run
         self._waiting: dict[Whose, list[DocumentFact]] = defaultdict(list)
+        self._seen: set[tuple[Whose, str]] = set()
         self.done, self.left_out, self.refused = Counter[str](), Counter[str](), Counter[str]()
 
-    def take(self, memories: Iterable[StoredMemory]) -> None:
-        for memory in memories:
-            self.done["memories"] += 1
-            if memory.left_out:
-                self.left_out[memory.left_out] += 1
-                continue
-            try:
-                self._take(memory)
-            except RefusedDocumentError as error:
-                self.refused[str(error)] += 1
+    def take(self, memory: StoredMemory) -> None:
+        """It may wait for others of its person, until there are enough or flush() is called."""
+        self.done["memories"] += 1
+        if not (memory.whose.user_id or self._user_id or memory.is_own):
+            self.left_out[NOBODY] += 1
+            return
+        try:
+            self._take(memory)
+        except RefusedDocumentError as error:
+            (self.left_out if error.is_letters else self.refused)[error.code if error.is_letters else str(error)] += 1
+
+    def flush(self) -> None:
         for whose, facts in self._waiting.items():
             self._state(whose, facts)
         self._waiting.clear()
 
     def _take(self, memory: StoredMemory) -> None:
         """Errors: RefusedDocumentError."""
-        named = {"user_id": self._user_id or memory.whose.user_id}
+        named = {"user_id": memory.whose.user_id or self._user_id}
         named |= {"agent_id": memory.whose.agent_id} if memory.whose.agent_id else {}
         given = checked(MemoryQuery, named)
         whose = Whose(given["user_id"], given.get("agent_id") or "")
         if memory.sections:
             self._state(whose, (), sections_of(checked(DocumentSerializer, memory.sections)))
             return
+        [fact] = facts_of({"facts": [checked(DocumentFactSerializer, memory.fact)]})
         waiting = self._waiting[whose]
-        waiting += facts_of({"facts": [checked(DocumentFactSerializer, memory.fact)]})
+        waiting.append(replace(fact, expires_at=memory.ends) if memory.ends else fact)
         if len(waiting) >= AT_ONCE:
             self._state(whose, self._waiting.pop(whose))
 
@@ -80,13 +88,12 @@ class Import:
                 self.refused[error.code] += 1
 
     def _import(self, whose: Whose, facts: Sequence[DocumentFact], sections: dict[str, DocumentSection]) -> None:
-        person = self._person(whose.user_id)
-        # In whatever state they are: what somebody changed or forgot since does not come back.
-        existing = set(_facts_called(self._tenant, person, facts))
-        new = [fact for fact in facts if not fact.external_id or fact.external_id not in existing]
-        if self._dry_run or person is None:
-            stored, waiting = len(new), 0
-        else:
+        """A dry run does the same, and keeps nothing of it."""
+        with transaction.atomic():
+            person = person_for_writing(tenant=self._tenant, user_id=whose.user_id, now=timezone.now())
+            # In whatever state they are: what somebody changed or forgot since does not come back.
+            existing = set(_facts_called(self._tenant, person, facts))
+            new = [fact for fact in self._first_time(whose, facts) if fact.external_id not in existing]
             held = import_document(
                 end_user=person,
                 sections=sections,
@@ -97,26 +104,28 @@ class Import:
                 voice=IMPORTED,
             )
             stored = len(set(_facts_called(self._tenant, person, new)))
-            waiting = held.facts + held.sections
+            transaction.set_rollback(self._dry_run)
+        self._seen |= {(whose, text) for fact in facts for text in _marks(fact)} if self._dry_run else set()
         self.done.update(
             {
                 "facts": stored,
-                "waiting": waiting,
+                "waiting": held.facts + held.sections,
                 "sections": sum(bool(section.summary) for section in sections.values()),
                 "duplicates": len(facts) - stored,
             }
         )
 
-    def _person(self, user_id: str) -> EndUser | None:
-        """Made on first sight; a dry run makes nobody."""
-        if not self._dry_run:
-            return person_for_writing(tenant=self._tenant, user_id=user_id, now=timezone.now())
-        named = EndUser.objects.called(self._tenant, user_id).first()
-        return (named.merged_into or named) if named else None
+    def _first_time(self, whose: Whose, facts: Sequence[DocumentFact]) -> list[DocumentFact]:
+        """Those that a dry run would not have stored already: it keeps nothing, and remembers."""
+        return [fact for fact in facts if self._seen.isdisjoint((whose, text) for text in _marks(fact))]
 
 
-def _facts_called(tenant: Tenant, person: EndUser | None, facts: Sequence[DocumentFact]) -> Iterable[str]:
+def _marks(fact: DocumentFact) -> tuple[str, str]:
+    return fact.external_id, text_digest(fact.content).hex()
+
+
+def _facts_called(tenant: Tenant, person: EndUser, facts: Sequence[DocumentFact]) -> Iterable[str]:
     ids = [fact.external_id for fact in facts if fact.external_id]
-    if person is None or not ids:
+    if not ids:
         return []
     return Fact.objects.of(tenant, person).filter(external_id__in=ids).values_list("external_id", flat=True)

@@ -19,7 +19,7 @@ SENT_AT = sent_at("turn__")
 
 
 @dataclass(frozen=True)
-class Gap:
+class Interval:
     """Between the fact that was stated last before a moment, if there is one, and the one that was stated first after
     it, with these moments. They can be one fact."""
 
@@ -33,7 +33,7 @@ class Gap:
         return [fact for fact in (self.before, self.after) if fact]
 
 
-def place(facts: Sequence[Fact], *, moment: datetime) -> Gap | None:
+def find_interval(facts: Sequence[Fact], *, moment: datetime) -> Interval | None:
     """Where a statement of this moment belongs among the facts; None: nothing was said later."""
     if not any(fact.last_confirmed_at > moment for fact in facts):
         return None
@@ -41,16 +41,18 @@ def place(facts: Sequence[Fact], *, moment: datetime) -> Gap | None:
     stated = sorted((at, pk) for pk, at in _statements(facts))
     before_at, before = next(((at, pk) for at, pk in reversed(stated) if at <= moment), (None, None))
     after_at, after = next((at, pk) for at, pk in stated if at > moment)
-    return Gap(by_id[before] if before else None, before_at, by_id[after], after_at)
+    return Interval(by_id[before] if before else None, before_at, by_id[after], after_at)
 
 
-def close(fact: Fact, gap: Gap, stated_at: Iterable[datetime]) -> None:
-    """Make an unsaved fact, said at these moments, what held in the gap until the next one was stated."""
+def close(fact: Fact, interval: Interval, stated_at: Iterable[datetime]) -> None:
+    """Make an unsaved fact, said at these moments, what held in the interval until the next one was stated."""
     fact.valid_from = min(fact.valid_from, fact.last_confirmed_at)
-    if gap.before_at and fact.valid_from < gap.before_at:
-        fact.valid_from = min(at for at in stated_at if at >= gap.before_at)
-    fact.valid_to = gap.after_at if gap.before is gap.after else max(fact.valid_from, gap.after.valid_from)
-    fact.status, fact.superseded_by = Status.SUPERSEDED, gap.after
+    if interval.before_at and fact.valid_from < interval.before_at:
+        fact.valid_from = min(at for at in stated_at if at >= interval.before_at)
+    fact.valid_to = (
+        interval.after_at if interval.before is interval.after else max(fact.valid_from, interval.after.valid_from)
+    )
+    fact.status, fact.superseded_by = Status.SUPERSEDED, interval.after
 
 
 def ends_at(fact: Fact, *, by: Fact) -> bool:

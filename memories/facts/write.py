@@ -1,0 +1,150 @@
+"""One write of facts: each fact's next version is saved here, with its revision, and what goes with it."""
+
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Self
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.exceptions import DuplicateFact
+from memories.models import Change, EndUser, Fact, FactEvidence, FactRefusal, FactRelation, Status
+from memories.models.memories.refusals import RefusalKey, refusal_keys
+
+Table, Action = Change.Table, Change.Action
+LIVE = (Status.ACTIVE, Status.PENDING)
+
+
+@dataclass
+class FactWrite:
+    """A write in progress: who writes, when and why, and what it has changed so far; inside the caller's transaction.
+
+    Its revisions are of the `change_set`. `facts` are the ids of the facts that it changed.
+    """
+
+    actor: Actor
+    now: datetime
+    reason: str = ""
+    change_set: uuid.UUID | None = None
+    facts: set[uuid.UUID] = field(default_factory=set)
+
+    def because(self, reason: str) -> Self:
+        """The same write with another reason for what follows."""
+        return replace(self, reason=reason)
+
+    def note(self, table: Change.Table, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
+        """What happened to one row that has no revisions; kept where a change can be undone."""
+
+    def check(self, fact: Fact, verb: str, before: dict[str, Any]) -> None:
+        """Whether the fact may become what it is now; its errors end the write."""
+
+    @contextmanager
+    def changing(self, fact: Fact, verb: str) -> Iterator[None]:
+        """Save what the block makes of a locked fact as its next version, with a revision. Errors: DuplicateFact;
+        those of check()."""
+        before = audit.snapshot(fact)
+        yield
+        self.check(fact, verb, before)
+        fact.version += 1
+        fact.updated_at = self.now
+        fact.refresh_decay(now=self.now, rules=conf.rules(fact.tenant))
+        _save(fact)
+        self.revise([fact], verb, [before])
+        self.facts.add(fact.pk)
+
+    def insert(self, facts: Sequence[Fact], verb: str = "add") -> None:
+        """Save new facts with their first revisions, in a few statements. Errors: IntegrityError, when a live one has
+        the text of one of them."""
+        Fact.objects.bulk_create(facts)
+        self.revise(facts, verb, [{}] * len(facts))
+
+    def revise(self, facts: Sequence[Fact], verb: str, before: Sequence[dict[str, Any]]) -> None:
+        audit.revise_all(
+            facts,
+            verb=verb,
+            actor=self.actor,
+            before=before,
+            reason=self.reason,
+            now=self.now,
+            change_set=self.change_set,
+        )
+
+    def supersede(self, fact: Fact, *, by: Fact, ended: datetime | None = None, verb: str = "supersede") -> None:
+        """Mark the fact as no longer true since then, or now; it names its successor."""
+        with self.changing(fact, verb):
+            fact.status, fact.superseded_by = Status.SUPERSEDED, by
+            fact.valid_to = max(fact.valid_from, ended) if ended else self.now
+
+    def trash(self, facts: Sequence[Fact], verb: str) -> None:
+        """Move locked facts to the trash, each as its next version with a revision, in a few statements."""
+        before = [audit.snapshot(fact) for fact in facts]
+        for fact in facts:
+            fact.status, fact.trashed_at, fact.updated_at = Status.TRASHED, self.now, self.now
+            fact.version += 1
+        ids = [fact.pk for fact in facts]
+        gone = {"status": Status.TRASHED, "trashed_at": self.now, "updated_at": self.now}
+        Fact.objects.filter(pk__in=ids).update(**gone, version=F("version") + 1)
+        self.revise(facts, verb, before)
+        self.facts.update(ids)
+
+    def sweep(self, end_user: EndUser, digests: Collection[bytes], *, agent_id: str) -> None:
+        """Do the decay pass's work at once for facts with these very texts whose end has passed: they are served
+        nowhere, and stand in the way of their restatement."""
+        over = Fact.objects.of(end_user.tenant, end_user).expired(now=self.now).select_for_update(of=("self",))
+        same = list(over.filter(agent_id=agent_id, content_hash__in=list(digests)))
+        if same:
+            self.trash(same, "expire")
+
+    def remove_refusals_of(self, fact: Fact) -> None:
+        """Delete what refuses the fact's text or key."""
+        self.remove_refusals(fact.end_user, refusal_keys(fact.content, category=fact.category, key=fact.key))
+
+    def remove_refusals(self, end_user: EndUser, keys: Sequence[RefusalKey]) -> None:
+        """Delete what refuses any of these."""
+        rows = FactRefusal.objects.against(end_user, keys) if keys else FactRefusal.objects.none()
+        for row in rows:
+            before = {
+                "kind": row.kind,
+                "digest": bytes(row.digest).hex(),
+                "created_at": row.created_at.isoformat(),
+                "actor_kind": row.actor_kind,
+                "actor_id": row.actor_id,
+                "fact": str(row.fact_id) if row.fact_id else None,
+            }
+            self.note(Table.REFUSAL, Action.DELETED, row.pk, before=before)
+        rows.delete()
+
+    def copy_evidence(self, *, of: Fact, to: Fact) -> None:
+        """Let `to` rest on the turns of `of`, too."""
+        # Retention sets the turns that it deletes to null, and a null in NOT IN would match nothing.
+        cited = FactEvidence.objects.filter(fact=to, turn__isnull=False).values("turn")
+        rows = list(FactEvidence.objects.filter(fact=of).exclude(turn__in=cited))
+        for row in rows:
+            row.pk, row.fact = None, to
+        for row in FactEvidence.objects.bulk_create(rows):
+            self.note(Table.EVIDENCE, Action.MADE, row.pk)
+
+    def relate(self, fact: Fact, target: Fact, relation: str) -> None:
+        """State the relation, unless it is stated already."""
+        row, made = FactRelation.objects.get_or_create(
+            tenant_id=fact.tenant_id, fact=fact, target=target, type=relation, defaults={"created_at": self.now}
+        )
+        if made:
+            self.note(Table.RELATION, Action.MADE, row.pk)
+
+
+def _save(fact: Fact) -> None:
+    try:
+        # In a savepoint, because the query below runs after the error.
+        with transaction.atomic():
+            fact.save()
+    except IntegrityError as error:
+        # Only fact_text_once can fail here: the person has another live fact with this very text.
+        live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE).exclude(pk=fact.pk)
+        same = live.filter(agent_id=fact.agent_id, content_hash=fact.content_hash)
+        raise DuplicateFact(fact_id=same.values_list("pk", flat=True).first()) from error

@@ -1,0 +1,150 @@
+"""Claude's exports: conversations with their branches, what was pasted or spoken, and what it remembers of a person."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memories.imports import trees
+from memories.imports.messages import Talk
+from memories.imports.places import Given, Part, dated
+from memories.imports.raw_documents import RefusedDocumentError
+from memories.imports.records import MEDIA, THOUGHTS, TOOLS, KeptFile, LeftOut, Record, Whose
+from memories.imports.stating import memory
+
+# What was typed, and what was spoken.
+_SAID = ("text", "voice_note")
+_PLACEHOLDER = re.compile(r"(?:```\s*)?This block is not supported on your current device yet\.\s*(?:```)?")
+_HEADING = re.compile(r"\A(?:\*\*(?P<bold>[^*\n]+)\*\*:?|#+\s*(?P<hash>.+))\Z")
+_LIST = re.compile(r"^\s*(?:[-*•]|\d+\.)\s+", re.MULTILINE)
+_LONGEST_FACT = 2000
+# Of one message; the service takes fewer.
+_MOST_ATTACHED = 21
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
+
+
+def read(given: Given, parts: list[Part]) -> Iterator[Record]:
+    """The conversations, each with the branch of its last message."""
+    for conversation in dated(given, parts, lambda one: one.get("created_at")):
+        if isinstance(conversation, RefusedDocumentError):
+            yield conversation
+        elif isinstance(conversation.get("chat_messages"), list):
+            yield from _conversation(given, conversation)
+
+
+def read_memories(given: Given, parts: list[Part], projects: Mapping[str, str]) -> Iterator[Record]:
+    """What Claude remembers: of the person as facts, a paragraph each; of a project with its name; files as files."""
+    for part in parts:
+        for found in given.documents(part):
+            if isinstance(found, RefusedDocumentError):
+                yield found
+                continue
+            yield from _paragraphs(found.get("conversations_memory"), "")
+            of_projects = found.get("project_memories")
+            for name, text in of_projects.items() if isinstance(of_projects, dict) else ():
+                yield from _paragraphs(text, projects.get(name, ""))
+            files = found.get("memory_files")
+            for file in files if isinstance(files, list) else ():
+                yield _file(given, file if isinstance(file, dict) else {})
+
+
+def project_names(given: Given, parts: list[Part]) -> dict[str, str]:
+    """What projects are called by their id."""
+    found = (one for part in parts for one in given.documents(part) if isinstance(one, dict))
+    return {str(one.get("uuid")): str(one.get("name") or "") for one in found}
+
+
+def _conversation(given: Given, conversation: dict[str, Any]) -> Iterator[Record]:
+    messages = [one for one in conversation["chat_messages"] if isinstance(one, dict)]
+    by_id = {str(one.get("uuid") or place): one for place, one in enumerate(messages)}
+    tree = _tree(given, by_id)
+    talk = Talk(given, conversation.get("uuid"), began=conversation.get("created_at"))
+    shown = trees.branch(tree, conversation.get("current_leaf_message_uuid") or next(reversed(by_id), None))
+    for name in shown:
+        _say(talk, by_id[name])
+    others = [name for name in by_id if name not in set(shown)]
+    if others:
+        talk.on_other_branches(*others)
+        talk.elsewhere |= {f"{name}-attachment-{place}" for name in others for place in range(1, _MOST_ATTACHED)}
+    yield from talk.records(is_whole=True)
+
+
+def _tree(given: Given, messages: Mapping[str, dict[str, Any]]) -> dict[str, trees.Node]:
+    """Where no message says which one it follows, each follows the one before it. An answer follows something."""
+    named = {name: str(one.get("parent_message_uuid") or "") for name, one in messages.items()}
+    is_tree = any(parent in messages for parent in named.values())
+    tree: dict[str, trees.Node] = {}
+    before = None
+    for name, one in messages.items():
+        is_missing = named[name] not in messages and (not is_tree or one.get("sender") == "assistant")
+        tree[name] = trees.Node(before if is_missing else named[name], str(given.moment(one.get("created_at")) or ""))
+        before = name
+    return tree
+
+
+def _say(talk: Talk, message: dict[str, Any]) -> None:
+    """The message, and beside it what was attached to it as text, as what it is: a program put it there. What was
+    pasted with no word beside it is the message."""
+    sender, at, name = message.get("sender"), message.get("created_at"), message.get("uuid")
+    blocks = [one for one in _list(message, "content") if isinstance(one, dict)]
+    texts = [one.get("text") for one in blocks if one.get("type") in _SAID]
+    text = "\n".join(one for one in texts if isinstance(one, str) and one.strip())
+    if not text.strip() and all(one.get("type") in _SAID for one in blocks):
+        # Older exports have no blocks, or empty ones.
+        text = _PLACEHOLDER.sub("", str(message.get("text") or ""))
+    attached = [one for one in _list(message, "attachments") if isinstance(one, dict) and one.get("extracted_content")]
+    if text.strip():
+        talk.say(sender, text, name, at)
+    elif attached and _is_pasted(attached[0]):
+        talk.say(sender, attached.pop(0)["extracted_content"], name, at)
+    elif blocks and not attached:
+        kinds = {one.get("type") for one in blocks}
+        talk.omit(THOUGHTS if kinds == {"thinking"} else TOOLS if kinds - set(_SAID) else MEDIA)
+    for place, one in enumerate(attached[: _MOST_ATTACHED - 1], start=1):
+        more = {"author": "application", "metadata": {"attachment": str(one.get("file_name") or "")[:255]}}
+        talk.say(
+            sender, one["extracted_content"], f"{name}-attachment-{place}", at, **more if sender == "human" else {}
+        )
+    if count := sum(isinstance(one, dict) for one in _list(message, "files")):
+        talk.omit(MEDIA, count)
+
+
+def _is_pasted(attachment: Mapping[str, Any]) -> bool:
+    """Whether the service made a file of what was too long for its field."""
+    name = str(attachment.get("file_name") or "").lower()
+    return not name or name.startswith(("paste", "clipboard"))
+
+
+def _list(message: Mapping[str, Any], name: str) -> list[Any]:
+    found = message.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _paragraphs(text: Any, project: str) -> Iterator[Record]:
+    """A fact for each paragraph or entry of a list; headings only say where they stand."""
+    for paragraph in re.split(r"\n\s*\n", text) if isinstance(text, str) else ():
+        for entry in _LIST.split(paragraph):
+            if not entry.strip() or _HEADING.match(entry.strip()):
+                continue
+            for piece in _pieces(entry.strip()):
+                yield memory("claude", None, f"{project}: {piece}" if project else piece, None)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text in pieces that a fact can be, divided between sentences."""
+    piece = ""
+    for sentence in _SENTENCE.split(text) if len(text) > _LONGEST_FACT - 255 else [text]:
+        if piece and len(piece) + len(sentence) >= _LONGEST_FACT - 255:
+            yield piece
+            piece = ""
+        piece = f"{piece} {sentence}".strip()
+    if piece:
+        yield piece
+
+
+def _file(given: Given, file: Mapping[str, Any]) -> Record:
+    path, content = file.get("path") or file.get("name"), file.get("content")
+    if not isinstance(path, str) or not isinstance(content, str):
+        return LeftOut("unreadable")
+    changed = given.moment(file.get("updated_at") or file.get("created_at"))
+    name = f"{given.to_folder.rstrip('/')}/{path.lstrip('/')}"
+    return KeptFile(Whose(agent_id=given.agent or ""), name, content.encode("utf-8", "replace"), None, changed)

@@ -1,0 +1,58 @@
+"""Reads rows of databases of other systems: SQLite's files and PostgreSQL, read only."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from memories.imports.places import Given
+
+_SQLITE = b"SQLite format 3\0"
+_ROWS_AT_ONCE = 500
+
+
+def is_sqlite(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def sqlite_rows(path: Path, query: str) -> Iterator[dict[str, Any]]:
+    """Read only: a hub that imports changes nothing where it reads."""
+    with closing(sqlite3.connect(f"{path.resolve(strict=True).as_uri()}?mode=ro", uri=True)) as connection:
+        connection.row_factory = sqlite3.Row
+        for row in connection.execute(query):
+            yield dict(row)
+
+
+def table_rows(given: Given, query: str, *, table: str, beside: str = "") -> Iterator[dict[str, Any]]:
+    """Rows of a table of another database, some at a time, read only. In the query `{}` is the table, `{beside}`
+    another one."""
+    with psycopg.connect(given.at, row_factory=dict_row) as connection:
+        connection.read_only = True
+        with connection.cursor(name="import") as cursor:
+            cursor.itersize = _ROWS_AT_ONCE
+            names = {"beside": sql.Identifier(*beside.split("."))} if beside else {}
+            yield from cursor.execute(sql.SQL(query).format(sql.Identifier(*table.split(".")), **names))
+
+
+def has_table(given: Given, name: str) -> bool:
+    with psycopg.connect(given.at) as connection:
+        written = sql.Identifier(*name.split(".")).as_string()
+        row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [written]).fetchone()
+        return bool(row and row[0])
+
+
+def tables_of(path: Path) -> dict[str, set[str]]:
+    """The tables of an SQLite file with the names of their columns. Errors: OSError, sqlite3.Error."""
+    columns = "SELECT m.name AS name, p.name AS col FROM sqlite_master m, pragma_table_info(m.name) p"
+    found: dict[str, set[str]] = {}
+    for row in sqlite_rows(path, columns):
+        found.setdefault(row["name"], set()).add(row["col"])
+    return found

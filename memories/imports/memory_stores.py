@@ -1,0 +1,259 @@
+"""Reads memories that other systems keep as statements about people: mem0, LangGraph's store, DeerFlow's documents,
+relations of Graphiti and Zep, what Hindsight, Honcho and Memobase answer, and a general form for facts.
+
+Each comes as a fact of a memory document, as `PUT /memory` takes it, with whose it is and when it ends.
+"""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memories.imports import moments, namespaces
+from memories.imports.databases import is_sqlite, sqlite_rows, table_rows
+from memories.imports.namespaces import is_hidden
+from memories.imports.places import Given, Part
+from memories.imports.raw_documents import RefusedDocumentError, document_in
+from memories.imports.records import (
+    ASSISTANTS,
+    HIDDEN,
+    NO_TEXT,
+    OTHERS,
+    TOOLS,
+    LeftOut,
+    Record,
+    StoredMemory,
+    Whose,
+)
+from memories.imports.stating import memory, name_of, text_in
+
+# How systems call what a general form of facts has.
+_ID = ("id", "uuid", "key", "memory_id")
+_TEXT = ("text", "content", "memory", "fact", "data", "statement")
+_PERSON = ("user_id", "user", "person", "bank_id", "group_id", "observed_id")
+_SAID_AT = ("date", "created_at", "createdAt", "valid_from", "valid_at", "event_date", "mentioned_at", "timestamp")
+_ENDS = ("ends", "expires_at", "expires", "expiration_date", "valid_to", "valid_until", "invalid_at", "expired_at")
+# What says that a statement no longer holds.
+_OVER = frozenset({"invalidated", "deleted", "archived", "superseded", "forgotten"})
+_ASSISTANT = ("assistant", "ai", "model", "agent", "bot")
+_LARGEST_CELL = 1024 * 1024
+
+
+def mem0(given: Given, parts: list[Part]) -> Iterator[Record]:
+    """What `get_all` answers, an export, points of the vector store with their payload, its pgvector table, or the
+    database of the history, of which each memory's last state counts."""
+    if given.is_database:
+        rows = table_rows(given, "SELECT id::text, payload FROM {}", table=given.table or "mem0")
+        for row in rows:
+            yield _mem0_memory(given, {**row["payload"], "id": row["id"]})
+        return
+    for part in parts:
+        if is_sqlite(part.path):
+            yield from _mem0_history(given, part.path)
+        else:
+            yield from _each(given, part, _mem0_memory)
+
+
+def _each(given: Given, part: Part, made: Any) -> Iterator[Record]:
+    for found in given.documents(part):
+        yield found if isinstance(found, RefusedDocumentError) else made(given, found)
+
+
+def _mem0_memory(given: Given, row: Mapping[str, Any]) -> Record:
+    if isinstance(payload := row.get("payload"), dict):
+        row = {**row, **payload, "id": row.get("id")}
+    found = row.get("metadata")
+    metadata = found if isinstance(found, dict) else {}
+    categories = row.get("categories") or [metadata.get("category") or row.get("category")]
+    whose = Whose(str(row.get("user_id") or ""), str(row.get("agent_id") or ""))
+    if reason := _whose_words({**metadata, **row}, whose.user_id or given.user):
+        return LeftOut(reason)
+    text = row.get("memory") or row.get("data") or row.get("text")
+    category = categories[0] if isinstance(categories, list) and categories else categories
+    return memory(
+        "mem0", row.get("id"), text, _said(given, row.get("created_at")),
+        category=category, whose=whose, ends=given.end(row.get("expiration_date")),
+    )  # fmt: skip
+
+
+def _whose_words(row: Mapping[str, Any], person: str) -> str:
+    """Why a statement is not the person's own: the source says who spoke. "" where it is, or nobody says it."""
+    role, by = (str(row.get(name) or "").lower() for name in ("role", "attributed_to"))
+    if role in _ASSISTANT or by in _ASSISTANT:
+        return ASSISTANTS
+    if role in ("system", "tool", "function"):
+        return TOOLS
+    speaker = str(row.get("actor_id") or "")
+    is_other = speaker and speaker.casefold() not in (person.casefold(), "user", "human")
+    return OTHERS if is_other or by not in ("", "user", "human", person.lower()) else ""
+
+
+def _mem0_history(given: Given, path: Path) -> Iterator[Record]:
+    rows = sqlite_rows(path, "SELECT rowid, * FROM history ORDER BY memory_id, rowid")
+    last: dict[str, Any] = {}
+    for row in [*rows, None]:
+        if last and (row is None or row["memory_id"] != last["memory_id"]):
+            gone = last["is_deleted"] or last["event"] == "DELETE"
+            reason = "deleted" if gone else _whose_words(last, given.user)
+            said = _said(given, last["first"])
+            yield LeftOut(reason) if reason else memory("mem0", last["memory_id"], last["new_memory"], said)
+            last = {}
+        if row is not None:
+            last = {**row, "first": last.get("first") or row["created_at"]}
+
+
+def langgraph(given: Given, parts: list[Part]) -> Iterator[Record]:
+    """The table of PostgresStore or SqliteStore, or a list of items as `Item.dict()` gives them."""
+    for item in langgraph_rows(given, parts):
+        if isinstance(item, RefusedDocumentError):
+            yield item
+            continue
+        namespace = item.get("namespace")
+        names = [str(part) for part in namespace] if isinstance(namespace, list) else []
+        whose = namespaces.whose_namespace(names, given.namespace)
+        value = item.get("value")
+        if whose is None:
+            yield LeftOut("other_namespace")
+        elif not isinstance(value, dict):
+            yield LeftOut(NO_TEXT)
+        elif "modified_at" in value:
+            # deepagents keeps files in the same store.
+            yield LeftOut("file")
+        else:
+            name = ".".join([*names, str(item.get("key"))])
+            said, ends = _said(given, item.get("created_at")), given.end(item.get("expires_at"))
+            yield memory(
+                "langgraph", name, text_in(value), said, category=value.get("category"), whose=whose, ends=ends
+            )
+
+
+def langgraph_rows(given: Given, parts: list[Part], columns: str = "", beside: str = "") -> Iterator[Any]:
+    """Items as mappings, each with its namespace as a list."""
+    if given.is_database:
+        query = columns or (
+            "SELECT string_to_array(prefix, '.') AS namespace, key, value, created_at, "
+            "to_jsonb(s) ->> 'expires_at' AS expires_at FROM {} s ORDER BY prefix, key"
+        )
+        yield from table_rows(given, query, table=given.table or "store", beside=beside)
+        return
+    for part in parts:
+        if not is_sqlite(part.path):
+            yield from given.documents(part)
+            continue
+        for row in sqlite_rows(part.path, f"SELECT * FROM {_table(given.table or 'store')} ORDER BY prefix, key"):  # noqa: S608
+            value = row.get("value")
+            try:
+                value = json.loads(value) if isinstance(value, str | bytes) else value
+            except ValueError:
+                value = None
+            yield {**row, "value": value, "namespace": str(row.get("prefix")).split(".")}
+
+
+def _table(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def deerflow(given: Given, parts: list[Part]) -> Iterator[Record]:
+    """A memory document, or a folder with one for each person and agent: `users/ID/memory.json` and
+    `users/ID/agents/NAME/memory.json`. What is in hidden folders is left out."""
+    base = given.folder
+    paths = sorted(base.glob("**/memory.json")) if base else [part.path for part in parts]
+    for path in paths:
+        folders = path.relative_to(base).parts[:-1] if base else ()
+        if is_hidden(folders):
+            yield LeftOut(HIDDEN)
+            continue
+        whose = Whose(_after("users", folders), _after("agents", folders))
+        try:
+            document = document_in(path)
+        except RefusedDocumentError as error:
+            yield error
+            continue
+        profile = {name: document[name] for name in ("user", "history") if isinstance(document.get(name), dict)}
+        if profile:
+            yield StoredMemory(sections=profile, whose=whose)
+        facts = document.get("facts")
+        for fact in facts if isinstance(facts, list) else ():
+            named = fact if isinstance(fact, dict) else {}
+            own = named.get("id") or name_of("deerflow", None, named.get("content"))
+            yield StoredMemory(fact={**named, "id": own}, whose=whose)
+
+
+def _after(folder: str, folders: tuple[str, ...]) -> str:
+    places = [place for place, name in enumerate(folders[:-1]) if name == folder]
+    return folders[places[-1] + 1] if places else ""
+
+
+def facts(given: Given, parts: list[Part], *, source: str = "facts") -> Iterator[Record]:
+    """The general form: JSON lines, a JSON list, or CSV with a heading, with a text and what else is known of it."""
+    for part in parts:
+        rows = _cells(part.path) if part.path.suffix.lower() == ".csv" else given.documents(part)
+        for row in rows:
+            yield row if isinstance(row, RefusedDocumentError) else _fact(given, row, source)
+
+
+def columns_of(path: Path) -> list[str]:
+    """The columns of CSV by its heading. Errors: OSError."""
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        heading = file.readline(_LARGEST_CELL)
+    return [name.strip().lower() for name in next(csv.reader([heading], delimiter=_delimiter(heading)), [])]
+
+
+def _delimiter(heading: str) -> str:
+    """Programs of countries with a decimal comma write semicolons."""
+    return max(",;\t", key=heading.count)
+
+
+def _cells(path: Path) -> Iterable[dict[str, Any] | RefusedDocumentError]:
+    csv.field_size_limit(_LARGEST_CELL)
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        heading = file.readline()
+        file.seek(0)
+        try:
+            for row in csv.DictReader(file, delimiter=_delimiter(heading)):
+                yield {str(name).strip().lower(): value for name, value in row.items() if name and value}
+        except csv.Error:
+            yield RefusedDocumentError("syntax")
+
+
+def _fact(given: Given, row: Mapping[str, Any], source: str) -> Record:
+    person = str(_first(row, _PERSON) or "")
+    whose = Whose(person, str(row.get("agent_id") or ""))
+    if str(row.get("state") or row.get("status") or "").lower() in _OVER:
+        return LeftOut("no_longer_true")
+    if reason := _whose_words(row, person or given.user):
+        return LeftOut(reason)
+    until = _first(row, _ENDS)
+    ends = given.end(until)
+    if source == "facts" and until and moments.end(until) is None:
+        return RefusedDocumentError("/ends invalid")
+    if ends and ends <= given.now:
+        return LeftOut("no_longer_true" if row.get("invalid_at") or row.get("valid_to") else "expired")
+    said = next((_said(given, row[name]) for name in _SAID_AT if row.get(name)), None)
+    text, kind = _first(row, _TEXT), _topic(row)
+    own = _first(row, _ID)
+    found = memory(
+        source, own, f"{kind}: {text}" if kind and isinstance(text, str) else text, said,
+        category=row.get("category"), confidence=row.get("confidence"), whose=whose, ends=ends,
+    )  # fmt: skip
+    if isinstance(found, StoredMemory) and source == "facts":
+        return StoredMemory(found.fact, whose=found.whose, ends=found.ends, is_own=True)
+    return found
+
+
+def _topic(row: Mapping[str, Any]) -> str:
+    """Memobase's profiles have a topic and a part of it beside their text."""
+    found = row.get("attributes") if isinstance(row.get("attributes"), dict) else row
+    names = [str(found.get(name) or "") for name in ("topic", "sub_topic")]  # type: ignore[union-attr]
+    return " ".join(name.replace("_", " ") for name in names if name) if all(names) else ""
+
+
+def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+    return next((row[name] for name in names if row.get(name) not in (None, "")), None)
+
+
+def _said(given: Given, value: Any) -> str | None:
+    """As text; a time without a zone is UTC, where nobody names one."""
+    found = given.moment(value)
+    return found.isoformat() if found else None

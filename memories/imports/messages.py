@@ -1,0 +1,63 @@
+"""A message of another service as one of `POST /turns`, and a conversation of them that counts what it leaves out."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from memories.imports.places import Given
+from memories.imports.records import NO_TEXT, OTHER_BRANCH, LeftOut, Record, Said
+
+SENDERS = {
+    "human": "user", "user": "user", "prompter": "user", "request": "user",
+    "assistant": "assistant", "ai": "assistant", "model": "assistant", "bot": "assistant", "response": "assistant",
+}  # fmt: skip
+# How a client shows a thought inside of an answer.
+_THOUGHT = re.compile(r"<details type=\"reasoning\".*?</details>\s*|<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL)
+# ChatGPT's marks of what an answer cites.
+_CITED = re.compile("\ue200[^\ue201]{0,2000}\ue201|[\ue200-\ue206]|【[0-9:]{1,12}†[^】]{0,200}】")
+
+
+class Talk:
+    """A conversation under construction."""
+
+    def __init__(self, given: Given, session_id: Any, *, began: Any = None) -> None:
+        self._given, self.began = given, began
+        self.session_id = session_id
+        self.messages: list[dict[str, Any]] = []
+        self.elsewhere: set[str] = set()
+        self.left_out = Counter[str]()
+
+    def say(self, role: Any, text: Any, own_id: Any, at: Any = None, **more: Any) -> None:
+        """Add a message; one that says nothing is counted. Without a time it is of when the conversation began."""
+        sender = SENDERS.get(role.lower()) if isinstance(role, str) else None
+        if sender == "assistant" and isinstance(text, str):
+            text = _CITED.sub("", _THOUGHT.sub("", text))
+        if not sender or not isinstance(text, str) or not text.strip():
+            self.left_out[NO_TEXT] += 1
+            return
+        moment = self._given.moment(at) or self._given.moment(self.began)
+        timestamp = {"timestamp": moment.isoformat()} if moment else {}
+        # Without an id it has its place, so that it is stored once.
+        name = str(own_id) if own_id not in (None, "") else f"import-{len(self.messages) + 1}"
+        self.messages.append({"role": sender, "content": text.strip(), "external_id": name, **timestamp, **more})
+
+    def omit(self, reason: str, count: int = 1) -> None:
+        self.left_out[reason] += count
+
+    def on_other_branches(self, *ids: Any) -> None:
+        self.elsewhere |= {str(one) for one in ids}
+        self.left_out[OTHER_BRANCH] += len(ids)
+
+    def records(self, *, is_whole: bool = False) -> Iterator[Record]:
+        name = self.session_id if self.session_id not in (None, "") else self._named_by_its_beginning()
+        yield Said({"session_id": str(name)}, self.messages, is_whole, frozenset(self.elsewhere))
+        for reason, count in self.left_out.items():
+            yield LeftOut(reason, count)
+
+    def _named_by_its_beginning(self) -> str:
+        """The same in each export, as a conversation begins only once."""
+        first = [str(self.messages[0].get(name)) for name in ("content", "timestamp")] if self.messages else []
+        return f"import-{hashlib.sha256(json.dumps(first).encode()).hexdigest()[:32]}"

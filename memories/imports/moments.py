@@ -1,0 +1,42 @@
+"""Times as other systems write them: seconds or milliseconds since 1970, ISO-8601, days, dates of JSON of databases."""
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
+# Seconds up to the year 5138; what is more is in smaller units.
+_MOST_SECONDS = 100_000_000_000
+
+
+def moment(value: Any, zone: tzinfo | None = UTC) -> datetime | None:
+    """The time in UTC; one without a zone is in `zone`, None: that of this machine. None for what is none."""
+    try:
+        if isinstance(value, dict):
+            # MongoDB's: {"$date": {"$numberLong": "…"}}
+            return moment(next(iter(value.values()), None), zone)
+        if isinstance(value, str) and value.strip().lstrip("-").replace(".", "", 1).isdigit():
+            value = float(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _since_1970(float(value))
+        found = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+        if not isinstance(found, datetime):
+            return None
+        return (found if found.tzinfo else _placed(found, zone)).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def end(value: Any, zone: tzinfo | None = UTC) -> datetime | None:
+    """When what ends then is over: of a day alone, the next one."""
+    found = moment(value, zone)
+    is_day = isinstance(value, str) and len(value.strip()) == len("2026-01-31")
+    return found + timedelta(days=1) if found and is_day else found
+
+
+def _placed(value: datetime, zone: tzinfo | None) -> datetime:
+    return value.replace(tzinfo=zone) if zone else value.astimezone()
+
+
+def _since_1970(value: float) -> datetime:
+    while abs(value) >= _MOST_SECONDS:
+        value /= 1000
+    return datetime.fromtimestamp(value, UTC)

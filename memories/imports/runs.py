@@ -1,0 +1,115 @@
+"""An import from what was given to what is stored: the source is recognised and read, each record is stored once.
+
+A run can be ended after any record, and begun again: what is there already is not stored a second time.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from memories.imports import file_stores, sources
+from memories.imports.conversation_import import ConversationImport
+from memories.imports.fact_import import FactImport
+from memories.imports.kept_import import FileImport, ItemImport
+from memories.imports.places import Given
+from memories.imports.raw_documents import RefusedDocumentError
+from memories.imports.records import KeptFile, LeftOut, Record, Said, StoredItem, StoredMemory
+from memories.models import Tenant
+
+
+class UnknownSourceError(Exception):
+    """Nothing in what was given is of the source, with what it looks like, in words without any of its texts."""
+
+
+class Run:
+    """An import under way: `left_out` and `refused` count by reason, the imports of each kind what they stored."""
+
+    def __init__(
+        self,
+        tenant: Tenant,
+        given: Given,
+        source: str,
+        *,
+        as_items: bool = False,
+        dry_run: bool = False,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.source, self.given, self._as_items = source, given, as_items
+        self.recognised = 0
+        self.left_out, self._refused = Counter[str](), Counter[str]()
+        self.conversations = ConversationImport(
+            tenant, user_id=given.user, agent_id=given.agent or "", dry_run=dry_run, tell=tell
+        )
+        self.facts = FactImport(tenant, user_id=given.user, dry_run=dry_run)
+        self.files = FileImport(tenant, user_id=given.user, dry_run=dry_run)
+        self.items = ItemImport(tenant, dry_run=dry_run)
+
+    @property
+    def is_of_conversations(self) -> bool:
+        return self.source in sources.CHATS
+
+    def steps(self) -> Iterator[int]:
+        """Import, a record at a time: yields how many have been taken.
+
+        Errors: UnknownSourceError at the end, where nothing was recognised; Erased, PersonRestricted, where all is of
+        one person; OSError, ValueError, sqlite3.Error, psycopg.Error, where it cannot be read.
+        """
+        for taken, record in enumerate(self._records(), start=1):
+            self._take(record)
+            yield taken
+        self.facts.flush()
+        self.items.flush()
+        if not self.recognised:
+            raise UnknownSourceError(sources.found_instead(self.given))
+
+    @property
+    def expected(self) -> int:
+        """How many documents of files there are to take; 0 where nobody knows before they are read."""
+        return sum(len(documents.places) for documents in self.given.known.values()) if self.is_of_conversations else 0
+
+    def found(self, kind: str) -> int:
+        """How many memories, files or items there are, also those that are left out where all are of that kind."""
+        kinds = {"memories": self.facts.done["memories"], "files": self.files.done["found"]}
+        kinds |= {"items": self.items.done["found"]}
+        usual = "items" if self._as_items else "files" if self.source in sources.FILES else "memories"
+        is_alone = not (self.is_of_conversations or self.conversations.done["conversations"])
+        return kinds[kind] + (self.left_out.total() if is_alone and kind == usual else 0)
+
+    def counted(self) -> tuple[Counter[str], Counter[str]]:
+        """What was left out, and what was refused, by reason; of conversations each was told by itself."""
+        kinds: list[Any] = [self.facts, self.files, self.items]
+        left_out = sum((one.left_out for one in [self.conversations, *kinds]), self.left_out)
+        return left_out, sum((one.refused for one in kinds), self._refused)
+
+    def _records(self) -> Iterator[Record]:
+        parts, others = sources.chosen(self.given, self.source)
+        read = file_stores.read_items if self._as_items else sources.SOURCES[self.source].read
+        yield from read(self.given, parts)
+        yield from others
+
+    def _take(self, record: Record) -> None:
+        match record:
+            case LeftOut():
+                self.left_out[record.reason] += record.number
+                self.recognised += record.reason not in sources.UNRECOGNISED
+            case RefusedDocumentError():
+                self._refuse(record)
+            case Said():
+                self.recognised += bool(record.messages)
+                self.conversations.take(record)
+            case StoredMemory():
+                self.recognised += 1
+                self.facts.take(record)
+            case KeptFile():
+                self.recognised += 1
+                self.files.take(record)
+            case StoredItem():
+                self.recognised += 1
+                self.items.take(record)
+
+    def _refuse(self, error: RefusedDocumentError) -> None:
+        self.recognised += 1
+        if self.is_of_conversations:
+            self.conversations.refuse(error)
+        else:
+            self._refused[str(error)] += 1

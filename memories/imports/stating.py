@@ -1,0 +1,77 @@
+"""A memory of another system as a fact of a memory document."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from memories.imports.records import NO_ONE, NO_TEXT, LeftOut, StoredMemory, Whose
+from memories.models import Category
+
+# Without a word of the other system's own. A memory that it serves is believed, and no more than that.
+CONFIDENCE = 0.7
+# Where a memory's text may be, in LangMem's form and in those of people's own.
+TEXTS = ("content", "text", "memory", "data", "fact")
+
+
+def memory(
+    source: str,
+    key: Any,
+    text: Any,
+    at: Any,
+    *,
+    category: Any = None,
+    confidence: Any = None,
+    whose: Whose = NO_ONE,
+    ends: datetime | None = None,
+) -> StoredMemory | LeftOut:
+    """The fact, or why there is none. `at`: when it was stated, as text; a time without a zone is UTC."""
+    if not isinstance(text, str) or not text.strip():
+        return LeftOut(NO_TEXT)
+    if ends and ends <= datetime.now(UTC):
+        return LeftOut("expired")
+    fact = {
+        "id": name_of(source, key, text),
+        "content": text.strip(),
+        "category": category if isinstance(category, str) and category else Category.OTHER.value,
+        "confidence": CONFIDENCE if confidence is None else confidence,
+        "createdAt": at.isoformat() if isinstance(at, datetime) else at,
+    }
+    return StoredMemory(fact=fact, whose=whose, ends=ends)
+
+
+def name_of(source: str, key: Any, text: Any) -> str:
+    """The id that a fact has here: its own there, or one made of its text."""
+    digest = hashlib.sha256(str(text).encode("utf-8", "replace")).hexdigest()[:32]
+    return f"{source}:{digest if key in (None, '') else key}"
+
+
+def text_in(value: Mapping[str, Any]) -> str | None:
+    """The text of an item: a member that is called so, the only text it has, or the members of a profile."""
+    inner = value.get("content")
+    if isinstance(inner, dict):
+        # LangMem's: {"kind": "Memory", "content": {"content": "…"}}
+        return text_in(inner)
+    named = [value[name] for name in TEXTS if isinstance(value.get(name), str)]
+    if named:
+        return str(named[0])
+    about = {name: one for name, one in value.items() if not _is_beside(name)}
+    texts = [one for one in about.values() if isinstance(one, str) and one.strip()]
+    if len(texts) == len(about) == 1:
+        return str(texts[0])
+    lines = [f"{name.replace('_', ' ')}: {_told(one)}" for name, one in about.items() if _is_told(one)]
+    return "; ".join(lines) if lines and len(lines) == len(about) and texts else None
+
+
+def _is_beside(name: str) -> bool:
+    """Whether the member says something of the memory, not of the person."""
+    return name == "id" or name.endswith(("_id", "_at", "_ids"))
+
+
+def _is_told(value: Any) -> bool:
+    several = value if isinstance(value, list) else [value]
+    return all(isinstance(one, str | int | float | None) for one in several)
+
+
+def _told(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
