@@ -1,7 +1,7 @@
 """What the columns of a model mean to whoever exports, erases or looks for personal data.
 
 Each model declares it beside its fields, and nothing else lists columns: stores, waivers, exports and omissions follow
-(docs/decisions/0026-columns-beside-fields.md). A column without a declaration is neither exported nor left out, and one
+(docs/decisions/0028-columns-and-kinds.md). A column without a declaration is neither exported nor left out, and one
 that can hold text is neither erased nor waived: tests refuse both. The search after an erasure reads the database's
 catalogue, so it finds the texts of a column that nobody declared.
 """
