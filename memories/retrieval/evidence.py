@@ -189,7 +189,7 @@ def _nearness(units: Units, queries: Sequence[Query], scores: Scores, places: Pl
     near = _to_scale(scores.vector, units.vectors) if units.vectors is not None else scores.vector
     if there.all():
         return near
-    covers = [coverage(units.words, query.terms).turn[places] for query in queries]
+    covers = [coverage(units.words, units.words.holding(query.terms)).turn[places] for query in queries]
     stand_in = np.float32(UNEMBEDDED) * np.minimum(np.maximum.reduce(covers), np.float32(1))
     return np.where(there, near, stand_in)
 

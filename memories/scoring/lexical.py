@@ -4,7 +4,7 @@ The share of the query that is covered, not BM25 against the rest of the list: w
 every unit, so a score means the same in every store.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log1p
 from typing import NamedTuple
@@ -17,6 +17,8 @@ from memories.scoring.constants import Constants
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+# The units that hold a term, in any order, and how often.
+Holding = tuple[Ints | NDArray[np.int32], Floats]
 # A word that one of so many units holds, or more, is summed over the windows of all units at once.
 COMMON = 24
 # A word that more than one of so many units hold weighs little: the windows of all units are not searched for it.
@@ -171,8 +173,8 @@ class Words:
             units >= 0,
         )
 
-    def holding(self, query: NDArray[np.uint32]) -> Iterator[tuple[Ints | NDArray[np.int32], Floats]]:
-        """For each term the units that hold it, in any order, and how often."""
+    def holding(self, query: NDArray[np.uint32]) -> Iterator[Holding]:
+        """For each term who holds it."""
         for found in zip(*(part.holding(query) for part in self.parts), strict=True):
             units, counts, first = [], [], 0
             for part, held in zip(self.parts, found, strict=True):
@@ -250,7 +252,7 @@ class Shares:
     whole: np.float32
 
 
-def shares(words: Words, held: Sequence[tuple[Ints | NDArray[np.int32], Floats]]) -> Shares:
+def shares(words: Words, held: Sequence[Holding]) -> Shares:
     """The shares of a query's distinct terms; `held`: of each the units that hold it, and how often."""
     layout, c = words.layout, words.constants
     turn, window = np.zeros((2, len(words)), np.float32)
@@ -292,8 +294,9 @@ def windows_at(words: Words, shares: Shares, places: Ints) -> Floats:
     return shares.window[places] + found / shares.whole
 
 
-def coverage(words: Words, query: NDArray[np.uint32]) -> Coverage:
-    """The shares of a query's distinct terms; all zero for a query without terms or a store without units.
+def coverage(words: Words, held: Iterable[Holding]) -> Coverage:
+    """The shares of a query's distinct terms, of which Words.holding() tells who holds them; all zero for a query
+    without terms or a store without units.
 
     Each share is Σ idf · tf · (k + 1) / (tf + k · (1 − b + b · length / pivot)) over Σ idf (Robertson's BM25), with
     idf = ln(1 + (N − df + 0.5) / (df + 0.5)) over the N turns, windows and sessions. Only what holds a word is touched.
@@ -303,14 +306,14 @@ def coverage(words: Words, query: NDArray[np.uint32]) -> Coverage:
     session = np.zeros(len(layout.starts), np.float32)
     weights = [0.0, 0.0, 0.0]
     axis = np.zeros(len(words.units), np.float32)
-    for units, counts in words.holding(query) if size else ():
+    for units, counts in held if size else ():
         weights[0] += _add(turn, units, counts, words.turn, words.constants)
         if layout.alone:
             continue
         weights[1] += _add(window, *words.window_counts(units, counts, axis), words.window, words.constants)
         sums = np.bincount(layout.session[units], weights=counts, minlength=len(session))
-        held = np.flatnonzero(sums > 0)
-        weights[2] += _add(session, held, sums[held].astype(np.float32), words.session, words.constants)
+        having = np.flatnonzero(sums > 0)
+        weights[2] += _add(session, having, sums[having].astype(np.float32), words.session, words.constants)
     whole = [np.float32(max(weight, 1e-9)) for weight in weights]
     turn /= whole[0]
     if layout.alone:

@@ -16,7 +16,7 @@ from memories.scoring.dates import Date
 from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.halves import Halves
 from memories.scoring.language import Language
-from memories.scoring.lexical import Coverage, Layout, Postings, Shares, Words, coverage, shares, windows_at
+from memories.scoring.lexical import Coverage, Holding, Layout, Postings, Shares, Words, coverage, shares, windows_at
 from memories.scoring.moments import Moments
 from memories.scoring.questions import subject, tells
 from memories.scoring.relative_dates import Period
@@ -63,6 +63,18 @@ class Query:
         """What a date that the query names adds to the score of what was said then; `times` in seconds since 1970."""
         near = dates.closeness(times, self.dates, before=c.date_before, after=c.date_after, zone=self.zone)
         return np.float32(c.date) * near
+
+    def turn_date_scores(self, times: NDArray[np.float64], c: Constants = DEFAULT) -> Floats:
+        """The same for turns; a single day tells more than a longer time."""
+        longer = tuple(date for date in self.dates if not date.is_day)
+        days = tuple(date for date in self.dates if date.is_day)
+        weighed = ((c.date_of_turn, longer), (c.day_of_turn, days))
+        added = [
+            np.float32(weight) * dates.closeness(times, some, before=c.date_before, after=c.date_after, zone=self.zone)
+            for weight, some in weighed
+            if some
+        ]
+        return np.maximum.reduce(added) if added else np.zeros(times.shape, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,17 +220,18 @@ def _score(units: Units, query: Query) -> Scores:
     vector, near = np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_)
     if units.vectors is not None and query.vector is not None:
         vector, near = units.vectors.nearness(query.vector, query.language)
-    covered = coverage(units.words, query.terms)
+    held = list(units.words.holding(query.terms)) if len(units) else []
+    covered = coverage(units.words, held)
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
     if not near.all():
         lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
-    around = np.zeros_like(vector) if query.tells else _context(vector + lexical, covered, units, query)
+    around = np.zeros_like(vector) if query.tells else _context(vector + lexical, covered, units, held)
     if units.times is not None and query.dates:
-        around += np.float32(c.date_of_turn / c.date) * query.date_scores(units.times, c)
+        around += query.turn_date_scores(units.times, c)
     return Scores(vector + lexical + around, vector, lexical, around)
 
 
-def _context(own: Floats, covered: Coverage, units: Units, query: Query) -> Floats:
+def _context(own: Floats, covered: Coverage, units: Units, held: Sequence[Holding]) -> Floats:
     """What the neighbours, the window and the session add, and the moment."""
     c, best = units.constants, np.zeros_like(own)
     if len(own) > 1:
@@ -227,7 +240,7 @@ def _context(own: Floats, covered: Coverage, units: Units, query: Query) -> Floa
         best[:-1] = np.maximum(best[:-1], own[1:] * together)
     added: Floats = c.neighbour * best + c.window * _power(covered.window, c.window_power) + c.session * covered.session
     if units.moments is not None:
-        added += units.moments.coverage(units.words.holding(query.terms), c)
+        added += units.moments.coverage(held, c)
     return added
 
 
@@ -264,7 +277,7 @@ def _draft(units: Units, query: Query) -> _Draft:
         if units.moments is not None:
             around += units.moments.coverage(held, c)
     if units.times is not None and query.dates:
-        around += np.float32(c.date_of_turn / c.date) * query.date_scores(units.times, c)
+        around += query.turn_date_scores(units.times, c)
     total = np.square(found.turn)
     total *= np.float32(c.lexical)
     far = np.arange(len(units))

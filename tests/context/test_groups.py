@@ -137,8 +137,7 @@ def test_whoever_is_in_no_group_costs_no_statement(person: EndUser, django_asser
     nothing = statements("working_memory")
     assert statements("groups") == nothing
     factories.group_fact(factories.memory_group(person), person)
-    # One more asks what of them does not hold any more.
-    assert statements("groups") == nothing + 2
+    assert statements("groups") == nothing + 1
 
 
 def test_logged_texts_go_with_a_fact_that_is_deleted_for_good(person: EndUser) -> None:

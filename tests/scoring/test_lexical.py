@@ -13,7 +13,8 @@ from tests.scoring.stores import packed
 
 def covered(texts: list[str], sessions: list[int], query: str, *, alone: bool = False) -> Coverage:
     layout = Layout.of(np.array(sessions, np.int32), alone=alone)
-    return coverage(Words.of([Postings.of(packed(texts))], layout, DEFAULT), terms.count(query).ids)
+    words = Words.of([Postings.of(packed(texts))], layout, DEFAULT)
+    return coverage(words, words.holding(terms.count(query).ids))
 
 
 def idf(size: int, holding: int) -> float:
@@ -79,10 +80,12 @@ def test_a_rare_word_is_counted_as_a_common_one_is(common: int, monkeypatch: pyt
 def test_terms_in_two_parts_are_those_of_one() -> None:
     texts, sessions = ["tea kettle", "mug", "coffee", "tea mug"], np.array([0, 0, 1, 1], np.int32)
     query, layout = terms.count("tea mug zeppelin").ids, Layout.of(sessions, alone=False)
-    whole = coverage(Words.of([Postings.of(packed(texts))], layout, DEFAULT), query)
+    words = Words.of([Postings.of(packed(texts))], layout, DEFAULT)
+    whole = coverage(words, words.holding(query))
     # The first two units stand last in the parts.
     parts = [Postings.of(packed(texts[2:])), Postings.of(packed(texts[:2]))]
-    parted = coverage(Words.of(parts, layout, DEFAULT, np.array([2, 3, 0, 1])), query)
+    words = Words.of(parts, layout, DEFAULT, np.array([2, 3, 0, 1]))
+    parted = coverage(words, words.holding(query))
     for one, other in ((whole.turn, parted.turn), (whole.window, parted.window), (whole.session, parted.session)):
         assert one == pytest.approx(other, rel=1e-6)
         assert one.any()
