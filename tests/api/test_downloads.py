@@ -41,7 +41,7 @@ def test_scanners_take_nothing_and_the_button_takes_all(address: str, export: Pr
     assert '<form method="post">' in page
     assert "u-42" not in page
     taken = client.post(address)
-    assert (taken.status_code, b"".join(taken.streaming_content)) == (200, b"PK zip")
+    assert (taken.status_code, taken.getvalue()) == (200, b"PK zip")
     assert taken.headers["Content-Type"] == "application/zip"
     assert taken.headers["Content-Disposition"] == f'attachment; filename="export-{export.case_id}.zip"'
     for method in ("GET", "POST"):
