@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from memories.db import binary_rows
 from memories.models import Author, EmbeddingSpace, EndUser, Session, Tenant, Turn
 from memories.models.conversations.conversations import AUTHOR_OF_ROLE
+from memories.retrieval import evidence
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring import dense, ranking
 from memories.scoring.ranking import Units
 
 # About 0.3 s and 100 MB while it lasts.
 MOST = 20_000
-# What scores less has nothing to do with the query.
+# What scores less has nothing to do with the query; nor has what is far below the best (evidence.beside_the_best).
 FLOOR = 0.1
 CLIP = 1_000
 _TURNS = """
@@ -71,9 +72,10 @@ def search(tenant: Tenant, query: PreparedQuery, filters: TurnFilters, *, limit:
     rows = binary_rows.fetched(_TURNS, [tenant.pk, *read]) if read.sessions else []
     if not rows:
         return TenantTurns([], 0, is_cut)
-    total = ranking.score(_units(tenant, rows, query.space), query.queries).total
-    allowed = _allowed(rows, filters)
-    total = np.where(allowed & (total >= FLOOR), total, np.float32(-np.inf))
+    units, allowed = _units(tenant, rows, query.space), _allowed(rows, filters)
+    scores = ranking.score(units, query.queries)
+    near = evidence.beside_the_best(units, query.queries, scores, allowed)
+    total = np.where(near & (scores.total >= FLOOR), scores.total, np.float32(-np.inf))
     places = [int(place) for place in ranking.best_first(total, limit) if np.isfinite(total[place])]
     stored = _read(tenant, [rows[place][0] for place in places])
     found = [FoundTurn(stored[pk], float(total[place])) for place in places if (pk := rows[place][0]) in stored]
