@@ -26,9 +26,9 @@ WORDS = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
 # Words that most questions have: they say nothing of what is asked for.
 COMMON = set(
     WORDS.findall(
-        "a about am an and any are at be can could did do does for from had has have how i in is it know me my of on or "
-        "our remember tell that the their they this to was we were what when where which who why will with would you "
-        "your 的了吗呢么什哪谁我你您他她们是在有和叫怎样多少几个吧啊请问"
+        "a about am an and any are at be can could did do does for from had has have how i in is it know me my of on "
+        "or our remember tell that the their they this to was we were what when where which who why will with would "
+        "you your 的了吗呢么什哪谁我你您他她们是在有和叫怎样多少几个吧啊请问"
     )
 )
 
