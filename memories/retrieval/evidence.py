@@ -123,28 +123,12 @@ def graded(
     usable = np.ones(len(strength), np.bool_) if allowed is None else allowed
     if not usable.any():
         return Evidence([Level.NONE] * len(strength), Level.NONE)
-    best = float(strength[usable].max())
-    weak = _beside(strength, scores, usable) & (best >= LEAST_WEAK + shift)
+    best, best_score = float(strength[usable].max()), max(0.0, float(scores[usable].max()))
+    beside = (strength >= WEAK_SHARE * best) | ((scores >= WEAK_SCORE_SHARE * best_score) & (scores > 0))
+    weak = usable & beside & (best >= LEAST_WEAK + shift)
     strong = usable & (strength >= max(LEAST_STRONG + shift, STRONG_SHARE * best))
     ranks = np.where(strong, np.int8(2), weak.astype(np.int8))
     return Evidence(_LEVELS[ranks].tolist(), _ORDER[int(ranks.max())])
-
-
-def beside_the_best(
-    units: Units, queries: Sequence[Query], scores: Scores, allowed: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Which memories that are `allowed` are not far below the best of them, bool[n], however little that one is: who
-    looks for something also wants to see the best of little."""
-    if not allowed.any():
-        return allowed
-    return _beside(strengths(units, queries, scores), scores.total, allowed)
-
-
-def _beside(strength: Floats, scores: Floats, usable: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """By their evidence or their scores; one or more are `usable`."""
-    best, best_score = float(strength[usable].max()), max(0.0, float(scores[usable].max()))
-    by_score = (scores >= WEAK_SCORE_SHARE * best_score) & (scores > 0)
-    return usable & ((strength >= WEAK_SHARE * best) | by_score)
 
 
 def strongest(levels: Sequence[Level]) -> Level:

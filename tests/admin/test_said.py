@@ -59,11 +59,16 @@ class TestSearch:
             factories.session(factories.end_user(tenant), (("user", text),))
         while vectors.embed_some().moved:
             """Until every text has its vector."""
+        monkeypatch.setattr(evidence, "LEAST_STRONG", 2.0)
         result = found(tenant, "allergic")
         assert (texts(result), result.searched) == ({"I am allergic to peanuts"}, 11)
-        # The positive control: it is the distance to the best one that left them out.
-        monkeypatch.setattr(evidence, "WEAK_SHARE", 0.0)
-        assert len(texts(found(tenant, "allergic"))) > 1
+        # The positive controls: what is strong as evidence stays, and it is the share that left the others out.
+        monkeypatch.setattr(evidence, "LEAST_STRONG", 0.0)
+        monkeypatch.setattr(evidence, "STRONG_SHARE", 0.0)
+        assert len(found(tenant, "allergic").found) > 1
+        monkeypatch.undo()
+        monkeypatch.setattr(tenant_turns, "SHARE_OF_BEST", 0.0)
+        assert len(found(tenant, "allergic").found) > 1
 
     def test_filters(self, tenant: Tenant) -> None:
         lin = EndUser.objects.get(external_id="lin")
