@@ -77,6 +77,13 @@ def test_every_module_that_a_page_runs_exists() -> None:
     assert [is_module(name) for name in modules_run("run `python -m tests.no_such --help`")] == [False]
 
 
+def test_the_client_is_installed_from_its_folder() -> None:
+    """No index has it under this name: somebody else could."""
+    lines = re.findall(r"pip install [^`\n]*", DOCS)
+    assert sum("./clients/python" in line for line in lines) > 3
+    assert [line for line in lines if "memoryhub" in line] == []
+
+
 def test_every_target_of_make_on_a_page_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     cited = set(re.findall(r"(?:`|^)make ([a-z-]+)", DOCS, re.MULTILINE))

@@ -4,7 +4,8 @@
     python docs/examples/chat_loop.py    talk; an empty line ends the session
 
 OPENAI_API_KEY or OPENAI_BASE_URL (with OPENAI_MODEL) set the model that answers. Without one a stand-in answers. It
-knows only what the hub put into its messages, and says the line that fits best, so that you see what the hub returned.
+knows only what the hub put into its messages. It answers a question with what the user said that fits best, so that you
+see what the hub returned.
 The script needs only Python's standard library. You can pipe in a file with one message a line.
 """
 
@@ -22,6 +23,14 @@ Message = dict[str, Any]
 SYSTEM = "You are a friendly assistant. Use what you remember of the user, and say so when you do not know."
 TIMEOUT_SECONDS = 60
 WORDS = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
+# Words that most questions have: they say nothing of what is asked for.
+COMMON = set(
+    WORDS.findall(
+        "a about am an and any are at be can could did do does for from had has have how i in is it know me my of on "
+        "or our remember tell that the their they this to was we were what when where which who why will with would "
+        "you your 的了吗呢么什哪谁我你您他她们是在有和叫怎样多少几个吧啊请问"
+    )
+)
 
 
 class Hub:
@@ -68,18 +77,34 @@ def ask_model(messages: list[Message]) -> str:
 
 
 def stand_in(messages: list[Message]) -> str:
-    """Answer a question with the line of its messages that shares the most words with it."""
+    """Answer a question with the line of what the user said that shares the most words with it."""
     said = str(messages[-1]["content"])
-    if not said.rstrip().endswith(("?", "？")):
+    if not is_question(said):
         return "I see."
     asked = words(said)
-    lines = [line for message in messages[:-1] for line in str(message["content"] or "").splitlines()]
+    lines = [line for message in messages[:-1] for line in told_in(message)]
     best = max(lines, key=lambda line: len(asked & words(line)), default="")
-    return f"You told me: {best.strip()}" if asked & words(best) else "I do not know."
+    return f"You told me: {best}" if asked & words(best) else "I do not know."
+
+
+def told_in(message: Message) -> list[str]:
+    """What the user told in a message, without questions: its lines or, of one from the hub, the items of its lists.
+    Neither the orders to the model nor what the assistant said is among them."""
+    lines = [line.strip() for line in str(message["content"] or "").splitlines()]
+    if message["role"] == "system":
+        items = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
+        lines = [item for item in items if not item.startswith("assistant:")]
+    elif message["role"] != "user":
+        return []
+    return [line for line in lines if not is_question(line)]
+
+
+def is_question(text: str) -> bool:
+    return text.rstrip().endswith(("?", "？"))
 
 
 def words(text: str) -> set[str]:
-    return set(WORDS.findall(text.lower()))
+    return set(WORDS.findall(text.lower())) - COMMON
 
 
 def answer(hub: Hub, said: str) -> str:

@@ -74,7 +74,12 @@ def check_address(url: str) -> None:
     if conf.is_private_endpoint(url):
         return
     if parts.scheme != "https":
-        raise AddressRefused(_("The key and what people said travel to this address: it must begin with https://."))
+        raise AddressRefused(
+            _(
+                "What people said travels to this address: it must begin with https://. Whoever runs the hub can allow "
+                "a host in its own network, also with http://, with MEMORYHUB_PRIVATE_ENDPOINTS."
+            )
+        )
     try:
         public_addresses(host, port or 443)
     except OSError:

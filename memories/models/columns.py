@@ -34,6 +34,7 @@ class Column:
 
 _CODES = "codes, choices, counts and ids of ours, and keyed hashes"
 _NUMBERS = "numbers and hashes computed from exported text, for searches; a reader learns nothing from them"
+_COUNTS = "how many rows each of the hub's tables has, for staff: the rows themselves are exported"
 _STAFF = "staff appear as their role, in the field that ends in `kind`, not as persons; a run is named by `run`"
 
 # What somebody said or a model wrote; what the person provided of that.
@@ -47,6 +48,7 @@ DERIVED, NUMBER = Column(erased=True, omitted=_NUMBERS), Column(omitted=_NUMBERS
 MACHINE = Column(omitted="bookkeeping of the hub's machines: locks, wake-ups, positions")
 INSIDE = Column(omitted="of the row that it is inside of")
 STAFF = Column(waived=_CODES, omitted=_STAFF)
+COUNTS = Column(waived=_CODES, omitted=_COUNTS)
 KEY = Column(omitted="a number of the application's key, not of a person")
 SETTING = Column(waived="names and settings of an application, written by staff")
 REWORDED = Column(erased=True, reworded=True)

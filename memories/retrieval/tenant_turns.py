@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 from memories.db import binary_rows
 from memories.models import Author, EmbeddingSpace, EndUser, Session, Tenant, Turn
 from memories.models.conversations.conversations import AUTHOR_OF_ROLE
+from memories.retrieval import evidence
+from memories.retrieval.evidence import Level
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring import dense, ranking
 from memories.scoring.ranking import Units
 
 # About 0.3 s and 100 MB while it lasts.
 MOST = 20_000
-# What scores less has nothing to do with the query.
-FLOOR = 0.1
+# What scores less has nothing to do with the query. Nor has what has a smaller share of the best score, unless it is
+# strong as evidence: a turn that says it in other words, or in another language, scores far below one with the word.
+FLOOR, SHARE_OF_BEST = 0.1, 0.4
 CLIP = 1_000
 _TURNS = """
     SELECT id, session_id, number, extract(epoch FROM least(timestamp, created_at))::float8, role, terms, author
@@ -71,9 +74,12 @@ def search(tenant: Tenant, query: PreparedQuery, filters: TurnFilters, *, limit:
     rows = binary_rows.fetched(_TURNS, [tenant.pk, *read]) if read.sessions else []
     if not rows:
         return TenantTurns([], 0, is_cut)
-    total = ranking.score(_units(tenant, rows, query.space), query.queries).total
-    allowed = _allowed(rows, filters)
-    total = np.where(allowed & (total >= FLOOR), total, np.float32(-np.inf))
+    units, allowed = _units(tenant, rows, query.space), _allowed(rows, filters)
+    scores = ranking.score(units, query.queries)
+    total = np.where(allowed & (scores.total >= FLOOR), scores.total, np.float32(-np.inf))
+    levels = evidence.of(units, query.queries, scores, allowed=allowed).levels
+    is_strong = np.array([level == Level.STRONG for level in levels], np.bool_)
+    total = np.where(is_strong | (total >= SHARE_OF_BEST * total.max()), total, np.float32(-np.inf))
     places = [int(place) for place in ranking.best_first(total, limit) if np.isfinite(total[place])]
     stored = _read(tenant, [rows[place][0] for place in places])
     found = [FoundTurn(stored[pk], float(total[place])) for place in places if (pk := rows[place][0]) in stored]

@@ -16,6 +16,8 @@ _HAN = r"\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3\U00020000-\U0003ff
 _PIECES = re.compile(rf"[{_HAN}]|(?:(?![{_HAN}])\w)+|\s+|[^\w\s]")
 _LETTER = re.compile(rf"(?![{_HAN}])\w")
 _EAST = re.compile(rf"[{_HAN}]")
+# The end of a clause.
+_ENDS = r"(?=\s*(?:[^\w\s'’\"-]|\Z))"
 
 
 class OldClaim:
@@ -58,7 +60,9 @@ class OldClaim:
         """The text with what was corrected in its new words; as it is where the old ones are not found whole, or where
         the rest would say it still."""
         for was, now in self._replacements:
-            found = re.sub(_pattern(was), lambda old: _in_place_of(old[0], was, now), text, flags=re.IGNORECASE)  # noqa: B023
+            # Where the verb itself changed, what goes on behind the old statement was said of that: "… since 2019".
+            ends = _ENDS if was == self._whole else ""
+            found = re.sub(_pattern(was) + ends, lambda old: _in_place_of(old[0], was, now), text, flags=re.IGNORECASE)  # noqa: B023
             if found != text:
                 return text if self.is_in(found) else found
         return text
@@ -75,6 +79,10 @@ class OldClaim:
         folded, old, new = fold(text), fold(self.old), fold(self.new)
         return bool(old) and old in (folded.replace(new, " ") if new else folded)
 
+    @property
+    def _whole(self) -> str:
+        return self.old.strip(" .。")
+
     @cached_property
     def _replacements(self) -> list[tuple[str, str]]:
         """What changed, as a whole, and the whole texts: the old words and the new ones.
@@ -82,7 +90,7 @@ class OldClaim:
         A part of what changed is never put in by itself: "Data manager at a start-up" is nobody's word.
         """
         before, after = _PIECES.findall(self.old), _PIECES.findall(self.new)
-        parts = [_middle(before, after), (self.old.strip(" .。"), self.new.strip(" .。"))]
+        parts = [_middle(before, after), (self._whole, self.new.strip(" .。"))]
         return [(was, now) for was, now in parts if was and now and self.is_in(was)]
 
 

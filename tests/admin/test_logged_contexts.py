@@ -98,6 +98,14 @@ def test_the_page(admin: Client, person: EndUser) -> None:
     assert "sales" in admin.get(list_of(LoggedContext)).content.decode()
 
 
+@pytest.mark.parametrize("name", ["", "shop"])
+def test_the_key_is_named_with_a_name_or_without(name: str, admin: Client, person: EndUser) -> None:
+    key, _secret = factories.api_key(person.tenant, name=name)
+    page = admin.get(page_of(logged(person, key_id=key.pk))).content.decode()
+    assert f"<code>{key}</code>" in page
+    assert name in page
+
+
 def test_its_page_shows_what_the_gateway_keeps_of_it(admin: Client, person: EndUser) -> None:
     tea, dog = known(person, "Likes tea"), known(person, "Has a dog")
     row = logged(person, tea)

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from memories.embedding import vectors
 from memories.models import AuditEvent, EndUser, Tenant, Turn
-from memories.retrieval import tenant_turns
+from memories.retrieval import evidence, tenant_turns
 from memories.retrieval.prepared_query import prepare
 from memories.retrieval.tenant_turns import TenantTurns, TurnFilters
 from tests import factories
@@ -53,6 +53,22 @@ class TestSearch:
         assert best == {"My landlord raised the rent in Leiden", "The rent is too high"}
         assert "Somebody else's rent" not in texts(result)
         assert (result.searched, result.is_cut) == (8, False)
+
+    def test_what_is_far_below_the_best_is_left_out(self, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+        for text in ("OK", "好", "Tell me more about it"):
+            factories.session(factories.end_user(tenant), (("user", text),))
+        while vectors.embed_some().moved:
+            """Until every text has its vector."""
+        monkeypatch.setattr(evidence, "LEAST_STRONG", 2.0)
+        result = found(tenant, "allergic")
+        assert (texts(result), result.searched) == ({"I am allergic to peanuts"}, 11)
+        # The positive controls: what is strong as evidence stays, and it is the share that left the others out.
+        monkeypatch.setattr(evidence, "LEAST_STRONG", 0.0)
+        monkeypatch.setattr(evidence, "STRONG_SHARE", 0.0)
+        assert len(found(tenant, "allergic").found) > 1
+        monkeypatch.undo()
+        monkeypatch.setattr(tenant_turns, "SHARE_OF_BEST", 0.0)
+        assert len(found(tenant, "allergic").found) > 1
 
     def test_filters(self, tenant: Tenant) -> None:
         lin = EndUser.objects.get(external_id="lin")

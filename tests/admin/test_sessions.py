@@ -107,6 +107,7 @@ def test_the_window_and_the_running_summary_are_shown(admin: Client, session: Se
     page = text_of(admin.get(page_of(session)))
     assert "2 of 10 rounds" in page
     assert "up to turn" not in page
+    assert "Last checked" not in page, "a moment to come"
     window_is(
         session, summary=f"他们聊了马拉松 {HOSTILE}", left_number=2, left_rounds=1, episode_number=2, extractor="llm:x"
     )

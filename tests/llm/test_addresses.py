@@ -126,6 +126,12 @@ def test_what_is_no_address_of_an_endpoint(url: str, monkeypatch: pytest.MonkeyP
         check_address(url)
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:11434/v1", "https://127.0.0.1/v1", "http://llm.internal/v1"])
+def test_who_is_refused_an_own_host_reads_how_it_can_be_allowed(url: str) -> None:
+    with pytest.raises(AddressRefused, match="MEMORYHUB_PRIVATE_ENDPOINTS"):
+        check_address(url)
+
+
 def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: Any, **__: Any) -> Any:
         raise socket.gaierror

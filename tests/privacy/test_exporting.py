@@ -127,6 +127,20 @@ def test_nobody_else_is_in_it() -> None:
     assert f'"{operator.pk}"' not in everything
 
 
+def test_the_inside_of_the_hub_is_not_in_it_and_people_read_no_json() -> None:
+    person = exports.somebody(metadata={"plan": {"since": 2024, "trial": False, "notes": ["a", "b"]}, "none": None})
+    counts = {"django_q.OrmQ": 0, "axes.AccessAttempt": 3}
+    exports.case_of(person)
+    PrivacyCase.objects.update(preview=counts, counts=counts, findings={"hits": counts}, outcome="Spoke to her")
+    written = exports.files(exports.made(person))
+    page = written["readable.html"]
+    assert "Spoke to her" in page
+    assert "none: –\nplan:\n  notes:\n    a, b\n  since: 2024\n  trial: no" in page
+    for inside in (*counts, "&quot;: ", "{&quot;"):
+        assert inside not in page, inside
+    assert not [name for name in counts if name in written["data.json"]]
+
+
 def test_no_secret_of_the_hub_is_in_it(settings: Settings) -> None:
     settings.MEMORYHUB_LLM, settings.OPENAI_API_KEY = "openai", "sk-verysecret"
     settings.OPENAI_BASE_URL = "https://name:passw0rd@models.example/v1"

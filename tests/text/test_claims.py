@@ -65,6 +65,19 @@ def test_what_the_two_share_is_not_the_old_claim(old: str, new: str, text: str) 
         (*SENTENCES, "Wants at most three sentences", "Wants at most three sentences"),
         (*SENTENCES, "Answers in at most three sentences please", "Answers as long as it takes please"),
         (*LEIDEN, "Moved to Leiden, and is a Leidenaar", "Moved to Leiden, and is a Leidenaar"),
+        # What goes on behind a statement whose verb changed would be said of the new one.
+        *(
+            ("Is vegetarian", "Eats meat", text, mended)
+            for text, mended in [
+                ("The user is vegetarian since 2019", "The user is vegetarian since 2019"),
+                ("The user is vegetarian, and cooks", "The user eats meat, and cooks"),
+                ("Lin is vegetarian.", "Lin eats meat."),
+            ]
+        ),
+        (
+            *("Prefers email over phone calls", "Wants to be called, never mailed"),
+            *("Prefers email over phone calls and letters",) * 2,
+        ),
         # What was only taken away leaves no gap, and what was forgotten has no new words.
         ("Walks with Tom", "Walks", "Cycles with Tom to work", "Cycles with Tom to work"),
         ("Lives in Leiden", "", "Moved to Leiden", "Moved to Leiden"),

@@ -1,4 +1,5 @@
-"""`manage.py create_api_key`: makes an API key and prints nothing else on standard output."""
+"""`manage.py create_api_key`: makes an API key and prints nothing else on standard output. That it made the
+tenant, too, stands on standard error."""
 
 from argparse import ArgumentParser
 from datetime import timedelta
@@ -51,6 +52,8 @@ class Command(HubCommand):
         tenant = Tenant.objects.filter(slug=options["tenant"]).first()
         if tenant is None:
             tenant = save_tenant(tenant=Tenant(slug=_slug(options["tenant"])), actor=actor, now=now)
+            # A slug that is mistyped is one that there was not: nobody shall find that out by an empty memory.
+            self.stderr.write(f"Made the tenant {tenant.slug}: there was none of this slug.", self.style.WARNING)
         try:
             _, plaintext = create_api_key(
                 tenant=tenant,

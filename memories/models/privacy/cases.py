@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
-from memories.models.columns import CODE, MACHINE, STAFF, TEXT, VALUE, Column, Columns
+from memories.models.columns import CODE, COUNTS, MACHINE, STAFF, TEXT, VALUE, Column, Columns
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.people import EndUser
@@ -170,9 +170,9 @@ class PrivacyCase(Leased):
     columns = Columns(
         id=VALUE, type=CODE, state=CODE, asked_by=CODE, channel=TEXT, reference=TEXT, received_at=VALUE,
         due_at=VALUE, opened_kind=CODE, verified_at=VALUE, verified_how=CODE, verified_kind=CODE, scoped_at=VALUE,
-        preview=CODE, policy=CODE, approved_at=VALUE, approved_kind=CODE, extended_at=VALUE, extension_reason=TEXT,
+        preview=COUNTS, policy=CODE, approved_at=VALUE, approved_kind=CODE, extended_at=VALUE, extension_reason=TEXT,
         extension_notice_on=VALUE, refusal=CODE, refusal_reason=TEXT, held_from=CODE, held_at=VALUE,
-        hold_reason=TEXT, hold_review_on=VALUE, counts=CODE, findings=CODE, failure=CODE, started_at=VALUE,
+        hold_reason=TEXT, hold_review_on=VALUE, counts=COUNTS, findings=COUNTS, failure=CODE, started_at=VALUE,
         told=TEXT, outcome=TEXT, receipt=CODE, completed_at=VALUE, created_at=VALUE, lease_token=MACHINE,
         lease_until=MACHINE, attempts=MACHINE,
         subject=Column(waived=CODE.waived, omitted="a keyed hash of the person's id, which is exported"),

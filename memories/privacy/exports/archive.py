@@ -188,9 +188,27 @@ def _filled(row: ExportRow) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(value, bool):
             yield name, yesno(value)
-        elif isinstance(value, list) and all(isinstance(one, str) for one in value):
-            yield name, ", ".join(value)
         elif isinstance(value, dict | list):
-            yield name, json.dumps(value, ensure_ascii=False, default=as_text, indent=1)
+            yield name, "\n".join(_lines(value))
         else:
             yield name, value
+
+
+def _lines(value: Any, indent: str = "") -> Iterator[str]:
+    """What has parts, for people: a part a line, and the parts of a part further in."""
+    if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+        yield indent + ", ".join(map(_plain, value))
+        return
+    for name, one in value.items() if isinstance(value, dict) else enumerate(value, 1):
+        if one and isinstance(one, dict | list):
+            yield f"{indent}{name}:"
+            yield from _lines(one, f"{indent}  ")
+        else:
+            yield f"{indent}{name}: {_plain(one)}"
+
+
+def _plain(value: Any) -> str:
+    """A value without parts; one that has none is a dash."""
+    if value in ("", None, [], {}):
+        return "–"
+    return str(yesno(value)) if isinstance(value, bool) else str(value)
