@@ -45,7 +45,7 @@ def test_the_banner_tells_of_suggestions_where_there_are_any(
     settings.MEMORYHUB_LLM = mode
     page = text_of(admin.get(reverse("admin:index")))
     assert BANNER in page
-    assert ("Suggestions come from simple rules and wait for review." in page) is promised
+    assert ("Simple rules make facts of requests to remember, wishes and plain statements." in page) is promised
 
 
 def test_the_banner_is_on_lists_records_and_forms(admin: Client) -> None:
