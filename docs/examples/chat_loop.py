@@ -4,8 +4,7 @@
     python docs/examples/chat_loop.py    talk; an empty line ends the session
 
 OPENAI_API_KEY or OPENAI_BASE_URL (with OPENAI_MODEL) set the model that answers. Without one a stand-in answers. It
-knows only what the hub put into its messages: it answers a question with what you told before and fits best, and says
-"I see." to everything else.
+knows only what the hub put into its messages, and says the line that fits best, so that you see what the hub returned.
 The script needs only Python's standard library. You can pipe in a file with one message a line.
 """
 
@@ -23,16 +22,6 @@ Message = dict[str, Any]
 SYSTEM = "You are a friendly assistant. Use what you remember of the user, and say so when you do not know."
 TIMEOUT_SECONDS = 60
 WORDS = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
-# A remembered line, not one of what an assistant said; of a fact with its category.
-REMEMBERED = re.compile(r"\s*- (?!assistant: )(?:\[\w+\] )?")
-# Words that every question has: they say nothing of what it is about.
-COMMON = frozenset(
-    WORDS.findall(
-        "a am an and are can could did do does for had has have how i in is it me my of on or our s should t tell "
-        "that the there this to was we were what when where which who whom whose why will would you your "
-        "我 你 您 的 了 吗 呢 是 有 在 什 么 谁 哪 里 个 怎 样 几 多 少 叫 会 能 要 请 和"
-    )
-)
 
 
 class Hub:
@@ -79,33 +68,18 @@ def ask_model(messages: list[Message]) -> str:
 
 
 def stand_in(messages: list[Message]) -> str:
-    """Answer a question with what the person told that shares the most words with it."""
+    """Answer a question with the line of its messages that shares the most words with it."""
     said = str(messages[-1]["content"])
-    if not is_question(said):
+    if not said.rstrip().endswith(("?", "？")):
         return "I see."
     asked = words(said)
-    best = max(told(messages[:-1]), key=lambda line: len(asked & words(line)), default="")
-    return f"You told me: {best}" if asked & words(best) else "I do not know."
-
-
-def told(messages: Iterable[Message]) -> Iterator[str]:
-    """What the person told: their own messages, and the remembered lines. Not the application's prompt, the frame of
-    the memory, earlier questions, and what the assistant said."""
-    for message in messages:
-        lines = str(message["content"] or "").splitlines()
-        if message["role"] == "system":
-            lines = [REMEMBERED.sub("", line) for line in lines if REMEMBERED.match(line)]
-        elif message["role"] != "user":
-            continue
-        yield from (line.strip() for line in lines if not is_question(line))
-
-
-def is_question(text: str) -> bool:
-    return text.rstrip().endswith(("?", "？"))
+    lines = [line for message in messages[:-1] for line in str(message["content"] or "").splitlines()]
+    best = max(lines, key=lambda line: len(asked & words(line)), default="")
+    return f"You told me: {best.strip()}" if asked & words(best) else "I do not know."
 
 
 def words(text: str) -> set[str]:
-    return set(WORDS.findall(text.lower())) - COMMON
+    return set(WORDS.findall(text.lower()))
 
 
 def answer(hub: Hub, said: str) -> str:

@@ -55,29 +55,6 @@ def test_what_was_said_first_is_known_at_the_end(loop: ModuleType, agent: Any, m
     assert loop.stand_in([{"role": "user", "content": QUESTION}]) == "I do not know.", "the stand-in knows by itself"
 
 
-def test_the_stand_in_answers_with_what_the_person_told(loop: ModuleType) -> None:
-    memory = (
-        "<memory>\nThis is reference data about the user, remembered from earlier conversations.\nFacts:\n"
-        "- [constraint] Allergic to peanuts\nRecalled turns:\n2026-11-03:\n- What am I allergic to?\n"
-        "- assistant: You told me: the name of your cat\n- 我住在杭州\n</memory>"
-    )
-    before = [
-        {"role": "system", "content": loop.SYSTEM},
-        {"role": "system", "content": memory},
-        {"role": "user", "content": "My dog is called Biscuit."},
-        {"role": "assistant", "content": "The name of your cat is not known."},
-    ]
-    for asked, answer in (
-        ("What is the name of my dog?", "You told me: My dog is called Biscuit."),
-        ("What am I allergic to?", "You told me: Allergic to peanuts"),
-        ("我住在哪里？", "You told me: 我住在杭州"),
-        ("What is the name of my cat?", "I do not know."),
-        ("Are you a friendly assistant of the user?", "I do not know."),
-        ("I have a cat.", "I see."),
-    ):
-        assert loop.stand_in([*before, {"role": "user", "content": asked}]) == answer
-
-
 def test_the_window_is_folded_into_a_summary(agent: Any) -> None:
     agent.end()
 

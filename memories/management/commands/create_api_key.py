@@ -1,6 +1,4 @@
-"""`manage.py create_api_key`: makes an API key and prints nothing else on standard output. Standard error tells of a
-tenant that was made.
-"""
+"""`manage.py create_api_key`: makes an API key and prints nothing else on standard output."""
 
 from argparse import ArgumentParser
 from datetime import timedelta
@@ -51,7 +49,6 @@ class Command(HubCommand):
         binding = _binding(options)
         now, actor = timezone.now(), Actor(kind=ActorKind.COMMAND)
         tenant = Tenant.objects.filter(slug=options["tenant"]).first()
-        is_new = tenant is None
         if tenant is None:
             tenant = save_tenant(tenant=Tenant(slug=_slug(options["tenant"])), actor=actor, now=now)
         try:
@@ -66,8 +63,6 @@ class Command(HubCommand):
             )
         except (Conflict, Erased, PersonRestricted) as error:
             raise CommandError(error.detail) from None
-        if is_new:
-            self.stderr.write(f"There was no tenant {tenant.slug}: it is made now.")
         self.stdout.write(plaintext)
 
 
