@@ -200,8 +200,8 @@ _KEPT = "No language model configured: messages are kept as written."
 MODELLESS = {
     conf.LLM_RULES: [
         _KEPT,
-        "Simple rules make facts of requests to remember, wishes and plain statements. What they are less sure of waits "
-        "for review.",
+        "Simple rules make facts of requests to remember, wishes and plain statements.",
+        "What they are less sure of waits for review.",
         "Set OPENAI_API_KEY or OPENAI_BASE_URL to have facts extracted by a model.",
     ],
     conf.LLM_OFF: [_KEPT],
