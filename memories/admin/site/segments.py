@@ -36,9 +36,8 @@ def diff(old: str, new: str) -> list[Segment]:
 
 
 def _from_line_starts(segments: list[Segment]) -> list[Segment]:
-    """The same change, where a whole line came or went with that line marked: not from the middle of it to the middle of
-    the next, which begins alike.
-    """
+    """The same change, with the line marked that came or went: not from its middle to the middle of the next one, which
+    begins alike."""
     for place in range(1, len(segments) - 1):
         before, changed, after = segments[place - 1 : place + 2]
         begun = changed.text[changed.text.rfind("\n") + 1 :]
