@@ -34,8 +34,8 @@ def keep(person: EndUser, *, extractor: str, prompt_version: str, actor: Actor, 
     _dream(person, Dream(extractor=extractor, prompt_version=prompt_version), now=now - DREAMT)
     for days_ago, topic, note in DIARY:
         moment = now - timedelta(days=days_ago)
-        written = {"end_user": person, "agent_id": AGENT, "content": note, "topic": topic}
-        write_entry(**written, actor=actor, now=moment, voice=WriteTrust(Trust.ASSISTANT))
+        voice = WriteTrust(Trust.ASSISTANT)
+        write_entry(end_user=person, agent_id=AGENT, content=note, topic=topic, actor=actor, now=moment, voice=voice)
     for subject, predicate, other, days_ago in TRIPLES:
         since = now - timedelta(days=days_ago)
         draft = TripleDraft(TripleRelation(subject, predicate, other), valid_from=since)
@@ -68,5 +68,6 @@ def _group(person: EndUser, *, actor: Actor, now: datetime) -> None:
     kind = MemoryGroup.Kind.TEAM
     group = found_group(tenant=person.tenant, name=name, kind=kind, actor=actor, now=now, members=[person])
     for content in facts:
-        given = {"group_id": group.pk, "end_user": person, "content": content, "agent_id": AGENT}
-        state_group_fact(**given, actor=actor, now=now, voice=AS_USER)
+        state_group_fact(
+            group_id=group.pk, end_user=person, content=content, agent_id=AGENT, actor=actor, now=now, voice=AS_USER
+        )
