@@ -21,6 +21,7 @@ from tests.frozen import sources
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES"
+ENGLISH = ROOT / "locale" / "en" / "LC_MESSAGES" / "django.po"
 PO, MO = FOLDER / "django.po", FOLDER / "django.mo"
 UNFOLD = Path(unfold.__file__).parent
 # Parts of Unfold that the hub does not use.
@@ -157,6 +158,8 @@ def write() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     new.save(str(PO))
     new.save_as_mofile(str(MO))
+    # Words of Django and Unfold that the hub calls otherwise, in English too.
+    polib.pofile(str(ENGLISH)).save_as_mofile(str(ENGLISH.with_suffix(".mo")))
 
 
 def _entry(message: Message) -> polib.POEntry:

@@ -167,7 +167,8 @@ def parameters(request: HttpRequest) -> dict[str, str]:
 
 def refuse_parameters(request: HttpRequest) -> None:
     """For an operation that takes none. Errors: InvalidInput."""
-    faults = [Fault(name, "unknown_field", "There is no such parameter.") for name in parameters(request)]
+    detail = "There is no such parameter. This operation takes none."
+    faults = [Fault(name, "unknown_field", detail) for name in parameters(request)]
     if faults:
         raise InvalidInput(faults=faults)
 

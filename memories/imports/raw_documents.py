@@ -28,17 +28,27 @@ _STEPS[list(_OPENS)], _STEPS[list(b"]}")] = 1, -1
 
 
 class RefusedDocumentError(Exception):
-    """What is wrong with a memory or a file, as a code with its place, without a word of it."""
+    """What is wrong with a memory or a file, as a code with its place, without a word of it.
+
+    `hint` says what would be right.
+    """
+
+    def __init__(self, faults: str, *, hint: str = "") -> None:
+        super().__init__(faults)
+        self._first, self._hint = faults.partition(",")[0], hint
+
+    def __str__(self) -> str:
+        return " – ".join(part for part in (super().__str__(), self._hint) if part)
 
     @property
     def code(self) -> str:
         """The code alone, of the first fault."""
-        code = str(self).partition(",")[0].rpartition(" ")[2]
+        code = self._first.rpartition(" ")[2]
         return "surrogate" if code == "encoding" else code
 
     @property
     def place(self) -> str:
-        return str(self).partition(",")[0].rpartition(" ")[0]
+        return self._first.rpartition(" ")[0]
 
     @property
     def is_letters(self) -> bool:
@@ -156,7 +166,8 @@ def checked(expected: type[Any], document: Any) -> dict[str, Any]:
         return documents.read(expected, document)
     except InvalidInput as error:
         faults = (f"{fault.pointer} {fault.code}".strip() for fault in error.faults)
-        raise RefusedDocumentError(", ".join(faults)) from error
+        hint = next((fault.detail for fault in error.faults if fault.code == "unknown_field"), "")
+        raise RefusedDocumentError(", ".join(faults), hint=str(hint)) from error
 
 
 def _built(document: bytes) -> dict[str, Any]:

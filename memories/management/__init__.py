@@ -12,3 +12,8 @@ class HubCommand(BaseCommand):
     """
 
     requires_system_checks = [SETTINGS]
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """ "1 conversation", "2 conversations"; `many` where it is not `one` with an s."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

@@ -37,7 +37,7 @@ def tenant_of(slug: str) -> Tenant:
     """Errors: CommandError."""
     tenant = Tenant.objects.filter(slug=slug).first()
     if tenant is None:
-        raise CommandError("--tenant: there is none such.")
+        raise CommandError(f"There is no tenant {slug}.")
     return tenant
 
 

@@ -1,4 +1,5 @@
-"""The demo: one bilingual person with conversations, facts, episodes and a profile, so that a new hub is not empty.
+"""The demo: one bilingual person with conversations, facts, episodes and a profile, files, a diary, a graph, a group, a
+dream and items of the store, so that no page of a new hub is empty.
 
 Everything is written as if extracted already: no queue row is armed, and no model is called.
 """
@@ -24,6 +25,7 @@ from memories.curation.tenants.settings import save_tenant
 from memories.facts.candidate import Candidate
 from memories.facts.review_items import ReviewQuestion, ask
 from memories.llm import tokens
+from memories.management import demo_kept
 from memories.management.demo_text import CONVERSATIONS, PROFILE, DemoConversation, DemoEpisode, DemoFact
 from memories.models import (
     ActorKind,
@@ -106,6 +108,7 @@ def seed(*, now: datetime) -> DemoAccess | None:
     person = _person(tenant, now=now)
     for conversation in CONVERSATIONS:
         _add_conversation(person, conversation, now=now - timedelta(days=conversation.days_ago))
+    demo_kept.keep(person, extractor=EXTRACTOR, prompt_version=PROMPT_VERSION, actor=COMMAND, now=now)
     _curate(person, operator, now=now)
     return DemoAccess(username=USERNAME, password=password, api_key=api_key, user_id=USER_ID)
 
@@ -260,7 +263,7 @@ def _curate(person: EndUser, operator: Operator, *, now: datetime) -> None:
     correct_fact(
         fact_id=city.pk,
         tenant=None,
-        content="住在杭州西湖区,2024 年从上海搬来",
+        content="住在杭州西湖区，2024 年从上海搬来",
         reason="Confirmed by phone",
         actor=actor,
         now=now - timedelta(days=1),

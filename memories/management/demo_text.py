@@ -49,6 +49,37 @@ PROFILE = {
     "after a knee injury.",
 }
 
+# Path → the text of a memory file that the agent wrote.
+FILES = {
+    "/USER.md": "# Lin Wei\n\n- Data engineer, Hangzhou, a team of three.\n- Short answers, with one example.\n",
+    "/memories/pipeline.md": "# Shipment tracking\n\nRuns on Airflow and PostgreSQL. Lin Wei wants to stream it before "
+    "the November peak.\n",
+}
+# The file that a dream changed, and what it added.
+LEARNED = ("/USER.md", "- Turned Kafka down: too big for three people. Logical replication was taken up.\n")
+# Days ago, topic and text of what the agent noted for itself.
+DIARY = (
+    (12, "tone", "Suggested Kafka too fast. Ask for the size of the team before naming a tool."),
+    (11, "follow-up", "Ask whether logical replication held under the load of the nightly import."),
+)
+# Subject, relation, object, and for how many days it has held.
+TRIPLES = (
+    ("Lin Wei", "works_on", "shipment tracking pipeline", 400),
+    ("shipment tracking pipeline", "runs_on", "PostgreSQL", 400),
+    ("shipment tracking pipeline", "runs_on", "Airflow", 400),
+    ("Lin Wei", "lives_in", "杭州", 300),
+    ("Lin Wei", "trains_for", "半程马拉松", 60),
+)
+GROUP = (
+    "Shipment tracking team",
+    ("The team freezes the pipeline from 1 November on", "Stand-up is at 9:30, in Chinese"),
+)
+# Labels below the person's namespace, key and value of items of the store.
+STORED = (
+    ((), "editor", {"text": "Uses Neovim with ruff.", "since": "2025"}),
+    (("runs",), "last", {"text": "Ran 12 km along West Lake.", "km": 12}),
+)
+
 CONVERSATIONS = (
     DemoConversation(
         session_id="pipeline-review",
@@ -96,27 +127,27 @@ CONVERSATIONS = (
         agent_id="companion",
         days_ago=3,
         turns=(
-            ("user", "最近在准备半程马拉松,膝盖恢复得不错。"),
-            ("assistant", "太好了!训练计划需要我帮你排一下吗?"),
-            ("user", "好呀。我一般早上六点跑步,周末喜欢去徒步。"),
-            ("assistant", "那周末可以把长跑换成徒步,让膝盖轻松一些。"),
-            ("user", "我住在杭州,去年从上海搬过来的。今天有点累。"),
-            ("assistant", "今天就好好休息,明早再跑。"),
-            ("user", "我喜欢手冲咖啡,跑完步一定要来一杯。"),
-            ("assistant", "跑后补水之后再喝,会更舒服。"),
+            ("user", "最近在准备半程马拉松，膝盖恢复得不错。"),
+            ("assistant", "太好了！训练计划需要我帮你排一下吗？"),
+            ("user", "好呀。我一般早上六点跑步，周末喜欢去徒步。"),
+            ("assistant", "那周末可以把长跑换成徒步，让膝盖轻松一些。"),
+            ("user", "我住在杭州，去年从上海搬过来的。今天有点累。"),
+            ("assistant", "今天就好好休息，明早再跑。"),
+            ("user", "我喜欢手冲咖啡，跑完步一定要来一杯。"),
+            ("assistant", "跑后补水之后再喝，会更舒服。"),
         ),
         statements=(
             DemoFact("正在准备半程马拉松", "goal", 1, "最近在准备半程马拉松", key="training_goal"),
             DemoFact("一般早上六点跑步", "behavior", 3, "我一般早上六点跑步", key="running_time", importance=0.5),
             DemoFact("周末喜欢徒步", "preference", 3, "周末喜欢去徒步", key="weekend"),
-            DemoFact("住在杭州,去年从上海搬来", "context", 5, "我住在杭州,去年从上海搬过来的", key="home_city"),
+            DemoFact("住在杭州，去年从上海搬来", "context", 5, "我住在杭州，去年从上海搬过来的", key="home_city"),
             DemoFact("今天有点累", "context", 5, "今天有点累", key="current_mood", confidence=0.8, importance=0.3),
-            DemoFact("喜欢手冲咖啡,跑完步要喝一杯", "preference", 7, "我喜欢手冲咖啡", key="coffee", importance=0.5),
+            DemoFact("喜欢手冲咖啡，跑完步要喝一杯", "preference", 7, "我喜欢手冲咖啡", key="coffee", importance=0.5),
         ),
         episodes=(
-            DemoEpisode(1, 8, "聊了半程马拉松的准备:膝盖恢复得不错,周末用徒步代替长跑,当天先休息", 0.6,
+            DemoEpisode(1, 8, "聊了半程马拉松的准备：膝盖恢复得不错，周末用徒步代替长跑，当天先休息", 0.6,
                       key_topics=("半程马拉松", "膝盖", "徒步"), actions_taken=("建议周末以徒步代替长跑",),
-                      outcomes=("当天休息,第二天早上再跑",)),
+                      outcomes=("当天休息，第二天早上再跑",)),
         ),
     ),
 )  # fmt: skip

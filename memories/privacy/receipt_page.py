@@ -8,7 +8,7 @@ from typing import Any
 from django.apps import apps
 from django.utils.functional import Promise
 from django.utils.text import capfirst
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext
 from django.utils.translation import gettext_lazy as _
 
 Words = Mapping[str, Promise]
@@ -47,6 +47,29 @@ STORES: Words = {
     "django_q.Task": _("Results of finished work"),
     "admin.LogEntry": _("The admin's own log"),
     "axes.AccessAttempt": _("Failed sign-ins"),
+    "memories.Change": _("Single changes that staff made"),
+    "memories.ChangeSet": _("Changes that staff made"),
+    "memories.DreamEdit": _("Edits that a model proposed to memory files"),
+    "memories.DreamedEpisode": _("Which conversations a model read for memory files"),
+    "memories.DiaryVector": _("Search index of diaries"),
+    "memories.EpisodeVector": _("Search index of summaries of conversations"),
+    "memories.ExtractionRun": _("Records of how conversations were read"),
+    "memories.FactEvidence": _("Which messages facts rest on"),
+    "memories.FactRefusal": _("Statements that are not to be learned again"),
+    "memories.FactRelation": _("Links between facts"),
+    "memories.FactRevision": _("Earlier versions of facts"),
+    "memories.FactVector": _("Search index of facts"),
+    "memories.FileVersion": _("Earlier versions of memory files"),
+    "memories.IdempotencyRecord": _("Answers kept for requests that are sent again"),
+    "memories.PrivacyExportPiece": _("Parts of export files"),
+    "memories.ProfileRevision": _("Earlier versions of the profile"),
+    "memories.SeenText": _("Fingerprints of texts that passed through the gateway"),
+    "memories.SentBlock": _("Memory that was sent along with conversations"),
+    "memories.SessionQueue": _("How far conversations were read"),
+    "memories.StoreItemVector": _("Search index of stored items"),
+    "memories.TurnVector": _("Search index of messages"),
+    "memories.WebhookDelivery": _("Events for other systems"),
+    "memories.WorkingMemory": _("Summaries of conversations under way"),
     "memories.Fact.allowed_users": _("Facts of others that list the end user as a reader"),
 }
 ACTORS: Words = {
@@ -126,6 +149,8 @@ class ReceiptPage:
         how = gettext("The file %(file)s holds the same, signed. Check it with: %(command)s")
         how %= {"file": file, "command": f"manage.py verify_receipt {file} --key KEY"}
         keys = [(gettext("Signature"), signature), (gettext("Public key"), public_key)]
+        # The trail calls what somebody did so, which is another word in Chinese.
+        what = pgettext("of a receipt", "What")
         sections = [
             _course(receipt),
             ReceiptSection(gettext("What was erased"), [], (gettext("Kind of record"), gettext("Records")), erased),
@@ -133,10 +158,10 @@ class ReceiptPage:
             ReceiptSection(
                 gettext("What is not covered, and until when"),
                 [],
-                (gettext("Where"), gettext("What"), gettext("Until")),
+                (gettext("Where"), what, gettext("Until")),
                 not_covered,
             ),
-            ReceiptSection(gettext("What remains on purpose"), [], (gettext("What"), gettext("Why")), remains),
+            ReceiptSection(gettext("What remains on purpose"), [], (what, gettext("Why")), remains),
             ReceiptSection(gettext("Who was told"), [_text(receipt["told"]) or gettext("No recipients were noted.")]),
             ReceiptSection(gettext("How to check it"), [how], ("", "Ed25519"), keys),
         ]

@@ -160,7 +160,7 @@ class TestOfAFact:
         page = text_of(admin.get(page_of(fact)))
         assert 'class="decay-past" d="M' in page
         table = page[page.index("Decay") : page.index("</table>")]
-        assert all(word in table for word in ("Learned", "Recalled", "80 %"))
+        assert all(word in table for word in ("Learned", "Recalled", "80 %"))
 
     def test_the_end_of_its_days_is_a_date_while_it_lives(self, admin: Client, fact: Fact) -> None:
         def end() -> str:

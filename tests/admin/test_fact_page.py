@@ -40,7 +40,7 @@ def correct(fact: Fact, operator: Operator, content: str, *, reason: str = "agai
 
 def test_it_shows_what_and_whose_and_how_sure(admin: Client, fact: Fact) -> None:
     page = text_of(admin.get(page_of(fact)))
-    for shown in ("Allergic to penicillin", "Katherine Ruiz", "90 %", "50 %", "Preference", "User trust", "llm:test"):
+    for shown in ("Allergic to penicillin", "Katherine Ruiz", "90 %", "50 %", "Preference", "User trust", "llm:test"):
         assert shown in page
     assert page_of(fact.end_user) in page
     assert fact.extraction

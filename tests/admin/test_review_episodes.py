@@ -61,7 +61,7 @@ def test_the_page_shows_the_episode_its_flaws_and_its_turns(admin: Client, item:
         str(review_wording.WHY["poor_quality"]),
         str(episode_detail.FLAWS["boilerplate"]),
         "invoices",
-        "30 %",
+        "30 %",
         "Where is my invoice?",
         page_of(item.episode),
     ):

@@ -62,7 +62,7 @@ class TestTheList:
         page = admin.get(QUEUE)
         assert listed(page) == items[:2]
         assert page.context["item"] == items[0]
-        for shown in ("2 waiting", "华桂珍", "Unconfirmed", "First", "90 %", "对青霉素过敏"):
+        for shown in ("2 waiting", "华桂珍", "Unconfirmed", "First", "90 %", "对青霉素过敏"):
             assert shown in text_of(page)
 
     def test_is_filtered(self, admin: Client, items: list[ReviewItem]) -> None:
@@ -130,7 +130,7 @@ class TestTheItem:
             "<mark>对青霉素过敏</mark>",
             "The turn before",
             "confirmed by operator",
-            "confidence 80 %",
+            "confidence 80 %",
             "Is vegetarian",
             'aria-keyshortcuts="A"',
         ):

@@ -124,8 +124,8 @@ class TestThePage:
             str(review_wording.WHY["operators_word"]),
             "<mark>对青霉素过敏</mark>",
             "The turn before",
-            "80 %",
-            "90 %",
+            "80 %",
+            "90 %",
             "although an operator confirmed that one",
             "华桂珍",
         ):

@@ -25,6 +25,9 @@ def shown(segments: list[Segment]) -> str:
         ("a b c", "a x c", "a -b-+x+ c"),
         ("喜欢咖啡。", "喜欢咖啡，但周末除外。", "喜欢咖啡+，但周末除外+。"),
         ("one two three", "four five six", "-one two three-+four five six+"),
+        # A line that comes is marked as that line, though the next one begins alike.
+        ("A:\n- [b] Tea\n", "A:\n- [a] Rye\n- [b] Tea\n", "A:\n+- [a] Rye\n+- [b] Tea\n"),
+        ("- [a] Rye\n- [b] Tea\n", "- [b] Tea\n", "-- [a] Rye\n-- [b] Tea\n"),
     ],
 )
 def test_diff(old: str, new: str, expected: str) -> None:

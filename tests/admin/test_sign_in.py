@@ -45,7 +45,7 @@ def test_the_banner_tells_of_suggestions_where_there_are_any(
     settings.MEMORYHUB_LLM = mode
     page = text_of(admin.get(reverse("admin:index")))
     assert BANNER in page
-    assert ("Suggestions come from simple rules and wait for review." in page) is promised
+    assert ("Simple rules make facts of requests to remember, wishes and plain statements." in page) is promised
 
 
 def test_the_banner_is_on_lists_records_and_forms(admin: Client) -> None:
@@ -79,7 +79,16 @@ def test_the_banner_is_gone_with_an_endpoint(admin: Client, settings: Settings) 
 
 
 def test_the_banner_is_not_on_the_sign_in_page(client: Client, db: None) -> None:
-    assert BANNER not in text_of(client.get(reverse("admin:login")))
+    page = text_of(client.get(reverse("admin:login")))
+    assert BANNER not in page
+    assert "Log in" not in page
+    assert page.count("Sign in") > 1
+
+
+def test_whoever_signed_in_signs_out(admin: Client) -> None:
+    page = text_of(admin.get(reverse("admin:index")))
+    assert "Sign out" in page
+    assert "Log out" not in page
 
 
 def test_times_are_told_in_the_operators_zone(admin: Client) -> None:

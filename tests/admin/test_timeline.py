@@ -94,7 +94,7 @@ def test_an_edit_says_who_what_and_why(admin: Client, person: EndUser, administr
     assert "<del>Leiden</del><ins>Utrecht</ins>" in page
     assert f"{administrator.username} corrected a fact" in page
     assert "wrote Profile › Work" in page
-    assert "Confidence: 90 % → 100 %" in page
+    assert "Confidence: 90 % → 100 %" in page
     assert "Reason: Phoned" in page
     # The first text of a section is no change of another.
     assert "<ins>Runs a bakery.</ins>" not in page

@@ -38,6 +38,11 @@ def test_in_chinese_too(fact: Fact) -> None:
     with translation.override("zh-hans"):
         told = sentence_of(who="anna", verb="correct", object_type="Fact", person="李薇")
         assert told == "anna 更正了李薇的一条事实"
+        # Names come in any script: Chinese has a space before a Latin word, and none before a Chinese one.
+        assert sentence_of(who="应用", verb="write", object_type="MemoryFile", person="pat") == (
+            "应用写入了 pat 的一个记忆文件"
+        )
+        assert sentence_of(who="安娜 B", verb="pin", object_type="Fact", person="李 薇").startswith("安娜 B ")
         untranslated = [str(text) for text in SENTENCES.values() if str(text).isascii()]
         untranslated += [str(text) for text in SPECIAL.values() if str(text).isascii()]
         untranslated += [str(plain) for plain, _ in OBJECTS.values() if str(plain).isascii()]
@@ -78,6 +83,9 @@ def test_the_sentences_are_of_verbs_that_there_are() -> None:
         ("create", "APIKey", "anna created an API key"),
         ("export", "Fact", "anna exported the list “Facts”"),
         ("export", "AuditEvent", "anna exported the list “Audit trail”"),
+        ("export", "PrivacyCase", "anna made the file of a privacy case"),
+        ("link", "PrivacyExport", "anna made a one-time link to an export"),
+        ("extract", "ProfileSection", "anna wrote a profile section"),
         ("erase", "PrivacyCase", "anna erased the end user of a privacy case"),
         ("roll_back", "ChangeSet", "anna rolled back memories"),
         ("hold", "DecayPass", "The safety limit held a decay pass"),

@@ -45,7 +45,7 @@ def sign_in(page: Page) -> None:
     page.goto("/admin/")
     page.get_by_label("Username").fill("ana")
     page.get_by_label("Password").fill("correct horse battery")
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Sign in").click()
     expect(page).to_have_title(re.compile("Dashboard"))
 
 

@@ -32,7 +32,7 @@ def say(*arguments: str) -> str:
 def test_only_what_is_due_of_this_tenant(model: Model, person: EndUser) -> None:
     due, waits = factories.session(person, SAID, flush=True), factories.session(person, SAID)
     other = factories.session(factories.end_user(), SAID, flush=True)
-    assert "1 batches extracted, 0 failed" in say()
+    assert "1 batch extracted, 0 failed" in say()
     extracted = SessionQueue.objects.exclude(extracted_number=0).values_list("pk", flat=True)
     assert list(extracted) == [due.pk]
     assert {waits.pk, other.pk} == set(SessionQueue.objects.filter(extracted_number=0).values_list("pk", flat=True))
@@ -41,7 +41,7 @@ def test_only_what_is_due_of_this_tenant(model: Model, person: EndUser) -> None:
 def test_what_will_be_due_by_then(model: Model, person: EndUser) -> None:
     factories.session(person, SAID)
     later = timezone.now() + timedelta(hours=1)
-    assert "1 batches extracted" in say("--now", later.isoformat())
+    assert "1 batch extracted" in say("--now", later.isoformat())
     assert "0 batches extracted" in say("--now", later.isoformat())
     assert ExtractionRun.objects.get().started_at >= later
 
@@ -55,7 +55,7 @@ def test_switched_off_it_says_so(settings: LazySettings, person: EndUser) -> Non
 def test_windows_that_are_due_are_looked_after(model: Model, person: EndUser) -> None:
     session = factories.session(person, [*SAID, ("user", "I sing"), ("assistant", "Nice"), ("user", "I cook")])
     flushing.end_session(tenant=person.tenant, user_id=person.external_id, session_id=session.external_id, agent_id="")
-    assert "1 batches extracted, 0 failed, 1 windows looked after" in say()
+    assert "1 batch extracted, 0 failed, 1 window looked after" in say()
     assert session.episodes.count() == 1
     assert "0 windows looked after" in say()
 
@@ -64,6 +64,6 @@ def test_no_more_than_its_bound(model: Model, person: EndUser, monkeypatch: pyte
     monkeypatch.setattr(consolidate, "MOST", 1)
     for _ in range(2):
         factories.session(person, SAID, flush=True)
-    assert "1 batches extracted" in say()
-    assert "1 batches extracted" in say()
+    assert "1 batch extracted" in say()
+    assert "1 batch extracted" in say()
     assert "0 batches extracted" in say()

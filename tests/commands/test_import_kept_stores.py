@@ -205,7 +205,7 @@ class TestFiles:
                 stderr=out,
             )
         said = out.getvalue().splitlines()
-        assert said[0] == "6 files: 1 stored, 0 were there already, 1 secrets cut out."
+        assert said[0] == "6 files: 1 stored, 0 were there already, 1 secret cut out."
         assert "1 left out: unreadable" in said
         refused = {line.partition(": ")[2] for line in said if " refused: " in line}
         assert refused == {"review_needed", "/path invalid_path", "file_too_large", "restricted"}
@@ -249,7 +249,7 @@ class TestItems:
         StoreItem.objects.filter(key="a").update(value={"text": "Likes coffee"})
         StoreItem.objects.filter(key="b").delete()
         said = imported("langgraph", path, form="items", namespace="memories,*")
-        assert said == ["2 items: 1 stored, 1 were there already."]
+        assert said == ["2 items: 1 stored, 1 was there already."]
         assert StoreItem.objects.get(key="a").value == {"text": "Likes coffee"}
 
     def test_what_is_refused_is_told_by_its_reason(self, tenant: Tenant, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def turns(name: str) -> list[tuple[str, str]]:
 
 def test_the_branch_of_chatgpt_that_was_shown_last(tenant: Tenant, tmp_path: Path) -> None:
     said = run(written(tmp_path, CHATGPT), "chatgpt", "--user", "u-1")
-    assert said.startswith("2 conversations: 4 messages stored, 0 were there already, 1 secrets")
+    assert said.startswith("2 conversations: 4 messages stored, 0 were there already, 1 secret")
     assert turns("c-1") == [
         ("user", "I moved to Leiden. My password is [redacted:password]"),
         ("assistant", "How nice!"),
@@ -172,7 +172,7 @@ def test_after_a_break_it_goes_on(tenant: Tenant, tmp_path: Path, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         run(path, "jsonl", "--user", "u-1")
     assert Turn.objects.count() == 1000
-    assert ": 1 messages stored, 1000 were there already" in run(path, "jsonl", "--user", "u-1")
+    assert ": 1 message stored, 1,000 were there already" in run(path, "jsonl", "--user", "u-1")
     assert [text for _, text in turns("long")] == [f"Number {n}" for n in range(1001)]
 
 
@@ -261,7 +261,7 @@ def test_a_bad_message_is_left_out_alone(tenant: Tenant, tmp_path: Path, source:
         path.write_text(json.dumps(_chat(*nodes, shown="2")))
     for verb in ("would be stored", "stored"):
         said = run(path, source, "--user", "u-1", *(["--dry-run"] if verb != "stored" else []))
-        assert f"1 conversations: 2 messages {verb}, 0 were there" in said
+        assert f"1 conversation: 2 messages {verb}, 0 were there" in said
         assert f"1 left out: {reason}" in said
     assert turns("c-1") == [("user", "I live in Delft"), ("user", "I like tea")]
 
@@ -292,7 +292,7 @@ def test_a_file_of_another_source_is_an_error_that_names_it(tenant: Tenant, tmp_
     path = written(tmp_path, CLAUDE)
     with pytest.raises(CommandError, match="it looks like claude"):
         run(path, "chatgpt", "--user", "u-1", "--dry-run")
-    assert run(path, "auto", "--user", "u-1").startswith("This is of claude.\n1 conversations: 3 messages stored")
+    assert run(path, "auto", "--user", "u-1").startswith("This is of claude.\n1 conversation: 3 messages stored")
 
 
 def test_where_capture_is_off_nothing_is_said_to_be_stored(tenant: Tenant, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ class TestMem0:
                 stderr=out,
             )
         said = out.getvalue()
-        assert "5 memories: 2 facts and 0 sections of profiles stored, 1 wait for an operator" in said
+        assert "5 memories: 2 facts and 0 sections of profiles stored, 1 waits for an operator" in said
         for reason in ("1 refused: /content max_length", "1 left out: nobody", "1 refused: restricted"):
             assert reason in said
         assert "SECRET-WORD" not in said
@@ -212,7 +212,7 @@ class TestDeerFlow:
         written(home / "users/.old/memory.json", DEERFLOW)
         written(home / ".backup/users/u2/memory.json", DEERFLOW)
         said = imported("deerflow", home)
-        assert said[0].startswith("5 memories: 2 facts and 1 sections of profiles stored")
+        assert said[0].startswith("5 memories: 2 facts and 1 section of a profile stored")
         assert said[1:] == ["2 left out: hidden"]
         assert {user for user, _, _ in facts()} == {"u1"}
 

@@ -12,14 +12,23 @@ from memories.context.context import DEFAULT_INCLUDE, ContextRequest, build
 from memories.curation.access.keys import authenticate_key
 from memories.models import (
     Agent,
+    DiaryEntry,
+    Dream,
+    DreamedEpisode,
+    DreamEdit,
     EndUser,
     Episode,
     Fact,
     FactRefusal,
+    GraphTriple,
+    GroupFact,
+    MemoryFile,
+    MemoryGroup,
     Operator,
     Session,
     SessionQueue,
     Status,
+    StoreItem,
     Tenant,
     Turn,
     WorkingMemory,
@@ -96,6 +105,21 @@ def test_the_demo_shows_each_state_and_serves_only_what_is_active(home: Path) ->
     # It was forgotten: the turn that said it is not recalled either.
     with_turns = build(tenant=person.tenant, request=ContextRequest(user_id=person.external_id), now=timezone.now())
     assert "今天有点累" not in with_turns.memory
+
+
+def test_no_page_of_the_menu_is_empty(home: Path) -> None:
+    call_command("seed_demo")
+    for model in (MemoryFile, DiaryEntry, GraphTriple, MemoryGroup, GroupFact, Dream, StoreItem):
+        assert model.objects.exists(), model
+    # A dream changed a file that the agent had written, and read the agent's episodes.
+    edit = DreamEdit.objects.get()
+    file = MemoryFile.objects.get(path=edit.path)
+    assert (edit.state, edit.file_version, file.version) == (DreamEdit.State.APPLIED, 2, 2)
+    assert edit.new_text.strip() in file.content
+    assert Dream.objects.get().episodes == DreamedEpisode.objects.count() == 2
+    assert set(GraphTriple.objects.values_list("trust", flat=True)) == {"user"}
+    assert not StoreItem.objects.filter(end_user=None).exists()
+    call_command("check_memory")
 
 
 def test_a_database_in_use_is_left_alone(home: Path) -> None:

@@ -20,7 +20,9 @@ from tests.scratch import scratch_folder
 
 README = (settings.BASE_DIR / "README.md").read_text(encoding="utf-8")
 USE = README.split("\n## Use\n")[1].split("\n## ")[0]
-BLOCKS = re.findall(r"^```\n(.*?)\n```$", USE, flags=re.MULTILINE | re.DOTALL)
+FENCED = re.findall(r"^```(\w*)\n(.*?)\n```$", USE, flags=re.MULTILINE | re.DOTALL)
+BLOCKS = [block for language, block in FENCED if not language]
+AGENT = "docs/examples/agent.py"
 MAKES_KEY = re.compile(r"KEY=\$\(\.venv/bin/python (manage\.py .*)\)")
 (SHOWN,) = (block for block in BLOCKS if block.startswith("<memory>"))
 FACT = re.compile(r"^- \[\w+\] .*\n", re.MULTILINE)
@@ -57,12 +59,19 @@ class Reader:
             return self._key
         return self._curl(block)
 
-    def _run(self, arguments: list[str]) -> str:
+    def talks(self, *lines: str) -> str:
+        """What the page's agent prints; the client is on its path, as if it were installed."""
+        return self._run([AGENT], said="".join(f"{line}\n" for line in [*lines, ""]))
+
+    def _run(self, arguments: list[str], *, said: str = "") -> str:
         own = {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_HOME": str(self._hub.home), **self._environ}
+        own |= {"MEMORYHUB_KEY": self._key, "MEMORYHUB_URL": f"http://127.0.0.1:{self._hub.port}"}
+        own |= {"PYTHONPATH": str(settings.BASE_DIR / "clients/python/src"), "OPENAI_API_KEY": ""}
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=settings.BASE_DIR,
             env={**os.environ, **own},
+            input=said,
             capture_output=True,
             text=True,
             check=True,
@@ -108,8 +117,12 @@ def as_shown(memory: str) -> str:
 
 
 def test_every_example_works_and_prints_what_the_page_shows(reader: Reader, mode: str) -> None:
-    makes_key, posts, asks, states, searches = [block for block in BLOCKS if block != SHOWN]
+    makes_key, installs, posts, asks, states, searches = [block for block in BLOCKS if block != SHOWN]
     assert reader.does(makes_key)
+    assert reader.talks("My cat is called Minka.", "Who is Minka?").endswith("user: My cat is called Minka.\nYou:")
+    # Another talk knows it, too.
+    assert "My cat is called Minka" in reader.talks("What is my cat called?")
+    assert AGENT in installs
     assert [turn["number"] for turn in reader.does(posts)["turns"]] == [1, 2]
     # At once, before anything was extracted.
     assert "I moved to Leiden" in reader.does(asks)["memory"]
@@ -129,5 +142,7 @@ def test_every_example_works_and_prints_what_the_page_shows(reader: Reader, mode
 
 
 def test_the_page_shows_both_ways() -> None:
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
+    [(_, agent)] = [fenced for fenced in FENCED if fenced[0]]
+    assert f"{agent}\n" == (settings.BASE_DIR / AGENT).read_text(encoding="utf-8")
     assert len(FACT.findall(SHOWN)) == BY_MODEL.count("\n") == 2

@@ -33,7 +33,7 @@ def test_without_its_extra_a_command_names_it(
     monkeypatch.delitem(sys.modules, "memoryhub_client.mcp_proxy", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
     assert cli.main(["mcp", "--key", "mh_x"]) == 1
-    assert "memoryhub-client[mcp]" in capsys.readouterr().err
+    assert "./clients/python[mcp]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_a_missing_extra_says_what_to_install(module: str, extra: str) -> None:
     code = WITHOUT.format(blocked=blocked, module=f"memoryhub_client.{extra.replace('-', '_')}")
     run = [sys.executable, "-c", code]
     said = subprocess.run(run, env={"PYTHONPATH": str(PACKAGE.parent)}, capture_output=True, text=True, check=True)
-    assert f"pip install 'memoryhub-client[{extra}]'" in said.stdout
+    assert f"pip install './clients/python[{extra}]'" in said.stdout
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=lambda path: path.name)

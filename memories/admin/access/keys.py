@@ -241,6 +241,8 @@ class KeyPage(_KeysPage):
     @column(_("Statements count as"))
     def voice(self, key: APIKey) -> Any:
         label = key.get_writes_as_display()
+        if key.writes_as == WritesAs.USER and not key.speaks_for_user:
+            label = f"{label} {gettext('(by MCP: the agent)')}"
         return cells.two_lines(label, gettext("Its agent speaks for the user")) if _is_trusting(key) else label
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -84,7 +84,7 @@ class AccessForm(forms.Form):
         label=gettext_lazy("Can sign in"),
         initial=True,
         help_text=gettext_lazy(
-            "Off: the operator is signed out immediately. Operators are never deleted, because the "
+            "If off: the operator is signed out immediately. Operators are never deleted, because the "
             "audit trail names them."
         ),
     )
@@ -92,7 +92,7 @@ class AccessForm(forms.Form):
     all_tenants = SwitchField(
         label=gettext_lazy("All tenants"),
         initial=True,
-        help_text=gettext_lazy("Off: the operator sees only the memories, keys and figures of the tenants below."),
+        help_text=gettext_lazy("If off: the operator sees only the memories, keys and figures of the tenants below."),
     )
     tenants = RowsField(Tenant.objects.order_by("slug"), label=gettext_lazy("Tenants"))
     is_superuser = SwitchField(

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memories.admin.site.naming import many_of
 from memories.admin.site.wording import explain_failure
 from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, ReturnPolicy
+from memories.privacy import receipt_page
 from memories.privacy.casework import workflow
 from memories.privacy.casework.workflow import Level
 from memories.privacy.exports.profiles import SECTIONS
@@ -67,19 +68,12 @@ POLICIES_SAY = {
         "Allow as a new person: nothing comes back, and staff are not notified. For ids that are reassigned."
     ),
 }
-# Stores that are not a model of ours, or only a column of one.
+# Names of stores: those of the receipt, and what stands on pages alone.
 STORES = {
-    "files": gettext_lazy("Files"),
-    "sessions.Session": gettext_lazy("Operators' browser sessions"),
-    "django_q.OrmQ": gettext_lazy("Queued work"),
-    "django_q.Task": gettext_lazy("Results of finished work"),
-    "admin.LogEntry": gettext_lazy("The admin's own log"),
-    "axes.AccessAttempt": gettext_lazy("Failed sign-ins"),
+    **receipt_page.STORES,
     "memories.EndpointState": gettext_lazy("State of the model's endpoint"),
-    "memories.Fact.allowed_users": gettext_lazy("Facts of others that list the end user as a reader"),
     "memories.LoggedContext.others": gettext_lazy("Contexts of others that had the end user's memories"),
     "memories.SentBlock.others": gettext_lazy("Blocks sent for others that had the end user's memories"),
-    "cache": gettext_lazy("Caches"),
 }
 # Step of a run → what it does.
 WORK_SAYS = {

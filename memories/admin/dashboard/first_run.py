@@ -98,7 +98,10 @@ def _steps(found: dict[str, bool], *, tenants: int, has_model: bool, tenant: Ten
         ),
         Step(
             _("Choose a model"),
-            _("Without one, simple rules find only what people ask to remember. Test the endpoint on the same page."),
+            _(
+                "Without one, simple rules make facts of requests to remember, wishes and plain statements. Test the "
+                "endpoint on the same page."
+            ),
             has_model,
             model,
             _("Model and endpoint"),

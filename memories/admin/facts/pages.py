@@ -19,6 +19,7 @@ from memories.admin.facts.merging import FactMergingViews
 from memories.admin.facts.old_claims import OldClaimViews
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
+from memories.admin.site import sidebar
 from memories.admin.site.page import VerbForm
 from memories.admin.site.wording import KINDS, why_it_stays
 from memories.curation.facts.approving import stated_earlier
@@ -75,6 +76,11 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
     ordering = ("-created_at", "-id")
     empty_title = _("No facts yet")
     empty_hint = _("Facts are extracted from posted turns, written with POST /facts, or added here.")
+
+    def get_list_display(self, request: HttpRequest) -> list[str]:
+        """With the tenant, for who sees several; it is last, because saved filters sort by the number of a column."""
+        shown = super().get_list_display(request)
+        return [*shown, "tenant"] if sidebar.counts_of(request).tenants > 1 else shown
 
     @column(_("Fact"))
     def statement(self, fact: Fact) -> SafeString:

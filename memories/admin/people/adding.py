@@ -73,7 +73,7 @@ class ChangeIdForm(forms.Form):
         required=False,
         initial=True,
         widget=UnfoldBooleanSwitchWidget,
-        help_text=gettext_lazy("Off: the next turn with the old id creates a new end user."),
+        help_text=gettext_lazy("If off: the next turn with the old id creates a new end user."),
     )
 
 

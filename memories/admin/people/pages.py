@@ -59,13 +59,13 @@ class PersonForm(RecordFields, VerbForm):
         required=False,
         widget=UnfoldBooleanSwitchWidget,
         label=gettext_lazy("Store turns"),
-        help_text=gettext_lazy("Off: turns are not stored."),
+        help_text=gettext_lazy("If off: turns are not stored."),
     )
     serve = forms.BooleanField(
         required=False,
         widget=UnfoldBooleanSwitchWidget,
         label=gettext_lazy("Serve memory"),
-        help_text=gettext_lazy("Off: contexts are empty."),
+        help_text=gettext_lazy("If off: contexts are empty."),
     )
     expected = forms.CharField(required=False, widget=forms.HiddenInput)
 

@@ -59,7 +59,7 @@ from memories.retrieval.search import (
 from memories.scoring.constants import DEFAULT
 from memories.scoring.ranking import Query, query_texts
 
-MAY = ("memories.view_enduser", *MEMORY)
+MAY: tuple[str, ...] = ("memories.view_enduser", *MEMORY)
 BEST_FACTS = 20
 # Of episodes and of turns.
 BEST_OTHERS = 10

@@ -31,7 +31,7 @@ LISTED_OF = ("fact", "known", "proposed_section", "episode", "end_user")
 
 ME, NOBODY, OTHERS = "me", "nobody", "others"
 # Who has an item, for the operator who looks.
-HOLDERS = {ME: gettext_lazy("With me"), NOBODY: gettext_lazy("With nobody"), OTHERS: gettext_lazy("With others")}
+HOLDERS = {ME: gettext_lazy("With me"), NOBODY: gettext_lazy("Unassigned"), OTHERS: gettext_lazy("With others")}
 
 
 @dataclass(frozen=True)

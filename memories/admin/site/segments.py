@@ -32,7 +32,21 @@ def diff(old: str, new: str) -> list[Segment]:
     middle = _compare(before[head : len(before) - tail], after[head : len(after) - tail])
     pieces = [Segment("".join(before[:head])), *middle, Segment("".join(before[len(before) - tail :]))]
     groups = groupby((piece for piece in pieces if piece.text), key=lambda piece: piece.mark)
-    return [Segment("".join(piece.text for piece in group), mark) for mark, group in groups]
+    return _from_line_starts([Segment("".join(piece.text for piece in group), mark) for mark, group in groups])
+
+
+def _from_line_starts(segments: list[Segment]) -> list[Segment]:
+    """The same change, with the line marked that came or went: not from its middle to the middle of the next one, which
+    begins alike."""
+    for place in range(1, len(segments) - 1):
+        before, changed, after = segments[place - 1 : place + 2]
+        begun = changed.text[changed.text.rfind("\n") + 1 :]
+        is_alike = begun not in ("", changed.text) and f"\n{before.text}".endswith(f"\n{begun}")
+        if changed.mark and not (before.mark or after.mark) and is_alike:
+            segments[place - 1] = Segment(before.text.removesuffix(begun))
+            segments[place] = Segment(begun + changed.text.removesuffix(begun), changed.mark)
+            segments[place + 1] = Segment(begun + after.text)
+    return [segment for segment in segments if segment.text]
 
 
 def highlight(content: str, quote: str, own: Spans | None = None) -> list[Segment]:

@@ -104,7 +104,7 @@ OTHER_PAGES = (
 
 
 class ModelIsOff(NamedTuple):
-    """What the banner says: whether only some tenants lack a model, and whether rules make suggestions for them."""
+    """What the banner says: whether only some tenants lack a model, and whether rules make facts for them."""
 
     only_some: bool
     suggests: bool

@@ -82,8 +82,8 @@ def number(value: int | None) -> str:
 
 @register.filter
 def percent(share: float) -> str:
-    """0.954 → "95 %"."""
-    return f"{share * 100:.0f} %"
+    """0.954 → "95 %", which no line breaks."""
+    return f"{share * 100:.0f}\N{NO-BREAK SPACE}%"
 
 
 @register.filter

@@ -37,6 +37,12 @@ class AgentForm(forms.ModelForm[Agent]):
     class Meta:
         model = Agent
         fields = ("extraction", "recall", "guidance")
+        help_texts = {
+            "extraction": _(
+                "If off: turns of its sessions are stored and wait. They are extracted once it is on again."
+            ),
+            "recall": _("If off: its contexts and searches are empty."),
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -66,6 +66,10 @@ class TenantForm(forms.ModelForm[Tenant]):
     class Meta:
         model = Tenant
         fields = "__all__"  # noqa: DJ007  (the page's fieldsets name them)
+        help_texts = {
+            "capture": _("If off: posted turns are answered 202 and not stored."),
+            "serve": _("If off: contexts are empty."),
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -3,6 +3,7 @@
 The trail has codes and ids alone. Whose memory it was is looked up for who may see the person, and stands nowhere.
 """
 
+import re
 from collections.abc import Mapping
 
 from django.utils.functional import Promise
@@ -12,6 +13,9 @@ from django.utils.translation import gettext_lazy
 from memories.admin.site.naming import kind_named, list_named
 from memories.admin.site.wording import verb_of
 from memories.kinds import PLAIN
+
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+_HAN, _LATIN = re.compile(r"[\u3400-\u9fff]"), re.compile(r"[A-Za-z0-9]")
 
 # What an event was about, by the class name that the trail has; first without, then with the person.
 OBJECTS: Mapping[str, tuple[Promise, Promise | str]] = {
@@ -77,7 +81,7 @@ SENTENCES: Mapping[str, Promise] = {
     # Of lists alone, whose name stands for what was exported.
     "export": gettext_lazy("%(who)s exported the list “%(what)s”"),
     "extend": gettext_lazy("%(who)s extended the time of %(what)s"),
-    "extract": gettext_lazy("%(who)s extracted %(what)s"),
+    "extract": gettext_lazy("%(who)s wrote %(what)s"),
     "fade": gettext_lazy("%(who)s let %(what)s fade"),
     "fail": gettext_lazy("%(who)s failed at %(what)s"),
     "feedback": gettext_lazy("%(who)s rated %(what)s"),
@@ -116,6 +120,7 @@ SENTENCES: Mapping[str, Promise] = {
     "remove_second_factor": gettext_lazy("%(who)s removed the second factor of %(what)s"),
     "restore": gettext_lazy("%(who)s restored %(what)s"),
     "retry": gettext_lazy("%(who)s retried %(what)s"),
+    "retry_parked": gettext_lazy("%(who)s retried the parked work of %(what)s"),
     "revoke": gettext_lazy("%(who)s revoked %(what)s"),
     "revoke_invitation": gettext_lazy("%(who)s revoked the invitation of %(what)s"),
     "rewrite_summary": gettext_lazy("%(who)s rewrote the running summary of %(what)s"),
@@ -152,6 +157,8 @@ SENTENCES: Mapping[str, Promise] = {
 SPECIAL: Mapping[tuple[str, str], Promise] = {
     ("decay", "DecayPass"): gettext_lazy("A decay pass was carried out"),
     ("erase", "PrivacyCase"): gettext_lazy("%(who)s erased the end user of %(what)s"),
+    ("export", "PrivacyCase"): gettext_lazy("%(who)s made the file of %(what)s"),
+    ("link", "PrivacyExport"): gettext_lazy("%(who)s made a one-time link to an export"),
     ("fail", "DecayPass"): gettext_lazy("A worker was lost during %(what)s"),
     ("fail", "RetentionPass"): gettext_lazy("A worker was lost during %(what)s"),
     ("hold", "DecayPass"): gettext_lazy("The safety limit held %(what)s"),
@@ -168,11 +175,32 @@ def sentence_of(*, who: str, verb: str, object_type: str, person: str = "", what
     `what` names the object where the page has a better name for it than its kind.
     """
     plain, of_person = OBJECTS.get(object_type, ("", ""))
-    if verb == "export":
+    sentence = SPECIAL.get((verb, object_type)) or SENTENCES.get(verb)
+    if verb == "export" and (verb, object_type) not in SPECIAL:
         what = list_named(object_type)
     elif not what:
-        what = (str(of_person) % {"person": person} if person else str(plain)) or kind_named(object_type)
-    sentence = SPECIAL.get((verb, object_type)) or SENTENCES.get(verb)
-    if sentence:
-        return str(sentence) % {"who": who, "what": what}
-    return _("%(who)s: %(verb)s – %(what)s") % {"who": who, "verb": verb_of(verb), "what": what}
+        what = (_filled(str(of_person), person=person) if person else str(plain)) or kind_named(object_type)
+    template = str(sentence) if sentence else _("%(who)s: %(verb)s – %(what)s")
+    return _filled(template, who=who, verb=verb_of(verb), what=what)
+
+
+def _filled(template: str, **words: str) -> str:
+    """The template with these words, set as Chinese is: a space between a Chinese and a Latin character, none between
+    two Chinese ones. Names come in any script, so no translation can have the right space around them.
+    """
+    filled = ""
+    for place, part in enumerate(_PLACEHOLDER.split(template)):
+        piece = words[part] if place % 2 else part
+        left, right = filled.rstrip(" "), piece.lstrip(" ")
+        scripts = _script(left[-1:]), _script(right[:1])
+        if scripts == ("han", "han"):
+            filled = left + right
+        elif set(scripts) == {"han", "latin"}:
+            filled = f"{left} {right}"
+        else:
+            filled += piece
+    return filled
+
+
+def _script(character: str) -> str:
+    return "han" if _HAN.match(character) else "latin" if _LATIN.match(character) else ""

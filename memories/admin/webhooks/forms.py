@@ -38,8 +38,8 @@ class _SettingsFields(forms.Form):
     content = SwitchField(
         label=_("With content"),
         help_text=_(
-            "Off: events have the hub’s own ids alone. On: also texts of facts and episodes, and the application’s ids "
-            "of end users."
+            "If off: events have the hub’s own ids alone. If on: also texts of facts and episodes, and the "
+            "application’s ids of end users."
         ),
     )
 

@@ -31,7 +31,6 @@ ID_LENGTH = 255
 YEARS = range(1970, 2100)
 # Of fractions in answers, as search rounds its scores.
 DIGITS = 6
-_UNKNOWN = ErrorDetail("There is no such field.", code="unknown_field")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -72,7 +71,13 @@ class Strict(serializers.Serializer[Any]):
 
     def unknown(self, name: str, value: Any) -> Any:
         """What to say of a field that there is not."""
-        return [_UNKNOWN]
+        return [self._no_such_field]
+
+    @cached_property
+    def _no_such_field(self) -> ErrorDetail:
+        names = ", ".join(f"`{name}`" for name, field in self.fields.items() if not field.read_only)
+        there_are = f"There are: {names}." if names else "There are none."
+        return ErrorDetail(f"There is no such field. {there_are}", code="unknown_field")
 
     @cached_property
     def _inputs(self) -> list[tuple[Any, Any, bool]]:

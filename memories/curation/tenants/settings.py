@@ -197,7 +197,7 @@ def _numbers_with(own: Any, changes: Mapping[str, Any] | None) -> tuple[dict[str
         if value is None:
             numbers.pop(name, None)
         elif number is None:
-            faults.append(Fault(at, "unknown_field", _("There is no such number.")))
+            faults.append(Fault(at, "unknown_field", _no_such_number()))
         elif number.kind == NumberKind.HALF_LIVES:
             days = value if isinstance(value, Mapping) else {"": value}
             wrong = [one for one, day in days.items() if one not in CATEGORIES or not number.takes(day)]
@@ -208,6 +208,10 @@ def _numbers_with(own: Any, changes: Mapping[str, Any] | None) -> tuple[dict[str
         else:
             numbers[name] = value
     return numbers, faults
+
+
+def _no_such_number() -> str:
+    return _("There is no such number. There are: %(names)s.") % {"names": ", ".join(conf.NUMBERS)}
 
 
 def _takes(number: conf.Number) -> str:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from memories import conf
 from memories.episodes import compaction
 from memories.extraction import consolidation
-from memories.management import HubCommand
+from memories.management import HubCommand, counted
 from memories.management.arguments import moment, tenant_of
 from memories.models import ExtractionRun, SessionQueue, Tenant, WorkingMemory
 
@@ -40,7 +40,8 @@ class Command(HubCommand):
         committed = sum(map(_is_committed, runs))
         windows = sum(_do_due(WorkingMemory, tenant, now, compaction.compact, bool))
         failed = len(runs) - committed
-        self.stdout.write(f"{committed} batches extracted, {failed} failed, {windows} windows looked after.")
+        batches, looked_after = counted(committed, "batch", "batches"), counted(windows, "window")
+        self.stdout.write(f"{batches} extracted, {failed} failed, {looked_after} looked after.")
         if failed:
             raise CommandError("The admin shows why, under Extraction runs.")
 

@@ -18,7 +18,7 @@ from memories.imports.namespaces import USER
 from memories.imports.places import Given, opened
 from memories.imports.runs import Run, UnknownSourceError
 from memories.imports.sources import AUTO, CHATS, SOURCES
-from memories.management import HubCommand
+from memories.management import HubCommand, counted
 from memories.management.arguments import external_id, tenant_of
 from memories.models import Tenant
 
@@ -182,24 +182,31 @@ def _lines(run: Run, stored: str) -> Iterator[str]:
     said, facts, files, items = (one.done for one in (run.conversations, run.facts, run.files, run.items))
     if said["conversations"] or run.is_of_conversations:
         yield (
-            f"{said['conversations']} conversations: {said['accepted']} messages {stored}, {said['duplicates']} were "
-            f"there already, {said['redactions']} secrets cut out, {said['refused']} conversations refused."
+            f"{counted(said['conversations'], 'conversation')}: {counted(said['accepted'], 'message')} {stored}, "
+            f"{_there(said)}, {_cut_out(said)}, {counted(said['refused'], 'conversation')} refused."
         )
     if said["left"]:
-        yield f"{said['left']} turns are of a branch that the conversation has left since."
+        turns = counted(said["left"], "turn is", "turns are")
+        yield f"{turns} of a branch that the conversation has left since."
     if found := run.found("memories"):
         yield (
-            f"{found} memories: {facts['facts']} facts and {facts['sections']} sections of profiles "
-            f"{stored}, {facts['waiting']} wait for an operator, {facts['duplicates']} were there already."
+            f"{counted(found, 'memory', 'memories')}: {counted(facts['facts'], 'fact')} and "
+            f"{counted(facts['sections'], 'section of a profile', 'sections of profiles')} {stored}, "
+            f"{counted(facts['waiting'], 'waits', 'wait')} for an operator, {_there(facts)}."
         )
     if found := run.found("files"):
-        yield (
-            f"{found} files: {files['stored']} {stored}, {files['duplicates']} were there already, "
-            f"{files['redactions']} secrets cut out."
-        )
+        yield f"{counted(found, 'file')}: {files['stored']} {stored}, {_there(files)}, {_cut_out(files)}."
         yield from _whose_files(run)
     if found := run.found("items"):
-        yield f"{found} items: {items['stored']} {stored}, {items['duplicates']} were there already."
+        yield f"{counted(found, 'item')}: {items['stored']} {stored}, {_there(items)}."
+
+
+def _there(done: Counter[str]) -> str:
+    return f"{counted(done['duplicates'], 'was', 'were')} there already"
+
+
+def _cut_out(done: Counter[str]) -> str:
+    return f"{counted(done['redactions'], 'secret')} cut out"
 
 
 def _whose_files(run: Run) -> Iterator[str]:

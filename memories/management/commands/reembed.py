@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from memories.embedding import reembedding
 from memories.exceptions import MemoryHubError
 from memories.llm import embeddings
-from memories.management import HubCommand
+from memories.management import HubCommand, counted
 
 # Searches that began in the old space end there.
 GRACE_SECONDS = 5.0
@@ -33,10 +33,12 @@ class Command(HubCommand):
         if rebuild is None:
             self.stdout.write(f"{model} serves already.")
         else:
-            self.stdout.write(f"{model} serves: {rebuild.embedded} texts embedded, {len(rebuild.refused)} refused.")
+            self.stdout.write(
+                f"{model} serves: {counted(rebuild.embedded, 'text')} embedded, {len(rebuild.refused)} refused."
+            )
             time.sleep(GRACE_SECONDS)
-        self.stdout.write(f"{reembedding.clear_retired()} vectors of earlier models removed.")
+        self.stdout.write(f"{counted(reembedding.clear_retired(), 'vector')} of earlier models removed.")
 
     def _report(self, embedded: int) -> None:
         if embedded % 1_000 < embeddings.BATCH:
-            self.stdout.write(f"{embedded} texts embedded …")
+            self.stdout.write(f"{counted(embedded, 'text')} embedded …")

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from memories.management import HubCommand, distributing
+from memories.management import HubCommand, counted, distributing
 from memories.privacy import rewriting
 from memories.privacy.rewriting import RewriteHours
 
@@ -50,9 +50,11 @@ class Command(HubCommand):
             self.stdout.write(f"{table}: left, for {REASONS[reason]}")
         if result.done and not rewriting.flush():
             self.stdout.write("The account may not end the log of changes: have an administrator run CHECKPOINT.")
-        self.stdout.write(f"{len(result.done)} tables rewritten. The log of changes (WAL) still has what was deleted.")
+        self.stdout.write(
+            f"{counted(len(result.done), 'table')} rewritten. The log of changes (WAL) still has what was deleted."
+        )
         if result.left:
-            raise CommandError(f"{len(result.left)} tables are left: run it again.")
+            raise CommandError(f"{counted(len(result.left), 'table is', 'tables are')} left: run it again.")
 
 
 def _end_of(window: RewriteHours | None, now: datetime) -> datetime:

@@ -199,7 +199,9 @@ _KEPT = "No language model configured: messages are kept as written."
 # Lines of the greeting for each way to work without a model.
 MODELLESS = {
     conf.LLM_RULES: [
-        f"{_KEPT} Suggestions come from simple rules and wait for review.",
+        _KEPT,
+        "Simple rules make facts of requests to remember, wishes and plain statements.",
+        "What they are less sure of waits for review.",
         "Set OPENAI_API_KEY or OPENAI_BASE_URL to have facts extracted by a model.",
     ],
     conf.LLM_OFF: [_KEPT],

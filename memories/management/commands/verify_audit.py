@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from memories.management import HubCommand
+from memories.management import HubCommand, counted
 from memories.management.arguments import tenant_of
 from memories.models import Tenant
 from memories.privacy.trail import chain_check
@@ -35,7 +35,7 @@ class Command(HubCommand):
         broken = sum(report.broken is not None for report in reports)
         if broken:
             raise CommandError(f"{broken} of {len(reports)} chains do not hold.")
-        self.stdout.write(f"{len(reports)} chains hold.")
+        self.stdout.write(f"{counted(len(reports), 'chain holds', 'chains hold')}.")
 
 
 def _owner(tenant_uuid: uuid.UUID | None) -> str:

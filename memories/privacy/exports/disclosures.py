@@ -54,7 +54,10 @@ def _access_chapters(subject: Subject) -> list[Chapter]:
             _("What is in this file"),
             _("Everything stored about you, including what awaits review, was refused, or is in the trash."),
             _("Conclusions drawn by a program are marked as inferred. Scores are given as numbers."),
-            _("Hashes and vectors, which are numbers computed from these texts, and other people's data are left out."),
+            _(
+                "Of vectors, which are numbers computed from these texts, it says that they exist, and leaves out the "
+                "numbers. Hashes and other people's data are left out."
+            ),
             _("Members of staff are named by their role."),
         ),
         _chapter(
@@ -121,7 +124,7 @@ def _retention(rules: conf.Rules) -> list[str]:
         audit = _("The audit trail, which contains ids and actions but nothing that you said, is kept.")
     return [
         *(says % {"days": days} for days, says in kept if days),
-        _("Statements and episodes fade when nothing renews them. `forget_at` gives the date, if there is one."),
+        _("Statements and episodes fade when nothing renews them. Where there is a date for that, it is given."),
         _("Forgotten memories stay in the trash for %(days)s days and are then deleted.") % {"days": rules.trash_days},
         _("Everything else is kept until the application deletes it or you ask for its deletion."),
         _("Copies of API responses are kept for a day. This export is deleted after it is downloaded."),

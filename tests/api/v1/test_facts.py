@@ -1,5 +1,6 @@
 """GET and POST /facts."""
 
+import re
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -396,10 +397,14 @@ class TestNamesOfOtherSystems:
             "PATCH", f"/facts/{fact['id']}", {"visibility": "share", "expires_in_days": 3, "nonsense": 1}
         )
         told = {one["pointer"]: (one["code"], one["detail"]) for one in changed.json()["errors"]}
+        code, which = told.pop("/nonsense")
+        fields = re.fullmatch(r"There is no such field\. There are: `(.*)`\.", which)
+        assert code == "unknown_field"
+        assert fields
+        assert {"content", "category", "importance", "pinned", "expires_at"} <= set(fields[1].split("`, `"))
         assert told == {
             "/visibility": ("unknown_field", "There is no such field. Here it is `scope`."),
             "/expires_in_days": ("unknown_field", "There is no such field. Here it is `expires_at`, a time."),
-            "/nonsense": ("unknown_field", "There is no such field."),
         }
 
 

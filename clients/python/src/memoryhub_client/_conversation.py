@@ -156,4 +156,5 @@ def is_empty(turn: Turn) -> bool:
 
 def missing(extra: str, error: ImportError) -> ImportError:
     """The error of an integration without its libraries: it says what to install."""
-    return ImportError(f"Install what this needs: pip install 'memoryhub-client[{extra}]' ({error})", name=error.name)
+    how = f"In the hub's repository: pip install './clients/python[{extra}]'"
+    return ImportError(f"This needs the extra '{extra}'. {how} ({error})", name=error.name)

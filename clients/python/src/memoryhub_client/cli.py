@@ -62,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not command.extra or (error.name or "").startswith("memoryhub_client"):
             raise
         print(  # noqa: T201
-            f"This command needs the extra '{command.extra}': pip install 'memoryhub-client[{command.extra}]'.",
+            f"This command needs the extra '{command.extra}'. In the hub's repository: "
+            f"pip install './clients/python[{command.extra}]'",
             file=sys.stderr,
         )
         return 1

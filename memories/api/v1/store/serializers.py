@@ -223,11 +223,10 @@ class StoreOperationSerializer(Strict):
         faults = {
             name: [ErrorDetail("This field is required.", code="required")] for name in needed if name not in attrs
         }
+        names = ", ".join(f"`{name}`" for name in ("op", *needed, *possible))
         foreign = attrs.keys() - {"op", *needed, *possible}
-        faults |= {
-            name: [ErrorDetail(f"The operation {attrs['op']} has no such field.", code="unknown_field")]
-            for name in sorted(foreign)
-        }
+        detail = f"The operation {attrs['op']} has no such field. It has: {names}."
+        faults |= {name: [ErrorDetail(detail, code="unknown_field")] for name in sorted(foreign)}
         if attrs.get("namespace") == () and attrs["op"] != "search":
             faults["namespace"] = [ErrorDetail("Namespace cannot be empty.", code="namespace")]
         if faults:
