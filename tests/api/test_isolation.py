@@ -43,7 +43,7 @@ def test_foreign_ids_never_existed(hub: Hub, other: Hub) -> None:
             assert everything_of(other) == before, operation
             # What the caller sent itself may come back.
             may_come_back = operation in ("postTurns", "postTurnsBulk", "addFact", "addTriple")
-            assert may_come_back or SECRET not in foreign.content.decode(), operation
+            assert may_come_back or SECRET not in foreign.getvalue().decode(), operation
 
 
 @pytest.mark.usefixtures("with_model")
@@ -96,7 +96,7 @@ def test_behind_the_wall_no_statement_has_to_name_its_tenant(hub: Hub, other: Hu
 
 def said(answer: Any, ids: Ids) -> tuple[int, Any]:
     """Status and body, with everything that differs between any two calls made the same."""
-    text = answer.content.decode()
+    text = answer.getvalue().decode()
     for value in (ids.user_id, SECRET, json.dumps(SECRET)[1:-1]):
         text = text.replace(value, "~")
     text = re.sub(r'"(request_id|revision)": ?"\w+"', "", text)
@@ -149,7 +149,7 @@ def test_what_an_operator_made_public_is_told_within_the_tenant_alone(hub: Hub, 
         # Without a question the facts are read by another way than with one.
         answers = [to.client.post(*call) for call in (("/context", named), ("/context", asked), ("/search", asked))]
         assert [answer.status_code for answer in answers] == [200] * 3
-        return [answer.content.decode() for answer in answers]
+        return [answer.getvalue().decode() for answer in answers]
 
     assert not any("canteen" in answer for answer in told(hub))
     publish_fact(fact_id=fact.pk, actor=factories.COMMAND, now=factories.NOW)
@@ -172,7 +172,7 @@ def test_a_namesakes_conversation_and_episodes_are_told_to_nobody_else(hub: Hub,
         messages = asked | {"session_id": "s1", "include": ["episodes", "working_memory"]}
         answers = [to.client.post("/context", messages), to.client.post("/search", asked | {"kinds": ["episode"]})]
         assert [answer.status_code for answer in answers] == [200, 200]
-        return [answer.content.decode() for answer in answers]
+        return [answer.getvalue().decode() for answer in answers]
 
     assert [SECRET in answer for answer in told(hub, "u1")] == [True, True]
     for nobody in (told(other, "u1"), told(hub, "u2"), told(hub, "u3")):

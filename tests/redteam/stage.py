@@ -21,7 +21,7 @@ from django.test import Client, override_settings
 from django.utils import timezone
 
 from memories.audit import Actor
-from memories.context import context, recalled_turns
+from memories.context import recalled_turns
 from memories.context.context import INCLUDABLE
 from memories.curation.facts.publishing import publish_fact
 from memories.curation.statements.voices import WriteTrust
@@ -279,7 +279,6 @@ _GUARDS: tuple[tuple[Any, str, Any], ...] = (
     # Nobody asks, so no verdict of a hub without its guards is kept in this process.
     (flagged_turns, "is_flagged", _always(False)),
     (recalled_turns, "is_flagged", _always(False)),
-    (context, "is_flagged", _always(False)),
     (SourceTexts, "trust_of", _always(Trust.USER)),
     (SourceTexts, "trust_of_summary", _always(Trust.USER)),
     (SourceTexts, "names_nothing_new", _always(True)),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.models import EndUser, FactRelation, PrivacyExport
+from memories.models import FactRelation, PrivacyExport
 from tests import factories
 from tests.api.conftest import Hub
 from tests.database import statements
@@ -33,12 +33,14 @@ def test_a_list(hub: Hub) -> None:
 
 
 def test_a_context(hub: Hub) -> None:
-    factories.fact(factories.end_user(hub.tenant, external_id="u1"))
+    person = factories.end_user(hub.tenant, external_id="u1")
+    factories.fact(person)
     hub.client.post("/context", {"user_id": "u1"})
     # Key, person with profile, facts, turns.
     assert len(statements(lambda: hub.client.post("/context", {"user_id": "u1"}))) == 4
-    factories.session(EndUser.objects.get(external_id="u1"))
-    # What of them does not hold any more.
+    factories.session(person)
+    factories.fact(person, "Lives in Leiden", status="superseded")
+    # What of the turns does not hold any more.
     assert len(statements(lambda: hub.client.post("/context", {"user_id": "u1"}))) == 5
 
 

@@ -160,17 +160,16 @@ def test_any_text_is_a_query(hub: Hub) -> None:
         assert len(results(hub, query, kinds=["turn"])) == 3, query[:9]
 
 
-def test_costs_nine_queries(hub: Hub, person: EndUser, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_costs_seven_queries(hub: Hub, person: EndUser, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     embed_all(person)
     results(hub, "quokka")
-    # Key, person, space; whether facts changed, texts and evidence; how far the sessions are, the turns' texts; what
-    # does not hold any more.
-    with django_assert_num_queries(9):
+    # Key; person and space; whether facts changed, texts and evidence; how far the sessions are, the turns' texts.
+    with django_assert_num_queries(7):
         results(hub, "cats")
     # What groups know is one more, however many there are.
     for _ in range(3):
         factories.group_fact(factories.memory_group(person), person, content="The cats sleep")
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(8):
         assert len([one for one in results(hub, "cats") if one["kind"] == "group_fact"]) == 3
 
 
