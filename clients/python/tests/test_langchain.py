@@ -341,6 +341,11 @@ class Faulty:
     def __init__(self, hub: MemoryHub) -> None:
         self.hub, self.away = hub, False
 
+    @property
+    def taken_back(self) -> int:
+        """What the client counts itself."""
+        return self.hub.taken_back
+
     def __getattr__(self, name: str) -> Any:
         if self.away:
             raise ServerError(503, {"code": "unavailable"})
