@@ -72,7 +72,7 @@ def test_a_restricted_person_is_exported(person: EndUser) -> None:
 
 
 def test_an_unknown_tenant(person: EndUser) -> None:
-    with pytest.raises(CommandError, match="--tenant"):
+    with pytest.raises(CommandError, match="no tenant nobody"):
         call_command("export_user", "--tenant", "nobody", "--user", "u-42")
     with pytest.raises(CommandError, match="--user: there is none such"):
         call_command("export_user", "--tenant", factories.tenant().slug, "--user", "u-42")

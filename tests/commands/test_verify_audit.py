@@ -65,7 +65,7 @@ def test_a_note_that_is_none_is_said() -> None:
 
 
 def test_an_unknown_tenant() -> None:
-    with pytest.raises(CommandError, match="--tenant"):
+    with pytest.raises(CommandError, match="no tenant nobody"):
         say("verify_audit", "--tenant", "nobody")
 
 
