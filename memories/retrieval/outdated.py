@@ -231,8 +231,6 @@ class Outdated:
     def told(self, said: Turn | Written) -> str:
         """Its text without what was corrected or forgotten; what is over has the day since when."""
         side = self._side(said)
-        if not side.text or self.is_empty:
-            return side.text
         text, done = side.text, 0
         pieces: list[str] = []
         for start, end, ended in self._found(side):

@@ -60,8 +60,7 @@ class Audience:
     """The person whose memories may be served; None for an unknown, restricted or switched-off one.
 
     `has_episodes`, `has_groups`, `has_ended`: whether to read them, and what does not hold any more, at all. `space`:
-    where the query's vector lies. `profile`: the person's own sections and then the
-    agent's, if asked for.
+    where the query's vector lies. `profile`: the person's own sections and then the agent's, if asked for.
     """
 
     person: EndUser | None = None

@@ -183,10 +183,6 @@ class TurnIndex:
         ]
 
     @cached_property
-    def by_id(self) -> dict[uuid.UUID, IndexedSession]:
-        return {one.id: one for one in self.known}
-
-    @cached_property
     def agents(self) -> list[tuple[str, str]]:
         """The agents of its sessions, each with whose memory the session becomes, once."""
         return list(dict.fromkeys((one.agent_id, one.memory_of) for one in self.known))
@@ -223,12 +219,12 @@ class TurnIndex:
         return counts
 
     @cached_property
-    def _places_of_sessions(self) -> dict[uuid.UUID, int]:
+    def places_of_sessions(self) -> dict[uuid.UUID, int]:
         return {session.id: place for place, session in enumerate(self.known)}
 
     def turns_of(self, session: uuid.UUID) -> slice:
         """The places of its turns; none of a session that has none."""
-        if (place := self._places_of_sessions.get(session)) is None:
+        if (place := self.places_of_sessions.get(session)) is None:
             return slice(0, 0)
         return slice(*np.searchsorted(self.session_of, [place, place + 1]).tolist())
 
@@ -373,10 +369,11 @@ def _read_sessions(person: EndUser, known: Sessions | None = None) -> Sessions:
 
 def _lacks_only(shown: Shown, kept: TurnIndex, sessions: Sequence[IndexedSession]) -> bool:
     """Whether an index is that of these sessions, but for turns, or vectors of turns, that are shown."""
-    if not kept.by_id.keys() <= {one.id for one in sessions}:
+    if not kept.places_of_sessions.keys() <= {one.id for one in sessions}:
         return False
     for one in sessions:
-        known = kept.by_id.get(one.id)
+        place = kept.places_of_sessions.get(one.id)
+        known = None if place is None else kept.known[place]
         if known == one:
             continue
         if known and not known.has_grown_into(one):
