@@ -23,7 +23,6 @@ from memories.exceptions import Conflict, NotFound
 from memories.facts import review_items
 from memories.models import Change, Episode, EpisodeStatus, Tenant
 
-LIVE = (EpisodeStatus.ACTIVE, EpisodeStatus.PENDING)
 TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
 UNDONE_FIELDS = (*TEXTS, "importance", "quality", "flaws", "extractor", "status", "pinned", "binding")
 UNDONE_MOMENTS = ("expires_at", "trashed_at")
@@ -220,6 +219,6 @@ def _snapshot(episode: Episode) -> dict[str, Any]:
 
 
 def _must_be_live(episode: Episode) -> None:
-    if episode.status not in LIVE:
+    if episode.status not in EpisodeStatus.LIVE:
         message = _("The episode is %(status)s. Only an operator can restore it.")
         raise Conflict(message % {"status": episode.get_status_display().lower()})

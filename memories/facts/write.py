@@ -17,7 +17,6 @@ from memories.models import Change, EndUser, Fact, FactEvidence, FactRefusal, Fa
 from memories.models.memories.refusals import RefusalKey, refusal_keys
 
 Table, Action = Change.Table, Change.Action
-LIVE = (Status.ACTIVE, Status.PENDING)
 # What decides whether a person has another live fact of the same text.
 _ONCE = ("content", "agent_id", "status")
 
@@ -55,7 +54,7 @@ class FactWrite:
         fact.version += 1
         fact.updated_at = self.now
         fact.refresh_decay(now=self.now, rules=conf.rules(fact.tenant))
-        if fact.status in LIVE and any(before[name] != getattr(fact, name) for name in _ONCE):
+        if fact.status in Status.LIVE and any(before[name] != getattr(fact, name) for name in _ONCE):
             _save(fact)
         else:
             fact.save()
@@ -150,6 +149,6 @@ def _save(fact: Fact) -> None:
             fact.save()
     except IntegrityError as error:
         # Only fact_text_once can fail here: the person has another live fact with this very text.
-        live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE).exclude(pk=fact.pk)
+        live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=Status.LIVE).exclude(pk=fact.pk)
         same = live.filter(agent_id=fact.agent_id, content_hash=fact.content_hash)
         raise DuplicateFact(fact_id=same.values_list("pk", flat=True).first()) from error

@@ -28,7 +28,6 @@ from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound,
 from memories.facts import policies
 from memories.facts.candidate import Candidate
 from memories.facts.record import record
-from memories.facts.write import LIVE
 from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold
 from memories.reconcile import neighbours
@@ -125,7 +124,7 @@ def folded_key(key: str) -> str:
 def check_own_id(fact: Fact) -> None:
     """The caller holds the person's row. Errors: DuplicateFact when another live fact of its agent has its external
     id."""
-    live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE, external_id=fact.external_id)
+    live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=Status.LIVE, external_id=fact.external_id)
     same = live.filter(agent_id=fact.agent_id).exclude(pk=fact.pk) if fact.external_id else Fact.objects.none()
     if taken := same.order_by("pk").values_list("pk", flat=True).first():
         raise DuplicateFact(_("The person already has a fact with this external_id."), fact_id=taken)

@@ -1,33 +1,32 @@
 """How an approved suggestion becomes a fact: in force, or closed before what was said later (rules.md, 5.11)."""
 
 import uuid
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.db.models import Max
 
 from memories.curation.change_sets import Changes
-from memories.curation.facts.changing import approve, lock_facts, make_way
+from memories.curation.facts.changing import approve, chosen, lock_facts, own_rivals
 from memories.facts import existing, timeline
 from memories.facts.timeline import Interval
 from memories.facts.writer import insert_before
 from memories.models import Fact, FactEvidence, ReviewItem, Status
-from memories.models.folding import fold
 
 
 def approve_suggestion(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] = ()) -> None:
     """Make the locked suggestion active in place of what contradicts it, also of the facts `instead_of`; if one of them
     was said later, keep the suggestion closed, as what held until then."""
-    met = {rival.pk for rival in _rivals([fact], now=changes.now)[fact.pk]}
-    rivals = lock_facts({*met, *instead_of})
+    contradicting = {rival.pk for rival in _rivals([fact], now=changes.now)[fact.pk]}
+    rivals = [one for one in lock_facts({*contradicting, *instead_of}) if one != fact]
     later = _later({fact: rivals})[fact]
-    interval = _interval(fact, later, now=changes.now) if later else None
-    if interval:
-        _close(fact, interval, changes)
-    else:
-        approve(fact, changes)
-        make_way(fact, changes, instead_of=instead_of)
+    decision = chosen(fact, rivals, interval=_interval(fact, later, now=changes.now) if later else None)
+    if decision.interval:
+        _close(fact, decision.interval, changes)
+        return
+    approve(fact, changes)
+    for rival in decision.supersedes:
+        changes.supersede(rival, by=fact)
 
 
 def stated_earlier(facts: Collection[Fact], *, now: datetime) -> set[uuid.UUID]:
@@ -47,26 +46,13 @@ def asked_too_late(items: Iterable[ReviewItem], *, now: datetime) -> set[uuid.UU
 
 def _rivals(facts: Collection[Fact], *, now: datetime) -> Mapping[uuid.UUID, Sequence[Fact]]:
     """By fact, what is in force and gives its key another value, or contradicts it in an open conflict."""
-    found: defaultdict[uuid.UUID, list[Fact]] = defaultdict(list)
-    keyed = [fact for fact in facts if fact.key and fact.value]
-    if keyed:
-        people, keys = {fact.end_user_id for fact in keyed}, {fact.key for fact in keyed}
-        active = Fact.objects.active(now=now).filter(end_user__in=people, key__in=keys).exclude(value="")
-        of_key: defaultdict[tuple[object, ...], list[Fact]] = defaultdict(list)
-        for row in active.order_by("pk"):
-            of_key[_place(row)].append(row)
-        for fact in keyed:
-            found[fact.pk] += [row for row in of_key[_place(fact)] if fold(row.value) != fold(fact.value)]
+    found = own_rivals(facts, now=now)
     if facts:
         items = ReviewItem.objects.waiting().filter(fact__in=facts, kind=ReviewItem.Kind.CONFLICT).exclude(known=None)
         for item in items.select_related("known").order_by("pk"):
             if item.fact_id and item.known:
                 found[item.fact_id].append(item.known)
     return found
-
-
-def _place(fact: Fact) -> tuple[object, ...]:
-    return fact.tenant_id, fact.end_user_id, fact.agent_id, fact.category, fact.key
 
 
 def _later(rivals: Mapping[Fact, Sequence[Fact]]) -> Mapping[Fact, Sequence[Fact]]:

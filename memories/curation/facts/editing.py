@@ -18,7 +18,7 @@ from memories.curation.statements.provenance import Provenance, RelationDraft
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import DuplicateFact, ReviewNeeded
-from memories.facts.existing import protected_rivals, protected_twin
+from memories.facts.existing import protected_twin, rivals_of
 from memories.models import Fact, FactQuerySet, RelationType, Status, Tenant
 from memories.models.folding import fold
 from memories.models.memories.refusals import refusal_key_of_text
@@ -112,7 +112,8 @@ def _check_words(fact: Fact, before: Fact, *, now: datetime, related: Iterable[t
     is_reworded = bytes(fact.content_hash) != bytes(before.content_hash)
     if is_reworded and (twin := protected_twin(fact)):
         raise DuplicateFact(fact_id=twin.pk)
-    if any(getattr(fact, name) != getattr(before, name) for name in _KEYED) and protected_rivals(fact, now=now):
+    is_rekeyed = any(getattr(fact, name) != getattr(before, name) for name in _KEYED)
+    if is_rekeyed and any(one.protected for one in rivals_of([fact], now=now)[fact.pk]):
         raise ReviewNeeded
 
 

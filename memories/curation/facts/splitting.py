@@ -13,7 +13,6 @@ from memories.curation.change_sets import Changes, still_ahead
 from memories.curation.facts.changing import check_no_rival, lock_facts, lock_person, state_as_operator
 from memories.curation.review import item_states
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
-from memories.facts.write import LIVE
 from memories.models import (
     Change,
     Fact,
@@ -93,7 +92,7 @@ def _take_out_of(survivor: Fact, fact: Fact, rest: str, changes: Changes) -> Non
         turn__in=FactEvidence.objects.filter(fact=fact).values("turn")
     ).delete()
     _derivation(fact).delete()
-    if survivor.status in LIVE and rest and fold(rest) != fold(survivor.content):
+    if survivor.status in Status.LIVE and rest and fold(rest) != fold(survivor.content):
         with changes.changing(survivor, "split"):
             state_as_operator(survivor, rest, now=changes.now)
         changes.remove_refusals_of(survivor)

@@ -178,7 +178,7 @@ def _check_ends(
 def _remembered(end_user: EndUser, agent_id: str, facts: FactQuerySet) -> tuple[FactQuerySet, QuerySet[Episode]]:
     """The facts and episodes of the person, or of one agent of theirs, that are no trash yet."""
     fact_rows = facts.of(end_user.tenant, end_user).exclude(status__in=_KEPT)
-    episode_rows = Episode.objects.filter(tenant=end_user.tenant, end_user=end_user, status__in=episodes.LIVE)
+    episode_rows = Episode.objects.filter(tenant=end_user.tenant, end_user=end_user, status__in=EpisodeStatus.LIVE)
     if agent_id:
         fact_rows, episode_rows = fact_rows.filter(agent_id=agent_id), episode_rows.filter(session__agent_id=agent_id)
     return fact_rows, episode_rows
