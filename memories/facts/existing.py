@@ -261,8 +261,7 @@ def lock_values(fact: Fact, *, now: datetime) -> list[Fact]:
 
 def protected_twin(fact: Fact) -> Fact | None:
     """The live protected fact of others that has the same text: the person's own repeats none of an agent's."""
-    same = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=Status.LIVE, content_hash=fact.content_hash)
-    others = same.filter(PROTECTED).exclude(agent_id=fact.agent_id).order_by("pk")
+    others = Fact.objects.twins_of(fact).filter(PROTECTED).exclude(agent_id=fact.agent_id)
     return next((one for one in others if is_met(one, fact)), None)
 
 

@@ -149,6 +149,5 @@ def _save(fact: Fact) -> None:
             fact.save()
     except IntegrityError as error:
         # Only fact_text_once can fail here: the person has another live fact with this very text.
-        live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=Status.LIVE).exclude(pk=fact.pk)
-        same = live.filter(agent_id=fact.agent_id, content_hash=fact.content_hash)
+        same = Fact.objects.twins_of(fact).filter(agent_id=fact.agent_id)
         raise DuplicateFact(fact_id=same.values_list("pk", flat=True).first()) from error

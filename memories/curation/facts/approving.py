@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db.models import Max
 
 from memories.curation.change_sets import Changes
-from memories.curation.facts.changing import approve, chosen, lock_facts, own_rivals
+from memories.curation.facts.changing import approve, chosen, gives_way, lock_facts, own_rivals
 from memories.facts import existing, timeline
 from memories.facts.timeline import Interval
 from memories.facts.writer import insert_before
@@ -18,9 +18,12 @@ def approve_suggestion(fact: Fact, changes: Changes, *, instead_of: Collection[u
     """Make the locked suggestion active in place of what contradicts it, also of the facts `instead_of`; if one of them
     was said later, keep the suggestion closed, as what held until then."""
     contradicting = {rival.pk for rival in _rivals([fact], now=changes.now)[fact.pk]}
-    rivals = [one for one in lock_facts({*contradicting, *instead_of}) if one != fact]
-    later = _later({fact: rivals})[fact]
-    decision = chosen(fact, rivals, interval=_interval(fact, later, now=changes.now) if later else None)
+    rivals = lock_facts({*contradicting, *instead_of})
+    later, interval = _later({fact: rivals})[fact], None
+    if later:
+        stated = {row.pk: row for row in (*later, *existing.lock_values(fact, now=changes.now))}
+        interval = timeline.find_interval(list(stated.values()), moment=_last_stated([fact])[fact])
+    decision = chosen(fact, rivals, interval=interval)
     if decision.interval:
         _close(fact, decision.interval, changes)
         return
@@ -59,13 +62,9 @@ def _later(rivals: Mapping[Fact, Sequence[Fact]]) -> Mapping[Fact, Sequence[Fact
     """By suggestion, those of its rivals that it would supersede although they were said later."""
     last_stated = _last_stated({one for fact, some in rivals.items() if some for one in (fact, *some)})
     return {
-        fact: [rival for rival in some if _gives_way(rival, fact) and last_stated[rival] > last_stated[fact]]
+        fact: [rival for rival in some if gives_way(rival, fact) and last_stated[rival] > last_stated[fact]]
         for fact, some in rivals.items()
     }
-
-
-def _gives_way(rival: Fact, fact: Fact) -> bool:
-    return rival.pk != fact.pk and rival.status == Status.ACTIVE and rival.can_be_superseded_by(fact)
 
 
 def _last_stated(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
@@ -75,11 +74,6 @@ def _last_stated(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
     cited = FactEvidence.objects.filter(fact__in=own, turn__isnull=False).values_list("fact")
     moments = dict(cited.annotate(last_stated=Max(timeline.SENT_AT))) if own else {}
     return {fact: moments.get(fact.pk, fact.last_confirmed_at) for fact in facts}
-
-
-def _interval(fact: Fact, later: Sequence[Fact], *, now: datetime) -> Interval | None:
-    stated = {row.pk: row for row in (*later, *existing.lock_values(fact, now=now))}
-    return timeline.find_interval(list(stated.values()), moment=_last_stated([fact])[fact])
 
 
 def _close(fact: Fact, interval: Interval, changes: Changes) -> None:

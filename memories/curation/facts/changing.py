@@ -14,13 +14,14 @@ from django.utils.translation import gettext as _
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.review import item_states
-from memories.exceptions import Conflict, FactLocked, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
+from memories.curation.writing import locked_row
+from memories.exceptions import Conflict, FactLocked, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.facts import policies
 from memories.facts.candidate import Candidate
 from memories.facts.decision import Decision, decide
 from memories.facts.existing import Comparison, rivals_of
 from memories.facts.timeline import Interval
-from memories.models import ActorKind, EndUser, Episode, Fact, FactRevision, ReviewItem, Source, Status, Tenant, Trust
+from memories.models import ActorKind, Episode, Fact, FactRevision, ReviewItem, Source, Status, Tenant, Trust
 from memories.models.folding import fold
 
 
@@ -75,7 +76,7 @@ def deciding_fact(
     """
     changes = Changes(actor=actor, now=now, reason=reason, confirmed=confirmed)
     with transaction.atomic():
-        fact = locked_fact(fact_id, tenant)
+        fact = locked_row(Fact, fact_id, tenant=tenant)
         check_allowed(fact, actor=actor, expected_version=expected_version, unlocks=unlocks)
         status_before = fact.status
         yield fact, changes
@@ -83,31 +84,6 @@ def deciding_fact(
         if fact.status == Status.PENDING != status_before:
             item_states.wait_again(fact, now=now)
         changes.record(verb, fact)
-
-
-def locked_fact(fact_id: uuid.UUID, tenant: Tenant | None) -> Fact:
-    """Lock the person, then the fact. Errors: NotFound."""
-    facts = Fact.objects.filter(pk=fact_id)
-    if tenant is not None:
-        facts = facts.filter(tenant=tenant)
-    lock_person(facts.values_list("end_user", flat=True).first())
-    fact = facts.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user").first()
-    if fact is None:
-        raise NotFound
-    return fact
-
-
-def lock_person(person_id: uuid.UUID | None) -> uuid.UUID:
-    """Serialise with extraction's commits and other decisions about the person. Returns the id of who was locked.
-
-    If the person was merged into another one while we waited, that one is locked, too, and holds their memories.
-    Errors: NotFound.
-    """
-    people = EndUser.objects.select_for_update(no_key=True).values_list("merged_into", flat=True)
-    found = list(people.filter(pk=person_id)) if person_id else []
-    if person_id is None or not found:
-        raise NotFound
-    return lock_person(found[0]) if found[0] else person_id
 
 
 def lock_facts(ids: Collection[uuid.UUID | None]) -> Sequence[Fact]:
@@ -177,10 +153,13 @@ def supersede_rivals(fact: Fact, changes: Changes, *, instead_of: Collection[uui
         changes.supersede(rival, by=fact)
 
 
+def gives_way(rival: Fact, fact: Fact) -> bool:
+    return rival.pk != fact.pk and rival.status == Status.ACTIVE and rival.can_be_superseded_by(fact)
+
+
 def chosen(fact: Fact, rivals: Sequence[Fact], *, interval: Interval | None = None) -> Decision:
     """What becomes of the fact if an operator lets it be served, or chooses it, beside these rivals."""
-    giving_way = [one for one in rivals if one.status == Status.ACTIVE and one.can_be_superseded_by(fact)]
-    compared = Comparison(rivals=giving_way, interval=interval)
+    compared = Comparison(rivals=[one for one in rivals if gives_way(one, fact)], interval=interval)
     return decide(Candidate.of(fact), compared, policies.APPROVAL, trusts_assistant=False)
 
 

@@ -107,7 +107,8 @@ def _check_words(fact: Fact, before: Fact, *, now: datetime, related: Iterable[t
     """
     if fact.status != Status.ACTIVE:
         return
-    if any(kind == RelationType.CONTRADICTS and _is_binding(target) for kind, target in related):
+    contradicted = [target for kind, target in related if kind == RelationType.CONTRADICTS]
+    if any(target.protected and target.status == Status.ACTIVE for target in contradicted):
         raise ReviewNeeded
     is_reworded = bytes(fact.content_hash) != bytes(before.content_hash)
     if is_reworded and (twin := protected_twin(fact)):
@@ -115,10 +116,6 @@ def _check_words(fact: Fact, before: Fact, *, now: datetime, related: Iterable[t
     is_rekeyed = any(getattr(fact, name) != getattr(before, name) for name in _KEYED)
     if is_rekeyed and any(one.protected for one in rivals_of([fact], now=now)[fact.pk]):
         raise ReviewNeeded
-
-
-def _is_binding(fact: Fact) -> bool:
-    return fact.protected and fact.status == Status.ACTIVE
 
 
 def _follow(fact: Fact, before: Fact, changes: Changes) -> None:
