@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "indexes"
 # The first bytes of a file. Raise the number with every change of the arrays, or of what they mean.
-MAGIC = b"MHTURNS2"
+MAGIC = b"MHTURNS3"
 # Room for the head; the arrays begin at multiples of the second number.
 HEAD, ALIGNED = 4_096, 64
 # A person of so many turns has a file. The arrays of fewer take some 10 MiB in each process, and a tenth of a second.
@@ -59,7 +59,7 @@ BUILDERS = 2
 _LOCK, _SUFFIX, _DRAFT = "lock", ".turns", ".draft"
 _POLL_SECONDS = 0.05
 _POSTINGS = ("ids", "starts", "units", "counts", "lengths")
-_VECTORS, _SIGNS = ("raw", "codes", "squares", "sums"), ("planes", "noise")
+_VECTORS, _SIGNS = ("raw", "codes", "squares", "sums"), ("planes", "lengths", "noise")
 _PLAIN = ("session_of", "numbers", "times", "roles", "token_counts", "ids")
 _builders = threading.BoundedSemaphore(BUILDERS)
 _marked: dict[Path, float] = {}
@@ -353,8 +353,8 @@ def _mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
         of_rows: dict[str, Any] = {name: arrays[f"vectors.{name}"] for name in _VECTORS}
         vectors = Rows(**of_rows)
     if vectors is not None and "signs.planes" in arrays:
-        planes, noise = (arrays[f"signs.{name}"] for name in _SIGNS)
-        vectors = replace(vectors, bits=Bits(planes, float(noise[0])))
+        planes, lengths, noise = (arrays[f"signs.{name}"] for name in _SIGNS)
+        vectors = replace(vectors, bits=Bits(planes, lengths, *noise.tolist()))
         looked_at = _Looks(room, vectors.raw.nbytes)
     rows = TurnRows(
         sessions=[uuid.UUID(bytes=one.tobytes()) for one in arrays["sessions"]],
@@ -391,7 +391,8 @@ def _arrays(rows: TurnRows, progress: Sequence[Progress]) -> Iterator[tuple[str,
             yield f"vectors.{name}", getattr(rows.vectors, name)
         if rows.vectors.bits is not None:
             yield "signs.planes", rows.vectors.bits.planes
-            yield "signs.noise", np.array([rows.vectors.bits.noise])
+            yield "signs.lengths", rows.vectors.bits.lengths
+            yield "signs.noise", np.array([rows.vectors.bits.noise, rows.vectors.bits.second_noise])
     for name in _PLAIN:
         yield name, getattr(rows, name)
     for name in _POSTINGS:
