@@ -489,6 +489,8 @@ def _recall_turns(block: Block, task: _Task, sequence: _Sequence) -> None:
         block.room, task.is_filled, request.turns_limit, request.min_score, request.min_evidence
     )
     batches = _turns(task, sequence, bounds)
+    if not batches:
+        return
     again = task.query is None or task.is_filled or sequence.is_little
     shown = {line.key for one in block.lines for line in (one, *one.also)} | request.told
     said = sequence.said | {(turn.role, bare(fold(turn.content))) for turn in task.window.turns}
@@ -505,7 +507,8 @@ def _recall_turns(block: Block, task: _Task, sequence: _Sequence) -> None:
 def _turns(task: _Task, sequence: _Sequence, bounds: recalled_turns.Bounds) -> Iterable[recalled_turns.Recalled]:
     outdated = task.outdated
     if task.turns is None:
-        return [recalled_turns.latest(task.person, task.window, task.conversations, bounds=bounds, outdated=outdated)]
+        newest = recalled_turns.latest(task.person, task.window, task.conversations, bounds=bounds, outdated=outdated)
+        return [newest] if newest else []
     return recalled_turns.answering(task.turns, bounds, all_of_them=sequence.is_little, outdated=outdated)
 
 

@@ -27,7 +27,7 @@ ALTER TABLE memories_personlink DROP CONSTRAINT personlink_key_of_tenant;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0044_export_pieces'),
+        ('memories', '0045_changed_facts'),
     ]
 
     operations = [

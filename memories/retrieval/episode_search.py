@@ -15,9 +15,10 @@ from memories.models.hand_written import condition, parameter
 from memories.models.memories.episodes import EXTRACTIVE
 from memories.models.memories.visibility import Conversations, served_episodes
 from memories.retrieval import memory_index
+from memories.retrieval.cache import indexes
 from memories.retrieval.evidence import Level
 from memories.retrieval.hits import EPISODE, Evidence, Finding, SearchFilters
-from memories.retrieval.memory_index import DAY, MemoryRanking, today
+from memories.retrieval.memory_index import DAY, Memories, MemoryRanking, today
 from memories.retrieval.outdated import Written
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring.decay import Remembered, decay_score
@@ -150,7 +151,7 @@ def rank(
     if not episodes:
         return []
     stamp = [episode.stamp for episode in episodes]
-    units = memory_index.units("episode", person, episodes, query.space, stamp=stamp)
+    units = indexes.open(Memories("episode", person, episodes, query.space, stamp))
     day = today(now)
     # Quality takes the place of confidence, and an episode is as old as its last turn.
     weights = Weights.of(
