@@ -9,14 +9,14 @@ from django.db.models import Q
 from memories import conf
 from memories.facts import review_items
 from memories.llm.prompts.memory_update import MemoryUpdate
-from memories.models import Category, ExtractionRun, Fact, Source, Status
+from memories.models import Category, ExtractionRun, Fact, Status
 from memories.reconcile import profile, references, relations
 from memories.reconcile.batches import TurnBatch
 from memories.reconcile.changes import FactChanges, Outcome, start
 from memories.reconcile.gate import Admitted
 from memories.reconcile.judgement import Verdicts
 from memories.scoring.weighting import worth
-from memories.trust import rank
+from memories.trust import CORRECTIONS, rank
 
 _BINDING = Q(binding=True) | Q(pinned=True) | Q(locked=True)
 _WEIGHED = (
@@ -79,7 +79,7 @@ def _archive_surplus(changes: FactChanges, limit: int) -> None:
 
 
 def _weight(fact: Fact, now: datetime) -> tuple[int, bool, float, datetime]:
-    is_correction = fact.category == Category.CORRECTION or fact.source == Source.CORRECTED
+    is_correction = fact.category == Category.CORRECTION or fact.source in CORRECTIONS
     last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
     value = worth(confidence=fact.confidence, last_used=last, mentions=fact.mentions, now=now)
     return rank(fact.trust), is_correction, value, fact.created_at
