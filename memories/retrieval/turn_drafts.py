@@ -258,7 +258,8 @@ def _arrays(rows: TurnRows, progress: Sequence[Progress]) -> Iterator[tuple[str,
             yield f"vectors.{name}", getattr(rows.vectors, name)
         if rows.vectors.bits is not None:
             yield "signs.planes", rows.vectors.bits.planes
-            yield "signs.noise", np.array([rows.vectors.bits.noise])
+            yield "signs.lengths", rows.vectors.bits.lengths
+            yield "signs.noise", np.array([rows.vectors.bits.noise, rows.vectors.bits.second_noise])
     yield from zip((*PLAIN, *(f"postings.{name}" for name in POSTINGS)), _of_slice(rows), strict=True)
     yield from _states(rows.sessions, progress)
 

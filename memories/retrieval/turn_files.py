@@ -37,7 +37,7 @@ from memoryhub.embedded_postgres import locks
 
 FOLDER = "indexes"
 # The first bytes of a file. Raise the number with every change of the arrays, or of what they mean.
-MAGIC = b"MHTURNS2"
+MAGIC = b"MHTURNS3"
 # Those of a draft whose turns are read from the database.
 DRAFT_MAGIC = b"MHDRAFT1"
 # Room for the head; the arrays begin at multiples of the second number.
@@ -59,7 +59,7 @@ BUILDERS = 2
 _LOCK, _SUFFIX, _DRAFT = "lock", ".turns", ".draft"
 _POLL_SECONDS = 0.05
 POSTINGS = ("ids", "starts", "units", "counts", "lengths")
-VECTORS, SIGNS = ("raw", "codes", "squares", "sums"), ("planes", "noise")
+VECTORS, SIGNS = ("raw", "codes", "squares", "sums"), ("planes", "lengths", "noise")
 _builders = threading.BoundedSemaphore(BUILDERS)
 _marked: dict[Path, float] = {}
 _swept_at = 0.0
@@ -305,8 +305,8 @@ def mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
         of_rows: dict[str, Any] = {name: arrays[f"vectors.{name}"] for name in VECTORS}
         vectors = Rows(**of_rows)
     if vectors is not None and "signs.planes" in arrays:
-        planes, noise = (arrays[f"signs.{name}"] for name in SIGNS)
-        vectors = replace(vectors, bits=Bits(planes, float(noise[0])))
+        planes, lengths, noise = (arrays[f"signs.{name}"] for name in SIGNS)
+        vectors = replace(vectors, bits=Bits(planes, lengths, *noise.tolist()))
         looked_at = _Looks(room, vectors.raw.nbytes)
     rows = TurnRows(
         sessions=_uuids(arrays["sessions"]),
