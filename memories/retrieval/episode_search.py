@@ -194,7 +194,7 @@ class _Episodes(Source[Any, EpisodeIndex]):
     def index(self, rows: list[tuple[Any, ...]]) -> EpisodeIndex:
         """Of rows of _READ."""
         day, there = today(self.now), [row for row in rows if row[4]]
-        decayed = [_decayed(EpisodeFeatures(*row[4:], row[3]), self.rules, day) for row in there]
+        decayed = [_decayed(EpisodeFeatures._make((*row[4:], row[3], 0.0)), self.rules, day) for row in there]
         episodes = [one for one in decayed if one.left > self.rules.served_importance]
         # Quality takes the place of confidence, and an episode is as old as its last turn.
         weights = Weights.of((one.quality, one.left, float((day - one.ended_at) // DAY)) for one in episodes)
