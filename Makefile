@@ -9,7 +9,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-clients client-typescript faults soak clients-suite distributed alerts bench lint fix audit lock eval eval-extraction clean
+.PHONY: help up test test-clients client-typescript faults soak clients-suite import-suite distributed alerts bench lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +64,10 @@ soak: .venv/dev ## Use one hub in every way for HOURS (2) while it is broken, by
 # It installs pinned packages in .clients-suite, with pip and npm. HUB: another checkout, whose hub is tried.
 clients-suite: .venv/dev ## Let real clients talk through the gateway (ONLY="langchain pi"), and write the table of docs/gateway.md.
 	@$(BIN)/python -m tests.clients_suite $(ONLY) $(if $(HUB),--hub "$(HUB)") $(if $(ONLY),,--write docs/gateway.md)
+
+# It installs pinned packages in .clients-suite, too.
+import-suite: .venv/dev ## Import stores that the peers' own packages make (ONLY="mem0 langgraph"), and write the table of docs/imports.md.
+	@$(BIN)/python -m tests.import_suite $(ONLY) $(if $(ONLY),,--write)
 
 # Debian's packages flex, bison and libkrb5-dev, and the source of Citus 14 (AGPL; it is run, and no part of the hub).
 distributed: .venv/dev ## Put a hub on a Citus cluster, with CITUS=its source (BUILD=folder keeps it built, ONLY="job move").
