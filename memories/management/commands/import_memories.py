@@ -24,8 +24,8 @@ from memories.models import Tenant
 
 DEEPAGENTS, LANGGRAPH = "deepagents", "langgraph"
 _OF_AGENTS = CHATS | {DEEPAGENTS, "markdown"}
-# After so many records it says how far it is.
-_TOLD = 1000
+# After so many records it says how far it is: a conversation can be large.
+_TOLD, _TOLD_OF_CONVERSATIONS = 1000, 100
 
 
 class Command(HubCommand):
@@ -121,7 +121,7 @@ class Command(HubCommand):
         taken = 0
         try:
             for taken in run.steps():
-                if not taken % _TOLD:
+                if not taken % (_TOLD_OF_CONVERSATIONS if run.is_of_conversations else _TOLD):
                     self.stderr.write(
                         f"… {run.conversations.done['conversations'] or taken} of {run.expected or 'all'}"
                     )
