@@ -74,8 +74,8 @@ def main() -> int:
             if given.names and path.stem not in given.names:
                 continue
             says = json.loads(path.read_text("utf-8"))
-            for verdict in _verdicts(path.stem, says, hub):
-                rows.append(_row(says, verdict))
+            for place, verdict in enumerate(_verdicts(path.stem, says, hub)):
+                rows.append(_row(says, verdict, is_first=not place))
                 are_right &= not verdict.fault
                 _say(f"{rows[-1]} {verdict.fault}")
     if given.write:
@@ -209,11 +209,12 @@ def _number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-def _row(says: Mapping[str, Any], found: Verdict) -> str:
+def _row(says: Mapping[str, Any], found: Verdict, *, is_first: bool) -> str:
+    """A line of the table; what is to be said of the peer stands in its first one."""
     if "why_not" in says:
         return f"| {says['title']} | {says['version']} | – | – | – | – | not run: {says['why_not']} |"
     others = ", ".join(f"{count} `{reason}`" for reason, count in sorted(found.others.items())) or "–"
-    word = "FAILS" if found.fault else ""
+    word = "FAILS" if found.fault else says.get("remarks", "") if is_first else ""
     cells: Sequence[Any] = (says["title"], says["version"], found.store, found.rows, found.stored, others, word)
     return f"| {' | '.join(map(str, cells))} |"
 
