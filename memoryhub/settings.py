@@ -322,6 +322,7 @@ SPECTACULAR_SETTINGS = {
             "system_generated",
             "external_data",
             "corrected_memory",
+            "person_correction",
         ],
         "CaseType": ["erasure", "access", "portability", "rectification", "restriction"],
         "Author": ["person", "application", "model", "other"],
