@@ -214,7 +214,8 @@ def _row(says: Mapping[str, Any], found: Verdict, *, is_first: bool) -> str:
     if "why_not" in says:
         return f"| {says['title']} | {says['version']} | – | – | – | – | not run: {says['why_not']} |"
     others = ", ".join(f"{count} `{reason}`" for reason, count in sorted(found.others.items())) or "–"
-    word = "FAILS" if found.fault else says.get("remarks", "") if is_first else ""
+    failed = "did not run" if found.store == "–" else "FAILS"
+    word = failed if found.fault else says.get("remarks", "") if is_first else ""
     cells: Sequence[Any] = (says["title"], says["version"], found.store, found.rows, found.stored, others, word)
     return f"| {' | '.join(map(str, cells))} |"
 
