@@ -27,7 +27,7 @@ from memories.scoring.dense import Vectors
 from memories.scoring.lexical import Layout, Words
 from memories.scoring.ranking import Units
 
-__all__ = ["VOICES", "IndexedSession", "SessionTurns", "TurnIndex", "open_index"]
+__all__ = ["VOICES", "IndexedSession", "Stretches", "TurnIndex", "open_index"]
 
 # About so many turns are read when an index is made, on a machine that also does other work.
 TURNS_A_SECOND = 10_000
@@ -100,15 +100,12 @@ class Sessions:
     read: list[IndexedSession] | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class SessionTurns:
-    """A session, and the numbers of its searchable turns."""
+class Stretches(NamedTuple):
+    """Turns of sessions, from the first number to the last; one row a stretch."""
 
-    session: IndexedSession
-    numbers: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
+    sessions: Sequence[uuid.UUID]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
 
 
 class Part(NamedTuple):
@@ -169,14 +166,6 @@ class TurnIndex:
         return Units.over(words, vectors, self.times)
 
     @cached_property
-    def sessions(self) -> list[SessionTurns]:
-        ends = np.searchsorted(self.session_of, np.arange(len(self.known) + 1)).tolist()
-        return [
-            SessionTurns(session, self.numbers[start:end])
-            for session, start, end in zip(self.known, ends, ends[1:], strict=False)
-        ]
-
-    @cached_property
     def agents(self) -> list[tuple[str, str]]:
         """The agents of its sessions, each with whose memory the session becomes, once."""
         return list(dict.fromkeys((one.agent_id, one.memory_of) for one in self.known))
@@ -221,6 +210,18 @@ class TurnIndex:
         if (place := self.places_of_sessions.get(session)) is None:
             return slice(0, 0)
         return slice(*np.searchsorted(self.session_of, [place, place + 1]).tolist())
+
+    @cached_property
+    def keys(self) -> NDArray[np.int64]:
+        """Session and number of each turn, ascending."""
+        return _key(self.session_of, self.numbers)
+
+    def has_turns(self, stretches: Stretches) -> NDArray[np.bool_]:
+        """Of which of these stretches any turn is here."""
+        session = np.array([self.places_of_sessions.get(one, -1) for one in stretches.sessions], np.int32)
+        after = np.searchsorted(self.keys, _key(session, stretches.first))
+        there = np.append(self.keys, np.iinfo(np.int64).max)[after] <= _key(session, stretches.last)
+        return (session >= 0) & there
 
     def was_read(self, turns: int) -> None:
         """So many turns were looked at."""
@@ -433,6 +434,11 @@ def _planned(left: turn_drafts.Plan | None, sessions: list[IndexedSession]) -> l
     if known and all(one.id in now and one.has_grown_into(now[one.id]) for one in known):
         return known
     return sessions
+
+
+def _key(session: NDArray[np.int32], number: NDArray[np.int32]) -> NDArray[np.int64]:
+    keys: NDArray[np.int64] = session.astype(np.int64) << 32 | number
+    return keys
 
 
 def _known(sessions: Sequence[uuid.UUID], progress: Sequence[Progress]) -> list[IndexedSession]:
