@@ -208,7 +208,7 @@ def why_it_stays(fact: Fact, rules: conf.Rules) -> str:
     if fact.pinned:
         return _("it is pinned")
     if fact.binding:
-        return _("an operator confirmed it")
+        return _("the person stated it") if fact.is_persons_word else _("an operator confirmed it")
     if rules.half_lives.get(fact.category, rules.half_life_days) is None:
         return _("%(category)s facts do not fade") % {"category": fact.get_category_display().lower()}
     return ""
