@@ -11,7 +11,7 @@ from typing import ParamSpec
 from django.utils import timezone
 from django_q.tasks import async_task
 
-from memories import reminding
+from memories import content_policy, reminding
 from memories.db import tenancy
 from memories.dream import dreaming
 from memories.episodes import compaction
@@ -51,6 +51,8 @@ def outermost(task: Callable[P, int]) -> Callable[P, int]:
             kind = type(error).__name__
             logger.error("%s%s: %s at %s:%s", task.__name__, args, kind, place.name, place.lineno)
             return 0
+        finally:
+            content_policy.flush()
 
     return framed
 

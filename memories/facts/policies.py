@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from memories.models import Road
+
 
 class Repeated(StrEnum):
     """A live fact has the same text."""
@@ -57,13 +59,15 @@ class Capacity(StrEnum):
 
 @dataclass(frozen=True)
 class Policy:
-    """A row of the table. `verb` is that of a new fact's first revision, `superseded` that of what it replaces.
+    """A row of the table. `verb` is that of a new fact's first revision, `superseded` that of what it replaces; `road`:
+    how the content policy's log names it.
 
     `asks_near`: a person is asked whether it repeats a near fact. `reports_dropped`: a statement that an operator
     refused is an error for its caller.
     """
 
     verb: str
+    road: Road
     same_text: Repeated
     same_value: SameValue
     refused: Refused
@@ -75,12 +79,18 @@ class Policy:
     superseded: str = "supersede"
 
     @property
+    def reports_forbidden(self) -> bool:
+        """What the content policy forbids is an error for its caller; else nothing is stored."""
+        return self.same_text == Repeated.REPORT
+
+    @property
     def compares_keys(self) -> bool:
         return self.same_value != SameValue.NONE
 
 
 KEY = Policy(
     verb="add",
+    road=Road.STATEMENT,
     same_text=Repeated.REPORT,
     same_value=SameValue.REINFORCE,
     refused=Refused.BY_WHOM,
@@ -91,6 +101,7 @@ KEY = Policy(
 )
 OPERATOR = Policy(
     verb="add",
+    road=Road.STATEMENT,
     same_text=Repeated.REPORT,
     same_value=SameValue.BINDS,
     refused=Refused.ENDS,
@@ -100,6 +111,7 @@ OPERATOR = Policy(
 )
 DOCUMENT = Policy(
     verb="import",
+    road=Road.DOCUMENT,
     same_text=Repeated.SKIP,
     same_value=SameValue.NONE,
     refused=Refused.BY_WHOM_OF_TEXT,
@@ -109,6 +121,7 @@ DOCUMENT = Policy(
 )
 REFLECTION = Policy(
     verb="reflect",
+    road=Road.UPKEEP,
     same_text=Repeated.SKIP_ANY,
     same_value=SameValue.NONE,
     refused=Refused.DROP,
@@ -117,6 +130,7 @@ REFLECTION = Policy(
 )
 UPKEEP = Policy(
     verb="merge",
+    road=Road.UPKEEP,
     same_text=Repeated.SKIP_ANY,
     same_value=SameValue.NONE,
     refused=Refused.DROP,

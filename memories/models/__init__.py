@@ -5,6 +5,7 @@ from memories.models.access.idempotency import IdempotencyRecord
 from memories.models.access.operators import FailedSignIns, Language, Operator, OperatorMail, SavedFilter
 from memories.models.actors import ActorKind
 from memories.models.backups import Backup
+from memories.models.content_policy import ContentPolicy, PolicyDrop, PolicyFinding, PolicyTrial, Road
 from memories.models.conversations.conversations import (
     NOT_THE_PERSONS,
     SENT_AT,
@@ -100,6 +101,7 @@ __all__ = [
     "Category",
     "Change",
     "ChangeSet",
+    "ContentPolicy",
     "ContextLog",
     "DailySpending",
     "DecayPass",
@@ -152,6 +154,9 @@ __all__ = [
     "ModelUse",
     "Operator",
     "OperatorMail",
+    "PolicyDrop",
+    "PolicyFinding",
+    "PolicyTrial",
     "PrivacyCase",
     "PrivacyCaseQuerySet",
     "PrivacyExport",
@@ -165,6 +170,7 @@ __all__ = [
     "ReturnPolicy",
     "ReviewItem",
     "ReviewNote",
+    "Road",
     "Role",
     "SavedFilter",
     "Scope",

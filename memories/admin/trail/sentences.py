@@ -40,6 +40,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise | str]] = {
     "Agent": (gettext_lazy("an agent"), ""),
     "APIKey": (gettext_lazy("an API key"), ""),
     "ChangeSet": (gettext_lazy("a set of changes"), ""),
+    "ContentPolicy": (gettext_lazy("a content policy"), ""),
     "DecayPass": (gettext_lazy("a decay pass"), ""),
     "Group": (gettext_lazy("a role"), ""),
     "ManagementKey": (gettext_lazy("a management key"), ""),

@@ -5,6 +5,13 @@ from importlib import import_module
 from django.urls import path
 
 from memories.api.v1.agents.views import AgentsView, AgentView
+from memories.api.v1.content_policy.views import (
+    ContentPolicyView,
+    PolicyLogView,
+    PolicyRestoreView,
+    PolicyTopicsView,
+    PolicyVersionsView,
+)
 from memories.api.v1.context.views import ContextView
 from memories.api.v1.dreams.views import DreamRestoreView, DreamsView, DreamView
 from memories.api.v1.episodes.views import EpisodesView, EpisodeView
@@ -130,6 +137,11 @@ urlpatterns = [
     path("users/detail", PersonView.as_view()),
     path("agents", AgentsView.as_view()),
     path("agents/<uuid:agent_id>", AgentView.as_view()),
+    path("content-policy", ContentPolicyView.as_view()),
+    path("content-policy/versions", PolicyVersionsView.as_view()),
+    path("content-policy/restore", PolicyRestoreView.as_view()),
+    path("content-policy/topics", PolicyTopicsView.as_view()),
+    path("content-policy/log", PolicyLogView.as_view()),
     path("privacy/requests", PrivacyRequestsView.as_view()),
     path("privacy/requests/<uuid:case_id>", PrivacyRequestView.as_view()),
     path("extractions", ExtractionsView.as_view()),

@@ -13,8 +13,9 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from memories import audit, conf
+from memories import audit, conf, content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.facts.changing import lock_person
 from memories.curation.people.errors import PersonMerged
 from memories.curation.statements import guarding, provenance
@@ -80,6 +81,7 @@ def add_triple(
     """
     check_interval(draft.valid_from, draft.valid_to, at="/valid_to")
     draft = replace(draft, relation=clean(end_user, draft.relation))
+    _check_policy(end_user, draft.relation)
     with transaction.atomic():
         lock(end_user, actor, turns=[draft.turn_id] if draft.turn_id else [])
         turn = _turn(end_user, draft.turn_id)
@@ -132,6 +134,7 @@ def supersede_triple(
     ReviewNeeded (what would have to wait cannot end what is served), NotFound, PersonMerged, PersonRestricted.
     """
     old, draft = clean(end_user, old), replace(draft, relation=clean(end_user, draft.relation))
+    _check_policy(end_user, draft.relation)
     if naming.digest_of(old.object) == naming.digest_of(draft.relation.object):
         raise InvalidInput.at("/new_object", _("Name another object than the old one."), code="same_object")
     with transaction.atomic():
@@ -205,6 +208,12 @@ def clean(person: EndUser, relation: TripleRelation) -> TripleRelation:
         object=_entity(person, texts["value"], at="/object"),
         agent_id=relation.agent_id,
     )
+
+
+def _check_policy(person: EndUser, said: TripleRelation) -> None:
+    """Errors: ContentForbidden."""
+    predicate = said.predicate.replace("_", " ")
+    content_policy.check(person.tenant, Road.GRAPH, [f"{said.subject} {predicate} {said.object}", said.object])
 
 
 def _entity(person: EndUser, name: str, *, at: str) -> str:

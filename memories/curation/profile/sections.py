@@ -14,8 +14,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from memories import audit
+from memories import audit, content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.change_sets import Changes
 from memories.curation.people.errors import PersonMerged
 from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
@@ -206,9 +207,14 @@ def _write(row: ProfileSection, summary: str, verb: str, changes: Changes, *, bi
 
 
 def _set_text(row: ProfileSection, summary: str, verb: str, changes: Changes, *, binding: bool, basis: _Basis) -> bool:
-    """Save this text on this basis, with its revision and audit event; what changes nothing leaves no trace."""
+    """Save this text on this basis, with its revision and audit event; what changes nothing leaves no trace.
+
+    Errors: ContentForbidden.
+    """
     if (summary, binding) == (row.summary, row.binding):
         return False
+    if summary != row.summary:
+        content_policy.check(row.end_user.tenant, Road.PROFILE, [summary])
     before = copy(row)
     row.summary, row.binding, row.actor_kind = summary, binding, changes.actor.kind
     row.extraction, row.prompt_version = basis.run, basis.run.prompt_version if basis.run else ""

@@ -36,6 +36,7 @@ _LONGEST_NAME = 200
 # Not settings: saving a form that was open for long must not turn them back.
 _NO_SETTING = (
     "id", "slug", "created_at", "decayed_on", "offboarded_at", "before_offboarding", "webhook_events",
+    "policy_version",
 )  # fmt: skip
 _SETTINGS = [field.name for field in Tenant._meta.concrete_fields if field.name not in _NO_SETTING]
 

@@ -268,6 +268,7 @@ ENDING = {
     "addFact": ASKS,
 }
 NO_MEMORY = {
+    "putContentPolicy", "restoreContentPolicy",
     "changeAgent", "changeGroup", "changeUser", "setGroupMember", "addGroup", "getContext", "search", "startDream",
     "retryExtraction", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems",
     "listStoreNamespaces", "endSession", "flushSession", "createPrivacyRequest",

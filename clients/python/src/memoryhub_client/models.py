@@ -740,6 +740,73 @@ class Agent:
     created_at: datetime
 
 
+PolicyRoad = Literal[
+    "extraction", "statement", "profile", "episode", "document", "file", "diary", "group", "graph", "store", "upkeep"
+]
+
+
+class NewPolicyCategory(TypedDict, total=False):
+    """What may not be remembered. What is left out is the hub's, where it knows a topic by this name."""
+
+    name: Required[str]
+    description: str
+    words: list[str]
+    not_allowed: list[str]
+    allowed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyCategory:
+    """What may not be remembered; an example that is allowed wins."""
+
+    name: str
+    description: str
+    words: list[str]
+    not_allowed: list[str]
+    allowed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyChanges:
+    """Names of the categories that a version added, changed and removed."""
+
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentPolicy:
+    """A version of what the tenant does not allow to be remembered; version 0: there never was one."""
+
+    version: int
+    categories: list[PolicyCategory]
+    changes: PolicyChanges
+    restored: int | None
+    actor_kind: str | None
+    actor_id: str | None
+    created_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyTopics:
+    """The topics that the hub knows."""
+
+    topics: list[PolicyCategory]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyDrop:
+    """How many texts a version dropped on a day (UTC); nothing of them is kept."""
+
+    day: str
+    category: str
+    version: int
+    road: PolicyRoad
+    count: int
+    last_at: datetime
+
+
 @dataclass(frozen=True, kw_only=True)
 class Entity:
     """Something that a graph is about; of another name of it the entity itself."""

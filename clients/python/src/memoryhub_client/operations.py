@@ -14,6 +14,7 @@ from memoryhub_client.models import (
     Agent,
     CaseType,
     Category,
+    ContentPolicy,
     Context,
     Conversation,
     Deleted,
@@ -54,8 +55,12 @@ from memoryhub_client.models import (
     Limits,
     MemoryDocument,
     NewMessage,
+    NewPolicyCategory,
     Person,
     PersonDetail,
+    PolicyDrop,
+    PolicyRoad,
+    PolicyTopics,
     PrivacyCase,
     Profile,
     Receipt,
@@ -844,6 +849,46 @@ class Operations:
         guidance: str | Unset = UNSET,
     ) -> Agent:
         """Change the named switches and the guidance of an agent, by the hub's `id` of it."""
+        ...
+
+    @operation("GET", "/content-policy")
+    def get_content_policy(self) -> ContentPolicy:
+        """What the tenant does not allow to be remembered."""
+        ...
+
+    @operation("PUT", "/content-policy")
+    def put_content_policy(
+        self, *, categories: Sequence[NewPolicyCategory], if_match: int | None = None
+    ) -> ContentPolicy:
+        """Give the tenant this content policy, from the next text on; no categories: nothing is forbidden."""
+        ...
+
+    @listing("/content-policy/versions")
+    def list_content_policy_versions(self, *, page_size: int | None = None, cursor: str | None = None) -> ContentPolicy:
+        """The versions of the content policy, newest first."""
+        ...
+
+    @operation("POST", "/content-policy/restore")
+    def restore_content_policy(self, *, version: int, if_match: int | None = None) -> ContentPolicy:
+        """Make an older version the content policy again, as a new version."""
+        ...
+
+    @operation("GET", "/content-policy/topics")
+    def list_content_policy_topics(self) -> PolicyTopics:
+        """The topics that the hub knows, to begin with."""
+        ...
+
+    @listing("/content-policy/log")
+    def list_content_policy_drops(
+        self,
+        *,
+        category: str | None = None,
+        road: PolicyRoad | None = None,
+        since: str | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> PolicyDrop:
+        """What was dropped, as counts by day, category, version and road."""
         ...
 
     @operation("POST", "/privacy/requests")
