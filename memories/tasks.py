@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_q.tasks import async_task
 
 from memories import content_policy, reminding
+from memories.curation import policy_trials
 from memories.db import tenancy
 from memories.dream import dreaming
 from memories.episodes import compaction
@@ -155,6 +156,15 @@ def retain() -> int:
     if retention.work_on(now=now, seconds=SLICE_SECONDS):
         retention.wake()
     return begun
+
+
+@outermost
+def try_policies() -> int:
+    """Work for a slice on dry runs of content policies. Returns 1 when nothing is left to do now."""
+    if policy_trials.work_on(now=timezone.now(), seconds=SLICE_SECONDS):
+        policy_trials.wake()
+        return 0
+    return 1
 
 
 @outermost

@@ -45,6 +45,7 @@ GROUPS = {"addGroup", "changeGroup", "deleteGroup", "listGroupMembers", "setGrou
 TENANT = {
     *("getContentPolicy", "putContentPolicy", "listContentPolicyVersions", "restoreContentPolicy"),
     *("listContentPolicyTopics", "listContentPolicyDrops"),
+    *("startPolicyDryRun", "getPolicyDryRun", "listPolicyDryRunFindings", "deletePolicyDryRunFindings"),
 }
 # Of no person: tests/api/v1/test_agents.py.
 AGENTS = {"listAgents", "getAgent", "changeAgent"}

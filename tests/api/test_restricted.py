@@ -58,6 +58,7 @@ AS_EVER = {
     *("listAgents", "getAgent", "changeAgent"),
     *("getContentPolicy", "putContentPolicy", "listContentPolicyVersions", "restoreContentPolicy"),
     *("listContentPolicyTopics", "listContentPolicyDrops"),
+    *("startPolicyDryRun", "getPolicyDryRun", "listPolicyDryRunFindings", "deletePolicyDryRunFindings"),
     # Of a group; and whoever is restricted may leave it.
     *("addGroup", "getGroup", "changeGroup", "listGroupMembers", "removeGroupMember"),
 }
@@ -142,12 +143,9 @@ def test_goes_on(hub: Hub, ids: Ids) -> None:
     for operation in sorted(AS_EVER):
         with undone():
             answer = send(hub.client, operation, ids)
-            other = {
-                "createPrivacyRequest": 202,
-                "addGroup": 201,
-                "removeGroupMember": 204,
-                "restoreContentPolicy": 404,
-            }
+            other = {"createPrivacyRequest": 202, "addGroup": 201, "removeGroupMember": 204}
+            other |= {"restoreContentPolicy": 404, "startPolicyDryRun": 202, "getPolicyDryRun": 404}
+            other |= {"listPolicyDryRunFindings": 404, "deletePolicyDryRunFindings": 404}
             assert answer.status_code == other.get(operation, 200), operation
 
 

@@ -16,6 +16,7 @@ SCOPES = {
         getAgent listExtractions getExtraction listEntityTriples listRelationTriples listGraphTimeline getGraphStats
         getStoreItem searchStoreItems listStoreNamespaces batchStore
         getContentPolicy listContentPolicyVersions listContentPolicyTopics listContentPolicyDrops
+        getPolicyDryRun listPolicyDryRunFindings
     """,
     WRITE: """
         deleteSession deleteTurn deleteFacts redactTurn addFact changeFact deleteFact restoreFact giveFactFeedback
@@ -23,7 +24,7 @@ SCOPES = {
         deleteFile writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
         removeGroupMember addGroupFact deleteGroupFact startDream restoreDream changeUser changeAgent
         retryExtraction addTriple invalidateTriple supersedeTriple putStoreItem deleteStoreItem
-        putContentPolicy restoreContentPolicy
+        putContentPolicy restoreContentPolicy startPolicyDryRun deletePolicyDryRunFindings
     """,
     PRIVACY: "createPrivacyRequest getPrivacyRequest takePrivacyExport",
 }

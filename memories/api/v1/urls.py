@@ -7,6 +7,10 @@ from django.urls import path
 from memories.api.v1.agents.views import AgentsView, AgentView
 from memories.api.v1.content_policy.views import (
     ContentPolicyView,
+    DryRunDeletionView,
+    DryRunFindingsView,
+    DryRunsView,
+    DryRunView,
     PolicyLogView,
     PolicyRestoreView,
     PolicyTopicsView,
@@ -142,6 +146,10 @@ urlpatterns = [
     path("content-policy/restore", PolicyRestoreView.as_view()),
     path("content-policy/topics", PolicyTopicsView.as_view()),
     path("content-policy/log", PolicyLogView.as_view()),
+    path("content-policy/dry-runs", DryRunsView.as_view()),
+    path("content-policy/dry-runs/<uuid:trial_id>", DryRunView.as_view()),
+    path("content-policy/dry-runs/<uuid:trial_id>/findings", DryRunFindingsView.as_view()),
+    path("content-policy/dry-runs/<uuid:trial_id>/delete", DryRunDeletionView.as_view()),
     path("privacy/requests", PrivacyRequestsView.as_view()),
     path("privacy/requests/<uuid:case_id>", PrivacyRequestView.as_view()),
     path("extractions", ExtractionsView.as_view()),

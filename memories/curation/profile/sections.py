@@ -23,6 +23,9 @@ from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestrict
 from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection, Trust
 from memories.text.secrets.scrubbing import scrubbed_text
 
+# Verbs that say something new.
+_SAYS = ("write", "approve", "restore")
+
 
 @dataclass(frozen=True)
 class _Basis:
@@ -156,7 +159,12 @@ def empty_sections(end_user: EndUser, changes: Changes, *, agent_id: str = "") -
 
     Nobody is bound by that: what is said from now on is written again.
     """
-    rows = written_sections(end_user, agent_id).select_related("end_user__tenant", "extraction")
+    return empty_some(written_sections(end_user, agent_id), changes)
+
+
+def empty_some(sections: QuerySet[ProfileSection], changes: Changes) -> int:
+    """The same for these sections of a locked person."""
+    rows = sections.select_related("end_user__tenant", "extraction")
     emptied = [row for row in rows.order_by("agent_id", "section") if changes.actor.is_operator or not row.binding]
     return sum(_set_text(row, "", "delete", changes, binding=False, basis=_Basis()) for row in emptied)
 
@@ -213,7 +221,8 @@ def _set_text(row: ProfileSection, summary: str, verb: str, changes: Changes, *,
     """
     if (summary, binding) == (row.summary, row.binding):
         return False
-    if summary != row.summary:
+    # An undo brings back what there was, as it does for facts.
+    if summary != row.summary and verb in _SAYS:
         content_policy.check(row.end_user.tenant, Road.PROFILE, [summary])
     before = copy(row)
     row.summary, row.binding, row.actor_kind = summary, binding, changes.actor.kind

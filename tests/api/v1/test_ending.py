@@ -268,7 +268,7 @@ ENDING = {
     "addFact": ASKS,
 }
 NO_MEMORY = {
-    "putContentPolicy", "restoreContentPolicy",
+    "putContentPolicy", "restoreContentPolicy", "startPolicyDryRun", "deletePolicyDryRunFindings",
     "changeAgent", "changeGroup", "changeUser", "setGroupMember", "addGroup", "getContext", "search", "startDream",
     "retryExtraction", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems",
     "listStoreNamespaces", "endSession", "flushSession", "createPrivacyRequest",

@@ -807,6 +807,41 @@ class PolicyDrop:
     last_at: datetime
 
 
+PolicyKind = Literal["fact", "episode", "profile", "file", "triple", "group_fact", "diary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundCount:
+    """How many memories of a kind fall under a category."""
+
+    category: str
+    kind: PolicyKind
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """Which stored memories a content policy would not allow; `seen` of `total` are read, or deleted."""
+
+    id: str
+    state: Literal["running", "done", "deleting", "deleted", "failed"]
+    seen: int
+    total: int
+    found: list[FoundCount]
+    created_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One memory that a dry run found."""
+
+    kind: PolicyKind
+    id: str
+    category: str
+    user_id: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Entity:
     """Something that a graph is about; of another name of it the entity itself."""

@@ -24,6 +24,7 @@ from memoryhub_client.models import (
     Dream,
     DreamStatus,
     DreamWithEdits,
+    DryRun,
     EndedTriples,
     Episode,
     EvidenceLevel,
@@ -40,6 +41,7 @@ from memoryhub_client.models import (
     FileVersion,
     Fill,
     Filters,
+    Finding,
     Found,
     FoundFiles,
     FoundKind,
@@ -889,6 +891,28 @@ class Operations:
         cursor: str | None = None,
     ) -> PolicyDrop:
         """What was dropped, as counts by day, category, version and road."""
+        ...
+
+    @operation("POST", "/content-policy/dry-runs")
+    def start_policy_dry_run(self, *, categories: Sequence[NewPolicyCategory] | None = None) -> DryRun:
+        """Find out which stored memories these categories, or those in force, would not allow."""
+        ...
+
+    @operation("GET", "/content-policy/dry-runs/{trial_id}")
+    def get_policy_dry_run(self, trial_id: str) -> DryRun:
+        """A dry run with its progress and what it found."""
+        ...
+
+    @listing("/content-policy/dry-runs/{trial_id}/findings")
+    def list_policy_dry_run_findings(
+        self, trial_id: str, *, page_size: int | None = None, cursor: str | None = None
+    ) -> Finding:
+        """The memories that a dry run found, and that are not deleted yet."""
+        ...
+
+    @operation("POST", "/content-policy/dry-runs/{trial_id}/delete")
+    def delete_policy_dry_run_findings(self, trial_id: str) -> DryRun:
+        """Move what a dry run found to the trash."""
         ...
 
     @operation("POST", "/privacy/requests")

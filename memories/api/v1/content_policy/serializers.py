@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memories.api.v1.fields import ExactText, OneOf, OrNull, PageQuery, Strict, Whole, Words
@@ -14,7 +15,8 @@ from memories.content_policy.categories import (
     MOST_EXAMPLES,
     MOST_WORDS,
 )
-from memories.models import ContentPolicy, PolicyDrop, Road
+from memories.curation.policy_trials import KINDS, counts_of, state_of
+from memories.models import ContentPolicy, PolicyDrop, PolicyFinding, PolicyTrial, Road
 
 _TOPIC = "Left out: the hub's own, where it knows a topic by this name."
 
@@ -84,3 +86,46 @@ class PolicyDropSerializer(serializers.Serializer[PolicyDrop]):
     road = serializers.ChoiceField(Road.values, help_text="By which road the texts came.")
     count = serializers.IntegerField(help_text="Texts that were dropped; nothing of them is kept.")
     last_at = serializers.DateTimeField()
+
+
+class NewDryRunSerializer(Strict):
+    categories = NewPolicyCategorySerializer(
+        many=True, required=False, max_length=MOST_CATEGORIES, help_text="Left out: those of the policy in force."
+    )
+
+
+class FoundCountSerializer(serializers.Serializer[Any]):
+    category = serializers.CharField()
+    kind = serializers.ChoiceField(KINDS, help_text="Kind of memory.")
+    count = serializers.IntegerField()
+
+
+class DryRunSerializer(serializers.Serializer[PolicyTrial]):
+    id = serializers.UUIDField()
+    state = serializers.SerializerMethodField(help_text="running, done, deleting, deleted or failed.")
+    seen = serializers.IntegerField(help_text="Memories read, or deleted, so far.")
+    total = serializers.IntegerField(help_text="Memories to read, or to delete.")
+    found = serializers.SerializerMethodField(
+        help_text="What these categories would not allow, and is not deleted yet."
+    )
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+    @extend_schema_field(serializers.ChoiceField(["running", "done", "deleting", "deleted", "failed"]))
+    def get_state(self, row: PolicyTrial) -> str:
+        return state_of(row)
+
+    @extend_schema_field(FoundCountSerializer(many=True))
+    def get_found(self, row: PolicyTrial) -> list[dict[str, Any]]:
+        return [
+            {"category": category, "kind": kind, "count": count}
+            for category, kinds in counts_of(row).items()
+            for kind, count in kinds.items()
+        ]
+
+
+class FindingSerializer(serializers.Serializer[PolicyFinding]):
+    kind = serializers.ChoiceField(KINDS)
+    id = serializers.UUIDField(source="row", help_text="Of the memory; of a fact of a group that of what one said.")
+    category = serializers.CharField()
+    user_id = serializers.CharField(source="end_user.external_id", help_text="Whose memory it is.")

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,16 +13,20 @@ from memories.api.schema import etag, if_match, operation
 from memories.api.v1.content_policy.serializers import (
     ContentPolicySerializer,
     DropsQuery,
+    DryRunSerializer,
+    FindingSerializer,
     NewContentPolicySerializer,
+    NewDryRunSerializer,
     PolicyDropSerializer,
     PolicyRestoreSerializer,
     PolicyTopicsSerializer,
 )
 from memories.api.v1.fields import PageQuery, page_of
 from memories.content_policy import categories
+from memories.curation.policy_trials import delete_found, start_trial
 from memories.curation.tenants.content_policy import current_policy, put_policy, restore_policy
-from memories.exceptions import OperatorWord
-from memories.models import ContentPolicy, PolicyDrop, Scope, Tenant, Trust
+from memories.exceptions import NotFound, OperatorWord
+from memories.models import ContentPolicy, PolicyDrop, PolicyTrial, Scope, Tenant, Trust
 
 _NONE: dict[str, Any] = {
     "version": 0,
@@ -151,3 +156,73 @@ class PolicyLogView(Endpoint):
         if since := given.get("since"):
             rows = rows.filter(last_at__gte=datetime(since.year, since.month, since.day, tzinfo=UTC))
         return self.listed(rows, PolicyDropSerializer, given=given, ordering=("-last_at", "-id"))
+
+
+class DryRunsView(_PolicyEndpoint):
+    @operation(
+        "startPolicyDryRun",
+        "Find out which stored memories these categories would not allow",
+        description="A job: ask for the dry run until it is done. Nothing is deleted by it.",
+        scope=Scope.WRITE,
+        bound=Bound.TENANT,
+        request=NewDryRunSerializer,
+        answers={202: DryRunSerializer},
+        problems=(409,),
+    )
+    def post(self, request: Request) -> Response:
+        given = self.body(NewDryRunSerializer)
+        self.check_may_change()
+        row = start_trial(tenant=self.tenant, given=given.get("categories"), actor=self.actor, now=self.now)
+        return Response(self.shown(row, DryRunSerializer), status=202)
+
+
+class DryRunView(Endpoint):
+    @operation(
+        "getPolicyDryRun",
+        "Get a dry run with its progress and what it found",
+        scope=Scope.READ,
+        bound=Bound.TENANT,
+        answers={200: DryRunSerializer},
+        problems=(404,),
+    )
+    def get(self, request: Request, trial_id: UUID) -> Response:
+        return Response(self.shown(_trial(self.tenant, trial_id), DryRunSerializer))
+
+
+class DryRunFindingsView(Endpoint):
+    @operation(
+        "listPolicyDryRunFindings",
+        "List the memories that a dry run found, and that are not deleted yet",
+        scope=Scope.READ,
+        bound=Bound.TENANT,
+        parameters=[PageQuery],
+        answers={200: page_of(FindingSerializer)},
+        problems=(404,),
+    )
+    def get(self, request: Request, trial_id: UUID) -> Response:
+        rows = _trial(self.tenant, trial_id).findings.select_related("end_user")
+        return self.listed(rows, FindingSerializer, given=self.query(PageQuery), ordering=("id",))
+
+
+class DryRunDeletionView(_PolicyEndpoint):
+    @operation(
+        "deletePolicyDryRunFindings",
+        "Move what a dry run found to the trash",
+        description="A job. An operator can undo it as a whole.",
+        scope=Scope.WRITE,
+        bound=Bound.TENANT,
+        answers={202: DryRunSerializer},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, trial_id: UUID) -> Response:
+        self.check_may_change()
+        row = delete_found(trial_id=trial_id, tenant=self.tenant, actor=self.actor, now=self.now)
+        return Response(self.shown(row, DryRunSerializer), status=202)
+
+
+def _trial(tenant: Tenant, trial_id: UUID) -> PolicyTrial:
+    """Errors: NotFound."""
+    row = PolicyTrial.objects.filter(tenant=tenant, pk=trial_id).first()
+    if row is None:
+        raise NotFound
+    return row
