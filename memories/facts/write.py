@@ -1,8 +1,9 @@
 """One write of facts: each fact's next version is saved here, with its revision, and what goes with it."""
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -32,6 +33,21 @@ def texts_of(fact: "Fact | Candidate") -> list[str]:
     named = f"{fact.key.replace('_', ' ')} {fact.value}"
     texts = [fact.content, named, fact.raw, fact.source_error, *fact.tags]
     return [*texts, *value_texts.strings(fact.structured), *value_texts.strings(document)]
+
+
+# What decides whether a person has another live fact of the same text.
+_ONCE = ("content", "agent_id", "status")
+
+
+def _check_policy(fact: Fact, before: Mapping[str, Any]) -> None:
+    """Judge the words that a change gives the fact; older ones stay as they are. Errors: ContentForbidden."""
+    if all(getattr(fact, name) == before[name] for name in _SAID) or not content_policy.in_force(fact.tenant):
+        return
+    was = copy(fact)
+    for name in _SAID:
+        setattr(was, name, before[name])
+    known = set(texts_of(was))
+    content_policy.check(fact.tenant, Road.STATEMENT, [text for text in texts_of(fact) if text not in known])
 
 
 @dataclass
@@ -64,12 +80,14 @@ class FactWrite:
         before = audit.snapshot(fact)
         yield
         self.check(fact, verb, before)
-        if any(getattr(fact, name) != before[name] for name in _SAID):
-            content_policy.check(fact.tenant, Road.STATEMENT, texts_of(fact))
+        _check_policy(fact, before)
         fact.version += 1
         fact.updated_at = self.now
         fact.refresh_decay(now=self.now, rules=conf.rules(fact.tenant))
-        _save(fact)
+        if fact.status in LIVE and any(before[name] != getattr(fact, name) for name in _ONCE):
+            _save(fact)
+        else:
+            fact.save()
         self.revise([fact], verb, [before])
         self.facts.add(fact.pk)
 
@@ -147,10 +165,10 @@ class FactWrite:
 
     def relate(self, fact: Fact, target: Fact, relation: str) -> None:
         """State the relation, unless it is stated already."""
-        row, made = FactRelation.objects.get_or_create(
-            tenant_id=fact.tenant_id, fact=fact, target=target, type=relation, defaults={"created_at": self.now}
-        )
-        if made:
+        stated: dict[str, Any] = {"tenant_id": fact.tenant_id, "fact": fact, "target": target, "type": relation}
+        # The caller holds the person's row, so nobody else states it meanwhile.
+        if not FactRelation.objects.filter(**stated).exists():
+            row = FactRelation.objects.create(**stated, created_at=self.now)
             self.note(Table.RELATION, Action.MADE, row.pk)
 
 

@@ -23,7 +23,7 @@ ALTER TABLE memories_policytrial DROP CONSTRAINT policytrial_of_tenant;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0045_changed_facts'),
+        ('memories', '0047_person_page'),
     ]
 
     operations = [
@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                 ('reached', models.UUIDField(help_text='The last row of that kind that was read.', null=True)),
                 ('seen', models.PositiveIntegerField(default=0, help_text='Memories that were read.')),
                 ('total', models.PositiveIntegerField(default=0, help_text='Memories that there were when it began.')),
-                ('actor_kind', models.CharField(choices=[('run', 'Extraction'), ('operator', 'Operator'), ('key', 'Application'), ('command', 'Command'), ('decay', 'Decay pass'), ('dream', 'Dream'), ('link', 'One-time link')], max_length=8)),
+                ('actor_kind', models.CharField(choices=[('run', 'Extraction'), ('operator', 'Operator'), ('key', 'Application'), ('command', 'Command'), ('decay', 'Decay pass'), ('dream', 'Dream'), ('link', 'One-time link'), ('person', 'The person')], max_length=8)),
                 ('actor_id', models.CharField(blank=True, max_length=36)),
                 ('created_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(null=True)),
@@ -84,7 +84,7 @@ class Migration(migrations.Migration):
                 ('categories', models.JSONField(help_text='As content_policy/categories.py writes them.', verbose_name='categories')),
                 ('changes', models.JSONField(default=dict, help_text='Names of the categories that it added, changed and removed.')),
                 ('restored', models.PositiveIntegerField(help_text='The version that it repeats.', null=True, verbose_name='restored version')),
-                ('actor_kind', models.CharField(choices=[('run', 'Extraction'), ('operator', 'Operator'), ('key', 'Application'), ('command', 'Command'), ('decay', 'Decay pass'), ('dream', 'Dream'), ('link', 'One-time link')], max_length=8)),
+                ('actor_kind', models.CharField(choices=[('run', 'Extraction'), ('operator', 'Operator'), ('key', 'Application'), ('command', 'Command'), ('decay', 'Decay pass'), ('dream', 'Dream'), ('link', 'One-time link'), ('person', 'The person')], max_length=8)),
                 ('actor_id', models.CharField(blank=True, max_length=36)),
                 ('created_at', models.DateTimeField(verbose_name='time')),
                 ('tenant', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='memories.tenant', verbose_name='tenant')),

@@ -153,6 +153,7 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "getPolicyDryRun": lambda ids: Call(path={"trial_id": ids.dream}),
     "listPolicyDryRunFindings": lambda ids: Call(path={"trial_id": ids.dream}),
     "deletePolicyDryRunFindings": lambda ids: Call(path={"trial_id": ids.dream}),
+    "personLink": lambda ids: Call(body={"user_id": ids.user_id}),
     "createPrivacyRequest": lambda ids: Call(body={"user_id": ids.user_id, "type": "access"}),
     "getPrivacyRequest": lambda ids: Call(path={"case_id": ids.case}),
     "listExtractions": lambda ids: Call(query={"user_id": ids.user_id}),
@@ -187,6 +188,7 @@ def send(client: HubClient, operation: str, ids: Ids) -> Any:
 
 def populated(tenant: Tenant) -> Ids:
     """A person of the tenant with something behind every kind of id."""
+    Tenant.objects.filter(pk=tenant.pk).update(person_page=True)
     person = factories.end_user(tenant, external_id=f"somebody-{uuid.uuid4()}", display_name=SECRET)
     session = factories.session(person, [("user", SECRET), ("assistant", "…")], session_id="s-1")
     session.turns.filter(number=1).update(external_id="m-s-1")

@@ -80,6 +80,7 @@ from memories.api.v1.management.views import (
 )
 from memories.api.v1.memory.views import MemoryView
 from memories.api.v1.people.views import PeopleView, PersonView
+from memories.api.v1.person_links.views import PersonLinksView
 from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView, PrivacyRequestView
 from memories.api.v1.profile.views import ProfileSectionView, ProfileView
 from memories.api.v1.search.views import SearchView
@@ -139,6 +140,7 @@ urlpatterns = [
     *(url for kind in PLAIN if kind.plain for url in import_module(kind.plain.api).URLS),
     path("users", PeopleView.as_view()),
     path("users/detail", PersonView.as_view()),
+    path("person-links", PersonLinksView.as_view()),
     path("agents", AgentsView.as_view()),
     path("agents/<uuid:agent_id>", AgentView.as_view()),
     path("content-policy", ContentPolicyView.as_view()),

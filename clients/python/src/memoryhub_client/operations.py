@@ -58,8 +58,11 @@ from memoryhub_client.models import (
     MemoryDocument,
     NewMessage,
     NewPolicyCategory,
+    PageLanguage,
     Person,
+    PersonAct,
     PersonDetail,
+    PersonLink,
     PolicyDrop,
     PolicyRoad,
     PolicyTopics,
@@ -913,6 +916,23 @@ class Operations:
     @operation("POST", "/content-policy/dry-runs/{trial_id}/delete")
     def delete_policy_dry_run_findings(self, trial_id: str) -> DryRun:
         """Move what a dry run found to the trash."""
+        ...
+
+    @operation("POST", "/person-links")
+    def person_link(
+        self,
+        *,
+        user_id: str | None,
+        ttl: int | None = None,
+        language: PageLanguage | None = None,
+        allow: Sequence[PersonAct] | None = None,
+        embed_origins: Sequence[str] | None = None,
+    ) -> PersonLink:
+        """A link with which the person opens the page of their own memory, once and within `ttl` seconds (300).
+
+        `allow`: what they may do there; without it all that the tenant allows. `embed_origins`: sites that may show it
+        in a frame.
+        """
         ...
 
     @operation("POST", "/privacy/requests")
