@@ -9,6 +9,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   └── TextNotFound        404    in a file
 ├── Conflict                409
 │   ├── ModelUntested       409
+│   ├── PreviewRefused      409    extraction is off, or a cap is reached
 │   ├── OperatorWord        409
 │   ├── FactLocked          409    by a key; a change that lifts the lock is taken
 │   ├── TripleOfFact        409    only the fact changes it
@@ -119,6 +120,7 @@ from memories.exceptions.requests import (
     OperatorWord,
     PersonRestricted,
     PreconditionFailed,
+    PreviewRefused,
     RefusedBefore,
     RequestTooCostly,
     ReviewNeeded,
@@ -180,6 +182,7 @@ __all__ = [
     "OperatorWord",
     "PersonRestricted",
     "PreconditionFailed",
+    "PreviewRefused",
     "ReembedRunning",
     "ReembedUnfinished",
     "RefusedBefore",
