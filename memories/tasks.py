@@ -11,7 +11,8 @@ from typing import ParamSpec
 from django.utils import timezone
 from django_q.tasks import async_task
 
-from memories import reminding
+from memories import content_policy, reminding
+from memories.curation import policy_trials
 from memories.db import tenancy
 from memories.dream import dreaming
 from memories.episodes import compaction
@@ -51,6 +52,8 @@ def outermost(task: Callable[P, int]) -> Callable[P, int]:
             kind = type(error).__name__
             logger.error("%s%s: %s at %s:%s", task.__name__, args, kind, place.name, place.lineno)
             return 0
+        finally:
+            content_policy.flush()
 
     return framed
 
@@ -153,6 +156,15 @@ def retain() -> int:
     if retention.work_on(now=now, seconds=SLICE_SECONDS):
         retention.wake()
     return begun
+
+
+@outermost
+def try_policies() -> int:
+    """Work for a slice on dry runs of content policies. Returns 1 when nothing is left to do now."""
+    if policy_trials.work_on(now=timezone.now(), seconds=SLICE_SECONDS):
+        policy_trials.wake()
+        return 0
+    return 1
 
 
 @outermost

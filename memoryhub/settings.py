@@ -310,6 +310,8 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "MemoryKind": "memories.kinds.served.NAMES",
+        "PolicyKind": "memories.curation.policy_trials.KINDS",
+        "DryRunState": ["running", "done", "deleting", "deleted", "failed"],
         "FoundKind": "memories.retrieval.hits.KINDS",
         "ResultKind": "memories.retrieval.hits.FOUND_KINDS",
         "StatedScope": ["private", "share"],

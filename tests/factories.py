@@ -47,6 +47,8 @@ from memories.models import (
     MemoryGroup,
     Operator,
     PersonLink,
+    PolicyFinding,
+    PolicyTrial,
     PrivacyCase,
     PrivacyExport,
     ProfileRevision,
@@ -421,6 +423,14 @@ def logged_context(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> Lo
         **over,
     }
     return LoggedContext.objects.create(tenant=person.tenant, end_user=person, **given)
+
+
+def policy_finding(found: Fact, **over: Any) -> PolicyFinding:
+    """What a dry run found of a fact."""
+    now = {"created_at": NOW, "ended_at": NOW}
+    trial = PolicyTrial.objects.create(tenant=found.tenant, categories=[], actor_kind="command", **now)
+    given = {"trial": trial, "end_user": found.end_user, "kind": "fact", "row": found.pk, "category": "health", **over}
+    return PolicyFinding.objects.create(tenant=found.tenant, **given)
 
 
 def sent_block(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> SentBlock:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memories.models import Scope, SessionQueue
+from memories.models.ids import new_id
 from tests import factories
 from tests.api.client import BASE, HubClient, operations, schema
 
@@ -77,6 +78,13 @@ def test_the_curl_lines_work(settings: Any) -> None:
     known["DREAM"] = str(factories.dream(run.end_user).pk)
     factories.episode(factories.session(factories.end_user(tenant, external_id="u2")))
     known["ENTRY"] = str(factories.diary_entry(run.end_user).pk)
+    found = factories.policy_finding(factories.fact(run.end_user, "Has asthma"))
+    known["DRY_RUN"] = str(found.trial_id)
+    # Asked again: another one is under way by then.
+    deleted = factories.policy_finding(factories.fact(run.end_user, "Has a cold")).trial
+    deleted.batch = new_id()
+    deleted.save()
+    known["DELETED_DRY_RUN"] = str(deleted.pk)
     group = factories.memory_group(run.end_user)
     known |= {"GROUP": str(group.pk), "GROUP_FACT": str(factories.group_fact(group, run.end_user).pk)}
     known["OLD_GROUP"] = str(factories.memory_group(run.end_user).pk)

@@ -57,6 +57,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         factories.dream(someone)
         factories.group_fact(factories.memory_group(someone), someone)
         factories.webhook_delivery(factories.webhook(someone.tenant), someone)
+        factories.policy_finding(known)
         factories.privacy_export(factories.privacy_case(someone))
     while vectors.embed_some().moved:
         """Until every text has its vector."""

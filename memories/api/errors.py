@@ -23,6 +23,7 @@ from memories.api.parsers import BodyTooLarge, escape
 from memories.api.request_ids import request_id_of
 from memories.api.shapes import MOST_FAULTS
 from memories.exceptions import (
+    ContentForbidden,
     DuplicateFact,
     ExportNotReady,
     Fault,
@@ -114,10 +115,11 @@ def _(exc: DuplicateFact) -> Problem:
     return Problem(exc.status, exc.code, exc.detail, members=members)
 
 
+@problem_of.register(ContentForbidden)
 @problem_of.register(OffsetBeyondEnd)
 @problem_of.register(TextNotFound)
 @problem_of.register(TextNotUnique)
-def _(exc: OffsetBeyondEnd | TextNotFound | TextNotUnique) -> Problem:
+def _(exc: ContentForbidden | OffsetBeyondEnd | TextNotFound | TextNotUnique) -> Problem:
     return Problem(exc.status, exc.code, exc.detail, exc.faults, members=exc.members)
 
 

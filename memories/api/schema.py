@@ -114,6 +114,10 @@ class ProblemSerializer(serializers.Serializer[Any]):
     request_id = serializers.CharField(help_text="As in X-Request-ID.")
     errors = FaultSerializer(many=True)  # type: ignore[assignment]
     existing_id = serializers.UUIDField(required=False, help_text="Of a duplicate: the fact that says the same.")
+    category = serializers.CharField(
+        required=False, help_text="Of a text that the content policy forbids: the category that it falls under."
+    )
+    policy_version = serializers.IntegerField(required=False, help_text="The version of the policy that forbids it.")
     occurrences = serializers.IntegerField(required=False, help_text="Of an edit: how often the file has the text.")
     newline_only = serializers.BooleanField(
         required=False, help_text="Of an edit: without its last newline the text is the end of the file."

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 
+from memories import content_policy
 from memories.db import tenancy
 from memories.db.tenancy import Tenancy
 
@@ -16,7 +17,10 @@ class TenancyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         with tenancy.nothing():
-            response = self.get_response(request)
+            try:
+                response = self.get_response(request)
+            finally:
+                content_policy.flush()
             own = tenancy.current()
         # Files that ask the database nothing are sent as they are.
         if isinstance(response, StreamingHttpResponse) and own is not None and own != tenancy.NOTHING:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from memories import audit
 from memories.curation.statements import guarding
-from memories.exceptions import ConfirmationNeeded, DuplicateFact
+from memories.exceptions import ConfirmationNeeded, ContentForbidden, DuplicateFact
 from memories.facts.write import FactWrite
 from memories.models import (
     ActorKind,
@@ -135,12 +135,13 @@ class Changes(FactWrite):
         self.overruled += len(flags)
 
     def put_back(self, fact: Fact, verb: str, state: dict[str, Any]) -> bool:
-        """Give a locked fact these fields of a snapshot; False when another live fact of the person has its text."""
+        """Give a locked fact these fields of a snapshot; False when another live fact of the person has its
+        text, or when the content policy forbids what it said."""
         was, version = audit.snapshot(fact), fact.version
         try:
             with self.changing(fact, verb):
                 audit.put_back(fact, state)
-        except DuplicateFact:
+        except (ContentForbidden, DuplicateFact):
             audit.put_back(fact, was)
             fact.version = version
             return False

@@ -12,8 +12,9 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from memories import audit, conf
+from memories import audit, conf, content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.curation.writing import WriteResult, locked_row, open_write
@@ -30,12 +31,14 @@ def write_entry(
 ) -> WriteResult[DiaryEntry]:
     """Add an entry to this agent's diary about the person. The same text twice makes two entries.
 
-    Errors: NotFound (erased meanwhile), PersonRestricted, TooManyEntries, ReviewNeeded, InvalidInput (nothing is left).
+    Errors: NotFound (erased meanwhile), PersonRestricted, TooManyEntries, ReviewNeeded, InvalidInput (nothing is left),
+    ContentForbidden.
     """
     text, redactions = redact_text(strip_invisible(content))
     subject, more = redact_text(" ".join(clean_lines(topic).split()))
     if not text.strip():
         raise InvalidInput.at("/content", _("Nothing of this text can be kept: write a note in words."))
+    content_policy.check(end_user.tenant, Road.DIARY, [subject, text])
     _check(text, subject)
     with open_write(end_user, actor, follows_merge=True) as person:
         _check_number(person)

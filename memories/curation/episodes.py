@@ -12,8 +12,9 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from memories import audit, conf
+from memories import audit, conf, content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.change_sets import Changes, still_ahead
 from memories.curation.facts.changing import check_allowed
 from memories.curation.statements import guarding
@@ -23,6 +24,7 @@ from memories.curation.writing import locked_row
 from memories.exceptions import Conflict
 from memories.facts import review_items
 from memories.models import Change, Episode, EpisodeStatus, Tenant
+from memories.text import value_texts
 
 TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
 UNDONE_FIELDS = (*TEXTS, "importance", "quality", "flaws", "extractor", "status", "pinned", "binding")
@@ -47,6 +49,7 @@ def edit_episode(
     stated = scrubbed_episode(changes)
     with _changing(episode_id, tenant, "edit", actor=actor, now=now, expected_version=expected_version) as episode:
         _must_be_live(episode)
+        content_policy.check(episode.tenant, Road.EPISODE, value_texts.strings(stated))
         if not actor.is_operator:
             guarding.check_episode(episode, stated, voice)
         rewrite(episode, stated, actor=actor)

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit, conf
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.curation.writing import lock_person, open_write
@@ -420,15 +421,21 @@ def _clean(
     if given.encoding != Encoding.UTF_8:
         return given, 0
     text, redactions = redact_text(strip_invisible(given.content))
+    changed_path = path if existing is None else ""
+    guarding.check_new_words(tree.tenant, Road.FILE, _name_of(changed_path), ChangedText(existing or "", text))
     if not writer.actor.is_operator:
         _check_text(path if existing is None else "", existing or "", text, writer)
     return NewContent(text, Encoding.UTF_8, len(text.encode())), redactions
 
 
+def _name_of(path: str) -> str:
+    return path.replace("/", " ").replace("_", " ").replace("-", " ").removesuffix(".md").strip()
+
+
 def _check_text(path: str, before: str, text: str, writer: FileWriter) -> None:
     """Errors: FileTooLarge; ReviewNeeded with the passage's lines, when the text speaks to a model as it did not
     before."""
-    name = path.replace("/", " ").replace("_", " ").replace("-", " ").removesuffix(".md").strip()
+    name = _name_of(path)
     if name and guarding.speaks_to_model(name):
         raise ReviewNeeded(_("The name of the file speaks to a model: name it after what it is about."))
     changed = ChangedText(before, text)

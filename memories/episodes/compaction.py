@@ -12,10 +12,11 @@ from itertools import islice
 from django.db import transaction
 from django.db.models.functions import Now
 
-from memories import conf
+from memories import conf, content_policy
+from memories.content_policy import Drop
 from memories.db import tenancy
 from memories.embedding import similarity
-from memories.episodes import creation, extractive
+from memories.episodes import creation, extractive, screening
 from memories.episodes.creation import Draft
 from memories.episodes.supported_sentences import fit_running_summary
 from memories.exceptions import ModelError
@@ -93,6 +94,9 @@ class ModelAnswers:
     summary: str = ""
     extractor: str = ""
     draft: Draft | None = None
+    # What the content policy took out of both; nothing may be left of the draft.
+    dropped: tuple[Drop, ...] = ()
+    is_emptied: bool = False
 
 
 def compact(*, session_id: uuid.UUID, now: datetime) -> bool:
@@ -198,7 +202,8 @@ def _call_model(attempt: CompactionAttempt, work: CompactionWork) -> ModelAnswer
         circuit_breaker.close(config.tenant_id)
     else:
         circuit_breaker.release_probe(config.tenant_id)
-    return ModelAnswers(summary, extractor, draft)
+    kept, screened, dropped = screening.screened(summary, draft, attempt.claim.session.tenant)
+    return ModelAnswers(kept, extractor, screened, tuple(dropped), is_emptied=draft is not None and screened is None)
 
 
 def _fold(attempt: CompactionAttempt, turns: tuple[TranscriptTurn, ...]) -> tuple[str, str]:
@@ -230,7 +235,7 @@ def _commit(attempt: CompactionAttempt, work: CompactionWork, answers: ModelAnsw
     """Write the summary, the episode and the watermarks in one transaction."""
     claim, segment, now = attempt.claim, work.segment, attempt.now()
     # Without calls left, the next attempt makes the episode.
-    is_made = segment is not None and (answers.draft is not None or not segment.turns)
+    is_made = segment is not None and (answers.draft is not None or answers.is_emptied or not segment.turns)
     done = Compacted(
         evicted=work.leaving,
         summary=answers.summary or None,
@@ -251,6 +256,7 @@ def _commit(attempt: CompactionAttempt, work: CompactionWork, answers: ModelAnsw
                 turns=segment.turns,
                 now=now,
             )
+        content_policy.add(claim.session.tenant_id, answers.dropped, now=now)
         window_queue.finish(claim, row, done, now=now)
         _note_spent(attempt)
     attempt.is_committed = True

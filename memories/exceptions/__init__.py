@@ -15,6 +15,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── TripleOfFact        409    only the fact changes it
 │   ├── ExternalIdReused    409
 │   ├── AlreadyRedacted     409    whoever asks with `once` is told
+│   ├── ContentForbidden    409    with the category of the tenant's content policy
 │   ├── DuplicateFact       409
 │   ├── CapacityReached     409
 │   ├── TextNotUnique       409    in a file, with how often it is there
@@ -90,6 +91,7 @@ from memories.exceptions.requests import (
     CapacityReached,
     ConfirmationNeeded,
     Conflict,
+    ContentForbidden,
     DuplicateFact,
     Erased,
     ExportGone,
@@ -136,6 +138,7 @@ __all__ = [
     "CapacityReached",
     "ConfirmationNeeded",
     "Conflict",
+    "ContentForbidden",
     "DecayRunning",
     "DuplicateFact",
     "EmbeddingAnswerInvalid",

@@ -171,6 +171,17 @@ class RefusedBefore(Conflict):
     code = "refused"
 
 
+class ContentForbidden(Conflict):
+    """The tenant's content policy does not allow this to be remembered. Nothing was stored."""
+
+    code = "content_forbidden"
+
+    def __init__(self, *, category: str, version: int) -> None:
+        super().__init__()
+        self.category = category
+        self.members = {"category": category, "policy_version": version}
+
+
 class CapacityReached(Conflict):
     """The person has reached the tenant's limit of active facts. Forget some, or raise the limit."""
 

@@ -13,10 +13,10 @@ from functools import partial
 
 from django.db import transaction
 
-from memories import conf, outbox
+from memories import conf, content_policy, outbox
 from memories.db import tenancy
 from memories.exceptions import ModelError
-from memories.extraction import gathering, rules_mode
+from memories.extraction import gathering, rules_mode, screening
 from memories.extraction.turn_reader import traced
 from memories.llm import client
 from memories.llm.prices import cost_of
@@ -76,7 +76,8 @@ class ExtractionAttempt(Attempt):
         return self.run
 
     def _prompt_version(self) -> str:
-        return memory_update.VERSION_WITH_TRIPLES if self.claim.rules.triples else memory_update.VERSION
+        with_policy = content_policy.in_force(self.claim.session.tenant) is not None
+        return memory_update.version(with_triples=self.claim.rules.triples, with_policy=with_policy)
 
     def end(self, status: RunStatus, failure: str) -> None:
         """Record how it failed."""
@@ -181,7 +182,10 @@ def _ask(attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch) -> No
         circuit_breaker.probe_if_open(attempt)
         completion = client.complete(
             messages=batch.messages,
-            answer=memory_update.ANSWER_WITH_TRIPLES if attempt.claim.rules.triples else memory_update.ANSWER,
+            answer=memory_update.answer_form(
+                with_triples=attempt.claim.rules.triples,
+                with_policy=content_policy.in_force(attempt.claim.session.tenant) is not None,
+            ),
             max_calls=attempt.calls_left,
             before_call=attempt.before_call,
             config=attempt.claim.config,
@@ -211,13 +215,18 @@ def _commit(
     answer leaves out.
     """
     claim = attempt.claim
-    admitted = gate.admit(answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held)
+    screened = screening.screen(answer, run.tenant)
+    answer = screened.answer
+    admitted = gate.admit(
+        answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held, forbidden=screened.forbidden
+    )
     profile.prepare(batch.evidence, answer.profile)
     near = _compare(attempt, run, admitted.candidates)
     now = attempt.now()
     with traces.span("commit"), transaction.atomic():
         queue = queue_rows.fence(claim)
         outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, near=near, now=now)
+        content_policy.add(run.tenant_id, screened.dropped, now=now)
         run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals + (refused or Counter()))
         if run.extractor != rules_mode.EXTRACTOR and batch.shortened:
             run.outcome |= {SHORTENED: batch.shortened, LEFT_OUT: batch.left_out}

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import Max
 from django.db.models.functions import Substr
 
-from memories import conf
+from memories import conf, content_policy
 from memories.extraction import excerpts
 from memories.extraction.excerpts import Excerpt
 from memories.extraction.turn_reader import fed_turns
@@ -144,4 +144,11 @@ def _messages(
         signals=claim.row.signals,
         guidance=guidance,
         with_triples=claim.rules.triples,
+        forbidden=_forbidden(claim),
     )
+
+
+def _forbidden(claim: Claim) -> list[memory_update.ForbiddenTopic]:
+    """What the model is told of the tenant's content policy: all but the words, which the hub itself looks for."""
+    policy = content_policy.in_force(claim.session.tenant)
+    return policy.topics if policy else []

@@ -8,7 +8,7 @@ which count for the tenant's daily caps, and one event of the audit trail, witho
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,11 +19,11 @@ from django.db import transaction
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from memories import audit, conf
+from memories import audit, conf, content_policy
 from memories.audit import Actor
 from memories.capture.ingest import PostedMessage, store_turns
 from memories.exceptions import HubBusy, ModelError, PersonRestricted, PreviewRefused
-from memories.extraction import gathering, rules_mode
+from memories.extraction import gathering, rules_mode, screening
 from memories.extraction.consolidation import read_by_rules
 from memories.llm import client
 from memories.llm.prices import cost_of
@@ -199,8 +199,12 @@ class _Prepared:
         return bool(self.rows)
 
     @property
+    def has_policy(self) -> bool:
+        return content_policy.in_force(self.claim.session.tenant) is not None
+
+    @property
     def prompt_version(self) -> str:
-        version = memory_update.VERSION_WITH_TRIPLES if self.claim.rules.triples else memory_update.VERSION
+        version = memory_update.version(with_triples=self.claim.rules.triples, with_policy=self.has_policy)
         return rules_mode.EXTRACTOR if self.config.mode == conf.LLM_RULES else version
 
     @property
@@ -303,7 +307,11 @@ def _answered(prepared: _Prepared, now: datetime) -> Answered:
         spent.add(error.prompt_tokens, error.completion_tokens)
         return Answered(failure=error.code, failure_detail=error.detail, **spent.figures())
     batch, claim = prepared.batch, prepared.claim
-    admitted = gate.admit(answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held)
+    screened = screening.screen(answer, claim.session.tenant)
+    answer = screened.answer
+    admitted = gate.admit(
+        answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held, forbidden=screened.forbidden
+    )
     profile.prepare(batch.evidence, answer.profile)
     near = judgement.judge(
         proposals=neighbours.propose(
@@ -321,13 +329,14 @@ def _answered(prepared: _Prepared, now: datetime) -> Answered:
     spent.add(near.prompt_tokens, near.completion_tokens)
     applied = _applied(prepared, answer, admitted, near.near, now)
     refusals = Counter(applied.refusals) + refused
-    return replace(applied, refused=_refused(prepared, answer), refusals=dict(refusals), **spent.figures())
+    refused_items = _refused(prepared, answer, screened.forbidden)
+    return replace(applied, refused=refused_items, refusals=dict(refusals), **spent.figures())
 
 
 def _ask(prepared: _Prepared, spent: "_Meter", calls: int) -> MemoryUpdate:
     completion = client.complete(
         messages=prepared.batch.messages,
-        answer=memory_update.ANSWER_WITH_TRIPLES if prepared.claim.rules.triples else memory_update.ANSWER,
+        answer=memory_update.answer_form(with_triples=prepared.claim.rules.triples, with_policy=prepared.has_policy),
         max_calls=calls,
         before_call=spent.before_call,
         config=prepared.config,
@@ -420,11 +429,16 @@ def _sections(run: ExtractionRun) -> list[SectionChange]:
     return [SectionChange(row.section, row.after, row.version is None) for row in rows]
 
 
-def _refused(prepared: _Prepared, answer: MemoryUpdate) -> list[RefusedItem]:
+def _refused(prepared: _Prepared, answer: MemoryUpdate, forbidden: Collection[int]) -> list[RefusedItem]:
     """The items that the gate refused one by one, as far as they have words."""
     evidence, rules = prepared.batch.evidence, prepared.claim.rules
     judged = [
-        (raw, gate.judge(raw, index=index, evidence=evidence, rules=rules))
+        (
+            raw,
+            Refused(gate.CONTENT_POLICY)
+            if index in forbidden
+            else gate.judge(raw, index=index, evidence=evidence, rules=rules),
+        )
         for index, raw in enumerate(answer.new_facts[: gate.MOST_CANDIDATES])
     ]
     return [RefusedItem(_words(raw), found.reason) for raw, found in judged if isinstance(found, Refused)]

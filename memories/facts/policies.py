@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from memories.models import Road
+
 
 class Repeated(StrEnum):
     """A live fact has the same text."""
@@ -61,7 +63,8 @@ class Capacity(StrEnum):
 
 @dataclass(frozen=True)
 class Policy:
-    """A row of the table. `verb` is that of a new fact's first revision, `superseded` that of what it replaces.
+    """A row of the table. `verb` is that of a new fact's first revision, `superseded` that of what it replaces; `road`:
+    how the content policy's log names it.
 
     `asks_near`: a person is asked whether it repeats a near fact that nobody judged. `reports_dropped`: a statement
     that an operator refused is an error for its caller. `is_heard`: it was said in a conversation, so an agent's is
@@ -69,6 +72,7 @@ class Policy:
     """
 
     verb: str
+    road: Road
     same_text: Repeated
     same_value: SameValue
     refused: Refused
@@ -79,6 +83,11 @@ class Policy:
     reports_dropped: bool = False
     is_heard: bool = False
     superseded: str = "supersede"
+
+    @property
+    def reports_forbidden(self) -> bool:
+        """What the content policy forbids is an error for its caller; else nothing is stored."""
+        return self.same_text == Repeated.REPORT
 
     @property
     def waits(self) -> bool:
@@ -92,6 +101,7 @@ class Policy:
 
 EXTRACTION = Policy(
     verb="extract",
+    road=Road.EXTRACTION,
     same_text=Repeated.REINFORCE,
     same_value=SameValue.REINFORCE,
     refused=Refused.USERS_WAITS,
@@ -103,6 +113,7 @@ EXTRACTION = Policy(
 )
 KEY = Policy(
     verb="add",
+    road=Road.STATEMENT,
     same_text=Repeated.REPORT,
     same_value=SameValue.REINFORCE,
     refused=Refused.BY_WHOM,
@@ -113,6 +124,7 @@ KEY = Policy(
 )
 OPERATOR = Policy(
     verb="add",
+    road=Road.STATEMENT,
     same_text=Repeated.REPORT,
     same_value=SameValue.BINDS,
     refused=Refused.ENDS,
@@ -122,6 +134,7 @@ OPERATOR = Policy(
 )
 DOCUMENT = Policy(
     verb="import",
+    road=Road.DOCUMENT,
     same_text=Repeated.SKIP,
     same_value=SameValue.NONE,
     refused=Refused.BY_WHOM_OF_TEXT,
@@ -131,6 +144,7 @@ DOCUMENT = Policy(
 )
 REFLECTION = Policy(
     verb="reflect",
+    road=Road.UPKEEP,
     same_text=Repeated.SKIP_ANY,
     same_value=SameValue.NONE,
     refused=Refused.DROP,
@@ -139,6 +153,7 @@ REFLECTION = Policy(
 )
 UPKEEP = Policy(
     verb="merge",
+    road=Road.UPKEEP,
     same_text=Repeated.SKIP_ANY,
     same_value=SameValue.NONE,
     refused=Refused.DROP,

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from memories import conf
-from memories.exceptions import CapacityReached
+from memories import conf, content_policy
+from memories.exceptions import CapacityReached, ContentForbidden
 from memories.facts import existing
 from memories.facts.candidate import Candidate
 from memories.facts.decision import Action, Decision, decide
 from memories.facts.existing import ExistingFacts
 from memories.facts.policies import Capacity, Policy
-from memories.facts.write import FactWrite
+from memories.facts.write import FactWrite, texts_of
 from memories.facts.writer import FactWriter, TextTaken
 from memories.models import EndUser, ExtractionRun, Fact, FactQuerySet, Status
 
@@ -89,20 +89,34 @@ def record(
     Facts that are stated again are among the `visible` ones; None: all of the person's. Facts of the same texts whose
     end has passed go to the trash first.
 
-    Errors: DuplicateFact and RefusedBefore, where the policy reports them; CapacityReached; TextTaken when somebody who
-    does not hold the person's row stored a text meanwhile, where keys are not compared.
+    What the tenant's content policy forbids is not among the results.
+
+    Errors: DuplicateFact, RefusedBefore and ContentForbidden, where the policy reports them; CapacityReached; TextTaken
+    when somebody who does not hold the person's row stored a text meanwhile, where keys are not compared.
     """
+    allowed = [one for one in candidates if _is_allowed(one, person, policy)]
     digests: dict[str, list[bytes]] = {}
-    for one in candidates:
+    for one in allowed:
         digests.setdefault(one.agent_id, []).append(one.content_hash)
     for agent_id, of_agent in digests.items():
         write.sweep(person, of_agent, agent_id=agent_id)
-    recorder = Recorder.of(candidates, person=person, write=write, policy=policy, visible=visible)
-    done = [recorder.add(one) for one in candidates]
+    recorder = Recorder.of(allowed, person=person, write=write, policy=policy, visible=visible)
+    done = [recorder.add(one) for one in allowed]
     if policy.capacity == Capacity.ERROR:
         _check_capacity(person, done, write)
     recorder.writer.flush()
     return done
+
+
+def _is_allowed(candidate: Candidate, person: EndUser, policy: Policy) -> bool:
+    """Errors: ContentForbidden, where the policy reports it."""
+    try:
+        content_policy.check(person.tenant, policy.road, texts_of(candidate))
+    except ContentForbidden:
+        if policy.reports_forbidden:
+            raise
+        return False
+    return True
 
 
 def _check_capacity(person: EndUser, done: Sequence[Recorded], write: FactWrite) -> None:

@@ -1,24 +1,52 @@
 """One write of facts: each fact's next version is saved here, with its revision, and what goes with it."""
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from memories import audit, conf
+from memories import audit, conf, content_policy
 from memories.audit import Actor
 from memories.exceptions import DuplicateFact
-from memories.models import Change, EndUser, Fact, FactEvidence, FactRefusal, FactRelation, Status
+from memories.models import Change, EndUser, Fact, FactEvidence, FactRefusal, FactRelation, Road, Status
 from memories.models.memories.refusals import RefusalKey, refusal_keys
+from memories.text import value_texts
+
+if TYPE_CHECKING:
+    from memories.facts.candidate import Candidate
 
 Table, Action = Change.Table, Change.Action
+# What a fact says, as the content policy judges it.
+_SAID = ("content", "key", "value", "raw", "source_error", "tags", "structured")
+
+
+def texts_of(fact: "Fact | Candidate") -> list[str]:
+    """All that the content policy judges of a fact; a key by itself says less than with its value."""
+    document = (fact.document or {}).get("given")
+    named = f"{fact.key.replace('_', ' ')} {fact.value}"
+    texts = [fact.content, named, fact.raw, fact.source_error, *fact.tags]
+    return [*texts, *value_texts.strings(fact.structured), *value_texts.strings(document)]
+
+
 # What decides whether a person has another live fact of the same text.
 _ONCE = ("content", "agent_id", "status")
+
+
+def _check_policy(fact: Fact, before: Mapping[str, Any]) -> None:
+    """Judge the words that a change gives the fact; older ones stay as they are. Errors: ContentForbidden."""
+    if all(getattr(fact, name) == before[name] for name in _SAID) or not content_policy.in_force(fact.tenant):
+        return
+    was = copy(fact)
+    for name in _SAID:
+        setattr(was, name, before[name])
+    known = set(texts_of(was))
+    content_policy.check(fact.tenant, Road.STATEMENT, [text for text in texts_of(fact) if text not in known])
 
 
 @dataclass
@@ -47,10 +75,11 @@ class FactWrite:
     @contextmanager
     def changing(self, fact: Fact, verb: str) -> Iterator[None]:
         """Save what the block makes of a locked fact as its next version, with a revision. Errors: DuplicateFact;
-        those of check()."""
+        ContentForbidden for new words; those of check()."""
         before = audit.snapshot(fact)
         yield
         self.check(fact, verb, before)
+        _check_policy(fact, before)
         fact.version += 1
         fact.updated_at = self.now
         fact.refresh_decay(now=self.now, rules=conf.rules(fact.tenant))

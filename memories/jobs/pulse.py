@@ -21,6 +21,7 @@ from memories import conf
 from memories.capture import seen_texts
 from memories.conf import shared_keys
 from memories.context import sent_blocks
+from memories.curation import policy_trials
 from memories.curation.access.sign_ins import sweep_sign_ins
 from memories.curation.people import page_links
 from memories.curation.replays import sweep_replays
@@ -51,6 +52,7 @@ SCHEDULES = {
     "retention": retention.TASK,
     "dreams": dreaming.TASK,
     "reminders": reminders.TASK,
+    "policy_trials": policy_trials.TASK,
 }
 SCHEDULE_MINUTES = 5
 # Any number, the same for all: one process at a time repairs a row.

@@ -11,7 +11,7 @@ from django.utils import timezone
 from rest_framework.exceptions import APIException, PermissionDenied, Throttled
 from rest_framework.serializers import Serializer
 
-from memories import budgets
+from memories import budgets, content_policy
 from memories.api import shapes
 from memories.api.errors import Problem, problem_of
 from memories.api.throttles import count
@@ -58,6 +58,8 @@ def carry_out(
         if problem is None:
             raise
         return ToolResult(_text_of(problem), is_error=True)
+    finally:
+        content_policy.flush()
 
 
 def _allowed(asker: MCPCaller, scope: Scope, given: Mapping[str, Any]) -> AgentCall:

@@ -5,6 +5,7 @@ from memories.models.access.idempotency import IdempotencyRecord
 from memories.models.access.operators import FailedSignIns, Language, Operator, OperatorMail, SavedFilter
 from memories.models.actors import ActorKind
 from memories.models.backups import Backup
+from memories.models.content_policy import ContentPolicy, PolicyDrop, PolicyFinding, PolicyTrial, Road
 from memories.models.conversations.conversations import (
     NOT_THE_PERSONS,
     SENT_AT,
@@ -101,6 +102,7 @@ __all__ = [
     "Category",
     "Change",
     "ChangeSet",
+    "ContentPolicy",
     "ContextLog",
     "DailySpending",
     "DecayPass",
@@ -154,6 +156,9 @@ __all__ = [
     "Operator",
     "OperatorMail",
     "PersonLink",
+    "PolicyDrop",
+    "PolicyFinding",
+    "PolicyTrial",
     "PrivacyCase",
     "PrivacyCaseQuerySet",
     "PrivacyExport",
@@ -167,6 +172,7 @@ __all__ = [
     "ReturnPolicy",
     "ReviewItem",
     "ReviewNote",
+    "Road",
     "Role",
     "SavedFilter",
     "Scope",

@@ -1,7 +1,7 @@
 """The gate: which candidates may become facts, and with which trust. Code decides, not the model (rules.md, 4)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
@@ -44,6 +44,7 @@ MOST_RELATIONS = 10
 _OF_THE_HUB = frozenset({"imported_source"})
 # A batch holds far less. A model that runs wild must not lock the person's row for minutes.
 MOST_CANDIDATES = 1_000
+CONTENT_POLICY = "content_policy"
 _DECISIVE = frozenset({"correction", "decision"})
 
 
@@ -180,13 +181,22 @@ class Admitted:
 
 
 def admit(
-    items: Iterable[Any], *, evidence: BatchEvidence, rules: Rules, held: Mapping[int, str] = MappingProxyType({})
+    items: Iterable[Any],
+    *,
+    evidence: BatchEvidence,
+    rules: Rules,
+    held: Mapping[int, str] = MappingProxyType({}),
+    forbidden: Collection[int] = (),
 ) -> Admitted:
     """Judge the items of `new_facts`, whatever they are: one bad item loses no good one.
 
-    `held` are flags of items, by place, that wait for review whatever they say.
+    `held` are flags of items, by place, that wait for review whatever they say; `forbidden` are places of those that
+    the tenant's content policy does not allow.
     """
-    judged = [judge(raw, index=index, evidence=evidence, rules=rules) for index, raw in enumerate(items)]
+    judged = [
+        Refused(CONTENT_POLICY) if index in forbidden else judge(raw, index=index, evidence=evidence, rules=rules)
+        for index, raw in enumerate(items)
+    ]
     accepted = [item for item in judged if isinstance(item, Accepted)]
     flagged = [
         replace(item, flags=tuple(dict.fromkeys((*item.flags, held[item.index])))) if item.index in held else item

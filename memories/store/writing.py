@@ -14,8 +14,9 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from memories import conf
+from memories import conf, content_policy
 from memories.capture import get_or_create
+from memories.content_policy import Road
 from memories.db import binary_rows
 from memories.exceptions import CapacityReached, Fault, InvalidInput, PersonRestricted, ReviewNeeded
 from memories.models import StoreItem, Tenant
@@ -221,7 +222,7 @@ def _lock_people(ids: Sequence[str], tenant: Tenant) -> dict[str, uuid.UUID]:
 
 
 def _row(one: Write, tenant: Tenant, viewer: StoreViewer) -> dict[str, Any]:
-    """What is stored of a put. Errors: InvalidInput, ReviewNeeded, TooManySecrets."""
+    """What is stored of a put. Errors: InvalidInput, ReviewNeeded, ContentForbidden, TooManySecrets."""
     rules = conf.rules(tenant)
     value = scrubbed_json(one.value or {})
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -231,6 +232,7 @@ def _row(one: Write, tenant: Tenant, viewer: StoreViewer) -> dict[str, Any]:
     if detection.are_meant_for_model(*dict.fromkeys(text for text in value_texts.strings(value) if text.strip())):
         fault = Fault(f"{one.at}/value", ReviewNeeded.code, "A text of this value speaks to a model.")
         raise ReviewNeeded(_SPEAKS, faults=[fault])
+    content_policy.check(tenant, Road.STORE, [one.key.replace("_", " "), *value_texts.strings(value)])
     if names.speak_to_model(one.namespace, one.key, viewer.patterns):
         raise ReviewNeeded(_NAME_SPEAKS, faults=[Fault(f"{one.at}/key", ReviewNeeded.code, _NAME_SPEAKS)])
     return {

@@ -15,7 +15,10 @@ BASE = "/api/v1"
 MANAGEMENT = f"{BASE}/management"
 PROBLEM = "application/problem+json"
 PROBLEM_MEMBERS = {"type", "title", "status", "detail", "instance", "code", "request_id", "errors"}
-PROBLEM_EXTRAS = {"existing_id", "occurrences", "newline_only", "occurrences_without_newline", "total_lines"}
+PROBLEM_EXTRAS = {
+    "existing_id", "occurrences", "newline_only", "occurrences_without_newline", "total_lines", "category",
+    "policy_version",
+}  # fmt: skip
 METHODS = ("get", "put", "post", "patch", "delete")
 
 

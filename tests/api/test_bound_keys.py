@@ -41,6 +41,12 @@ OBJECTS = {
 LISTS = {"listUsers"}
 # Who belongs to a group concerns others.
 GROUPS = {"addGroup", "changeGroup", "deleteGroup", "listGroupMembers", "setGroupMember", "removeGroupMember"}
+# It concerns the whole tenant: tests/api/v1/test_content_policy.py.
+TENANT = {
+    *("getContentPolicy", "putContentPolicy", "listContentPolicyVersions", "restoreContentPolicy"),
+    *("listContentPolicyTopics", "listContentPolicyDrops"),
+    *("startPolicyDryRun", "getPolicyDryRun", "listPolicyDryRunFindings", "deletePolicyDryRunFindings"),
+}
 # Of no person: tests/api/v1/test_agents.py.
 AGENTS = {"listAgents", "getAgent", "changeAgent"}
 # What names its person by a namespace.
@@ -74,7 +80,7 @@ def bound(hub: Hub, own: Ids) -> Hub:
 
 
 def test_every_operation_has_its_place() -> None:
-    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS | STORE | GROUPS
+    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS | STORE | GROUPS | TENANT
 
 
 def addresses(patterns: Any, before: str = "") -> Iterator[tuple[str, Any]]:

@@ -56,6 +56,9 @@ AS_EVER = {
     *("createPrivacyRequest", "getPrivacyRequest", "takePrivacyExport", "personLink"),
     # Of no person.
     *("listAgents", "getAgent", "changeAgent"),
+    *("getContentPolicy", "putContentPolicy", "listContentPolicyVersions", "restoreContentPolicy"),
+    *("listContentPolicyTopics", "listContentPolicyDrops"),
+    *("startPolicyDryRun", "getPolicyDryRun", "listPolicyDryRunFindings", "deletePolicyDryRunFindings"),
     # Of a group; and whoever is restricted may leave it.
     *("addGroup", "getGroup", "changeGroup", "listGroupMembers", "removeGroupMember"),
 }
@@ -141,6 +144,8 @@ def test_goes_on(hub: Hub, ids: Ids) -> None:
         with undone():
             answer = send(hub.client, operation, ids)
             other = {"createPrivacyRequest": 202, "addGroup": 201, "removeGroupMember": 204, "personLink": 201}
+            other |= {"restoreContentPolicy": 404, "startPolicyDryRun": 202, "getPolicyDryRun": 404}
+            other |= {"listPolicyDryRunFindings": 404, "deletePolicyDryRunFindings": 404}
             assert answer.status_code == other.get(operation, 200), operation
 
 

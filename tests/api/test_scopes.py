@@ -15,6 +15,8 @@ SCOPES = {
         listGroups getGroup listGroupMembers listGroupFacts listDreams getDream listUsers getUser listAgents
         getAgent listExtractions getExtraction listEntityTriples listRelationTriples listGraphTimeline getGraphStats
         getStoreItem searchStoreItems listStoreNamespaces batchStore
+        getContentPolicy listContentPolicyVersions listContentPolicyTopics listContentPolicyDrops
+        getPolicyDryRun listPolicyDryRunFindings
     """,
     WRITE: """
         deleteSession deleteTurn deleteFacts redactTurn addFact changeFact deleteFact restoreFact giveFactFeedback
@@ -22,6 +24,7 @@ SCOPES = {
         deleteFile writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
         removeGroupMember addGroupFact deleteGroupFact startDream restoreDream changeUser changeAgent
         retryExtraction addTriple invalidateTriple supersedeTriple putStoreItem deleteStoreItem personLink
+        putContentPolicy restoreContentPolicy startPolicyDryRun deletePolicyDryRunFindings
     """,
     PRIVACY: "createPrivacyRequest getPrivacyRequest takePrivacyExport",
 }

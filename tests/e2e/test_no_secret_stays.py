@@ -32,8 +32,9 @@ FORMS = {
 }  # fmt: skip
 WRITERS = (
     "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
-    "putMemory", "createPrivacyRequest", "changeAgent", "writeFile", "editFile", "uploadFiles", "putStoreItem",
-    "batchStore", "writeDiaryEntry", "addTriple", "supersedeTriple", "addGroup", "changeGroup", "addGroupFact",
+    "putMemory", "createPrivacyRequest", "changeAgent", "putContentPolicy", "writeFile", "editFile", "uploadFiles",
+    "putStoreItem", "batchStore", "writeDiaryEntry", "addTriple", "supersedeTriple", "addGroup", "changeGroup",
+    "addGroupFact",
 )  # fmt: skip
 STORE = ("putStoreItem", "batchStore")
 GRAPH = ("addTriple", "supersedeTriple")
@@ -186,6 +187,7 @@ KEPT = {
     "putMemory": {f"memories_fact.{name}" for name in ("content", "document", "source_error")} | REVISIONS,
     "createPrivacyRequest": {"memories_privacycase.reference"},
     "changeAgent": {"memories_agent.guidance"},
+    "putContentPolicy": {"memories_contentpolicy.categories"},
     "addTriple": {"memories_graphentity.name", "memories_graphentity.type"},
     "supersedeTriple": {"memories_graphentity.name", "memories_graphentity.type"},
     "writeFile": {"memories_memoryfile.content", "memories_fileversion.content"},

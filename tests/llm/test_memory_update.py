@@ -96,7 +96,11 @@ def test_guidance_follows_the_instructions() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "kinds", "without"),
-    [(memory_update.ANSWER, 13, {"triples"}), (memory_update.ANSWER_WITH_TRIPLES, 14, set())],
+    [
+        (memory_update.ANSWER, 13, {"triples", "forbidden"}),
+        (memory_update.ANSWER_WITH_TRIPLES, 14, {"forbidden"}),
+        (memory_update.answer_form(with_triples=True, with_policy=True), 14, set()),
+    ],
 )
 def test_the_schema_suits_strict_mode_and_the_models(answer: AnswerFormat[Any], kinds: int, without: set[str]) -> None:
     def objects(schema: Any) -> list[dict[str, Any]]:

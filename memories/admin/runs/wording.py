@@ -62,6 +62,7 @@ REFUSALS: dict[str, Promise] = {
     "replacement_not_stored": _("Replacement was not stored"),
     "restated": _("Removed by the answer that states it"),
     "dropped_after_refusal": _("Rejected by an operator before"),
+    "content_policy": _("Forbidden by the content policy"),
 }
 
 

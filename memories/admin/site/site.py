@@ -46,7 +46,7 @@ from memories.admin.runs.sessions import SessionPage
 from memories.admin.site import help_page, palette, sidebar
 from memories.admin.site.page import HubModelAdmin
 from memories.admin.store.pages import StoreItemPage
-from memories.admin.tenants import forgetting, language_model, retention, rollback
+from memories.admin.tenants import content_policy, forgetting, language_model, retention, rollback
 from memories.admin.tenants.agents import AgentPage
 from memories.admin.tenants.pages import TenantPage
 from memories.admin.trail import seals
@@ -100,6 +100,7 @@ OTHER_PAGES = (
     seals,
     retention,
     language_model,
+    content_policy,
     help_page,
 )
 

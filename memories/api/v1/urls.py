@@ -5,6 +5,17 @@ from importlib import import_module
 from django.urls import path
 
 from memories.api.v1.agents.views import AgentsView, AgentView
+from memories.api.v1.content_policy.views import (
+    ContentPolicyView,
+    DryRunDeletionView,
+    DryRunFindingsView,
+    DryRunsView,
+    DryRunView,
+    PolicyLogView,
+    PolicyRestoreView,
+    PolicyTopicsView,
+    PolicyVersionsView,
+)
 from memories.api.v1.context.views import ContextView
 from memories.api.v1.dreams.views import DreamRestoreView, DreamsView, DreamView
 from memories.api.v1.episodes.views import EpisodesView, EpisodeView
@@ -133,6 +144,15 @@ urlpatterns = [
     path("person-links", PersonLinksView.as_view()),
     path("agents", AgentsView.as_view()),
     path("agents/<uuid:agent_id>", AgentView.as_view()),
+    path("content-policy", ContentPolicyView.as_view()),
+    path("content-policy/versions", PolicyVersionsView.as_view()),
+    path("content-policy/restore", PolicyRestoreView.as_view()),
+    path("content-policy/topics", PolicyTopicsView.as_view()),
+    path("content-policy/log", PolicyLogView.as_view()),
+    path("content-policy/dry-runs", DryRunsView.as_view()),
+    path("content-policy/dry-runs/<uuid:trial_id>", DryRunView.as_view()),
+    path("content-policy/dry-runs/<uuid:trial_id>/findings", DryRunFindingsView.as_view()),
+    path("content-policy/dry-runs/<uuid:trial_id>/delete", DryRunDeletionView.as_view()),
     path("privacy/requests", PrivacyRequestsView.as_view()),
     path("privacy/requests/<uuid:case_id>", PrivacyRequestView.as_view()),
     path("extractions", ExtractionsView.as_view()),

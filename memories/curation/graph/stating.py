@@ -11,8 +11,9 @@ from datetime import datetime
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from memories import audit, conf
+from memories import audit, conf, content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.statements import guarding
 from memories.curation.statements.provenance import ResolvedEvidence
 from memories.curation.statements.scrubbing import scrubbed_fact
@@ -68,6 +69,7 @@ def add_triple(
     """
     check_interval(draft.valid_from, draft.valid_to, at="/valid_to")
     draft = replace(draft, relation=clean(end_user, draft.relation))
+    _check_policy(end_user, draft.relation)
     with open_write(end_user, actor, turns=[draft.turn_id] if draft.turn_id else []):
         turn = _turn(end_user, draft.turn_id)
         voice = voice.lowered(ResolvedEvidence([turn]).trusts) if turn else voice
@@ -118,6 +120,7 @@ def supersede_triple(
     ReviewNeeded (what would have to wait cannot end what is served), NotFound, PersonMerged, PersonRestricted.
     """
     old, draft = clean(end_user, old), replace(draft, relation=clean(end_user, draft.relation))
+    _check_policy(end_user, draft.relation)
     if naming.digest_of(old.object) == naming.digest_of(draft.relation.object):
         raise InvalidInput.at("/new_object", _("Name another object than the old one."), code="same_object")
     with open_write(end_user, actor, turns=[draft.turn_id] if draft.turn_id else []):
@@ -181,6 +184,12 @@ def clean(person: EndUser, relation: TripleRelation) -> TripleRelation:
         object=_entity(person, texts["value"], at="/object"),
         agent_id=relation.agent_id,
     )
+
+
+def _check_policy(person: EndUser, said: TripleRelation) -> None:
+    """Errors: ContentForbidden."""
+    predicate = said.predicate.replace("_", " ")
+    content_policy.check(person.tenant, Road.GRAPH, [f"{said.subject} {predicate} {said.object}", said.object])
 
 
 def _entity(person: EndUser, name: str, *, at: str) -> str:

@@ -10,8 +10,9 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from memories import audit, conf
+from memories import audit, conf, content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.groups.membership import lock_group, locked_people
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
@@ -46,7 +47,7 @@ def state_group_fact(
     """Store what the member said. What is known already, also from others, rests on this member, too, from now on.
 
     Errors: NotFound (the group; somebody was erased), PersonRestricted, NotAMember, MayNotWrite, ReviewNeeded,
-    InvalidInput (nothing is left), Conflict (the group is full).
+    ContentForbidden, InvalidInput (nothing is left), Conflict (the group is full).
     """
     text, redactions = redact_text(" ".join(clean_lines(content).split()))
     if not text:
@@ -54,6 +55,7 @@ def state_group_fact(
     if len(text) > LONGEST_GROUP_FACT:
         detail = _("Use at most %(most)d characters.") % {"most": LONGEST_GROUP_FACT}
         raise InvalidInput.at("/content", detail, code="max_length")
+    content_policy.check(end_user.tenant, Road.GROUP, [text])
     with transaction.atomic():
         person, *others = locked_people(end_user.pk, *([about.pk] if about else []))
         _check(text, person, voice)

@@ -14,13 +14,17 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from memories import audit
+from memories import audit, content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.change_sets import Changes
 from memories.curation.writing import locked_person
 from memories.exceptions import Conflict, OperatorWord, PreconditionFailed
 from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection, Trust
 from memories.text.secrets.scrubbing import scrubbed_text
+
+# Verbs that say something new.
+_SAYS = ("write", "approve", "restore")
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,12 @@ def empty_sections(end_user: EndUser, changes: Changes, *, agent_id: str = "") -
 
     Nobody is bound by that: what is said from now on is written again.
     """
-    rows = written_sections(end_user, agent_id).select_related("end_user__tenant", "extraction")
+    return empty_some(written_sections(end_user, agent_id), changes)
+
+
+def empty_some(sections: QuerySet[ProfileSection], changes: Changes) -> int:
+    """The same for these sections of a locked person."""
+    rows = sections.select_related("end_user__tenant", "extraction")
     emptied = [row for row in rows.order_by("agent_id", "section") if changes.actor.is_operator or not row.binding]
     return sum(_set_text(row, "", "delete", changes, binding=False, basis=_Basis()) for row in emptied)
 
@@ -199,9 +208,15 @@ def _write(row: ProfileSection, summary: str, verb: str, changes: Changes, *, bi
 
 
 def _set_text(row: ProfileSection, summary: str, verb: str, changes: Changes, *, binding: bool, basis: _Basis) -> bool:
-    """Save this text on this basis, with its revision and audit event; what changes nothing leaves no trace."""
+    """Save this text on this basis, with its revision and audit event; what changes nothing leaves no trace.
+
+    Errors: ContentForbidden.
+    """
     if (summary, binding) == (row.summary, row.binding):
         return False
+    # An undo brings back what there was, as it does for facts.
+    if summary != row.summary and verb in _SAYS:
+        content_policy.check(row.end_user.tenant, Road.PROFILE, [summary])
     before = copy(row)
     row.summary, row.binding, row.actor_kind = summary, binding, changes.actor.kind
     row.extraction, row.prompt_version = basis.run, basis.run.prompt_version if basis.run else ""

@@ -4,8 +4,9 @@ from datetime import datetime
 
 from django.db import transaction
 
-from memories import conf
+from memories import conf, content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.profile.sections import locked_section, write_profile_section
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
@@ -37,13 +38,16 @@ def state_profile_section(
     A text that speaks to a model, or of a voice that is not believed, is only proposed: then the review item that waits
     for an operator is returned. The same text waits once.
 
-    Errors: as write_profile_section(); RefusedBefore when an operator turned it down.
+    Errors: as write_profile_section(); RefusedBefore when an operator turned it down;
+    ContentForbidden.
     """
     text = scrubbed_text(summary)
     with transaction.atomic():
         row = locked_section(end_user.pk, section, agent_id, actor=actor, expected_version=None)
         if text == row.summary:
             return None
+        # Before it is written or proposed.
+        content_policy.check(row.end_user.tenant, Road.PROFILE, [text])
         reason = _why_proposed(row, text, voice)
         if reason is None:
             write_profile_section(

@@ -22,7 +22,7 @@ from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, IMPORTED, WriteTrust
 from memories.curation.writing import open_write
-from memories.exceptions import OperatorWord, RefusedBefore, ReviewNeeded
+from memories.exceptions import ContentForbidden, OperatorWord, RefusedBefore, ReviewNeeded
 from memories.facts import policies
 from memories.facts.candidate import Candidate
 from memories.facts.record import record
@@ -156,7 +156,7 @@ def _write_section(
             agent_id=agent_id,
             voice=voice,
         )
-    except (OperatorWord, RefusedBefore):
+    except (ContentForbidden, OperatorWord, RefusedBefore):
         return False
     if item is None and section.updated:
         # Not a change of the section: a version for it would end what an operator is about to write.
@@ -226,6 +226,8 @@ def _change_named(
             changes = {name: getattr(stated, name) for name in names if getattr(stated, name) != getattr(fact, name)}
             try:
                 changed.append(_changed(fact, changes, stated, updated=updated, actor=actor, now=now, voice=voice))
+            except ContentForbidden:
+                continue
             except ReviewNeeded:
                 if "content" in changes or "source_error" in changes:
                     rest.append((stated, fact))

@@ -11,13 +11,14 @@ from typing import Any, NoReturn
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from memories import budgets, conf
+from memories import budgets, conf, content_policy
 from memories.conf import Rules
+from memories.content_policy import Road
 from memories.curation.statements.voices import WriteTrust, may_change
 from memories.exceptions import BeyondTrust, Fault, ReviewNeeded
 from memories.facts.candidate import Candidate
 from memories.files.passages import ChangedText, Place
-from memories.models import Episode, Fact, Status, Trust
+from memories.models import Episode, Fact, Status, Tenant, Trust
 from memories.text import value_texts
 from memories.text.injection import detection, meaning
 from memories.text.secrets.redaction import looks_secret, redact_text
@@ -73,6 +74,12 @@ def newly_speaks(text: ChangedText) -> Place | None:
     What merely looks like a secret is none: notes name commits and ids.
     """
     return next(text.findings(_says_phrase), None) or next(_meant(text), None)
+
+
+def check_new_words(tenant: Tenant, road: Road, name: str, text: ChangedText) -> None:
+    """The content policy of what is new in a file or a note. Errors: ContentForbidden."""
+    if content_policy.in_force(tenant):
+        content_policy.check(tenant, road, [name, *(text.after[one.start : one.end] for one in text.sentences)])
 
 
 def refuse_at(found: Place, text: str, detail: str) -> NoReturn:

@@ -39,6 +39,7 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 # Not settings: saving a form that was open for long must not turn them back.
 _NO_SETTING = (
     "id", "slug", "created_at", "decayed_on", "offboarded_at", "before_offboarding", "webhook_events",
+    "policy_version",
 )  # fmt: skip
 _SETTINGS = [field.name for field in Tenant._meta.concrete_fields if field.name not in _NO_SETTING]
 

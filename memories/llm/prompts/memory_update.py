@@ -3,20 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator
 
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
 from memories.llm.prompts.framing import Message, block, escape, escape_attribute, guided, moment, shorten, today_line
-from memories.llm.prompts.memory_update_text import CATEGORIES, INSTRUCTIONS, TRIPLES
+from memories.llm.prompts.memory_update_text import CATEGORIES, FORBIDDEN, INSTRUCTIONS, TRIPLES
 from memories.llm.prompts.schemas import FLAG, INTEGER, NUMBER, TEXT, Schema, list_of, object_of, one_of, or_null
 
 NAME = "memory_update"
 VERSION = "memory_update-5"
 # With the part about triples, which is a setting of the tenant's: it costs tokens.
 VERSION_WITH_TRIPLES = "memory_update-5t1"
+# Behind either, where the tenant has a content policy: "memory_update-5p1".
+POLICY_MARK = "p1"
 
 PROFILE_SECTIONS = (
     "work_context",
@@ -40,6 +42,15 @@ class TurnInput:
     is_fitted: bool = False
     author: str = ""
     name: str = ""
+
+
+class ForbiddenTopic(TypedDict):
+    """A category of the tenant's content policy, as the model is told it."""
+
+    name: str
+    description: str
+    not_allowed: list[str]
+    allowed: list[str]
 
 
 @dataclass(frozen=True)
@@ -81,6 +92,7 @@ class CandidateFact(BaseModel):
     structured: fields.Parts = []
     relations: fields.RawItems = []
     triples: fields.Items = []
+    forbidden: fields.OptionalText = None
 
 
 class CandidateTriple(BaseModel):
@@ -184,6 +196,23 @@ def _answer(**more: Schema) -> AnswerFormat[MemoryUpdate]:
 
 ANSWER = _answer()
 ANSWER_WITH_TRIPLES = _answer(triples=list_of(_TRIPLE))
+_OF_POLICY = {"forbidden": or_null(TEXT)}
+_FORMS = {
+    (False, False): ANSWER,
+    (True, False): ANSWER_WITH_TRIPLES,
+    (False, True): _answer(**_OF_POLICY),
+    (True, True): _answer(triples=list_of(_TRIPLE), **_OF_POLICY),
+}
+
+
+def version(*, with_triples: bool, with_policy: bool) -> str:
+    """What everything that the prompt produces stores."""
+    return (VERSION_WITH_TRIPLES if with_triples else VERSION) + (POLICY_MARK if with_policy else "")
+
+
+def answer_form(*, with_triples: bool, with_policy: bool) -> AnswerFormat[MemoryUpdate]:
+    """The form of the answer to what build() makes of these."""
+    return _FORMS[with_triples, with_policy]
 
 
 def build(
@@ -196,13 +225,15 @@ def build(
     signals: Sequence[str],
     guidance: str,
     with_triples: bool = False,
+    forbidden: Sequence[ForbiddenTopic] = (),
 ) -> list[Message]:
     """The instructions with the tenant's guidance, then one message with everything that people wrote, escaped.
 
-    `today` is the date in `time_zone`, the person's. The six sections are always shown, missing ones empty. With
-    triples the answer is to be ANSWER_WITH_TRIPLES.
+    `today` is the date in `time_zone`, the person's. The six sections are always shown, missing ones empty.
+    `forbidden`: what the tenant's content policy does not allow. The answer is to have answer_form().
     """
-    instructions = f"{INSTRUCTIONS}\n\n{TRIPLES}" if with_triples else INSTRUCTIONS
+    parts = [INSTRUCTIONS, *([TRIPLES] if with_triples else []), *([_policy(forbidden)] if forbidden else [])]
+    instructions = "\n\n".join(parts)
     data = [
         today_line(today, time_zone),
         f"Signals found in the turns: {escape(', '.join(signals)) or 'none'}",
@@ -223,6 +254,18 @@ def turn_element(turn: TurnInput) -> str:
     name = f' name="{escape_attribute(shorten(turn.name))}"' if turn.name else ""
     attributes = f'n="{turn.number}" role="{escape_attribute(turn.role)}"{author}{name} at="{moment(turn.at)}"'
     return f"<turn {attributes}>{escape(text)}</turn>"
+
+
+def _policy(forbidden: Sequence[ForbiddenTopic]) -> str:
+    return "\n".join([FORBIDDEN, *(line for one in forbidden for line in _topic(one))])
+
+
+def _topic(one: ForbiddenTopic) -> Iterator[str]:
+    """What staff wrote is escaped as well: it must not change the form of the prompt."""
+    yield f"- {escape(one['name'])}: {escape(one['description'])}".rstrip(": ")
+    for said, texts in (("forbidden", one["not_allowed"]), ("allowed", one["allowed"])):
+        if texts:
+            yield f"  {said}: {' | '.join(map(escape, texts))}"
 
 
 def _profile(sections: Mapping[str, str]) -> Iterator[str]:

@@ -181,3 +181,7 @@ TRIPLES = f"""\
 triples, one more field of each fact: the relations between named things (people, companies, places, projects, products) that its content states, at most {MOST_TRIPLES}, else []: [{{"subject": "Ysolwen", "predicate": "works_at", "object": "Osterquill Mills", "valid_from": null, "valid_to": null}}]. Not what key and value already say.
 - subject, object: short names as the user says them; the user is "user". predicate: English, snake_case, the same word for the same relation.
 - valid_from, valid_to: YYYY-MM-DD, only where the turns tell the day; valid_to is the first day on which it no longer holds."""
+
+# In front of the categories of a tenant's content policy.
+FORBIDDEN = """\
+Forbidden categories. Nothing that falls under one of them may be remembered, of whomever it is said, also if it is denied or only implied: it goes into no fact, no reason and no section of the profile, and a section that says it is written anew without it. Each of new_facts has one more field, forbidden: the name of the category that it falls under, exactly as written here, or null. If in doubt, give the name. What is like an example that is allowed is allowed. The categories, each with what it means and examples:"""

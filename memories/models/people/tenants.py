@@ -168,6 +168,9 @@ class Tenant(models.Model):
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."
     )
+    policy_version = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Of its content policy; 0: it has none, and texts cost no statement."
+    )
     webhook_events = models.JSONField(
         default=list, editable=False, help_text="What its webhooks are told: without any, events cost no statement."
     )

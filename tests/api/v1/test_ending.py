@@ -270,6 +270,7 @@ ENDING = {
     "addFact": ASKS,
 }
 NO_MEMORY = {
+    "putContentPolicy", "restoreContentPolicy", "startPolicyDryRun", "deletePolicyDryRunFindings",
     "changeAgent", "changeGroup", "changeUser", "setGroupMember", "addGroup", "getContext", "search", "startDream",
     "retryExtraction", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems",
     "listStoreNamespaces", "endSession", "flushSession", "createPrivacyRequest",

@@ -812,6 +812,108 @@ class Agent:
     created_at: datetime
 
 
+PolicyRoad = Literal[
+    "extraction", "statement", "profile", "episode", "document", "file", "diary", "group", "graph", "store", "upkeep"
+]
+
+
+class NewPolicyCategory(TypedDict, total=False):
+    """What may not be remembered. What is left out is the hub's, where it knows a topic by this name."""
+
+    name: Required[str]
+    description: str
+    words: list[str]
+    not_allowed: list[str]
+    allowed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyCategory:
+    """What may not be remembered; an example that is allowed wins."""
+
+    name: str
+    description: str
+    words: list[str]
+    not_allowed: list[str]
+    allowed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyChanges:
+    """Names of the categories that a version added, changed and removed."""
+
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentPolicy:
+    """A version of what the tenant does not allow to be remembered; version 0: there never was one."""
+
+    version: int
+    categories: list[PolicyCategory]
+    changes: PolicyChanges
+    restored: int | None
+    actor_kind: str | None
+    actor_id: str | None
+    created_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyTopics:
+    """The topics that the hub knows."""
+
+    topics: list[PolicyCategory]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyDrop:
+    """How many texts a version dropped on a day (UTC); nothing of them is kept."""
+
+    day: str
+    category: str
+    version: int
+    road: PolicyRoad
+    count: int
+    last_at: datetime
+
+
+PolicyKind = Literal["fact", "episode", "profile", "file", "triple", "group_fact", "diary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundCount:
+    """How many memories of a kind fall under a category."""
+
+    category: str
+    kind: PolicyKind
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """Which stored memories a content policy would not allow; `seen` of `total` are read, or deleted."""
+
+    id: str
+    state: Literal["running", "done", "deleting", "deleted", "failed"]
+    seen: int
+    total: int
+    found: list[FoundCount]
+    created_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One memory that a dry run found."""
+
+    kind: PolicyKind
+    id: str
+    category: str
+    user_id: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Entity:
     """Something that a graph is about; of another name of it the entity itself."""

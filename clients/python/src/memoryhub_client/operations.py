@@ -14,6 +14,7 @@ from memoryhub_client.models import (
     Agent,
     CaseType,
     Category,
+    ContentPolicy,
     Context,
     Conversation,
     Deleted,
@@ -23,6 +24,7 @@ from memoryhub_client.models import (
     Dream,
     DreamStatus,
     DreamWithEdits,
+    DryRun,
     EndedTriples,
     Episode,
     EvidenceLevel,
@@ -39,6 +41,7 @@ from memoryhub_client.models import (
     FileVersion,
     Fill,
     Filters,
+    Finding,
     Found,
     FoundFiles,
     FoundKind,
@@ -54,11 +57,15 @@ from memoryhub_client.models import (
     Limits,
     MemoryDocument,
     NewMessage,
+    NewPolicyCategory,
     PageLanguage,
     Person,
     PersonAct,
     PersonDetail,
     PersonLink,
+    PolicyDrop,
+    PolicyRoad,
+    PolicyTopics,
     Preview,
     PrivacyCase,
     Profile,
@@ -848,6 +855,68 @@ class Operations:
         guidance: str | Unset = UNSET,
     ) -> Agent:
         """Change the named switches and the guidance of an agent, by the hub's `id` of it."""
+        ...
+
+    @operation("GET", "/content-policy")
+    def get_content_policy(self) -> ContentPolicy:
+        """What the tenant does not allow to be remembered."""
+        ...
+
+    @operation("PUT", "/content-policy")
+    def put_content_policy(
+        self, *, categories: Sequence[NewPolicyCategory], if_match: int | None = None
+    ) -> ContentPolicy:
+        """Give the tenant this content policy, from the next text on; no categories: nothing is forbidden."""
+        ...
+
+    @listing("/content-policy/versions")
+    def list_content_policy_versions(self, *, page_size: int | None = None, cursor: str | None = None) -> ContentPolicy:
+        """The versions of the content policy, newest first."""
+        ...
+
+    @operation("POST", "/content-policy/restore")
+    def restore_content_policy(self, *, version: int, if_match: int | None = None) -> ContentPolicy:
+        """Make an older version the content policy again, as a new version."""
+        ...
+
+    @operation("GET", "/content-policy/topics")
+    def list_content_policy_topics(self) -> PolicyTopics:
+        """The topics that the hub knows, to begin with."""
+        ...
+
+    @listing("/content-policy/log")
+    def list_content_policy_drops(
+        self,
+        *,
+        category: str | None = None,
+        road: PolicyRoad | None = None,
+        since: str | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> PolicyDrop:
+        """What was dropped, as counts by day, category, version and road."""
+        ...
+
+    @operation("POST", "/content-policy/dry-runs")
+    def start_policy_dry_run(self, *, categories: Sequence[NewPolicyCategory] | None = None) -> DryRun:
+        """Find out which stored memories these categories, or those in force, would not allow."""
+        ...
+
+    @operation("GET", "/content-policy/dry-runs/{trial_id}")
+    def get_policy_dry_run(self, trial_id: str) -> DryRun:
+        """A dry run with its progress and what it found."""
+        ...
+
+    @listing("/content-policy/dry-runs/{trial_id}/findings")
+    def list_policy_dry_run_findings(
+        self, trial_id: str, *, page_size: int | None = None, cursor: str | None = None
+    ) -> Finding:
+        """The memories that a dry run found, and that are not deleted yet."""
+        ...
+
+    @operation("POST", "/content-policy/dry-runs/{trial_id}/delete")
+    def delete_policy_dry_run_findings(self, trial_id: str) -> DryRun:
+        """Move what a dry run found to the trash."""
         ...
 
     @operation("POST", "/person-links")

@@ -1,0 +1,1 @@
+"""What a tenant does not allow to be remembered."""
