@@ -121,6 +121,7 @@ VERBS = (
     gettext_noop("Set preferences"), gettext_noop("Settle"), gettext_noop("Split"), gettext_noop("Supersede"),
     gettext_noop("Take"), gettext_noop("Take back"), gettext_noop("Take on"), gettext_noop("Tell"),
     gettext_noop("Undo"), gettext_noop("Undo items"), gettext_noop("Undo merge"), gettext_noop("Undo roll back"),
+    gettext_noop("Try extraction"),
     gettext_noop("Unlink provider"), gettext_noop("Unlock"), gettext_noop("Unpin"), gettext_noop("Update"),
     gettext_noop("Upkeep"), gettext_noop("Upload"), gettext_noop("Verify"), gettext_noop("Withdraw"),
     gettext_noop("Write"), gettext_noop("Add member"), gettext_noop("Change member"), gettext_noop("Join group"),
