@@ -163,7 +163,9 @@ SENTENCES: Mapping[str, Promise] = {
 SPECIAL: Mapping[tuple[str, str], Promise] = {
     ("decay", "DecayPass"): gettext_lazy("A decay pass was carried out"),
     ("create", "PersonLink"): gettext_lazy("%(who)s made a link to %(what)s"),
-    ("end", "PersonLink"): gettext_lazy("%(who)s closed %(what)s"),
+    ("end", "PersonLink"): gettext_lazy("%(who)s closed their own page"),
+    ("open", "PersonLink"): gettext_lazy("%(who)s opened their own page by a link"),
+    ("view", "PersonLink"): gettext_lazy("%(who)s looked at their own page"),
     ("erase", "PrivacyCase"): gettext_lazy("%(who)s erased the end user of %(what)s"),
     ("export", "PrivacyCase"): gettext_lazy("%(who)s made the file of %(what)s"),
     ("link", "PrivacyExport"): gettext_lazy("%(who)s made a one-time link to an export"),
