@@ -54,6 +54,8 @@ class Bound(StrEnum):
     GROUP = "group"
     # It decides who belongs to a group, for everybody: a key for one person or agent is refused.
     GROUPS = "groups"
+    # It takes what many people said, or shows it: a key for one person or agent is refused.
+    IMPORTS = "imports"
     AGENT = "agent"
     # It changes that agent, for everybody: a key for one person is refused.
     OWN_AGENT = "own_agent"
@@ -91,6 +93,7 @@ _OTHER_PERSON = "This key is for one person alone: name that one, or leave user_
 _OTHER_AGENT = "This key is for one agent alone: name that one, or leave agent_id out."
 _EVERYBODY = "This key is for one person alone, and an agent's switches and guidance are for everybody."
 _GROUPS = "This key is for one person or agent alone, and who belongs to a group concerns others."
+_IMPORTS = "This key is for one person or agent alone, and a file can hold what others said."
 _STORE = "This key is for one agent alone, and items of the store are no agent's."
 _EXPORT = "This key is for one agent alone, and an export tells of every one."
 
@@ -119,6 +122,8 @@ def _guard_policy(policy: Bound | NamedRow | None, caller: Caller) -> None:
         raise KeyBound(_STORE)
     if policy is Bound.GROUPS:
         raise KeyBound(_GROUPS)
+    if policy is Bound.IMPORTS:
+        raise KeyBound(_IMPORTS)
 
 
 def _is_within(named: NamedRow, caller: Caller, pk: UUID) -> bool:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from django.db import DatabaseError, InterfaceError, connections
 from django_q.tasks import async_task
 
+from memories.curation.imports import verbs
 from memories.dream import dreaming
 from memories.forgetting import decay, upkeep
-from memories.models import DecayPass, Dream, OperatorMail, PrivacyCase, RetentionPass, WebhookDelivery
+from memories.models import DecayPass, Dream, Import, OperatorMail, PrivacyCase, RetentionPass, WebhookDelivery
 from memories.models.leases import Leased
 from memories.privacy import case_leases, reminders, retention, running
 from memories.queue import backlog, leases
@@ -30,6 +31,7 @@ LOOKING_FOR: dict[type[Leased], tuple[str, ...]] = {
     Dream: (dreaming.TASK,),
     WebhookDelivery: (delivering.TASK,),
     OperatorMail: (reminders.TASK,),
+    Import: (verbs.TASK,),
 }
 
 logger = logging.getLogger(__name__)

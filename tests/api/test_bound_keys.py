@@ -41,6 +41,8 @@ OBJECTS = {
 LISTS = {"listUsers"}
 # Who belongs to a group concerns others.
 GROUPS = {"addGroup", "changeGroup", "deleteGroup", "listGroupMembers", "setGroupMember", "removeGroupMember"}
+# A file can hold what others said.
+IMPORTS = {"listImports", "createImport", "getImport", "pauseImport", "resumeImport", "undoImport"}
 # Of no person: tests/api/v1/test_agents.py.
 AGENTS = {"listAgents", "getAgent", "changeAgent"}
 # What names its person by a namespace.
@@ -74,7 +76,7 @@ def bound(hub: Hub, own: Ids) -> Hub:
 
 
 def test_every_operation_has_its_place() -> None:
-    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS | STORE | GROUPS
+    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS | STORE | GROUPS | IMPORTS
 
 
 def addresses(patterns: Any, before: str = "") -> Iterator[tuple[str, Any]]:
@@ -141,7 +143,7 @@ def test_who_belongs_to_a_group_is_no_matter_of_a_bound_key(hub: Hub, bound: Hub
     keys = (bound, bound_to(hub, agent_id=own.agent_name))
     before = everything_of(bound)
     for one in keys:
-        for operation in sorted(GROUPS):
+        for operation in sorted(GROUPS | IMPORTS):
             assert send(one.client, operation, own).json()["code"] == "key_bound", operation
     assert everything_of(bound) == before
 

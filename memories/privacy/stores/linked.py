@@ -183,6 +183,7 @@ STORES: tuple[Store, ...] = (
     # Ids alone; what has not been sent is not sent any more. The erasure itself is told by a row about nobody.
     Store("memories.WebhookDelivery", "end_user"),
     Store("memories.LoggedContext", "end_user"),
+    Store("memories.ImportedRow", "end_user"),
     Store("memories.SentBlock", "end_user"),
     Store("memories.Change", "change_set__fact__end_user", also=tuple(f"change_set__{path}" for path in _OF_OTHERS)),
     Store("memories.ChangeSet", "fact__end_user", also=_OF_OTHERS),
