@@ -3,11 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 CLIENTS := .venv-clients/bin
 INSTALL := $(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --require-hashes
+# Of what the tools need most is never imported, and to compile all of it takes half a minute.
+INSTALL_TOOLS := $(INSTALL) --no-compile
 COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile --quiet --generate-hashes \
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-clients client-typescript faults soak clients-suite distributed alerts bench lint fix audit lock eval eval-extraction clean
+.PHONY: help up test test-clients lint-clients client-typescript faults soak clients-suite import-suite distributed alerts bench lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -15,35 +17,36 @@ help: ## Show these targets.
 up: .venv/runtime ## Start the hub: database, web and worker. Ctrl-C stops everything.
 	@$(BIN)/python manage.py up
 
-# What the caller's environment says about a hub is ignored. Bytecode is kept: the tests start hundreds of processes, and
-# without it each would compile all modules anew.
-PYTEST = env -u PYTHONDONTWRITEBYTECODE \
+# Bytecode is kept: the tests start hundreds of processes, and without it each would compile all modules anew.
+KEEPS_BYTECODE := env -u PYTHONDONTWRITEBYTECODE
+# What the caller's environment says about a hub is ignored.
+PYTEST = $(KEEPS_BYTECODE) \
 	$$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') $(BIN)/python -m pytest
 
 # In the order of tests/conftest.py.
 BY_FILE = --dist loadfile --no-loadscope-reorder
-# One more than there are cores, up to four: each waits for its database for a sixth of its time.
+# One more than there are cores, up to four: each waits for its database for a sixth of its time, or for a hub.
 WORKERS = $$(n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 1 : 4)))
 # Where the tests of the second part are: its processes need not read the others.
 ALONE = benchmarks browser commands e2e faults privacy
 
-# The second part waits for processes most of the time: the clients' tests go on beside it, and are shown after it. What
-# fails in it is run once more when nothing else is at work: only then is it the code's fault, and not a busy machine's.
-test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then those that start hubs and browsers.
+# What the second part needs is installed beside the first. The second part waits for processes most of the time: the
+# clients' tests go on beside it, and are shown after it. What fails in it is run once more when nothing else is at work:
+# only then is it the code's fault, and not a busy machine's.
+test: .venv/dev ## Run all tests: most of them side by side, then those that start hubs and browsers.
 	@failed=; \
+	$(MAKE) .venv/browser .venv-clients/dev >.test-clients.log 2>&1 & made=$$!; \
 	$(PYTEST) -m "not soak and not alone" --numprocesses $(WORKERS) $(BY_FILE) || failed=1; \
+	wait $$made || { cat .test-clients.log; exit 1; }; \
 	$(MAKE) test-clients >.test-clients.log 2>&1 & clients=$$!; \
-	$(PYTEST) -m "not soak and alone" --numprocesses 2 $(BY_FILE) $(ALONE:%=tests/%); second=$$?; \
+	$(PYTEST) -m "not soak and alone" --numprocesses $(WORKERS) $(BY_FILE) $(ALONE:%=tests/%); second=$$?; \
 	wait $$clients || failed=1; cat .test-clients.log; \
 	if [ $$second -eq 1 ]; then echo "Once more, with nothing beside them, those of the second part that failed:"; \
 		$(PYTEST) -m "not soak and alone" --last-failed --last-failed-no-failures none $(ALONE:%=tests/%); second=$$?; fi; \
 	test -z "$$failed" -a $$second -eq 0
 
-# Types with the libraries of the frameworks, which .venv does not have; beside them the tests, against a fresh hub: both
-# take a minute, and the tests wait for much of theirs.
-test-clients: .venv/runtime .venv-clients/dev ## Check and test what is in clients/, in an environment of its own.
-	@cd clients/python && { ../../$(CLIENTS)/python -m mypy & types=$$!; failed=; \
-		../../$(CLIENTS)/python -m pytest || failed=1; wait $$types || failed=1; test -z "$$failed"; }
+test-clients: .venv/runtime .venv-clients/dev ## Test what is in clients/, in an environment of its own and against a fresh hub.
+	@cd clients/python && $(KEEPS_BYTECODE) ../../$(CLIENTS)/python -m pytest
 	@export PATH="$(CURDIR)/$(CLIENTS):$$PATH"; cd clients/typescript && npm ci --silent --no-audit --no-fund && npm test --silent
 
 client-typescript: .venv/runtime .venv-clients/dev ## Pack the JavaScript client, with the types of this hub's document.
@@ -62,6 +65,10 @@ soak: .venv/dev ## Use one hub in every way for HOURS (2) while it is broken, by
 clients-suite: .venv/dev ## Let real clients talk through the gateway (ONLY="langchain pi"), and write the table of docs/gateway.md.
 	@$(BIN)/python -m tests.clients_suite $(ONLY) $(if $(HUB),--hub "$(HUB)") $(if $(ONLY),,--write docs/gateway.md)
 
+# It installs pinned packages in .clients-suite, too.
+import-suite: .venv/dev ## Import stores that the peers' own packages make (ONLY="mem0 langgraph"), and write the table of docs/imports.md.
+	@$(BIN)/python -m tests.import_suite $(ONLY) $(if $(ONLY),,--write)
+
 # Debian's packages flex, bison and libkrb5-dev, and the source of Citus 14 (AGPL; it is run, and no part of the hub).
 distributed: .venv/dev ## Put a hub on a Citus cluster, with CITUS=its source (BUILD=folder keeps it built, ONLY="job move").
 	@test -n "$(CITUS)" || { echo "make distributed needs CITUS=folder, the source of Citus 14, and flex, bison, libkrb5-dev."; exit 1; }
@@ -77,14 +84,20 @@ alerts: .venv/dev ## Check the alerts and cause each of them, with PROMTOOL=… 
 bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.md (ROWS="ingest context": some rows).
 	@$(BIN)/python -m benchmarks $(ROWS) --write docs/benchmarks.md
 
-# The types take as long as everything else here and more, on one core.
-lint: .venv/dev ## Check style, imports, types and migrations.
-	@$(BIN)/python -m mypy & types=$$!; failed=; \
+# Packages are installed on one core, so the clients' are beside the hub's. The types take as long as everything else here.
+lint: ## Check style, imports, types (those of the Python client, too) and migrations.
+	@$(MAKE) --no-print-directory --jobs=2 .venv/dev .venv-clients/dev
+	@$(KEEPS_BYTECODE) $(BIN)/python -m mypy & types=$$!; failed=; \
 	$(BIN)/python -m ruff check . || failed=1; \
 	$(BIN)/python -m ruff format --check . || failed=1; \
 	$(BIN)/lint-imports || failed=1; \
-	$(BIN)/python manage.py makemigrations --check --dry-run || failed=1; \
+	$(KEEPS_BYTECODE) $(BIN)/python manage.py makemigrations --check --dry-run || failed=1; \
+	$(MAKE) --no-print-directory lint-clients || failed=1; \
 	wait $$types || failed=1; test -z "$$failed"
+
+# With the libraries of the frameworks, which .venv does not have.
+lint-clients: .venv-clients/dev ## Check the types of the Python client.
+	@cd clients/python && ../../$(CLIENTS)/python -m mypy
 
 fix: .venv/dev ## Repair what ruff can repair.
 	$(BIN)/python -m ruff check --fix .
@@ -132,7 +145,7 @@ clean: ## Remove what make and the tools made; the data in .memoryhub stays.
 # The second file contains the first.
 .venv/dev: requirements-dev.lock | .venv/bin/python
 	@echo "Installing into .venv, with the tools …"
-	@$(INSTALL) -r requirements-dev.lock
+	@$(INSTALL_TOOLS) -r requirements-dev.lock
 	@touch .venv/runtime $@
 
 .venv-clients/bin/python:
@@ -140,7 +153,7 @@ clean: ## Remove what make and the tools made; the data in .memoryhub stays.
 
 .venv-clients/dev: clients/python/requirements.lock | .venv/bin/python .venv-clients/bin/python
 	@echo "Installing into .venv-clients …"
-	@$(subst $(BIN),$(CLIENTS),$(INSTALL)) -r clients/python/requirements.lock
+	@$(subst $(BIN),$(CLIENTS),$(INSTALL_TOOLS)) -r clients/python/requirements.lock
 	@touch $@
 
 .venv/browser: | .venv/dev

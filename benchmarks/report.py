@@ -28,8 +28,8 @@ some rows again; the others keep their figures and their day. A row that nobody 
 ## What the rows measure
 - **Contexts of 8 clients.** Measured twice: while the embedder, on one of the two cores, works on what eight clients
   have just posted in batches, and after it has finished.
-- **Searches and contexts with a query.** People with thousands of turns have random unit vectors and real terms. The
-  local model embeds the questions.
+- **Searches and contexts with a query.** People with thousands of turns have real terms, and random vectors with the
+  spectrum of sentences. The local model embeds the questions.
 - **From post to fact in context.** Measured on a second hub, whose model is on loopback and takes 50 ms.
 - **Top 20 of a search.** Compared with a ranking of all that a person has, with and without prepared statements,
   beside another tenant's facts. The table shows the worst of these comparisons.

@@ -37,7 +37,7 @@ _RANDOM_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}
 
 @dataclass(frozen=True)
 class Actor:
-    """Who acts: an operator, an API key, an extraction run or a command.
+    """Who acts: an operator, an API key, an extraction run, a command or the person on their own page.
 
     `id` is the hub's, never a name. `request_id` comes from kept_request_id().
     """
@@ -57,6 +57,11 @@ class Actor:
     @property
     def is_operator(self) -> bool:
         return self.kind == ActorKind.OPERATOR
+
+    @property
+    def is_person(self) -> bool:
+        """Whether the end user acts, on their own page."""
+        return self.kind == ActorKind.PERSON
 
 
 def kept_request_id(given: str) -> str:

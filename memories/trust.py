@@ -17,10 +17,13 @@ class Source(models.TextChoices):
     SYSTEM = "system_generated", _("System")
     EXTERNAL = "external_data", _("External")
     CORRECTED = "corrected_memory", _("Corrected")
+    PERSON = "person_correction", _("The person")
 
 
 # What nobody else can crowd out, or make look weak.
 TRUSTED = (Trust.OPERATOR, Trust.USER)
+# What an operator, or the person on their own page, stated instead of what was remembered: it binds.
+CORRECTIONS = (Source.CORRECTED, Source.PERSON)
 # The source of a statement of which nobody says another one.
 SOURCE_OF = {Trust.USER: Source.EXPLICIT, Trust.ASSISTANT: Source.SYSTEM, Trust.TOOL: Source.EXTERNAL}
 _RANKS = {Trust.TOOL: 0, Trust.ASSISTANT: 1, Trust.USER: 2, Trust.OPERATOR: 3}

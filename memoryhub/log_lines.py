@@ -17,7 +17,7 @@ from memories.telemetry import log_fields
 
 Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 LEFT_OUT = "(its message is left out)"
-_LINK = re.compile(r"(/exports/)[^/\s?\"']+")
+_LINK = re.compile(r"(/exports/|/me/open/)[^/\s?\"']+")
 
 
 def masked(text: str) -> str:

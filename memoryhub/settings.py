@@ -110,6 +110,8 @@ MEMORYHUB_INDEX_MEGABYTES = env.integer("MEMORYHUB_INDEX_MEGABYTES", 4_096, low=
 # The largest file that can be uploaded to be imported.
 MEMORYHUB_IMPORT_MEGABYTES = env.integer("MEMORYHUB_IMPORT_MEGABYTES", 512, low=1, high=10_240)
 MEMORYHUB_CONNECTIONS = env.integer("MEMORYHUB_CONNECTIONS", 1_000, low=256, high=65_536)
+# Requests wait for the database most of the time: hence threads. A second process uses a second core.
+WEB_PROCESSES = min(max(os.cpu_count() or 1, 2), 4)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_SSL_REDIRECT = HTTPS
 # A collector beside the hub asks past the proxy.
@@ -322,6 +324,7 @@ SPECTACULAR_SETTINGS = {
             "system_generated",
             "external_data",
             "corrected_memory",
+            "person_correction",
         ],
         "CaseType": ["erasure", "access", "portability", "rectification", "restriction"],
         "Author": ["person", "application", "model", "other"],

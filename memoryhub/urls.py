@@ -1,4 +1,4 @@
-"""Addresses: the API, the admin, the two probes and the metrics."""
+"""Addresses: the API, the admin, the page for the person, the two probes and the metrics."""
 
 from django.contrib import admin
 from django.urls import include, path, re_path
@@ -18,6 +18,8 @@ urlpatterns = [
     # The variant with its script in a file: the policy allows no inline scripts.
     path("api/docs/", SpectacularSwaggerSplitView.as_view(authentication_classes=[], url_name="schema"), name="docs"),
     re_path(r"^api(?:/|$)", errors.unknown_address),
+    path("me/", include("memories.person_page.urls")),
+    path("me", RedirectView.as_view(pattern_name="person-page")),
     path("exports/<str:token>", downloads.export_page, name="export"),
     # django-allauth reverses these names.
     path("admin/login/", admin.site.login, name="account_login"),

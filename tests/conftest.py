@@ -28,6 +28,7 @@ from hypothesis.internal.conjecture import providers
 from psycopg._preparing import PrepareManager
 from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
+from xdist.scheduler.loadfile import LoadFileScheduling
 
 from memories.db import tenancy
 from memories.models import EndUser
@@ -77,6 +78,8 @@ LONG = (
     "tests/commands/test_slow_clients.py",
     "tests/browser/test_review_queue.py",
 )
+# Of these each test is given out by itself: they are few and long, and each sets up all that it needs.
+EACH = ("tests/browser/test_pages.py", "tests/faults/test_wedged.py", "tests/faults/test_worker_killed.py")
 # What names the parent of a row that has its tenant.
 MADE_BY_DJANGO = ("django_content_type", "auth_permission")
 # Command tags after which tables are others, and after which psycopg forgets what it prepared wherever it stands.
@@ -151,6 +154,19 @@ def _rewrite_share(config: pytest.Config) -> None:
 
 def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
+
+
+class ByFile(LoadFileScheduling):
+    """A process gets the tests of a file, so that they share its set-up; those of EACH share nothing."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return nodeid if file in EACH else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -48,6 +48,7 @@ from memories.models import (
     MemoryFile,
     MemoryGroup,
     Operator,
+    PersonLink,
     PrivacyCase,
     PrivacyExport,
     ProfileRevision,
@@ -455,6 +456,13 @@ def sent_block(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> SentBl
         **over,
     }
     return SentBlock.objects.create(tenant=person.tenant, end_user=person, **given)
+
+
+def person_link(person: EndUser) -> PersonLink:
+    """A link to the person's own page that nobody has opened yet."""
+    key, _ = api_key(person.tenant)
+    given = {"generation": person.generation, "allow": [], "expires_at": NOW + timedelta(minutes=5), "created_at": NOW}
+    return PersonLink.objects.create(tenant=person.tenant, end_user=person, key=key, **given)
 
 
 def triple(person: EndUser, subject: str, predicate: str, object_: str, **over: Any) -> GraphTriple:

@@ -66,7 +66,7 @@ def test_every_field_of_an_answer_is_documented() -> None:
 def test_the_curl_lines_work(settings: Any) -> None:
     settings.MEMORYHUB_LLM = "openai"
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
-    tenant = factories.tenant()
+    tenant = factories.tenant(person_page=True)
     _, plaintext = factories.api_key(tenant)
     run = factories.run(factories.session(factories.end_user(tenant)), status="parked")
     SessionQueue.objects.update(parked_at=factories.NOW, due_at=None, failure="model_timeout")

@@ -44,6 +44,15 @@ export function dataOf<A extends { data?: unknown; response: Response }>(
   answer: Promise<A>,
 ): Promise<Exclude<A["data"], undefined>>;
 
+/**
+ * A link with which a person opens the page of their own memory, once: `(await personLink(hub, { user_id })).url`. Open
+ * it at once, where the person is signed in. Throws MemoryHubError.
+ */
+export function personLink(
+  hub: MemoryHub,
+  body: components["schemas"]["PersonLinkRequest"],
+): Promise<components["schemas"]["PersonLink"]>;
+
 /** The paths of lists, which come in pages. */
 export type ListPath = {
   [P in keyof paths]: paths[P] extends {

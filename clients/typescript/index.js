@@ -48,6 +48,11 @@ export async function dataOf(answer) {
   return data;
 }
 
+/** A link with which a person opens the page of their own memory, once. Throws MemoryHubError. */
+export function personLink(hub, body) {
+  return dataOf(hub.POST("/api/v1/person-links", { body }));
+}
+
 /** The rows of a list, page by page. Throws MemoryHubError. */
 export async function* rowsOf(hub, path, init = {}) {
   let cursor;

@@ -63,6 +63,8 @@ class Bound(StrEnum):
     STORE = "store"
     # It takes all of a person, of every agent: a key for one agent is refused.
     EXPORT = "export"
+    # It names a person by `user_id`, and shows them all of themselves, of every agent.
+    WHOLE_PERSON = "whole_person"
 
 
 class NamedRow(NamedTuple):
@@ -96,6 +98,7 @@ _GROUPS = "This key is for one person or agent alone, and who belongs to a group
 _IMPORTS = "This key is for one person or agent alone, and a file can hold what others said."
 _STORE = "This key is for one agent alone, and items of the store are no agent's."
 _EXPORT = "This key is for one agent alone, and an export tells of every one."
+_PAGE = "This key is for one agent alone, and the page for the person tells of every one."
 
 
 def guard(policy: Bound | NamedRow | None, caller: Caller, path: Mapping[str, Any]) -> None:
@@ -120,6 +123,8 @@ def _guard_policy(policy: Bound | NamedRow | None, caller: Caller) -> None:
         raise KeyBound
     if policy is Bound.STORE and caller.agent_id:
         raise KeyBound(_STORE)
+    if policy is Bound.WHOLE_PERSON and caller.agent_id:
+        raise KeyBound(_PAGE)
     if policy is Bound.GROUPS:
         raise KeyBound(_GROUPS)
     if policy is Bound.IMPORTS:

@@ -194,15 +194,21 @@ def renewed_webhook_secret(token: str) -> str | None:
 
 def is_private_endpoint(url: str) -> bool:
     """Whether MEMORYHUB_PRIVATE_ENDPOINTS has the host of this address, alone or with the port."""
+    named = private_endpoint(url)
+    allowed = {name.casefold() for name in settings.MEMORYHUB_PRIVATE_ENDPOINTS}
+    return bool(named) and not allowed.isdisjoint({named, named.rpartition(":")[0]})
+
+
+def private_endpoint(url: str) -> str:
+    """The host and port of this address as MEMORYHUB_PRIVATE_ENDPOINTS names them; "" if it has no host."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
-        return False
+        return ""
     host = (parts.hostname or "").casefold()
     host = f"[{host}]" if ":" in host else host
-    allowed = {name.casefold() for name in settings.MEMORYHUB_PRIVATE_ENDPOINTS}
-    return bool(host) and not allowed.isdisjoint({host, f"{host}:{port}"})
+    return f"{host}:{port}" if host else ""
 
 
 def llm_mode() -> str:

@@ -96,7 +96,7 @@ class Block:
     def _takes(self, line: MemoryLine) -> bool:
         below, cost = line.below, self._cost(line.text)
         missing = {} if below in self._below else self._missing(line)
-        spent = self._with(cost, *missing.values())
+        spent = self._with(cost, *missing.values()) if missing else tokens.together(self._spent, cost)
         if max(spent) > self._max_tokens:
             return False
         self._spent = spent

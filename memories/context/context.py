@@ -11,7 +11,9 @@ from datetime import datetime, tzinfo
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
+import numpy as np
 from django.db.models import F
+from numpy.typing import NDArray
 
 from memories import conf
 from memories.context import log, recalled_turns, relevance
@@ -29,7 +31,7 @@ from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, Profil
 from memories.models.folding import bare, fold
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
-from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
+from memories.retrieval.episode_search import EpisodeIndex, RankedEpisodes, VisibleEpisode
 from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.hits import INDEX
 from memories.retrieval.outdated import Outdated, Written
@@ -48,6 +50,8 @@ DEFAULT_INCLUDE = frozenset({"profile", "facts", "groups", "episodes", "turns"})
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
 AFTER_FACTS = (Section.RECENT_MONTHS, Section.EARLIER_CONTEXT, Section.LONG_TERM_BACKGROUND)
 UNEXTRACTED_TURNS = 50
+# Episodes beyond the limit that are named: a heavy person has thousands.
+MOST_DROPPED = 200
 # (kind, id) of a line.
 Told = tuple[str, str]
 
@@ -289,23 +293,23 @@ def _sequence(task: _Task) -> _Sequence:
     facts = _facts(task)
     graph = _graph(task, facts)
     shared = [*graph, *_groups(task), *_files(task), *_plain(task)]
-    shown, beyond = _episodes(task)
+    episodes = _episodes(task)
     unextracted = _unextracted(task) if "unextracted" in task.request.include else []
     before = [line for name in BEFORE_FACTS for line in profile[name]]
     after = [line for name in AFTER_FACTS for line in profile[name]]
-    episode_lines = [_episode_line(episode, ranked, task.person.clock) for episode, ranked in shown]
+    episode_lines = [_episode_line(episodes, place, task.person.clock) for place in episodes.shown]
     lines = [*facts.instructions, *before, *facts.ranked, *shared, *episode_lines, *after]
     lines += [one.line for one in unextracted]
     is_little = _is_little(task, facts)
     served = [one for line in lines if _is_wanted(line, task, is_little) and (one := line.without(task.outdated))]
-    summed_up = {episode.id for episode, _ in shown if not episode.is_extractive}
+    summed_up = {one.of.id for one in episodes.shown.values() if not one.of.is_extractive}
     levels = [line.level for line in lines if line.level] + ([task.turns.level] if task.turns else [])
     return _Sequence(
         served,
         [facts.texts[line.id] for line in served if line.id in facts.texts]
         + [line.written.text for line in served if line.written and line.id in summed_up],
         frozenset(one.key for one in unextracted),
-        [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
+        [("fact", fact) for fact in facts.beyond] + [("episode", episode) for episode in episodes.beyond],
         {line.id for line in (*facts.ranked, *episode_lines)},
         is_little,
         strongest(levels) if task.query else None,
@@ -382,45 +386,54 @@ def _plain(task: _Task) -> list[MemoryLine]:
     return [line for kind in kinds for line in plain_lines(kind, task.person, agent_id=request.agent_id)]
 
 
-# Without a query there is no ranking.
-_Episodes = list[tuple[VisibleEpisode, RankedEpisode | None]]
+class _Episodes(NamedTuple):
+    """Those within the limit, the ids of the next ones, and their ranking, if there is a query."""
+
+    shown: dict[int, VisibleEpisode]
+    beyond: list[str]
+    ranked: RankedEpisodes | None
 
 
-def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
-    """The newest episodes, or those that answer the query best: within the limit, and beyond it."""
-    _, person, request, query, window, rules, now, *_ = task
+def _episodes(task: _Task) -> _Episodes:
+    """The newest episodes, or those that answer the query best."""
+    _, person, request, query, _, rules, now, *_ = task
     if not task.audience.has_episodes or "episodes" not in request.include:
-        return [], []
-    served = episode_search.served(person, query.space if query else None, rules=rules, now=now)
-    hidden = [
-        one for one in served if not window.covers(session=one.session, first=one.first_number, last=one.last_number)
-    ]
-    hidden = [one for one in hidden if one.is_in(task.conversations)]
-    if (turns := task.turns) and not task.is_filled:
-        # The turns that its sentences are taken from say it themselves.
-        hidden = [
-            one
-            for one in hidden
-            if not (one.is_extractive and turns.has(session=one.session, first=one.first_number, last=one.last_number))
-        ]
-    ordered: _Episodes = (
-        [(one.episode, one) for one in episode_search.rank(person, hidden, query, now=now)]
-        if query
-        else [(one, None) for one in hidden]
-    )
+        return _Episodes({}, [], None)
+    index = episode_search.open_index(person, query.space if query else None, rules=rules, now=now)
+    allowed = _not_told_besides(task, index)
     limit = rules.context_episodes if request.episodes_limit is None else request.episodes_limit
-    return ordered[:limit], ordered[limit:]
+    ranked = episode_search.rank(index, query, allowed) if query else None
+    most = limit + MOST_DROPPED
+    places = ranked.best(most) if ranked else np.flatnonzero(allowed)[:most].tolist()
+    beyond = [str(index.episodes[place].id) for place in places[limit:]]
+    return _Episodes(episode_search.read(person, index, places[:limit]), beyond, ranked)
 
 
-def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None, zone: tzinfo) -> MemoryLine:
+def _not_told_besides(task: _Task, index: EpisodeIndex) -> NDArray[np.bool_]:
+    """Which episodes may be told that neither the window nor recalled turns tell."""
+    window, turns = task.window, task.turns
+    allowed = index.seen(task.conversations)
+    for place in index.of_sessions.get(window.session, []) if window.session else ():
+        one = index.episodes[place]
+        if window.covers(session=one.session, first=one.first_number, last=one.last_number):
+            allowed[place] = False
+    if turns and not task.is_filled:
+        # The turns that its sentences are taken from say it themselves.
+        allowed[index.extractive] &= ~turns.have(index.stretches)
+    return allowed
+
+
+def _episode_line(found: _Episodes, place: int, zone: tzinfo) -> MemoryLine:
+    episode, ranked = found.shown[place], found.ranked
+    one = episode.of
     line_of = partial(
         episode_line,
-        row_id=episode.id,
-        ended_at=episode.ended_at,
-        score=ranked.score if ranked else None,
-        score_parts=ranked.parts if ranked else {"confidence": episode.quality, "decay": episode.left},
+        row_id=one.id,
+        ended_at=one.ended_at,
+        score=ranked.ranking.score(place) if ranked else None,
+        score_parts=ranked.ranking.parts(place) if ranked else {"confidence": one.quality, "decay": one.left},
         zone=zone,
-        level=ranked.level if ranked else None,
+        level=ranked.levels[place] if ranked else None,
     )
     return line_that_ages(line_of, episode.written)
 
@@ -489,6 +502,8 @@ def _recall_turns(block: Block, task: _Task, sequence: _Sequence) -> None:
         block.room, task.is_filled, request.turns_limit, request.min_score, request.min_evidence
     )
     batches = _turns(task, sequence, bounds)
+    if not batches:
+        return
     again = task.query is None or task.is_filled or sequence.is_little
     shown = {line.key for one in block.lines for line in (one, *one.also)} | request.told
     said = sequence.said | {(turn.role, bare(fold(turn.content))) for turn in task.window.turns}
@@ -505,7 +520,8 @@ def _recall_turns(block: Block, task: _Task, sequence: _Sequence) -> None:
 def _turns(task: _Task, sequence: _Sequence, bounds: recalled_turns.Bounds) -> Iterable[recalled_turns.Recalled]:
     outdated = task.outdated
     if task.turns is None:
-        return [recalled_turns.latest(task.person, task.window, task.conversations, bounds=bounds, outdated=outdated)]
+        newest = recalled_turns.latest(task.person, task.window, task.conversations, bounds=bounds, outdated=outdated)
+        return [newest] if newest else []
     return recalled_turns.answering(task.turns, bounds, all_of_them=sequence.is_little, outdated=outdated)
 
 

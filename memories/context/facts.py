@@ -77,9 +77,11 @@ def fact_lines(
     lines = []
     for place, at in enumerate(shown):
         fact = texts[at]
-        parts = {"confidence": fact.fact.confidence, "decay": decayed(fact.fact, rules, day)}
-        line = _line(found, at, fact, dict(reranked.get(at, {})) if query else parts, place=place, confident=confident)
-        lines.append(line._replace(stands=at in standing))
+        if query:
+            parts = dict(reranked.get(at, {}))
+        else:
+            parts = {"confidence": fact.fact.confidence, "decay": decayed(fact.fact, rules, day)}
+        lines.append(_line(found, at, fact, parts, place=place, confident=confident, stands=at in standing))
     first = sum(at in standing and found.facts[at].trust in TRUSTED for at in shown)
     beyond = [found.ids[place] if found.ids else str(found.facts[place].id) for place in others[limit:]]
     return FactLines(lines[:first], lines[first:], beyond, {texts[at].text.id: texts[at].text.content for at in shown})
@@ -153,5 +155,7 @@ def _line(found: _FactOrder, at: int, fact: FactWithText, score_parts: dict[str,
     if found.ranked is None:
         return fact_line(fact.text, score=fact.fact.confidence, score_parts=score_parts, **shown)
     ranking = found.ranked.ranking
-    line = fact_line(fact.text, score=ranking.score(at), score_parts=ranking.parts(at) | score_parts, **shown)
-    return line._replace(level=found.ranked.evidence.levels[at])
+    level = found.ranked.evidence.levels[at]
+    return fact_line(
+        fact.text, score=ranking.score(at), score_parts=ranking.parts(at) | score_parts, level=level, **shown
+    )

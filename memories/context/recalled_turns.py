@@ -25,7 +25,7 @@ from memories.retrieval.evidence import Level
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.turn_index import VOICES, Shown, TurnIndex, open_or_newest
+from memories.retrieval.turn_index import VOICES, Shown, Stretches, TurnIndex, open_or_newest
 from memories.retrieval.turn_search import SHOWN, TurnRanking
 from memories.text.injection.flagged_turns import is_flagged
 
@@ -115,10 +115,9 @@ class Recallable:
             return 0
         return relevance.related(self.ranked.totals(self.ranked.best(most)))
 
-    def has(self, *, session: uuid.UUID, first: int, last: int) -> bool:
-        """Whether any turn of this part of a session is among the person's."""
-        numbers = self.ranked.index.numbers[self.ranked.index.turns_of(session)]
-        return bool(((numbers >= first) & (numbers <= last)).any())
+    def have(self, stretches: Stretches) -> NDArray[np.bool_]:
+        """Of which of these stretches any turn is among the person's."""
+        return self.ranked.index.has_turns(stretches)
 
 
 class Bounds(NamedTuple):

@@ -130,14 +130,21 @@ def profile_line(*, row_id: uuid.UUID, section: str, text: str, frame: Frame = E
 
 
 def fact_line(
-    fact: FactText, *, place: int, score: float, score_parts: dict[str, float], confident: bool = False
+    fact: FactText,
+    *,
+    place: int,
+    score: float,
+    score_parts: dict[str, float],
+    confident: bool = False,
+    stands: bool = False,
+    level: Level | None = None,
 ) -> MemoryLine:
     """`- [category] content`, or `- [category | 0.95] content`; a correction also names what to avoid."""
     has_error = fact.category == Category.CORRECTION and fact.source_error
     avoid = f" (avoid: {one_line(fact.source_error)})" if has_error else ""
     label = f"{fact.category} | {fact.confidence:.2f}" if confident else fact.category
     text = f"- [{label}] {one_line(fact.content)}{avoid}"
-    return MemoryLine("fact", fact.id, text, FACTS, (place,), score=score, score_parts=score_parts)
+    return MemoryLine("fact", fact.id, text, FACTS, (place,), score, score_parts, stands=stands, level=level)
 
 
 def triple_line(

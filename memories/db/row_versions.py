@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from django.db import connection
 
 
-def version_of_row(columns: Iterable[str]) -> str:
+def version_of_row(columns: Iterable[str], alias: str = "") -> str:
     """SQL for the version of a row of which these columns are cached."""
     if connection.settings_dict["DISTRIBUTED"]:
         # Nodes do not give a row's place away, and a tenant that moves has others.
-        return f"hash_record_extended(ROW({', '.join(columns)}), 0)"
+        return f"hash_record_extended(ROW({', '.join(alias + name for name in columns)}), 0)"
     # A new version of a row has another ctid and xmin.
-    return "hashtidextended(ctid, xmin::text::bigint)"
+    return f"hashtidextended({alias}ctid, {alias}xmin::text::bigint)"
 
 
 def version_of_vector(alias: str = "") -> str:

@@ -4,10 +4,12 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 from memories import conf
+from memories.graph import naming
 from memories.models import EndUser, ExtractionRun, Fact, MemoryScope, Status
 from memories.models.folding import text_digest
 from memories.trust import Source, Trust
@@ -47,13 +49,36 @@ class Citation:
         }
 
 
+class Verdict(StrEnum):
+    """What a statement is to an existing fact; not_judged: no model gave a verdict."""
+
+    SAME = "same"
+    REFINES = "refines"
+    CONTRADICTS = "contradicts"
+    UNRELATED = "unrelated"
+    NOT_JUDGED = "not_judged"
+
+
+@dataclass(frozen=True)
+class NearbyFact:
+    """An existing fact near a statement: `content_hash` of the compared text, cosine, verdict, and whether its text was
+    refused (rejected or forgotten; such a fact is never judged)."""
+
+    fact_id: uuid.UUID
+    content_hash: bytes
+    similarity: float
+    verdict: Verdict = Verdict.NOT_JUDGED
+    refused: bool = False
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A statement, with who states it and what it rests on; confidence and importance are 0..1, empty text means none.
 
     `stated_at` are the moments at which it was said; empty: now. `key_id` is the API key that states it. `beside` is
     the existing fact that it would change. `proposed_as` is the ReviewItem.Reason of a proposal: an operator decides
-    about it, whoever makes it. `merges` are facts that it is made of, and takes the place of.
+    about it, whoever makes it. `merges` are facts that it is made of, and takes the place of. `near` are facts near it,
+    the nearest first. `is_decisive`: the person corrects or decides it. `triples` are what it says in parts.
     """
 
     content: str
@@ -92,6 +117,9 @@ class Candidate:
     beside: Fact | None = None
     proposed_as: str = ""
     merges: Sequence[Fact] = ()
+    near: Sequence[NearbyFact] = ()
+    is_decisive: bool = False
+    triples: Sequence[dict[str, Any]] = ()
 
     @cached_property
     def content_hash(self) -> bytes:
@@ -101,6 +129,13 @@ class Candidate:
     def moments(self, now: datetime) -> list[datetime]:
         """When it was said, in order; nothing is said after it arrives."""
         return sorted(min(moment, now) for moment in self.stated_at) or [now]
+
+    def triples_beside(self, key: str, value: str) -> list[dict[str, Any]] | None:
+        """As a fact with this key and value keeps them: these say for themselves what is between the person and the
+        value."""
+        implied = (naming.digest_of(naming.SELF), naming.digest_of(value)) if key and value else None
+        kept = (one for one in self.triples if implied != tuple(map(naming.digest_of, (one["subject"], one["object"]))))
+        return list(kept) or None
 
     def fact(self, person: EndUser, *, status: Status, now: datetime) -> Fact:
         """The new fact, unsaved: no other code makes facts of statements."""
@@ -116,6 +151,7 @@ class Candidate:
             value=self.value,
             raw=self.raw,
             structured=self.structured,
+            triples=self.triples_beside(self.key, self.value),
             tags=list(self.tags),
             confidence=self.confidence,
             stated_confidence=self.confidence,

@@ -7,6 +7,7 @@ from enum import StrEnum
 class Repeated(StrEnum):
     """A live fact has the same text."""
 
+    REINFORCE = "that fact is stated again"
     REPORT = "an error with the id of that fact"
     SKIP = "nothing is stored"
     # A model that proposes: what somebody else is told is nothing new either.
@@ -35,6 +36,7 @@ class Flagged(StrEnum):
     """Its text is flagged, or its trust is not believed."""
 
     WAITS = "it waits for review"
+    WAITS_IF_NEW = "it waits for review, unless it is known"
     DROP = "nothing is stored if its text is flagged"
     SERVED = "it is served"
 
@@ -53,14 +55,16 @@ class Capacity(StrEnum):
 
     NONE = "the next extraction archives the least"
     ERROR = "an error"
+    ARCHIVE = "the least is archived at once"
 
 
 @dataclass(frozen=True)
 class Policy:
     """A row of the table. `verb` is that of a new fact's first revision, `superseded` that of what it replaces.
 
-    `asks_near`: a person is asked whether it repeats a near fact. `reports_dropped`: a statement that an operator
-    refused is an error for its caller.
+    `asks_near`: a person is asked whether it repeats a near fact that nobody judged. `reports_dropped`: a statement
+    that an operator refused is an error for its caller. `is_heard`: it was said in a conversation, so an agent's is
+    compared with the person's own facts, too, whoever reads them, and what waits is related to what it contradicts.
     """
 
     verb: str
@@ -72,13 +76,30 @@ class Policy:
     capacity: Capacity = Capacity.NONE
     asks_near: bool = False
     reports_dropped: bool = False
+    is_heard: bool = False
     superseded: str = "supersede"
+
+    @property
+    def waits(self) -> bool:
+        """Whether what is flagged or not believed is reviewed before it is served."""
+        return self.flagged in (Flagged.WAITS, Flagged.WAITS_IF_NEW)
 
     @property
     def compares_keys(self) -> bool:
         return self.same_value != SameValue.NONE
 
 
+EXTRACTION = Policy(
+    verb="extract",
+    same_text=Repeated.REINFORCE,
+    same_value=SameValue.REINFORCE,
+    refused=Refused.USERS_WAITS,
+    flagged=Flagged.WAITS_IF_NEW,
+    weaker=Weaker.WAITS,
+    capacity=Capacity.ARCHIVE,
+    asks_near=True,
+    is_heard=True,
+)
 KEY = Policy(
     verb="add",
     same_text=Repeated.REPORT,

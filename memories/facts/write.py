@@ -18,6 +18,8 @@ from memories.models.memories.refusals import RefusalKey, refusal_keys
 
 Table, Action = Change.Table, Change.Action
 LIVE = (Status.ACTIVE, Status.PENDING)
+# What decides whether a person has another live fact of the same text.
+_ONCE = ("content", "agent_id", "status")
 
 
 @dataclass
@@ -53,7 +55,10 @@ class FactWrite:
         fact.version += 1
         fact.updated_at = self.now
         fact.refresh_decay(now=self.now, rules=conf.rules(fact.tenant))
-        _save(fact)
+        if fact.status in LIVE and any(before[name] != getattr(fact, name) for name in _ONCE):
+            _save(fact)
+        else:
+            fact.save()
         self.revise([fact], verb, [before])
         self.facts.add(fact.pk)
 
@@ -131,10 +136,10 @@ class FactWrite:
 
     def relate(self, fact: Fact, target: Fact, relation: str) -> None:
         """State the relation, unless it is stated already."""
-        row, made = FactRelation.objects.get_or_create(
-            tenant_id=fact.tenant_id, fact=fact, target=target, type=relation, defaults={"created_at": self.now}
-        )
-        if made:
+        stated: dict[str, Any] = {"tenant_id": fact.tenant_id, "fact": fact, "target": target, "type": relation}
+        # The caller holds the person's row, so nobody else states it meanwhile.
+        if not FactRelation.objects.filter(**stated).exists():
+            row = FactRelation.objects.create(**stated, created_at=self.now)
             self.note(Table.RELATION, Action.MADE, row.pk)
 
 

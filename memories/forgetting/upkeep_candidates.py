@@ -14,8 +14,9 @@ from memories.llm import tokens
 from memories.llm.prompts import fact_upkeep
 from memories.llm.prompts.fact_upkeep import FactInput
 from memories.llm.prompts.framing import Message
-from memories.models import Category, EndUser, Fact, FactEvidence, MemoryScope, Source, Tenant, Trust
+from memories.models import Category, EndUser, Fact, FactEvidence, MemoryScope, Tenant, Trust
 from memories.models.memories.facts import FactQuerySet
+from memories.trust import CORRECTIONS
 
 # After a review of a person, only newer candidates make them due again before this.
 AGAIN_AFTER = timedelta(days=30)
@@ -25,7 +26,7 @@ NIGHT = timedelta(hours=12)
 STATED = ("api", "import")
 _KEPT = (
     Q(pinned=True) | Q(locked=True) | Q(binding=True) | Q(trust=Trust.OPERATOR) | Q(scope=MemoryScope.PUBLIC)
-    | Q(category=Category.CORRECTION) | Q(source=Source.CORRECTED)
+    | Q(category=Category.CORRECTION) | Q(source__in=CORRECTIONS)
 )  # fmt: skip
 
 

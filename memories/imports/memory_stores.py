@@ -26,11 +26,10 @@ from memories.imports.records import (
     StoredMemory,
     Whose,
 )
-from memories.imports.stating import memory, name_of, text_in
+from memories.imports.stating import memory, name_of, named_text, text_in
 
 # How systems call what a general form of facts has.
 _ID = ("id", "uuid", "key", "memory_id")
-_TEXT = ("text", "content", "memory", "fact", "data", "statement")
 _PERSON = ("user_id", "user", "person", "bank_id", "group_id", "observed_id")
 _SAID_AT = ("date", "created_at", "createdAt", "valid_from", "valid_at", "event_date", "mentioned_at", "timestamp")
 _ENDS = ("ends", "expires_at", "expires", "expiration_date", "valid_to", "valid_until", "invalid_at", "expired_at")
@@ -69,10 +68,9 @@ def _mem0_memory(given: Given, row: Mapping[str, Any]) -> Record:
     whose = Whose(str(row.get("user_id") or ""), str(row.get("agent_id") or ""))
     if reason := _whose_words({**metadata, **row}, whose.user_id or given.user):
         return LeftOut(reason)
-    text = row.get("memory") or row.get("data") or row.get("text")
     category = categories[0] if isinstance(categories, list) and categories else categories
     return memory(
-        "mem0", row.get("id"), text, _said(given, row.get("created_at")),
+        "mem0", row.get("id"), named_text(row), _said(given, row.get("created_at")),
         category=category, whose=whose, ends=given.end(row.get("expiration_date")),
     )  # fmt: skip
 
@@ -148,6 +146,19 @@ def langgraph_rows(given: Given, parts: list[Part], columns: str = "", beside: s
             except ValueError:
                 value = None
             yield {**row, "value": value, "namespace": str(row.get("prefix")).split(".")}
+
+
+def are_of_several(given: Given, parts: list[Part]) -> bool:
+    """Whether the items are in more than one namespace. Errors: as of langgraph()."""
+    first: Any = None
+    for item in langgraph_rows(given, parts):
+        namespace = item.get("namespace") if isinstance(item, dict) else None
+        if not isinstance(namespace, list):
+            continue
+        if first not in (None, namespace):
+            return True
+        first = namespace
+    return False
 
 
 def _table(name: str) -> str:
@@ -231,10 +242,10 @@ def _fact(given: Given, row: Mapping[str, Any], source: str) -> Record:
     if ends and ends <= given.now:
         return LeftOut("no_longer_true" if row.get("invalid_at") or row.get("valid_to") else "expired")
     said = next((_said(given, row[name]) for name in _SAID_AT if row.get(name)), None)
-    text, kind = _first(row, _TEXT), _topic(row)
+    text, kind = named_text(row), _topic(row)
     own = _first(row, _ID)
     found = memory(
-        source, own, f"{kind}: {text}" if kind and isinstance(text, str) else text, said,
+        source, own, f"{kind}: {text}" if kind and text else text, said,
         category=row.get("category"), confidence=row.get("confidence"), whose=whose, ends=ends,
     )  # fmt: skip
     if isinstance(found, StoredMemory) and source == "facts":

@@ -5,7 +5,7 @@ from itertools import takewhile
 
 from memories.imports.records import Whose
 
-USER, AGENT, ANYTHING = "{user}", "{agent}", "*"
+USER, AGENT, ANYTHING, REST = "{user}", "{agent}", "*", "**"
 
 
 def is_hidden(path: str | Sequence[str]) -> bool:
@@ -20,8 +20,11 @@ def shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def whose_namespace(namespace: Sequence[str], pattern: str) -> Whose | None:
-    """Whose a namespace is by a pattern like `memories,{user}`; None where it has another form."""
-    parts = [part.strip() for part in pattern.split(",")] if pattern else [ANYTHING] * len(namespace)
+    """Whose a namespace is by a pattern like `memories,{user}`; None where it has another form. `**` at its end are
+    any number of parts."""
+    parts = [part.strip() for part in (pattern or REST).split(",")]
+    if parts[-1] == REST:
+        parts[-1:] = [ANYTHING] * (len(namespace) - len(parts) + 1)
     found = Whose()
     if len(parts) != len(namespace):
         return None

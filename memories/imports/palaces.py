@@ -42,20 +42,18 @@ _DRAWERS = """
 # The exact backend keeps the members of a record as JSON.
 _EXACT = """
     WITH drawers AS (
-        SELECT {name} AS name, rowid AS place, document, json_extract(metadata_json, '$.wing') AS wing,
+        SELECT d.id AS name, d.rowid AS place, document, json_extract(metadata_json, '$.wing') AS wing,
             json_extract(metadata_json, '$.room') AS room, json_extract(metadata_json, '$.source_file') AS source_file,
             json_extract(metadata_json, '$.chunk_index') AS chunk,
             json_extract(metadata_json, '$.filed_at') AS filed_at,
             json_extract(metadata_json, '$.authored_at') AS authored_at
-        FROM documents WHERE json_valid(metadata_json) AND {drawers}
+        FROM documents d JOIN collections c ON c.id = d.collection_id
+        WHERE c.name = 'mempalace_drawers' AND json_valid(metadata_json)
     )
     SELECT name, document, wing, room, coalesce(nullif(source_file, ''), room, '') AS source,
         coalesce(nullif(authored_at, ''), filed_at) AS said
     FROM drawers ORDER BY wing, source, chunk, place
 """
-_COLLECTION = "mempalace_drawers"
-# How a backend may name the column of the id, and that of the collection.
-_NAMES, _COLLECTIONS = ("id", "doc_id", "document_id", "drawer_id"), ("collection", "collection_name")
 _TRIPLES = """
     SELECT t.*, coalesce(s.name, t.subject) AS who, coalesce(o.name, t.object) AS what FROM triples t
     LEFT JOIN entities s ON s.id = t.subject LEFT JOIN entities o ON o.id = t.object ORDER BY t.rowid
@@ -73,7 +71,7 @@ def read(given: Given, parts: list[Part]) -> Iterator[Record]:
         elif "embedding_metadata" in tables:
             yield from _drawers(given, path, _DRAWERS)
         elif "documents" in tables:
-            yield from _drawers(given, path, _exact(tables))
+            yield from _drawers(given, path, _EXACT)
         else:
             raise sqlite3.DatabaseError("it is no palace")
 
@@ -88,13 +86,6 @@ def _databases(given: Given, parts: list[Part]) -> Iterator[Path]:
     if not found:
         raise ValueError("of a palace's backends those of Chroma and of SQLite can be read")
     yield from found
-
-
-def _exact(tables: dict[str, set[str]]) -> str:
-    columns = tables["documents"]
-    name = next((one for one in _NAMES if one in columns), "rowid")
-    collection = next((one for one in _COLLECTIONS if one in columns), None)
-    return _EXACT.format(name=name, drawers=f"{collection} = '{_COLLECTION}'" if collection else "1")
 
 
 def _drawers(given: Given, path: Path, query: str) -> Iterator[Record]:

@@ -20,6 +20,7 @@ from memories.exceptions import InvalidInput
 # A conversation of an export becomes several requests, and has more beside each message than a request.
 _TIMES = 10
 _CHUNK = 1024 * 1024
+_HEAD = 4096
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
 _OPENS, _COMMA = b"[{", ord(",")
@@ -150,6 +151,23 @@ def member_names(path: Path) -> list[str]:
         return [name for name, _ in _named_members(file, place)]
 
 
+def lists_in(path: Path) -> dict[str, Documents]:
+    """Of the object in a file the members that are lists: where the documents of each are.
+
+    Errors: OSError, ValueError.
+    """
+    with path.open("rb") as file:
+        members = _named_members(file, _whole(file))
+        found = {name: place for name, place in members if _read(file, place._replace(end=place.start + 1)) == b"["}
+        return {name: Documents(path, list(_of_list(file, place))) for name, place in found.items()}
+
+
+def beginning(path: Path) -> bytes:
+    """The first bytes of a file: a name in it that stands there is one of its head."""
+    with path.open("rb") as file:
+        return file.read(_HEAD)
+
+
 def built_at(file: BinaryIO, place: Place) -> Outcome:
     """The object at that place, or why it is refused."""
     if place.end - place.start > _TIMES * settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
@@ -268,7 +286,7 @@ def _named_members(file: BinaryIO, place: Place) -> Iterator[tuple[str, Place]]:
     """Name and place of the value of each member of an object. Errors: ValueError."""
     for start, end in _members(file, place):
         # A name is short, and what follows it may be everything.
-        head = _read(file, Place(start, min(end, start + 4096)))
+        head = _read(file, Place(start, min(end, start + _HEAD)))
         key, colon, _ = head.partition(b":")
         if colon:
             at = start + len(key) + 1

@@ -98,5 +98,14 @@ def untold(_rows: Sequence[ImportedRow]) -> None:
     """Nobody asks."""
 
 
-Record = Said | StoredMemory | KeptFile | StoredItem | LeftOut | RefusedDocumentError
+@dataclass(frozen=True)
+class ExportedRows:
+    """Some rows of a list of a hub's own export, as they stand there. `links`: only what they say of one another."""
+
+    name: str
+    rows: Sequence[Mapping[str, Any]]
+    links: bool = False
+
+
+Record = Said | StoredMemory | KeptFile | StoredItem | ExportedRows | LeftOut | RefusedDocumentError
 Reader = Callable[[Given], Iterator[Record]]

@@ -7,13 +7,27 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memories.imports import file_stores, sources
+from django.db import transaction
+
+from memories.imports import file_stores, memory_stores, sources
 from memories.imports.conversation_import import ConversationImport
+from memories.imports.exported_rows import ExportImport
 from memories.imports.fact_import import FactImport
+from memories.imports.hub_exports import SOURCE
 from memories.imports.kept_import import FileImport, ItemImport
 from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError
-from memories.imports.records import KeptFile, LeftOut, Note, Record, Said, StoredItem, StoredMemory, untold
+from memories.imports.records import (
+    ExportedRows,
+    KeptFile,
+    LeftOut,
+    Note,
+    Record,
+    Said,
+    StoredItem,
+    StoredMemory,
+    untold,
+)
 from memories.models import Tenant
 
 
@@ -21,8 +35,15 @@ class UnknownSourceError(Exception):
     """Nothing in what was given is of the source, with what it looks like, in words without any of its texts."""
 
 
+class UnsaidPersonError(UnknownSourceError):
+    """Items are in several namespaces, and nobody said which of these are the person's."""
+
+
 class Run:
-    """An import under way: `left_out` and `refused` count by reason, the imports of each kind what they stored."""
+    """An import under way: `left_out` and `refused` count by reason, the imports of each kind what they stored.
+
+    `is_trusted`: staff vouch for a hub's own export, so what an operator said there counts as an operator's here.
+    """
 
     def __init__(
         self,
@@ -32,6 +53,7 @@ class Run:
         *,
         as_items: bool = False,
         dry_run: bool = False,
+        is_trusted: bool = False,
         tell: Callable[[str], None] = lambda _: None,
         note: Note = untold,
         read_as: Callable[[Record], Record] = lambda record: record,
@@ -46,6 +68,9 @@ class Run:
         self.facts = FactImport(tenant, user_id=given.user, dry_run=dry_run, note=note)
         self.files = FileImport(tenant, user_id=given.user, dry_run=dry_run, note=note)
         self.items = ItemImport(tenant, dry_run=dry_run, note=note)
+        self.rows = ExportImport(tenant, user_id=given.user, is_trusted=is_trusted)
+        # Rows name one another: what a dry run of them would do is seen when all are there.
+        self._is_rehearsal = dry_run and source == SOURCE
 
     @property
     def is_of_conversations(self) -> bool:
@@ -54,21 +79,41 @@ class Run:
     def steps(self, *, after: int = 0) -> Iterator[int]:
         """Import, a record at a time: yields how many have been taken; `after` so many were taken before.
 
-        Errors: UnknownSourceError at the end, where nothing was recognised; Erased, PersonRestricted, where all is of
-        one person; OSError, ValueError, sqlite3.Error, psycopg.Error, where it cannot be read.
+        Errors: UnsaidPersonError; UnknownSourceError at the end, where nothing was recognised; Erased, NotFound,
+        PersonRestricted, where all is of one person; OSError, ValueError, sqlite3.Error, psycopg.Error, where it
+        cannot be read.
         """
+        if self._is_unsaid():
+            raise UnsaidPersonError("nobody says which of the namespaces are the person's")
+        if self._is_rehearsal:
+            with transaction.atomic():
+                taken = sum(1 for _ in self._steps())
+                transaction.set_rollback(True)
+            yield taken
+        else:
+            yield from self._steps(after)
+        if not (self.recognised or after):
+            raise UnknownSourceError(sources.found_instead(self.given))
+
+    def _steps(self, after: int = 0) -> Iterator[int]:
         for taken, record in enumerate(self._records(), start=1):
             if taken > after:
                 self._take(self._read_as(record))
                 yield taken
         self.flush()
-        if not (self.recognised or after):
-            raise UnknownSourceError(sources.found_instead(self.given))
+        self.rows.finish()
 
     def flush(self) -> None:
         """Store what waits for others of its kind."""
         self.facts.flush()
         self.items.flush()
+
+    def _is_unsaid(self) -> bool:
+        """Whether a person would get what is in others' namespaces, too."""
+        is_named = self._as_items or not self.given.user or self.given.namespace
+        if is_named or self.source not in sources.NAMESPACED or self.given.folder:
+            return False
+        return memory_stores.are_of_several(self.given, sources.chosen(self.given, self.source)[0])
 
     @property
     def expected(self) -> int:
@@ -80,12 +125,12 @@ class Run:
         kinds = {"memories": self.facts.done["memories"], "files": self.files.done["found"]}
         kinds |= {"items": self.items.done["found"]}
         usual = "items" if self._as_items else "files" if self.source in sources.FILES else "memories"
-        is_alone = not (self.is_of_conversations or self.conversations.done["conversations"])
+        is_alone = not (self.is_of_conversations or self.conversations.done["conversations"] or self.rows.total)
         return kinds[kind] + (self.left_out.total() if is_alone and kind == usual else 0)
 
     def counted(self) -> tuple[Counter[str], Counter[str]]:
         """What was left out, and what was refused, by reason; of conversations each was told by itself."""
-        kinds: list[Any] = [self.facts, self.files, self.items]
+        kinds: list[Any] = [self.facts, self.files, self.items, self.rows]
         left_out = sum((one.left_out for one in [self.conversations, *kinds]), self.left_out)
         return left_out, sum((one.refused for one in kinds), self._refused)
 
@@ -108,6 +153,9 @@ class Run:
             case StoredMemory():
                 self.recognised += 1
                 self.facts.take(record)
+            case ExportedRows():
+                self.recognised += len(record.rows)
+                self.rows.take(record)
             case KeptFile():
                 self.recognised += 1
                 self.files.take(record)

@@ -13,11 +13,21 @@ from typing import Any
 
 import psycopg
 
-from memories.imports import chat_clients, chatgpt, claude, coding_agents, file_stores, memory_stores, palaces
+from memories.imports import (
+    chat_clients,
+    chatgpt,
+    claude,
+    coding_agents,
+    file_stores,
+    hub_exports,
+    memory_stores,
+    palaces,
+)
 from memories.imports.databases import has_table, is_sqlite, tables_of
 from memories.imports.places import JSON, Given, Part
 from memories.imports.raw_documents import member_names
 from memories.imports.records import NO_TEXT, OTHER_FILE, LeftOut, Record
+from memories.imports.stating import TEXTS
 
 Read = Callable[[Given, list[Part]], Iterator[Record]]
 Document = Mapping[str, Any]
@@ -69,6 +79,7 @@ SOURCES: dict[str, Source] = {
     "librechat": Source(chat_clients.reader(chat_clients.librechat, "createdAt"), "`conversationId` and `messages`"),
     "lobechat": Source(chat_clients.reader(chat_clients.lobechat), "`state` with `messages`"),
     "cherry-studio": Source(chat_clients.reader(chat_clients.cherry), "`indexedDB` with `topics`"),
+    hub_exports.SOURCE: Source(hub_exports.read, "`format` memory-hub-export", names_people=True),
     "jsonl": Source(chat_clients.jsonl, "lines with `session_id` and `messages`", names_people=True),
     "facts": Source(memory_stores.facts, "rows with `text` and `user_id`", names_people=True),
     "mem0": Source(memory_stores.mem0, "rows with `memory` and `user_id`", names_people=True),
@@ -101,6 +112,8 @@ CHATS = frozenset({"chatgpt", "claude", "deepseek", "gemini", "grok", "mistral",
 
 
 FILES = frozenset({"deepagents", "markdown"})
+# Namespaces can say whose their items are.
+NAMESPACED = frozenset({"deepagents", "langgraph"})
 
 
 def _has(document: Document, *names: str) -> bool:
@@ -126,7 +139,7 @@ _OF_FACTS = ("user_id", "person", "user", "ends", "expires_at", "category", "con
 
 
 def _is_fact(document: Document) -> bool:
-    has_text = any(isinstance(document.get(name), str) for name in ("text", "content", "fact", "memory", "statement"))
+    has_text = any(isinstance(document.get(name), str) for name in TEXTS)
     is_message = any(name in document for name in _OF_MESSAGES)
     return has_text and not is_message and any(name in document for name in _OF_FACTS)
 
@@ -183,7 +196,9 @@ def shape_of(given: Given, part: Part) -> str:
 
 
 def _shape_of_json(given: Given, part: Part) -> str:
-    """That of most of its first documents."""
+    """That of most of its first documents; a hub's own export says what it is."""
+    if hub_exports.is_export(part):
+        return hub_exports.SOURCE
     found = [one for one in islice(iter(given.documents(part)), _SAMPLE) if isinstance(one, dict)]
     shapes = [next((name for name, fits in _SHAPES.items() if fits(one)), "") for one in found]
     known = [shape for shape in shapes if shape]

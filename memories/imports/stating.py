@@ -10,8 +10,8 @@ from memories.models import Category
 
 # Without a word of the other system's own. A memory that it serves is believed, and no more than that.
 CONFIDENCE = 0.7
-# Where a memory's text may be, in LangMem's form and in those of people's own.
-TEXTS = ("content", "text", "memory", "data", "fact")
+# What systems, and people's own files, call a memory's text; the first that is there counts.
+TEXTS = ("content", "text", "memory", "fact", "data", "statement")
 
 
 def memory(
@@ -46,15 +46,19 @@ def name_of(source: str, key: Any, text: Any) -> str:
     return f"{source}:{digest if key in (None, '') else key}"
 
 
+def named_text(value: Mapping[str, Any]) -> str | None:
+    """The member of a memory that is called as its text is."""
+    return next((value[name] for name in TEXTS if isinstance(value.get(name), str) and value[name]), None)
+
+
 def text_in(value: Mapping[str, Any]) -> str | None:
     """The text of an item: a member that is called so, the only text it has, or the members of a profile."""
     inner = value.get("content")
     if isinstance(inner, dict):
         # LangMem's: {"kind": "Memory", "content": {"content": "…"}}
         return text_in(inner)
-    named = [value[name] for name in TEXTS if isinstance(value.get(name), str)]
-    if named:
-        return str(named[0])
+    if (named := named_text(value)) is not None:
+        return named
     about = {name: one for name, one in value.items() if not _is_beside(name)}
     texts = [one for one in about.values() if isinstance(one, str) and one.strip()]
     if len(texts) == len(about) == 1:

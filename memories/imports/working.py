@@ -40,9 +40,9 @@ from memories.imports.namespaces import USER
 from memories.imports.places import Given, opened
 from memories.imports.previews import Preview
 from memories.imports.raw_documents import RefusedDocumentError
-from memories.imports.runs import Run, UnknownSourceError
+from memories.imports.runs import Run, UnknownSourceError, UnsaidPersonError
 from memories.imports.sources import SOURCES
-from memories.models import ActorKind, Import, ImportedRow
+from memories.models import ActorKind, Import, ImportedRow, ImportSource
 from memories.models.ids import parse_uuid
 from memories.queue import leases
 from memories.queue.leases import Lease
@@ -56,6 +56,7 @@ PAUSE = timedelta(seconds=10)
 # An archive may hold so many times what an upload may.
 UNPACKED = 4
 UNKNOWN, UNREADABLE, USER_NEEDED = "unknown_source", "unreadable", "user_needed"
+NAMESPACE_NEEDED, COMMAND_ONLY = "namespace_needed", "command_only"
 _CODE = re.compile(r"[a-z][a-z_]{0,39}")
 State, Kind = Import.State, ImportedRow.Kind
 
@@ -196,6 +197,8 @@ def _import(work: _Work, path: Path, *, now: datetime) -> bool:
                 return True
             leases.renew(work, source=source)
             return _Importing(work, found, source).carry_on(now=now)
+    except UnsaidPersonError:
+        _fail(work, NAMESPACE_NEEDED, now=now)
     except UnknownSourceError:
         _fail(work, UNKNOWN, now=now)
     except (Erased, PersonRestricted) as error:
@@ -207,8 +210,9 @@ def _import(work: _Work, path: Path, *, now: datetime) -> bool:
 
 
 def _cannot_begin(source: str, options: ImportOptions, *, is_check: bool) -> str:
-    if source not in SOURCES:
-        return UNKNOWN
+    if source not in ImportSource.values:
+        # What the rows of a hub's own export make is not listed, and could not be taken back.
+        return COMMAND_ONLY if source in SOURCES else UNKNOWN
     names = SOURCES[source].names_people or options.items or USER in options.namespace
     return "" if options.user_id or options.authors or names or is_check else USER_NEEDED
 

@@ -23,6 +23,7 @@ from memories.conf import shared_keys
 from memories.context import sent_blocks
 from memories.curation.access.sign_ins import sweep_sign_ins
 from memories.curation.imports import verbs
+from memories.curation.people import page_links
 from memories.curation.replays import sweep_replays
 from memories.dream import dreaming
 from memories.forgetting import decay
@@ -122,6 +123,7 @@ class ClusterPulse(threading.Thread):
         sweep_replays(now=now)
         seen_texts.sweep(now)
         sent_blocks.sweep(now)
+        page_links.sweep(now)
         sweep_sign_ins(now=now)
         downloads.sweep_exports(now)
         store_items.sweep_expired(now=now)

@@ -53,8 +53,17 @@ _SPECIAL = tuple(
 LONGEST_ADDRESS = 500
 
 
+# Code of a refusal that MEMORYHUB_PRIVATE_ENDPOINTS would lift.
+PRIVATE = "private_endpoint"
+
+
 class AddressRefused(Exception):
-    """An address that no tenant's endpoint may have; the message is for the operator and names no address."""
+    """An address that no tenant's endpoint may have; the message is for the operator and names no address. `code`:
+    PRIVATE, where whoever runs the hub can allow it."""
+
+    def __init__(self, message: str, *, code: str = "invalid") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def check_address(url: str) -> None:
@@ -76,9 +85,10 @@ def check_address(url: str) -> None:
     if parts.scheme != "https":
         raise AddressRefused(
             _(
-                "What people said travels to this address: it must begin with https://. Whoever runs the hub can allow "
-                "a host in its own network, also with http://, with MEMORYHUB_PRIVATE_ENDPOINTS."
-            )
+                "What the hub sends there is about people: the address must begin with https://. Whoever runs the hub "
+                "can allow a host in its own network, also with http://, with MEMORYHUB_PRIVATE_ENDPOINTS."
+            ),
+            code=PRIVATE,
         )
     try:
         public_addresses(host, port or 443)
@@ -99,7 +109,8 @@ def public_addresses(host: str, port: int) -> list[str]:
             _(
                 "This address leads into a private network. Whoever runs the hub can allow the host with "
                 "MEMORYHUB_PRIVATE_ENDPOINTS."
-            )
+            ),
+            code=PRIVATE,
         )
     return addresses
 

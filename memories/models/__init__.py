@@ -55,6 +55,7 @@ from memories.models.memories.visibility import MemoryScope, Status
 from memories.models.people.agents import Agent
 from memories.models.people.language_models import DailySpending, LanguageModel
 from memories.models.people.people import EndUser
+from memories.models.people.person_links import PersonLink
 from memories.models.people.tenants import ContextLog, MemoryOf, Tenant
 from memories.models.people.tombstones import ReturnPolicy, Tombstone
 from memories.models.privacy.audit import AuditEvent, AuditSeal
@@ -157,6 +158,7 @@ __all__ = [
     "ModelUse",
     "Operator",
     "OperatorMail",
+    "PersonLink",
     "PrivacyCase",
     "PrivacyCaseQuerySet",
     "PrivacyExport",

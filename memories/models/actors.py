@@ -15,3 +15,5 @@ class ActorKind(models.TextChoices):
     DREAM = "dream", _("Dream")
     # Whoever has a one-time link: nobody knows more of them.
     LINK = "link", _("One-time link")
+    # The end user, on their own page.
+    PERSON = "person", _("The person")

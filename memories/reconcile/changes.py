@@ -1,21 +1,25 @@
-"""Changes to facts while a batch is reconciled: each one writes, counts, and keeps what later ones need."""
+"""What a batch states, as the one road of statements takes it, and what becomes of it."""
 
 import uuid
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
 
-from memories.facts import review_items
-from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
-from memories.facts.timeline import Interval
-from memories.models import Fact, RelationType, ReviewItem, Status
-from memories.reconcile.existing_facts import ExistingFacts
-from memories.reconcile.fact_rows import Writer
+from memories.audit import Actor
+from memories.facts import policies, review_items
+from memories.facts.candidate import Candidate, Citation
+from memories.facts.decision import Action
+from memories.facts.record import Recorder
+from memories.facts.review_items import ReviewQuestion
+from memories.facts.write import FactWrite
+from memories.graph import naming
+from memories.models import ExtractionRun, Fact, ReviewItem, Status
+from memories.reconcile import stated_triples
+from memories.reconcile.batches import ShownFact, TurnBatch
 from memories.reconcile.gate import Accepted
-from memories.trust import rank
-
-Reason = ReviewItem.Reason
-# For each near fact that nobody judged a person is asked about the pair: the nearest ones are enough.
-MOST_DUPLICATES = 2
+from memories.reconcile.judgement import Verdicts
 
 
 @dataclass(frozen=True)
@@ -27,141 +31,175 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class FactChanges:
-    """The changes of one batch. `placed` are the active facts that candidates became or joined, by index. Facts in
-    `touched` count no further mention; those in `over` have questions that may be settled now."""
+class BatchStatements:
+    """The turns of a run's batch as what is stated rests on them."""
 
-    writer: Writer
-    existing: ExistingFacts
+    run: ExtractionRun
+    batch: TurnBatch
+
+    def times_of(self, turns: Iterable[int]) -> list[datetime]:
+        """When these turns were sent, in order; all of them before the run began, whatever the clocks say."""
+        return sorted(min(self.batch.sent_at[number], self.run.started_at) for number in turns)
+
+    def citations(self, turns: Iterable[int], quotes: Mapping[int | None, str] | None = None) -> list[Citation]:
+        ids, quotes = self.batch.turn_ids, quotes or {}
+        return [Citation(self.run.session_id, number, ids[number], quotes.get(number, "")) for number in turns]
+
+    def candidate(self, accepted: Accepted, near: Verdicts) -> Candidate:
+        run, stated_at = self.run, self.times_of(accepted.cited)
+        return Candidate(
+            content=accepted.content,
+            category=accepted.category,
+            key=accepted.key,
+            value=accepted.value,
+            raw=accepted.quote,
+            confidence=accepted.confidence,
+            importance=accepted.importance,
+            tags=accepted.tags,
+            structured=accepted.structured,
+            triples=stated_triples.of_person(accepted.triples, self._called) if accepted.triples else (),
+            source=accepted.source,
+            source_error=accepted.source_error,
+            trust=accepted.trust,
+            flags=accepted.flags,
+            is_decisive=accepted.decisive,
+            agent_id=run.owner,
+            extractor=run.extractor,
+            prompt_version=run.prompt_version,
+            extraction=run,
+            stated_at=stated_at,
+            # A temporary fact lives from when it was said.
+            expires_at=stated_at[-1] + accepted.expires_in if accepted.expires_in else None,
+            citations=self.citations(accepted.cited, {accepted.quoted: accepted.quote}),
+            near=near.get(accepted.index, ()),
+        )
+
+    @cached_property
+    def _called(self) -> Callable[[str], str]:
+        """What the graph calls somebody whom the batch names."""
+        return naming.caller(self.run.end_user)
+
+
+@dataclass(frozen=True)
+class FactChanges:
+    """The changes of one batch. `placed` are the active facts that candidates became or joined, by index."""
+
+    statements: BatchStatements
+    recorder: Recorder
     outcome: Outcome = field(default_factory=Outcome)
     placed: dict[int, Fact] = field(default_factory=dict)
-    touched: set[uuid.UUID] = field(default_factory=set)
-    over: set[uuid.UUID] = field(default_factory=set)
+
+    @property
+    def run(self) -> ExtractionRun:
+        return self.statements.run
+
+    @property
+    def write(self) -> FactWrite:
+        return self.recorder.writer.write
+
+    @property
+    def touched(self) -> Collection[uuid.UUID]:
+        """The ids of the facts that count no further mention."""
+        return self.recorder.writer.touched
 
     @property
     def grew(self) -> bool:
         """Whether there are more active facts than before."""
         return bool(self.outcome.done["stored"] or self.outcome.done["confirmed"])
 
-    def count(self, what: str) -> None:
-        self.outcome.done[what] += 1
+    def count(self, what: str, number: int = 1) -> None:
+        self.outcome.done[what] += number
 
     def refuse(self, reason: str) -> None:
         self.outcome.refusals[reason] += 1
 
-    def ask(self, reason: Reason, *, fact: Fact | None = None, known: Fact | None = None) -> None:
-        question = ReviewQuestion(reason, fact=fact, known=known)
-        review_items.ask(question, run=self.writer.run, now=self.writer.now)
+    def ask(self, reason: ReviewItem.Reason, known: Fact) -> None:
+        """Ask whether the fact still holds."""
+        review_items.ask(ReviewQuestion(reason, known=known), run=self.run, now=self.write.now)
 
-    def repeat(self, fact: Fact, candidate: Accepted) -> None:
-        """An active fact states the same: keep the candidate's evidence, not its text."""
-        if is_trusted_enough(candidate, fact):
-            if fact.status == Status.ACTIVE:
-                self.placed[candidate.index] = fact
-            self._reinforce(fact, candidate, "reinforced")
-        else:
-            self.count("outranked")
+    def cite(self, fact: Fact, turns: Iterable[int]) -> None:
+        self.recorder.writer.cite((fact, self.statements.citations(turns)))
 
-    def refine(self, fact: Fact, candidate: Accepted) -> None:
-        self.writer.refine(fact, candidate, is_mention=fact.pk not in self.touched)
-        self.touched.add(fact.pk)
-        self.placed[candidate.index] = fact
-        self.count("refined")
+    def confirm(self, fact: Fact, turns: Sequence[int]) -> None:
+        """The fact was said again in these turns."""
+        times, citations = self.statements.times_of(turns), self.statements.citations(turns)
+        self.recorder.writer.confirm(fact, times, citations)
 
-    def establish(self, candidate: Accepted, suggestion: Fact | None) -> Fact:
-        """Make it an active fact; a suggestion of the same text becomes it."""
-        if suggestion:
-            self._reinforce(suggestion, candidate, "confirmed")
-            self.over.add(suggestion.pk)
-        fact = suggestion or self._store(candidate, "stored")
-        self.writer.relate(fact, RelationType.RELATED_TO, self.existing.namesakes(candidate))
-        self.placed[candidate.index] = fact
-        return fact
+    def end(self, fact: Fact, *, by: Fact | None, reason: str, turns: Sequence[int]) -> None:
+        """The fact no longer holds; the turns are the evidence. Without a successor it is archived."""
+        ended = by.valid_from if by else self.statements.times_of(turns)[-1]
+        with self.write.because(reason).changing(fact, "remove"):
+            fact.status = Status.SUPERSEDED if by else Status.ARCHIVED
+            fact.valid_to, fact.superseded_by = max(fact.valid_from, ended), by
+        self.cite(fact, turns)
 
-    def insert(self, candidate: Accepted, place: Interval) -> None:
-        """Store it closed: it held until what is known since was said."""
-        made = self.writer.insert(candidate, place)
-        self.existing.facts.extend(made)
-        fact = made[0]
-        self.touched.add(fact.pk)
-        self.writer.relate(place.after, RelationType.CONTRADICTS, [fact])
-        self.writer.relate(fact, RelationType.CONTRADICTS, made[1:] or ([place.before] if place.before else []))
-        if place.before:
-            self.over.add(place.before.pk)
-        self.count("older")
+    def archive(self, fact: Fact) -> None:
+        """The person has too many facts: it is kept, but not served any more."""
+        with self.write.changing(fact, "archive"):
+            fact.status = Status.ARCHIVED
+        self.count("archived")
 
-    def join_older(self, fact: Fact, candidate: Accepted, place: Interval) -> None:
-        """The fact, which may be closed, was stated before as well; what was said before it ends there."""
-        self.repeat(fact, candidate)
-        before, is_joined = place.before, is_trusted_enough(candidate, fact)
-        if before and is_joined and fact is place.after and before is not fact and not before.protected:
-            self.writer.end(before, by=fact)
-
-    def supersede(self, fact: Fact, *, by: Fact) -> None:
-        self.writer.supersede(fact, by=by)
-        self.writer.relate(by, RelationType.CONTRADICTS, [fact])
-        self.over.add(fact.pk)
-        self.count("superseded")
-
-    def stand_beside(self, persons: Fact, fact: Fact) -> None:
-        """An agent's fact contradicts the person's own, which the other agents are still told."""
-        self.writer.relate(fact, RelationType.CONTRADICTS, [persons])
-        self.count("beside")
-
-    def hold(
-        self, candidate: Accepted, suggestion: Fact | None, why: Reason, *, against: Fact | None, opposed: bool = False
-    ) -> None:
-        """Store it pending: a person decides between it and the fact `against`, which it may be `opposed` to."""
-        fact = self._wait(replace(candidate, waits=True), suggestion, "conflicts", "conflicts")
-        if fact is None:
+    def keep(self, index: int, candidate: Candidate) -> None:
+        """Take the candidate with this index down the road, and count what was done."""
+        made = self.recorder.add(candidate)
+        (self.refuse if made.done == "dropped_after_refusal" else self.count)(made.done)
+        if made.fact is None or made.done in ("outranked", "operator_word"):
             return
-        self.ask(why, fact=fact, known=against)
-        for flag in candidate.flags:
-            self.ask(REASON_OF_FLAG[flag], fact=fact)
-        if against and opposed:
-            self.writer.relate(fact, RelationType.CONTRADICTS, [against])
+        if made.fact.status == Status.ACTIVE:
+            self.placed[index] = made.fact
+        if made.decision.supersedes:
+            self.count("superseded", len(made.decision.supersedes))
+        if made.decision.action == Action.STORE and made.decision.contradicts:
+            self.count("beside", len(made.decision.contradicts))
 
-    def suggest(self, candidate: Accepted, suggestion: Fact | None, *, against: Fact | None) -> None:
-        """Store it pending until a person approves it; it changes nothing that is active."""
-        fact = self._wait(candidate, suggestion, "suggested", "reinforced")
-        if fact is None:
-            return
-        for reason in [REASON_OF_FLAG[flag] for flag in candidate.flags] or [REASON_OF_TRUST[candidate.trust]]:
-            self.ask(reason, fact=fact, known=against)
+    def shown(self, shown: ShownFact) -> Fact | None:
+        """The active fact as the model was shown it, if it still has this text. What another agent shares is shown,
+        and is that agent's."""
+        active = (one for one in self.recorder.existing.facts if one.pk == shown.fact_id)
+        own = (one for one in active if not self.run.owner or one.agent_id in ("", self.run.owner))
+        fact = next((one for one in own if one.status == Status.ACTIVE), None)
+        return fact if fact and bytes(fact.content_hash) == shown.content_hash else None
 
-    def join(self, candidate: Accepted, suggestion: Fact) -> None:
-        """It states the same as a suggestion that a person has yet to decide against another fact."""
-        self._wait(replace(candidate, waits=True), suggestion, "conflicts", "conflicts")
+    def is_over(self, shown: ShownFact) -> bool:
+        """Whether this batch has ended it."""
+        known = (one for one in self.recorder.existing.facts if one.pk == shown.fact_id)
+        return any(one.status != Status.ACTIVE and one.pk in self.write.facts for one in known)
 
-    def _wait(self, candidate: Accepted, suggestion: Fact | None, stored: str, joined: str) -> Fact | None:
-        """Store or join the suggestion and return it; None when the suggestion has more trust."""
-        if suggestion is None:
-            return self._store(candidate, stored)
-        if not is_trusted_enough(candidate, suggestion):
-            self.count("outranked")
-            return None
-        self._reinforce(suggestion, candidate, joined)
-        return suggestion
-
-    def _store(self, candidate: Accepted, count: str) -> Fact:
-        fact = self.writer.store(candidate)
-        self.existing.facts.append(fact)
-        self.touched.add(fact.pk)
-        self.count(count)
-        return fact
-
-    def _reinforce(self, fact: Fact, candidate: Accepted, count: str) -> None:
-        if fact.pk in self.touched:
-            # Two wordings in one batch are one mention.
-            self.writer.date(fact, candidate.cited)
-            self.writer.cite(fact, candidate)
-            self.count("repeated")
-            return
-        self.writer.reinforce(fact, candidate)
-        self.touched.add(fact.pk)
-        self.count(count)
+    def may_end(self, fact: Fact) -> bool:
+        """Whether what the run hears ends the fact. What one agent hears ends none of the person's own: that agent is
+        told it instead (FactQuerySet.latest_for()), and the others are told what they were."""
+        return not self.run.owner or fact.agent_id == self.run.owner
 
 
-def is_trusted_enough(candidate: Accepted, fact: Fact) -> bool:
-    """Lower trust neither changes nor reinforces higher trust (rules.md, 4.3)."""
-    return rank(candidate.trust) >= rank(fact.trust)
+def start(
+    run: ExtractionRun,
+    batch: TurnBatch,
+    accepted: Sequence[Accepted],
+    *,
+    near: Verdicts,
+    named: Collection[uuid.UUID],
+    now: datetime,
+) -> FactChanges:
+    """Take all candidates down the road, each counted once; the `named` facts are locked, too.
+
+    The candidate that was said last comes last: of two values for one key it is the newer.
+    """
+    person = run.end_user
+    # It is loaded already.
+    person.tenant = run.tenant
+    statements = BatchStatements(run, batch)
+    ordered = sorted(accepted, key=lambda one: (statements.times_of(one.cited)[-1:], one.cited[-1:]))
+    candidates = {one.index: statements.candidate(one, near) for one in ordered}
+    recorder = Recorder.of(
+        list(candidates.values()),
+        person=person,
+        write=FactWrite(Actor.run(run), now),
+        policy=policies.EXTRACTION,
+        named=named,
+        run=run,
+    )
+    changes = FactChanges(statements, recorder)
+    for index, candidate in candidates.items():
+        changes.keep(index, candidate)
+    recorder.writer.flush()
+    return changes

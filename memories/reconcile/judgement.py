@@ -3,39 +3,16 @@
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from memories.conf import LLMConfig
 from memories.exceptions import ModelError
+from memories.facts.candidate import NearbyFact, Verdict
 from memories.llm import client, tokens
 from memories.llm.prompts import fact_judgement
 from memories.llm.prompts.fact_judgement import CandidateInput, FactJudgement
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import NumberedFact
 from memories.reconcile.gate import Accepted
-
-
-class Verdict(StrEnum):
-    """What the candidate is to the existing fact; not_judged: no model gave a verdict."""
-
-    SAME = "same"
-    REFINES = "refines"
-    CONTRADICTS = "contradicts"
-    UNRELATED = "unrelated"
-    NOT_JUDGED = "not_judged"
-
-
-@dataclass(frozen=True)
-class NearbyFact:
-    """An existing fact near a candidate: `content_hash` of the compared text, cosine, verdict, and whether its text was
-    refused (rejected or forgotten; such a fact is never judged)."""
-
-    fact_id: uuid.UUID
-    content_hash: bytes
-    similarity: float
-    verdict: Verdict
-    refused: bool
-
 
 # By Accepted.index, nearest first: at most three active facts, and the nearest refused one.
 Verdicts = Mapping[int, Sequence[NearbyFact]]

@@ -17,7 +17,7 @@ from memories.db import binary_rows
 from memories.embedding import deadlines, spaces
 from memories.embedding.batching import EmbeddableText, Vector, embed_each
 from memories.exceptions import EmbeddingError
-from memories.facts.candidate import Candidate
+from memories.facts.candidate import Candidate, NearbyFact
 from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
 from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal, FactVector, Status, TurnVector
@@ -131,7 +131,7 @@ def propose(
     return _proposals(person, embedded, _near(stored, embedded, vectors, floors, conf.rules(person.tenant).near_facts))
 
 
-def beside(*, person: EndUser, statement: Statement, now: datetime) -> list[uuid.UUID]:
+def beside(*, person: EndUser, statement: Statement, now: datetime) -> list[NearbyFact]:
     """The active facts near what a key or an operator states, nearest first: at most `near_facts`.
 
     It waits for the embedding as long as a query does, and finds nothing without it. Opens no transaction.
@@ -144,7 +144,8 @@ def beside(*, person: EndUser, statement: Statement, now: datetime) -> list[uuid
     stored, most = _StoredFacts(person, query.space, now), conf.rules(person.tenant).near_facts
     if stored.has_key(statement):
         return []
-    return [found.row.id for found in _nearest(vector[None, :], stored.active, floors.proposed, most)[0]]
+    nearest = _nearest(vector[None, :], stored.active, floors.proposed, most)[0]
+    return [NearbyFact(found.row.id, found.row.content_hash, found.similarity) for found in nearest]
 
 
 def of_turns(*, person: EndUser, turns: Sequence[uuid.UUID], facts: Sequence[uuid.UUID], most: int) -> list[uuid.UUID]:

@@ -9,15 +9,14 @@ from django.db.models import Q
 from memories import conf
 from memories.facts import review_items
 from memories.llm.prompts.memory_update import MemoryUpdate
-from memories.models import Category, ExtractionRun, Fact, Source, Status
-from memories.reconcile import decision, existing_facts, profile, references, relations
+from memories.models import Category, ExtractionRun, Fact, Status
+from memories.reconcile import profile, references, relations
 from memories.reconcile.batches import TurnBatch
-from memories.reconcile.changes import FactChanges, Outcome
-from memories.reconcile.fact_rows import Writer
+from memories.reconcile.changes import FactChanges, Outcome, start
 from memories.reconcile.gate import Admitted
 from memories.reconcile.judgement import Verdicts
 from memories.scoring.weighting import worth
-from memories.trust import rank
+from memories.trust import CORRECTIONS, rank
 
 _BINDING = Q(binding=True) | Q(pinned=True) | Q(locked=True)
 _WEIGHED = (
@@ -44,15 +43,13 @@ def apply(
     related, unrelated = relations.judge(admitted.candidates, batch)
     ids = [reference.shown.fact_id for reference in named]
     ids += [relation.shown.fact_id for relation in related if relation.shown]
-    existing = existing_facts.load(run=run, candidates=admitted.candidates, near=near, named=ids, now=now)
-    changes = FactChanges(Writer(run, batch.turn_ids, batch.sent_at, now), existing)
-    decision.decide(changes, admitted.candidates)
+    changes = start(run, batch, admitted.candidates, near=near, named=ids, now=now)
     references.apply(changes, named)
     relations.apply(changes, related)
     if changes.grew and rules.capacity:
         _archive_surplus(changes, rules.capacity)
-    if changes.over:
-        review_items.settle(changes.over, now=now)
+    if changes.write.facts:
+        review_items.settle(changes.write.facts, now=now)
     basis = profile.RewriteBasis(run, batch.evidence, rules.trust_assistant, now)
     sections = profile.rewrite(basis=basis, answer=answer.profile, shown=batch.shown_profile)
     done = changes.outcome
@@ -65,7 +62,7 @@ def _archive_surplus(changes: FactChanges, limit: int) -> None:
     Lower trust goes before higher, corrections after all others of their trust. An operator's word counts and stays, as
     no job may change it.
     """
-    run, now = changes.writer.run, changes.writer.now
+    run, now = changes.run, changes.write.now
     facts = Fact.objects.of(run.tenant, run.end_user).active(now=now)
     active = list(facts.only(*_WEIGHED).order_by("pk"))
     least = sorted((fact for fact in active if not fact.protected), key=lambda fact: _weight(fact, now))
@@ -78,13 +75,11 @@ def _archive_surplus(changes: FactChanges, limit: int) -> None:
     for fact in list(unbound.order_by("pk").select_for_update(no_key=True, skip_locked=True)):
         # Else it would be asked for each of them whether a webhook wants to know.
         fact.tenant = run.tenant
-        changes.writer.archive(fact)
-        changes.over.add(fact.pk)
-        changes.count("archived")
+        changes.archive(fact)
 
 
 def _weight(fact: Fact, now: datetime) -> tuple[int, bool, float, datetime]:
-    is_correction = fact.category == Category.CORRECTION or fact.source == Source.CORRECTED
+    is_correction = fact.category == Category.CORRECTION or fact.source in CORRECTIONS
     last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
     value = worth(confidence=fact.confidence, last_used=last, mentions=fact.mentions, now=now)
     return rank(fact.trust), is_correction, value, fact.created_at

@@ -50,8 +50,8 @@ def apply(changes: FactChanges, references: Iterable[Reference]) -> None:
     # A model that runs wild takes everything away: of several that nothing replaces a person decides each.
     ended = {one.shown.fact_id for one in references if one.removes and one.replaced_by is None}
     for reference in references:
-        fact = changes.existing.fact(reference.shown.fact_id, reference.shown.content_hash)
-        if fact is None and reference.removes and reference.shown.fact_id in changes.over:
+        fact = changes.shown(reference.shown)
+        if fact is None and reference.removes and changes.is_over(reference.shown):
             # A candidate has superseded it already.
             changes.count("repeated")
         elif fact is None:
@@ -94,11 +94,10 @@ def _reinforce(changes: FactChanges, fact: Fact, reference: Reference) -> None:
     elif rank(reference.trust) < rank(fact.trust):
         changes.count("outranked")
     elif fact.pk in changes.touched:
-        changes.writer.cite_turns(fact, reference.turns)
+        changes.cite(fact, reference.turns)
         changes.count("repeated")
     else:
-        changes.writer.confirm(fact, reference.turns)
-        changes.touched.add(fact.pk)
+        changes.confirm(fact, reference.turns)
         changes.count("named_reinforced")
 
 
@@ -112,20 +111,19 @@ def _remove(changes: FactChanges, fact: Fact, reference: Reference, *, is_one_of
         changes.refuse("replacement_not_stored")
     elif _is_restated(changes, fact, successor):
         changes.refuse("restated")
-    elif changes.writer.times_of(reference.turns)[-1] < fact.last_confirmed_at:
+    elif changes.statements.times_of(reference.turns)[-1] < fact.last_confirmed_at:
         changes.refuse("said_since")
-    elif successor and not changes.existing.may_replace(fact):
+    elif successor and not changes.may_end(fact):
         # The agent is told its own instead, if both say something of one key. The other agents are told what they were.
         changes.count("beside")
-    elif fact.protected or not (is_enough and changes.existing.may_replace(fact)):
-        changes.ask(Reason.OPERATORS_WORD if fact.protected else Reason.REMOVAL, known=fact)
+    elif fact.protected or not (is_enough and changes.may_end(fact)):
+        changes.ask(Reason.OPERATORS_WORD if fact.protected else Reason.REMOVAL, fact)
         changes.count("removal_conflicts")
     elif is_one_of_many or fact.category == Category.CONSTRAINT or not _is_over(fact, reference, successor):
-        changes.ask(Reason.REMOVAL, known=fact)
+        changes.ask(Reason.REMOVAL, fact)
         changes.count("removal_conflicts")
     else:
-        changes.writer.remove(fact, by=successor, reason=reference.reason, turns=reference.turns)
-        changes.over.add(fact.pk)
+        changes.end(fact, by=successor, reason=reference.reason, turns=reference.turns)
         changes.count("named_removed")
 
 

@@ -40,16 +40,16 @@ def apply(changes: FactChanges, relations: Iterable[Relation]) -> None:
     """
     for relation in relations:
         fact, target = changes.placed.get(relation.index), _target(changes, relation)
-        if fact is None or target is None or fact.pk == target.pk or fact.extraction_id != changes.writer.run.pk:
+        if fact is None or target is None or fact.pk == target.pk or fact.extraction_id != changes.run.pk:
             changes.refuse("relation_not_stored")
         else:
-            changes.writer.relate(fact, relation.type, [target])
+            changes.recorder.writer.relate((fact, relation.type, target))
             changes.count("related")
 
 
 def _target(changes: FactChanges, relation: Relation) -> Fact | None:
     if relation.shown:
-        return changes.existing.fact(relation.shown.fact_id, relation.shown.content_hash)
+        return changes.shown(relation.shown)
     return None if relation.new is None else changes.placed.get(relation.new)
 
 

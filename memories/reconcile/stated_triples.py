@@ -84,12 +84,9 @@ def texts_of(items: Iterable[Any]) -> tuple[list[str], dict[str, str]]:
     return texts, announced
 
 
-def of_person(
-    triples: Iterable[StatedTriple], called: Callable[[str], str], *, key: str, value: str
-) -> list[dict[str, Any]] | None:
-    """As a fact keeps them, each once: `called` names the person as the graph does. Its key and value say for
-    themselves what is between the person and the value; nothing stands in a relation to itself."""
-    implied = {(naming.digest_of(naming.SELF), naming.digest_of(value))} if key and value else set()
+def of_person(triples: Iterable[StatedTriple], called: Callable[[str], str]) -> list[dict[str, Any]]:
+    """As a fact keeps them, each once: `called` names the person as the graph does. Nothing stands in a relation to
+    itself."""
     named = [replace(one, subject=called(one.subject), object=called(one.object)) for one in triples]
     distinct = {(*one.between, one.predicate): one for one in named if one.between[0] != one.between[1]}
     return [
@@ -101,8 +98,7 @@ def of_person(
             "valid_to": one.valid_to.isoformat() if one.valid_to else None,
         }
         for one in distinct.values()
-        if one.between not in implied
-    ] or None
+    ]
 
 
 def _read(raw: Any) -> StatedTriple | None:

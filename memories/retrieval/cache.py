@@ -1,11 +1,20 @@
-"""Caches of a process: the least recently used values are evicted first, and idle ones after a time."""
+"""Caches of a process: the least recently used values are evicted first, and idle ones after a time.
 
+All indexes, of facts, episodes and turns, are in one of them, Indexes. A Source says of each kind what it is made of.
+"""
+
+import contextvars
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from typing import Any, Generic, NamedTuple, TypeVar
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from django.conf import settings
+from django.db import connections
 
 from memories.exceptions import HubBusy
 from memories.telemetry.families import INDEX
@@ -15,6 +24,8 @@ S = TypeVar("S")
 
 # When an index is evicted that nobody used.
 IDLE_SECONDS = 600.0
+# What the indexes of all web processes of a host may take, in bytes, beside the files that they share.
+CAPACITY = 1 << 30
 
 
 class LRUCache(Generic[T]):
@@ -89,87 +100,110 @@ class LRUCache(Generic[T]):
 
 
 class Patience(NamedTuple):
-    """How long a thread waits for another that makes a value, and with how many others; None: without a limit."""
+    """How long a request waits for others that make an index, and for how many (None: without a limit). `beside`: it
+    takes longer than a request may, so a thread of its own makes it."""
 
     seconds: float | None = None
     waiting: int | None = None
+    beside: bool = False
 
 
 FOR_EVER = Patience()
 
 
-class StampedCache(Generic[T]):
-    """A cache of indexes: facts, turns and episodes have one each. A value is valid while its rows have its stamp."""
+class Source(ABC, Generic[S, T]):
+    """What one index is made of: each kind has a class, which says which rows, texts and stamps.
 
-    def __init__(
-        self, name: str, *, capacity: int, weigh: Callable[[T], int], idle_seconds: float = IDLE_SECONDS
-    ) -> None:
-        self._name = name
-        self._cache: LRUCache[tuple[Any, T]] = LRUCache(
-            capacity=capacity, idle_seconds=idle_seconds, weigh=lambda kept: weigh(kept[1])
+    `kind`: how metrics call it. `key`: whose it is.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def key(self) -> tuple[Hashable, ...]: ...
+
+    @abstractmethod
+    def stamp(self, known: S | None) -> S:
+        """What changes with the rows, read before them. `known`: of the index that is kept, if there is one."""
+
+    @abstractmethod
+    def make(self, stamp: S, kept: T | None, seconds: float | None) -> T:
+        """The index of that stamp. It may take over parts of the one that is `kept` of another stamp, and wait so many
+        seconds for another process (None: for as long as it takes)."""
+
+    @abstractmethod
+    def weight(self, index: T) -> int:
+        """The bytes that it takes of the memory of this process alone, roughly."""
+
+    def suffices(self, _kept: T, _stamp: S) -> bool:
+        """Whether an index of another stamp is as good."""
+        return False
+
+    def patience(self, _stamp: S, _kept: T | None) -> Patience:
+        return FOR_EVER
+
+
+class _Kept(NamedTuple):
+    stamp: Any
+    index: Any
+    weight: int
+
+
+class Indexes:
+    """The indexes of a process. An index is valid while its rows have its stamp. One thread at a time makes that of a
+    key; the others wait for it, as long as their patience lasts."""
+
+    def __init__(self, *, capacity: int, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._cache: LRUCache[_Kept] = LRUCache(
+            capacity=capacity, idle_seconds=idle_seconds, weigh=lambda kept: kept.weight
         )
-
         self._lock = threading.Lock()
-        # By key: the lock of the thread that makes its value, and how many threads hold or want it.
+        # By key: the lock of the thread that makes its index, and how many threads hold or want it.
         self._makers: dict[Hashable, tuple[threading.Lock, int]] = {}
 
-    def get_or_make(
-        self,
-        key: Hashable,
-        stamp: S,
-        make: Callable[[T | None, S], T],
-        *,
-        again: Callable[[], S] | None = None,
-        patience: Patience = FOR_EVER,
-    ) -> T:
-        """The value of this key and stamp. The caller read `stamp` before what `make` reads.
-
-        `make` is given the value of another stamp, if there is one, and may take over parts of it. One thread at a time
-        makes the value of a key; the others wait for it, and then read the stamp `again`, as that value may be newer.
-        HubBusy for who has no `patience` left.
-        """
-        found = self._of(key, stamp)
-        if found is None:
-            with self._only_maker(key, patience) as waited:
-                stamp = again() if waited and again else stamp
-                found = self._of(key, stamp)
-                if found is None:
-                    INDEX.count(self._name, "miss")
-                    kept = self._cache.get(key)
-                    found = (stamp, make(kept[1] if kept else None, stamp))
-                    self._cache.put(key, found)
-                    return found[1]
-        INDEX.count(self._name, "hit")
-        return found[1]
-
-    def stamp(self, key: Hashable) -> Any:
-        """The stamp of the value that is kept for this key; None if there is none."""
+    def open(self, source: Source[S, T]) -> T:
+        """The index of this source as its rows are now. HubBusy for who has no patience left."""
+        key = (source.kind, *source.key)
         kept = self._cache.get(key)
-        return kept[0] if kept else None
+        stamp = source.stamp(kept.stamp if kept else None)
+        if kept and (kept.stamp == stamp or source.suffices(kept.index, stamp)):
+            INDEX.count(source.kind, "hit")
+            index: T = kept.index
+            return index
+        patience = source.patience(stamp, kept.index if kept else None)
+        if patience.beside:
+            return _beside(partial(self._made, source, key, stamp, kept, patience._replace(seconds=None)), patience)
+        return self._made(source, key, stamp, kept, patience)
 
-    def kept(self, key: Hashable) -> T | None:
-        """The value that is kept for this key, whatever its stamp."""
-        found = self._cache.get(key)
-        return found[1] if found else None
-
-    def _of(self, key: Hashable, stamp: Any) -> tuple[Any, T] | None:
-        kept = self._cache.get(key)
-        return kept if kept and kept[0] == stamp else None
+    def _made(self, source: Source[S, T], key: Hashable, stamp: S, former: _Kept | None, patience: Patience) -> T:
+        with self._only_maker(key, patience):
+            kept = self._cache.get(key)
+            if kept is not former:
+                # Another has made it meanwhile. It may be newer than the stamp.
+                stamp = source.stamp(kept.stamp if kept else None)
+            is_there = kept is not None and kept.stamp == stamp
+            INDEX.count(source.kind, "hit" if is_there else "miss")
+            index: T
+            if kept and is_there:
+                index = kept.index
+            else:
+                index = source.make(stamp, kept.index if kept else None, patience.seconds)
+                self._cache.put(key, _Kept(stamp, index, source.weight(index)))
+            return index
 
     @contextmanager
-    def _only_maker(self, key: Hashable, patience: Patience) -> Iterator[bool]:
-        """Lets in one thread at a time; whether it had to wait for another."""
+    def _only_maker(self, key: Hashable, patience: Patience) -> Iterator[None]:
         with self._lock:
             lock, wanted = self._makers.get(key) or (threading.Lock(), 0)
             if patience.waiting is not None and wanted > patience.waiting:
                 raise HubBusy
             self._makers[key] = (lock, wanted + 1)
         try:
-            waited = not lock.acquire(blocking=False)
-            if waited and not lock.acquire(timeout=-1 if patience.seconds is None else patience.seconds):
+            if not lock.acquire(timeout=-1 if patience.seconds is None else patience.seconds):
                 raise HubBusy
             try:
-                yield waited
+                yield
             finally:
                 lock.release()
         finally:
@@ -177,3 +211,27 @@ class StampedCache(Generic[T]):
                 lock, wanted = self._makers.pop(key)
                 if wanted > 1:
                     self._makers[key] = (lock, wanted - 1)
+
+
+def _beside(work: Callable[[], T], patience: Patience) -> T:
+    """What a thread of its own finds in time. HubBusy after that: it goes on for those who come later."""
+    found: list[T] = []
+
+    def run() -> None:
+        try:
+            # Another thread may make it already.
+            with suppress(HubBusy):
+                found.append(work())
+        finally:
+            connections.close_all()
+
+    # The thread works for the tenant of this request.
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), name="index", daemon=True)
+    thread.start()
+    thread.join(patience.seconds)
+    if not found:
+        raise HubBusy
+    return found[0]
+
+
+indexes = Indexes(capacity=CAPACITY // settings.WEB_PROCESSES)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from memories import conf
 from memories.models import EmbeddingSpace, EndUser, MemoryScope
-from memories.retrieval import memory_index
-from memories.retrieval.memory_index import DAY
+from memories.retrieval.cache import indexes
+from memories.retrieval.memory_index import DAY, Memories
 from memories.scoring.decay import Remembered, decay_score
 from memories.scoring.ranking import Units
 from memories.scoring.weighting import Weights
@@ -75,7 +75,7 @@ def build(
     The caller read `stamp` before the facts; it changes with each of these vectors.
     """
     public = [fact.id for fact in facts if fact.scope == MemoryScope.PUBLIC]
-    units = memory_index.units("fact", person, facts, space, stamp=stamp, beside=public)
+    units = indexes.open(Memories("fact", person, facts, space, stamp, public))
     weights = (
         (fact.confidence, decayed(fact, rules, day), float((day - fact.last_confirmed_at) // DAY)) for fact in facts
     )

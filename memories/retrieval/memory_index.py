@@ -1,7 +1,7 @@
 """Index of facts or episodes: arrays, cached while neither texts nor vectors change, and their order for a query."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol
@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 from memories.db import binary_rows
 from memories.models import EmbeddingSpace, EndUser
 from memories.retrieval import evidence
-from memories.retrieval.cache import StampedCache
+from memories.retrieval.cache import Source
 from memories.retrieval.evidence import Evidence
 from memories.scoring import dense, ranking, weighting
 from memories.scoring.ranking import Query, Scores, Units
 from memories.scoring.weighting import Weighed, Weights
 
-# Memories of all people that a process keeps; 5,000 take about 25 MB.
-CAPACITY = 25_000
+# Of each memory, beside its vectors: its place in lists, its words and their postings.
+_BESIDE = 600
 DAY = timedelta(days=1)
-_cache: StampedCache[Units] = StampedCache("memories", capacity=CAPACITY, weigh=lambda units: 1 + len(units))
 # The digest leaves out vectors of an earlier text.
 _VECTORS = """
     SELECT v.KIND_id, v.language, halfvec_send(v.vector)
@@ -89,33 +88,41 @@ class MemoryRanking:
         return {name: round(float(value), 6) for name, value in parts.items()}
 
 
-def units(
-    kind: Literal["fact", "episode"],
-    person: EndUser,
-    memories: Sequence[IndexedMemory],
-    space: EmbeddingSpace | None,
-    *,
-    stamp: Any,
-    beside: Sequence[uuid.UUID] = (),
-) -> Units:
-    """The arrays of the person's memories, with their vectors in `space` (None: without vectors).
+@dataclass(frozen=True, eq=False)
+class Memories(Source[Any, Units]):
+    """The person's facts or episodes with their vectors in `space` (None: without vectors).
 
-    `beside`: ids among them that may be other people's. The caller read `stamp` before; it changes with each vector.
+    `vectors`: what changes with each vector; the caller read it before. `beside`: ids among them that may be other
+    people's.
     """
-    # The terms beside the hash: a fact's quote can change without its text.
-    texts = [(memory.id, memory.content_hash, memory.terms) for memory in memories]
-    return _cache.get_or_make(
-        (kind, person.pk, space.pk if space else None),
-        (stamp, texts),
-        lambda _kept, _stamp: units_of(memories, space, _read_vectors(kind, person, space, beside) if space else []),
-    )
 
+    of: Literal["fact", "episode"]
+    person: EndUser
+    memories: Sequence[IndexedMemory]
+    space: EmbeddingSpace | None
+    vectors: Any
+    beside: Sequence[uuid.UUID] = ()
+    kind = "memories"
 
-def _read_vectors(kind: str, person: EndUser, space: EmbeddingSpace, beside: Sequence[uuid.UUID]) -> list[Any]:
-    """(memory, language, vector as halfvec_send() writes it)"""
-    statement = _VECTORS.replace("BESIDE", "OR v.KIND_id = ANY(%(beside)s)" if beside else "").replace("KIND", kind)
-    given = {"tenant": person.tenant_id, "space": space.pk, "person": person.pk, "beside": list(beside)}
-    return binary_rows.fetched(statement, given)
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        return (self.of, self.person.pk, self.space.pk if self.space else None)
+
+    def stamp(self, _known: Any) -> Any:
+        # The terms beside the hash: a fact's quote can change without its text.
+        return self.vectors, [(memory.id, memory.content_hash, memory.terms) for memory in self.memories]
+
+    def make(self, _stamp: Any, _kept: Units | None, _seconds: float | None) -> Units:
+        return units_of(self.memories, self.space, self._read_vectors(self.space) if self.space else [])
+
+    def weight(self, index: Units) -> int:
+        return (_BESIDE + 2 * (self.space.dimensions if self.space else 0)) * (1 + len(index))
+
+    def _read_vectors(self, space: EmbeddingSpace) -> list[Any]:
+        """(memory, language, vector as halfvec_send() writes it)"""
+        statement = _VECTORS.replace("BESIDE", "OR v.KIND_id = ANY(%(beside)s)" if self.beside else "")
+        given = {"tenant": self.person.tenant_id, "space": space.pk, "person": self.person.pk}
+        return binary_rows.fetched(statement.replace("KIND", self.of), {**given, "beside": list(self.beside)})
 
 
 def units_of(memories: Sequence[ScoredMemory], space: EmbeddingSpace | None, rows: list[Any]) -> Units:

@@ -26,7 +26,6 @@ from memories.retrieval import (
     turn_search,
     visible_facts,
 )  # fmt: skip
-from memories.retrieval.episode_search import VisibleEpisode
 from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.fact_search import RankedFacts
 from memories.retrieval.hits import (
@@ -179,9 +178,7 @@ def _memories(
         hits[FACT] = sorted([*own, *shared], key=lambda one: -one.score)[: search.limit]
         searched[FACT] = len(facts) + looked_at
     if EPISODE in search.kinds:
-        visible = _episodes(found, person, query, search, now=now)
-        ranked = episode_search.rank(person, visible, query, now=now)
-        hits[EPISODE], searched[EPISODE] = [one.hit() for one in ranked[: search.limit]], len(ranked)
+        hits[EPISODE], searched[EPISODE] = _episodes(found, person, query, search, now=now)
     if TRIPLE in search.kinds:
         hits[TRIPLE], searched[TRIPLE] = _triples(person, search, now=now)
     for kind in PLAIN:
@@ -231,13 +228,13 @@ def _of_agent(
 
 def _episodes(
     found: Audience, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
-) -> list[VisibleEpisode]:
-    """Episodes that may be served (rules.md, 8.2) and pass the filters."""
+) -> tuple[list[Finding], int]:
+    """The best episodes that may be served (rules.md, 8.2) and pass the filters, and of how many."""
     if not found.has_episodes or search.filters.only_facts_fit:
-        return []
-    episodes = episode_search.served(person, query.space, rules=conf.rules(person.tenant), now=now)
-    conversations = _conversations(person, search)
-    return [one for one in episodes if one.is_in(conversations) and one.fits(search.filters)]
+        return [], 0
+    index = episode_search.open_index(person, query.space, rules=conf.rules(person.tenant), now=now)
+    allowed = index.seen(_conversations(person, search)) & index.fitting(search.filters)
+    return episode_search.rank(index, query, allowed).hits(person, search.limit), int(allowed.sum())
 
 
 def _marked(hits: list[Finding], outdated: Outdated, *, for_agent: bool) -> list[Finding]:

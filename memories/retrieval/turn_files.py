@@ -11,7 +11,6 @@ the arrays stay in the memory of the process.
 
 import ctypes
 import json
-import logging
 import mmap
 import os
 import threading
@@ -21,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from django.conf import settings
@@ -30,18 +29,17 @@ from numpy.typing import NDArray
 from memories.db import binary_rows, tenancy
 from memories.exceptions import HubBusy
 from memories.models import EmbeddingSpace, EndUser
-from memories.retrieval.turn_rows import TurnRows, blocks_of
+from memories.retrieval.turn_rows import PLAIN, TurnRows
 from memories.scoring.bits import Bits
-from memories.scoring.constants import DEFAULT
 from memories.scoring.dense import Rows
 from memories.scoring.lexical import Postings
 from memoryhub.embedded_postgres import locks
 
-logger = logging.getLogger(__name__)
-
 FOLDER = "indexes"
 # The first bytes of a file. Raise the number with every change of the arrays, or of what they mean.
-MAGIC = b"MHTURNS2"
+MAGIC = b"MHTURNS3"
+# Those of a draft whose turns are read from the database.
+DRAFT_MAGIC = b"MHDRAFT1"
 # Room for the head; the arrays begin at multiples of the second number.
 HEAD, ALIGNED = 4_096, 64
 # A person of so many turns has a file. The arrays of fewer take some 10 MiB in each process, and a tenth of a second.
@@ -52,15 +50,16 @@ SIGNS_FROM = 65_536
 MOST_MAPPED, MAPPED_AT_ONCE = 256 << 20, 64 << 10
 # A file that nobody used for so long goes; a used one is marked once a minute.
 UNUSED_SECONDS, MARKED_SECONDS = 86_400.0, 60.0
+# So long the next one goes on with a draft that a killed process left.
+RESUMED_SECONDS = 900.0
 # A web process sweeps so often; a worker twice a minute.
 SWEPT_SECONDS = 600.0
 # Requests of one process that make a file or wait for another process that does.
 BUILDERS = 2
 _LOCK, _SUFFIX, _DRAFT = "lock", ".turns", ".draft"
 _POLL_SECONDS = 0.05
-_POSTINGS = ("ids", "starts", "units", "counts", "lengths")
-_VECTORS, _SIGNS = ("raw", "codes", "squares", "sums"), ("planes", "noise")
-_PLAIN = ("session_of", "numbers", "times", "roles", "token_counts", "ids")
+POSTINGS = ("ids", "starts", "units", "counts", "lengths")
+VECTORS, SIGNS = ("raw", "codes", "squares", "sums"), ("planes", "lengths", "noise")
 _builders = threading.BoundedSemaphore(BUILDERS)
 _marked: dict[Path, float] = {}
 _swept_at = 0.0
@@ -89,18 +88,17 @@ def folder() -> Path:
 
 def is_heavy(turns: int) -> bool:
     """Whether a person of so many turns has a file."""
-    return turns >= FILE_FROM and _most_bytes() > 0
+    return turns >= FILE_FROM and most_bytes() > 0
 
 
 def opened(person: EndUser, space: EmbeddingSpace | None) -> KeptTurns | None:
     """The person's file in that space, if there is one that this version reads, and whose turns are still there."""
-    path = _path(person, space)
+    path = path_of(person, space)
     try:
-        kept = _mapped(path, _head_of(person, space))
+        kept = mapped(path, head_of(person, space))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    # Of a database that was restored or exchanged, turns have the same numbers and other ids.
-    if kept is None or not _last_turns_stand(person, kept.rows):
+    if kept is None or not last_turns_stand(person, kept.rows):
         return None
     used(path)
     return kept
@@ -108,7 +106,7 @@ def opened(person: EndUser, space: EmbeddingSpace | None) -> KeptTurns | None:
 
 def exists(person: EndUser, space: EmbeddingSpace | None) -> bool:
     """Whether there is a file of that name, which may be out of date."""
-    return _path(person, space).exists()
+    return path_of(person, space).exists()
 
 
 def used(path: Path) -> None:
@@ -159,92 +157,17 @@ def _host_lock(patience: float | None) -> Iterator[None]:
         os.close(descriptor)
 
 
-class Draft:
-    """A file that is being made. Whoever makes it stands in building()."""
-
-    def __init__(self, person: EndUser, space: EmbeddingSpace | None) -> None:
-        self._person, self._space = person, space
-        self._path, self._head = _path(person, space), _head_of(person, space)
-        self._draft = self._path.with_name(f"{self._path.name}{_DRAFT}.{uuid.uuid4().hex}")
-        self._file: int | None = None
-        self._room: mmap.mmap | None = None
-
-    def room(self, count: int, dimensions: int) -> NDArray[np.float16]:
-        """An array of zeros for vectors, in the draft as long as the disk has room for it, else in memory."""
-        size = count * dimensions * 2
-        try:
-            self._file = os.open(self._draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            # Without it a full disk would end the process when it writes to the mapped array.
-            _allocate(self._file, HEAD + size)
-            self._room = mmap.mmap(self._file, HEAD + size)
-        except OSError as error:
-            _gave_up(error)
-            self.discard()
-            return np.zeros((count, dimensions), np.float16)
-        return np.frombuffer(self._room, np.float16, count * dimensions, HEAD).reshape(count, dimensions)
-
-    def publish(self, rows: TurnRows, progress: Sequence[Progress]) -> KeptTurns | None:
-        """The same arrays in a file that other processes find. None if it cannot be, or the person was erased or merged
-        meanwhile: then they stay in memory."""
-        if self._file is None or self._room is None:
-            return None
-        try:
-            if self._space and rows.vectors is not None and len(rows) >= SIGNS_FROM:
-                rows = replace(rows, vectors=rows.vectors.with_bits(blocks_of(self._space), DEFAULT))
-            self._write(rows, progress)
-            if os.fstat(self._file).st_size > _most_bytes() or not _is_current(self._person):
-                return None
-            self._draft.replace(self._path)
-            if not _is_current(self._person):
-                # The erasure may have looked before the file had its name.
-                self._path.unlink(missing_ok=True)
-                return None
-            _evict(keep=self._path)
-            return _mapped(self._path, self._head)
-        except (OSError, ValueError) as error:
-            _gave_up(error)
-            return None
-        finally:
-            self.discard()
-
-    def discard(self) -> None:
-        """What was not published goes."""
-        with suppress(OSError):
-            self._draft.unlink(missing_ok=True)
-        if self._file is not None:
-            os.close(self._file)
-        self._file = self._room = None
-
-    def _write(self, rows: TurnRows, progress: Sequence[Progress]) -> None:
-        assert self._file is not None and self._room is not None  # noqa: S101, PT018 - publish() has looked
-        sections: dict[str, tuple[str, Sequence[int], int]] = {}
-        at = os.lseek(self._file, len(self._room), os.SEEK_SET)
-        for name, array in _arrays(rows, progress):
-            if name == "vectors.raw":
-                sections[name] = (array.dtype.str, array.shape, HEAD)
-                continue
-            at += _write_all(self._file, bytes(-at % ALIGNED))
-            sections[name] = (array.dtype.str, array.shape, at)
-            at += _write_all(self._file, np.ascontiguousarray(array))
-        head = json.dumps({**self._head, "size": at, "sections": sections}).encode()
-        if len(MAGIC) + len(head) > HEAD:
-            raise ValueError("The head of a file of turns has no room")
-        self._room.flush()
-        os.pwrite(self._file, MAGIC + head.ljust(HEAD - len(MAGIC)), 0)
-        os.fsync(self._file)
-
-
 def sweep() -> None:
     """Delete the files of who was erased or merged, of whose turns some were deleted or redacted, those that nobody
     uses, and drafts of killed processes; and the least recently used until the others fit."""
     if not folder().is_dir():
         return
-    for path in _files():
-        with suppress(OSError), tenancy.everything():
-            if time.time() - path.stat().st_mtime > UNUSED_SECONDS or not _may_stay(path):
-                path.unlink(missing_ok=True)
-    _sweep_drafts()
-    _evict()
+    _sweep(_files(), UNUSED_SECONDS, MAGIC)
+    with suppress(OSError), _free_lock() as is_free:
+        # Otherwise a draft is somebody's.
+        if is_free:
+            _sweep(list(folder().glob(f"*{_DRAFT}.*")), RESUMED_SECONDS, DRAFT_MAGIC)
+    evict()
 
 
 def sweep_now_and_then() -> None:
@@ -262,26 +185,27 @@ def clear() -> None:
         path.unlink(missing_ok=True)
 
 
-def _sweep_drafts() -> None:
-    """A draft is somebody's as long as the lock is held."""
-    with suppress(OSError):
-        descriptor = locks.open_lock(folder() / _LOCK)
-        try:
-            if locks.try_lock(descriptor):
-                for path in folder().glob(f"*{_DRAFT}.*"):
-                    path.unlink(missing_ok=True)
-        finally:
-            os.close(descriptor)
+def _sweep(paths: Sequence[Path], seconds: float, magic: bytes) -> None:
+    for path in paths:
+        with suppress(OSError), tenancy.everything():
+            if time.time() - path.stat().st_mtime > seconds or not _may_stay(path, magic):
+                path.unlink(missing_ok=True)
 
 
-def _may_stay(path: Path) -> bool:
+@contextmanager
+def _free_lock() -> Iterator[bool]:
+    """Whether nobody makes a file, and nobody begins to in here."""
+    descriptor = locks.open_lock(folder() / _LOCK)
     try:
-        with path.open("rb") as file:
-            head = _head(file.read(HEAD))
-        kept = _mapped(path, head)
+        yield locks.try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _may_stay(path: Path, magic: bytes) -> bool:
+    try:
+        head, sessions, progress = states_of(path, magic)
     except (OSError, ValueError, KeyError, TypeError):
-        return False
-    if kept is None:
         return False
     whose = {"tenant": head["tenant"], "pk": head["person"], "generation": head["generation"]}
     person = EndUser.objects.filter(**whose).first()
@@ -291,12 +215,35 @@ def _may_stay(path: Path) -> bool:
         SELECT count(*) FROM memories_session
         JOIN unnest(%s::uuid[], %s::int[], %s::int[]) AS kept (id, deleted, redacted) USING (id)
         WHERE tenant_id = %s AND end_user_id = %s AND deleted_number = deleted AND redactions = redacted"""
-    states = [kept.rows.sessions, [one.deleted for one in kept.progress], [one.redactions for one in kept.progress]]
+    states = [sessions, [one.deleted for one in progress], [one.redactions for one in progress]]
     [[unchanged]] = binary_rows.fetched(statement, [*states, person.tenant_id, person.pk])
-    return bool(unchanged == len(kept.progress))
+    return bool(unchanged == len(progress))
 
 
-def _evict(keep: Path | None = None) -> None:
+def states_of(path: Path, magic: bytes) -> tuple[dict[str, Any], list[uuid.UUID], list[Progress]]:
+    """The head of a file or draft, and how far its sessions are. Errors: OSError, ValueError, KeyError, TypeError for
+    one that is damaged."""
+    with path.open("rb") as file:
+        head = _head(file.read(HEAD), magic)
+        sessions, progress = (_section(file, *head["sections"][name]) for name in ("sessions", "progress"))
+    return head, _uuids(sessions), _progress(progress)
+
+
+def _section(file: BinaryIO, kind: str, shape: Sequence[int], at: int) -> NDArray[Any]:
+    file.seek(at)
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    return np.frombuffer(file.read(size), np.dtype(kind)).reshape(shape)
+
+
+def _uuids(packed: NDArray[np.uint8]) -> list[uuid.UUID]:
+    return [uuid.UUID(bytes=one.tobytes()) for one in packed]
+
+
+def _progress(packed: NDArray[Any]) -> list[Progress]:
+    return [Progress(*one) for one in packed.tolist()]
+
+
+def evict(keep: Path | None = None) -> None:
     """Delete the least recently used until the others fit."""
     found = []
     for path in _files():
@@ -306,7 +253,7 @@ def _evict(keep: Path | None = None) -> None:
     total = 0
     for _, _, size, path in sorted(found):
         total += size
-        if total > _most_bytes():
+        if total > most_bytes():
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
@@ -315,12 +262,17 @@ def _files() -> list[Path]:
     return [path for path in folder().glob(f"*{_SUFFIX}") if path.is_file()]
 
 
-def _path(person: EndUser, space: EmbeddingSpace | None) -> Path:
+def path_of(person: EndUser, space: EmbeddingSpace | None) -> Path:
     """Its name begins with the id of the person: so an erasure finds it."""
     return folder() / f"{person.pk}.{space.pk if space else 0}{_SUFFIX}"
 
 
-def _head_of(person: EndUser, space: EmbeddingSpace | None) -> dict[str, Any]:
+def draft_of(path: Path, name: str) -> Path:
+    """Where a draft of a file is."""
+    return path.with_name(f"{path.name}{_DRAFT}.{name}")
+
+
+def head_of(person: EndUser, space: EmbeddingSpace | None) -> dict[str, Any]:
     """What must be in the head of a file that is read."""
     return {
         "tenant": str(person.tenant_id),
@@ -330,14 +282,14 @@ def _head_of(person: EndUser, space: EmbeddingSpace | None) -> dict[str, Any]:
     }
 
 
-def _head(read: bytes) -> dict[str, Any]:
-    if not read.startswith(MAGIC):
+def _head(read: bytes, magic: bytes = MAGIC) -> dict[str, Any]:
+    if not read.startswith(magic):
         raise ValueError("Not a file of turns, or one of another version")
-    found: dict[str, Any] = json.loads(read[len(MAGIC) :])
+    found: dict[str, Any] = json.loads(read[len(magic) :])
     return found
 
 
-def _mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
+def mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
     """None for a file of another state. Errors: OSError, ValueError, KeyError, TypeError for one that is damaged."""
     with path.open("rb") as file:
         room = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -350,21 +302,21 @@ def _mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
     }
     vectors, looked_at = None, None
     if head["space"]:
-        of_rows: dict[str, Any] = {name: arrays[f"vectors.{name}"] for name in _VECTORS}
+        of_rows: dict[str, Any] = {name: arrays[f"vectors.{name}"] for name in VECTORS}
         vectors = Rows(**of_rows)
     if vectors is not None and "signs.planes" in arrays:
-        planes, noise = (arrays[f"signs.{name}"] for name in _SIGNS)
-        vectors = replace(vectors, bits=Bits(planes, float(noise[0])))
+        planes, lengths, noise = (arrays[f"signs.{name}"] for name in SIGNS)
+        vectors = replace(vectors, bits=Bits(planes, lengths, *noise.tolist()))
         looked_at = _Looks(room, vectors.raw.nbytes)
     rows = TurnRows(
-        sessions=[uuid.UUID(bytes=one.tobytes()) for one in arrays["sessions"]],
-        postings=Postings(*(arrays[f"postings.{name}"] for name in _POSTINGS)),
+        sessions=_uuids(arrays["sessions"]),
+        postings=Postings(*(arrays[f"postings.{name}"] for name in POSTINGS)),
         vectors=vectors,
         mapped=True,
         looked_at=looked_at,
-        **{name: arrays[name] for name in _PLAIN},
+        **{name: arrays[name] for name in PLAIN},
     )
-    return KeptTurns(path, rows, [Progress(*one) for one in arrays["progress"].tolist()])
+    return KeptTurns(path, rows, _progress(arrays["progress"]))
 
 
 class _Looks:
@@ -385,44 +337,13 @@ class _Looks:
             self._room.madvise(mmap.MADV_DONTNEED, 0, self._end // mmap.PAGESIZE * mmap.PAGESIZE)
 
 
-def _arrays(rows: TurnRows, progress: Sequence[Progress]) -> Iterator[tuple[str, NDArray[Any]]]:
-    if rows.vectors is not None:
-        for name in _VECTORS:
-            yield f"vectors.{name}", getattr(rows.vectors, name)
-        if rows.vectors.bits is not None:
-            yield "signs.planes", rows.vectors.bits.planes
-            yield "signs.noise", np.array([rows.vectors.bits.noise])
-    for name in _PLAIN:
-        yield name, getattr(rows, name)
-    for name in _POSTINGS:
-        yield f"postings.{name}", getattr(rows.postings, name)
-    yield "sessions", np.frombuffer(b"".join(one.bytes for one in rows.sessions), np.uint8).reshape(-1, 16)
-    yield "progress", np.array(progress, np.int32).reshape(-1, len(Progress._fields))
-
-
-def _write_all(file: int, content: bytes | NDArray[Any]) -> int:
-    view = memoryview(content if isinstance(content, bytes) else content.reshape(-1).view(np.uint8).data)
-    written = 0
-    while written < len(view):
-        written += os.write(file, view[written:])
-    return written
-
-
-def _allocate(file: int, size: int) -> None:
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file, 0, size)
-        return
-    zeros = bytes(1 << 20)
-    for start in range(0, size, len(zeros)):
-        _write_all(file, zeros[: size - start])
-
-
-def _last_turns_stand(person: EndUser, rows: TurnRows) -> bool:
-    """Whether the last indexed turn of each session is there under its id: then those before it are, too."""
+def last_turns_stand(person: EndUser, rows: TurnRows) -> bool:
+    """Whether the last indexed turn of each session is there under its id: then those before it are, too. Of a database
+    that was restored or exchanged, turns have the same numbers and other ids."""
     if not len(rows):
         return False
     last = np.append(np.flatnonzero(rows.session_of[1:] != rows.session_of[:-1]), len(rows) - 1)
-    ids = [uuid.UUID(bytes=one.tobytes()) for one in rows.ids[last]]
+    ids = _uuids(rows.ids[last])
     sessions = [rows.sessions[at] for at in rows.session_of[last].tolist()]
     statement = """
         SELECT count(*) FROM unnest(%s::uuid[], %s::uuid[], %s::int[]) AS kept (id, session_id, number)
@@ -432,14 +353,10 @@ def _last_turns_stand(person: EndUser, rows: TurnRows) -> bool:
     return bool(found == len(ids))
 
 
-def _is_current(person: EndUser) -> bool:
+def is_current(person: EndUser) -> bool:
     whose = {"tenant": person.tenant_id, "pk": person.pk, "generation": person.generation}
     return EndUser.objects.filter(**whose).exists()
 
 
-def _most_bytes() -> int:
+def most_bytes() -> int:
     return int(settings.MEMORYHUB_INDEX_MEGABYTES) << 20
-
-
-def _gave_up(error: Exception) -> None:
-    logger.warning("An index stays in the memory of its process: its file cannot be written (%s)", type(error).__name__)

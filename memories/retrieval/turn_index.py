@@ -4,25 +4,22 @@ Every call first asks the sessions how far they are and what retention deleted, 
 are always read from the database. The index holds hashes, numbers and vectors, no text (`turn_rows.py`).
 """
 
-import contextvars
-import threading
 import uuid
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from django.conf import settings
-from django.db import connections
 from numpy.typing import NDArray
 
 from memories.db import binary_rows
 from memories.exceptions import HubBusy
 from memories.models import EmbeddingSpace, EndUser
-from memories.retrieval import turn_files, turn_rows
-from memories.retrieval.cache import FOR_EVER, Patience, StampedCache
+from memories.retrieval import turn_drafts, turn_files, turn_rows
+from memories.retrieval.cache import FOR_EVER, Patience, Source, indexes
 from memories.retrieval.turn_files import Progress
 from memories.retrieval.turn_rows import VOICES, Ids, TurnRows, Wanted
 from memories.scoring.constants import DEFAULT
@@ -30,11 +27,8 @@ from memories.scoring.dense import Vectors
 from memories.scoring.lexical import Layout, Words
 from memories.scoring.ranking import Units
 
-__all__ = ["VOICES", "IndexedSession", "SessionTurns", "TurnIndex", "open_index"]
+__all__ = ["VOICES", "IndexedSession", "Stretches", "TurnIndex", "open_index"]
 
-MEBIBYTE = 2**20
-# Per process. 20,000 turns take about 25 MiB.
-CAPACITY = 384 * MEBIBYTE
 # About so many turns are read when an index is made, on a machine that also does other work.
 TURNS_A_SECOND = 10_000
 # Beside its rows, for each turn: where it stands and what its length and its vector's distance take.
@@ -106,15 +100,12 @@ class Sessions:
     read: list[IndexedSession] | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class SessionTurns:
-    """A session, and the numbers of its searchable turns."""
+class Stretches(NamedTuple):
+    """Turns of sessions, from the first number to the last; one row a stretch."""
 
-    session: IndexedSession
-    numbers: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
+    sessions: Sequence[uuid.UUID]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
 
 
 class Part(NamedTuple):
@@ -175,14 +166,6 @@ class TurnIndex:
         return Units.over(words, vectors, self.times)
 
     @cached_property
-    def sessions(self) -> list[SessionTurns]:
-        ends = np.searchsorted(self.session_of, np.arange(len(self.known) + 1)).tolist()
-        return [
-            SessionTurns(session, self.numbers[start:end])
-            for session, start, end in zip(self.known, ends, ends[1:], strict=False)
-        ]
-
-    @cached_property
     def agents(self) -> list[tuple[str, str]]:
         """The agents of its sessions, each with whose memory the session becomes, once."""
         return list(dict.fromkeys((one.agent_id, one.memory_of) for one in self.known))
@@ -228,6 +211,18 @@ class TurnIndex:
             return slice(0, 0)
         return slice(*np.searchsorted(self.session_of, [place, place + 1]).tolist())
 
+    @cached_property
+    def keys(self) -> NDArray[np.int64]:
+        """Session and number of each turn, ascending."""
+        return _key(self.session_of, self.numbers)
+
+    def has_turns(self, stretches: Stretches) -> NDArray[np.bool_]:
+        """Of which of these stretches any turn is here."""
+        session = np.array([self.places_of_sessions.get(one, -1) for one in stretches.sessions], np.int32)
+        after = np.searchsorted(self.keys, _key(session, stretches.first))
+        there = np.append(self.keys, np.iinfo(np.int64).max)[after] <= _key(session, stretches.last)
+        return (session >= 0) & there
+
     def was_read(self, turns: int) -> None:
         """So many turns were looked at."""
         for part in self.parts:
@@ -243,15 +238,56 @@ class TurnIndex:
         return whole if self.order is None else whole[self.order]
 
 
-def _weight(index: TurnIndex) -> int:
-    """Bytes, roughly."""
-    return sum(part.rows.nbytes for part in index.parts) + _BESIDE * len(index) + 400 * len(index.known)
+@dataclass(frozen=True, eq=False)
+class _Turns(Source[Sessions, TurnIndex]):
+    """All searchable turns of a person, in a space (None: without vectors). Of those that are `shown` some may be
+    missing."""
+
+    person: EndUser
+    space: EmbeddingSpace | None
+    shown: Shown | None = None
+    kind = "turns"
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        # A merge moves sessions to another person and raises the generation: an index read meanwhile serves neither.
+        return (self.person.pk, self.person.generation, self.space.pk if self.space else None)
+
+    def stamp(self, known: Sessions | None) -> Sessions:
+        return _read_sessions(self.person, known)
+
+    def suffices(self, kept: TurnIndex, stamp: Sessions) -> bool:
+        return self.shown is not None and _lacks_only(self.shown, kept, stamp.read or [])
+
+    def patience(self, stamp: Sessions, kept: TurnIndex | None) -> Patience:
+        """One makes the index of a heavy person, some wait for it, and the others do without."""
+        turns, seconds = _turns(stamp.read or []), settings.MEMORYHUB_WAIT_SECONDS or None
+        if not turn_files.is_heavy(turns):
+            return FOR_EVER
+        is_long = seconds and not kept and turns > seconds * TURNS_A_SECOND
+        if is_long and not turn_files.exists(self.person, self.space):
+            return Patience(seconds, waiting=0, beside=True)
+        return Patience(seconds, turn_files.BUILDERS)
+
+    def make(self, stamp: Sessions, kept: TurnIndex | None, seconds: float | None) -> TurnIndex:
+        return _update(self.person, kept, stamp.read or [], self.space, patience=seconds)
+
+    def weight(self, index: TurnIndex) -> int:
+        return sum(part.rows.nbytes for part in index.parts) + _BESIDE * len(index) + 400 * len(index.known)
 
 
-_cache: StampedCache[TurnIndex] = StampedCache("turns", capacity=CAPACITY, weigh=_weight)
-# Indexes that a thread of its own makes, by key.
-_making: dict[Hashable, threading.Thread] = {}
-_making_lock = threading.Lock()
+class _Newest(_Turns):
+    """The newest turns, as many as are read in a tenth of a second."""
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        return (*super().key, "newest")
+
+    def patience(self, _stamp: Sessions, _kept: TurnIndex | None) -> Patience:
+        return FOR_EVER
+
+    def make(self, stamp: Sessions, kept: TurnIndex | None, _seconds: float | None) -> TurnIndex:
+        return _in_two(_grown(self.person, kept, _newest(stamp.read or []), self.space))
 
 
 def open_index(person: EndUser, space: EmbeddingSpace | None, *, shown: Shown | None = None) -> TurnIndex:
@@ -262,33 +298,10 @@ def open_index(person: EndUser, space: EmbeddingSpace | None, *, shown: Shown | 
 
     HubBusy where the index of a heavy person is made, and this would wait for longer than a request may.
     """
-    # A merge moves sessions to another person and raises the generation: an index read meanwhile serves neither.
-    key = (person.pk, person.generation, space.pk if space else None)
-    known = _cache.stamp(key)
-    sessions = _read_sessions(person, known)
-    index = _cache.kept(key)
-    if not (shown and index and sessions.read is not None and _lacks_only(shown, index, sessions.read)):
-        index = _up_to_date(key, person, space, known, sessions)
+    index = indexes.open(_Turns(person, space, shown))
     if index.path:
         turn_files.used(index.path)
     return index
-
-
-def _up_to_date(
-    key: Hashable, person: EndUser, space: EmbeddingSpace | None, known: Sessions | None, sessions: Sessions
-) -> TurnIndex:
-    seconds = _seconds()
-    if sessions != known and seconds and not known:
-        turns = _turns(_all(person, sessions))
-        if turns > seconds * TURNS_A_SECOND and turn_files.is_heavy(turns) and not turn_files.exists(person, space):
-            _make_beside(key, person, space, seconds)
-    return _cache.get_or_make(
-        key,
-        sessions,
-        lambda kept, now: _update(person, kept, _all(person, now), space, patience=_seconds()),
-        again=lambda: _read_sessions(person),
-        patience=FOR_EVER if sessions == known else _patience(_all(person, sessions)),
-    )
 
 
 class Opened(NamedTuple):
@@ -299,23 +312,11 @@ class Opened(NamedTuple):
 
 
 def open_or_newest(person: EndUser, space: EmbeddingSpace | None, *, shown: Shown | None = None) -> Opened:
-    """The person's turns as they are now; of a heavy person whose index is being made the newest of them, as many as
-    are read in a tenth of a second."""
+    """The person's turns as they are now; of a heavy person whose index is being made the newest of them."""
     try:
         return Opened(open_index(person, space, shown=shown), is_whole=True)
     except HubBusy:
-        return Opened(_open_newest(person, space), is_whole=False)
-
-
-def _open_newest(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
-    key = (person.pk, person.generation, space.pk if space else None, "newest")
-    sessions = _read_sessions(person)
-    return _cache.get_or_make(
-        key,
-        sessions,
-        lambda kept, now: _in_two(_grown(person, kept, _newest(_all(person, now)), space)),
-        again=lambda: _read_sessions(person),
-    )
+        return Opened(indexes.open(_Newest(person, space)), is_whole=False)
 
 
 def _newest(sessions: Sequence[IndexedSession]) -> list[IndexedSession]:
@@ -329,34 +330,6 @@ def _newest(sessions: Sequence[IndexedSession]) -> list[IndexedSession]:
         if room <= 0:
             break
     return found[::-1]
-
-
-def _make_beside(key: Hashable, person: EndUser, space: EmbeddingSpace | None, seconds: float) -> None:
-    """Make the index in a thread of its own, and wait for it so long. HubBusy after that, and for all who come while
-    it is made: they do not wait, because it takes long."""
-    with _making_lock:
-        if key in _making:
-            raise HubBusy
-        # The thread works for the tenant of this request.
-        work = partial(contextvars.copy_context().run, _made, key, person, space)
-        thread = _making[key] = threading.Thread(target=work, name="index", daemon=True)
-        thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise HubBusy
-
-
-def _made(key: Hashable, person: EndUser, space: EmbeddingSpace | None) -> None:
-    try:
-        _cache.get_or_make(
-            key,
-            _read_sessions(person),
-            lambda kept, now: _update(person, kept, _all(person, now), space, patience=None),
-        )
-    finally:
-        with _making_lock:
-            _making.pop(key, None)
-        connections.close_all()
 
 
 def _read_sessions(person: EndUser, known: Sessions | None = None) -> Sessions:
@@ -385,27 +358,8 @@ def _lacks_only(shown: Shown, kept: TurnIndex, sessions: Sequence[IndexedSession
     return True
 
 
-def _all(person: EndUser, sessions: Sessions) -> list[IndexedSession]:
-    """The sessions, also where what was known of them is not kept any more."""
-    read = sessions.read if sessions.read is not None else _read_sessions(person).read
-    return read or []
-
-
-def _patience(sessions: Sequence[IndexedSession]) -> Patience:
-    """How long a request may wait for another that makes the index."""
-    return Patience(_seconds(), turn_files.BUILDERS) if _is_heavy(sessions) else FOR_EVER
-
-
-def _is_heavy(sessions: Sequence[IndexedSession]) -> bool:
-    return turn_files.is_heavy(_turns(sessions))
-
-
 def _turns(sessions: Sequence[IndexedSession]) -> int:
     return sum(one.turn_count - one.deleted for one in sessions)
-
-
-def _seconds() -> float | None:
-    return settings.MEMORYHUB_WAIT_SECONDS or None
 
 
 def _update(
@@ -419,7 +373,7 @@ def _update(
     """What sessions gained since `kept` is read, and what was deleted is left out. The turns of a heavy person are in a
     file, which one process makes for all, and only what came later is here."""
     turn_files.sweep_now_and_then()
-    if not _is_heavy(sessions):
+    if not turn_files.is_heavy(_turns(sessions)):
         return _in_two(_grown(person, kept, sessions, space))
     index = None
     if kept := kept or _in_file(person, space):
@@ -438,10 +392,7 @@ def _update(
 def _in_file(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex | None:
     if (found := turn_files.opened(person, space)) is None:
         return None
-    known = [
-        IndexedSession(session, "", "", "", *progress)
-        for session, progress in zip(found.rows.sessions, found.progress, strict=True)
-    ]
+    known = _known(found.rows.sessions, found.progress)
     return TurnIndex(known, space, (_whole(found.rows),), None, found.rows.session_of, found.path)
 
 
@@ -454,23 +405,48 @@ def _filed(
     person: EndUser, index: TurnIndex | None, sessions: list[IndexedSession], space: EmbeddingSpace | None
 ) -> TurnIndex:
     """All turns in a new file; in memory where there can be none."""
-    draft = turn_files.Draft(person, space)
-    ids = [one.id for one in sessions]
+    draft = turn_drafts.Draft(person, space)
     try:
         if index:
+            ids = [one.id for one in sessions]
             rows = turn_rows.joined([part.rows for part in index.parts], index.rows, ids, space, room=draft.room)
+            planned = sessions
         else:
-            wanted = [Wanted(one.id, one.deleted, one.turn_count, one.embedded) for one in sessions]
-            rows = turn_rows.read(person, wanted, space, room=draft.room)
-        progress = [Progress(one.turn_count, one.embedded, one.deleted, one.redactions) for one in sessions]
-        filed = draft.publish(rows, progress)
+            planned = _planned(draft.left(), sessions)
+            draft.follow(turn_drafts.Plan([one.id for one in planned], [_progress(one) for one in planned]))
+            wanted = [Wanted(one.id, one.deleted, one.turn_count, one.embedded) for one in planned]
+            rows = turn_rows.read(person, wanted, space, into=draft)
+        filed = draft.publish(rows, [_progress(one) for one in planned])
     finally:
-        draft.discard()
+        draft.close()
     if filed:
         rows = filed.rows
-    index = _ordered(sessions, space, [_whole(rows)], filed.path if filed else None)
+    index = _ordered(planned, space, [_whole(rows)], filed.path if filed else None)
     turn_files.give_back()
-    return index
+    return index if planned is sessions else _in_two(_grown(person, index, sessions, space))
+
+
+def _planned(left: turn_drafts.Plan | None, sessions: list[IndexedSession]) -> list[IndexedSession]:
+    """The sessions as a killed process had planned to read them, if all that it read is still there; else as they
+    are."""
+    now = {one.id: one for one in sessions}
+    known = _known(left.sessions, left.progress) if left else []
+    if known and all(one.id in now and one.has_grown_into(now[one.id]) for one in known):
+        return known
+    return sessions
+
+
+def _key(session: NDArray[np.int32], number: NDArray[np.int32]) -> NDArray[np.int64]:
+    keys: NDArray[np.int64] = session.astype(np.int64) << 32 | number
+    return keys
+
+
+def _known(sessions: Sequence[uuid.UUID], progress: Sequence[Progress]) -> list[IndexedSession]:
+    return [IndexedSession(pk, "", "", "", *state) for pk, state in zip(sessions, progress, strict=True)]
+
+
+def _progress(one: IndexedSession) -> Progress:
+    return Progress(one.turn_count, one.embedded, one.deleted, one.redactions)
 
 
 def _grown(

@@ -5,10 +5,10 @@ arrays themselves is in memory at any moment.
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, overload
+from itertools import accumulate, islice, pairwise
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,30 +103,69 @@ def blocks_of(space: EmbeddingSpace) -> tuple[VectorBlock, ...]:
     return dense.blocks(space.model, space.dimensions)
 
 
+class Slice(NamedTuple):
+    """Turns that were read together, without their vectors, and the codes of the languages of these."""
+
+    rows: TurnRows
+    codes: NDArray[np.uint8]
+
+
+class Slices(Protocol):
+    """Where vectors go that are read, and what keeps the slices that were read.
+
+    `found`: those that an earlier reading of the same turns has left, whose vectors stand in the array already.
+    """
+
+    def room(self, count: int, dimensions: int) -> NDArray[np.float16]: ...
+    def found(self) -> Iterable[Slice]: ...
+    def add(self, one: Slice) -> None: ...
+
+
+class InMemory:
+    """Slices that nobody needs again."""
+
+    def room(self, count: int, dimensions: int) -> NDArray[np.float16]:
+        return zeros(count, dimensions)
+
+    def found(self) -> Iterable[Slice]:
+        return ()
+
+    def add(self, one: Slice) -> None:
+        pass
+
+
 def zeros(count: int, dimensions: int) -> NDArray[np.float16]:
     """Room for vectors. Memory that nothing was written to takes no room."""
     return np.zeros((count, dimensions), np.float16)
 
 
-def read(person: EndUser, wanted: Sequence[Wanted], space: EmbeddingSpace | None, *, room: Room = zeros) -> TurnRows:
+def read(
+    person: EndUser, wanted: Sequence[Wanted], space: EmbeddingSpace | None, *, into: Slices | None = None
+) -> TurnRows:
     """These turns of the person in the order of `wanted`, with their vectors in `space` (None: without vectors).
 
-    `room` gives the array for the vectors.
+    What `into` has of them is not read again.
     """
-    most = sum(one.upto - one.after for one in wanted)
-    raw = room(most, space.dimensions if space else 0)
+    into = into or InMemory()
+    most, sessions = sum(one.upto - one.after for one in wanted), [one.session for one in wanted]
+    raw = into.room(most, space.dimensions if space else 0)
     codes = np.zeros(most, np.uint8)
     read_rows: list[TurnRows] = []
     first = 0
-    for some in _slices(wanted):
-        rows = _turns(person, some, [one.session for one in wanted])
+    for one in into.found():
+        codes[first : first + len(one.rows)] = one.codes
+        read_rows.append(one.rows)
+        first += len(one.rows)
+    for some in islice(_slices(wanted), len(read_rows), None):
+        rows = _turns(person, some, sessions)
         if space:
             places, vectors, languages = _read_vectors(person, some, space, rows)
             raw[first + places], codes[first + places] = vectors, languages
+        into.add(Slice(rows, codes[first : first + len(rows)]))
         read_rows.append(rows)
         first += len(rows)
     embedded = Rows.coded(raw[:first], codes[:first], blocks_of(space)) if space else None
-    return _stacked([one.session for one in wanted], read_rows, embedded)
+    return _stacked(sessions, read_rows, embedded)
 
 
 def joined(

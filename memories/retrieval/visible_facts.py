@@ -5,7 +5,8 @@ Their conditions are those of models/memories/visibility.py.
 
 import functools
 import uuid
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -20,9 +21,9 @@ from memories.models.hand_written import condition, parameter
 from memories.models.memories import visibility
 from memories.models.memories.visibility import Viewer
 from memories.retrieval import fact_index
-from memories.retrieval.cache import StampedCache
+from memories.retrieval.cache import Source, indexes
 from memories.retrieval.fact_index import FactFeatures, FactIndex
-from memories.retrieval.memory_index import CAPACITY, today
+from memories.retrieval.memory_index import today
 
 # Up to so many facts come with their texts. Of more, a second statement reads the texts of those that are shown.
 FEW = 100
@@ -105,7 +106,43 @@ _TEXTS = f"""
     WHERE {condition(Fact, visibility.own_or_public(_TENANT, _PERSON))} AND id = ANY(%(ids)s)
 """  # noqa: S608  (columns of our own models)
 
-_cache: StampedCache[FactIndex] = StampedCache("facts", capacity=CAPACITY, weigh=lambda index: 1 + len(index))
+# Of each fact: its features, as objects of Python.
+_WEIGHT = 1_200
+
+
+@dataclass(frozen=True, eq=False)
+class _Facts(Source[Any, FactIndex]):
+    """The facts that a viewer may see, by a tenant's rules, as they are at a moment."""
+
+    person: EndUser
+    viewer: Viewer
+    space: EmbeddingSpace | None
+    rules: conf.Rules
+    now: datetime
+    kind = "facts"
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        viewer = self.viewer._replace(roles=tuple(self.viewer.roles))
+        return (self.person.pk, *viewer, self.space.pk if self.space else None)
+
+    @property
+    def day(self) -> datetime:
+        return today(self.viewer.as_of or self.now)
+
+    def stamp(self, _known: Any) -> Any:
+        return *self._read(_STAMP, space=self.space.pk if self.space else None), self.rules, self.day
+
+    def make(self, stamp: Any, _kept: FactIndex | None, _seconds: float | None) -> FactIndex:
+        facts = [FactFeatures(*row) for row in self._read(_FEATURES)]
+        vectors = stamp[0][2:]
+        return fact_index.build(self.person, facts, self.space, stamp=vectors, rules=self.rules, day=self.day)
+
+    def weight(self, index: FactIndex) -> int:
+        return _WEIGHT * (1 + len(index))
+
+    def _read(self, statement: str, **more: Any) -> list[tuple[Any, ...]]:
+        return _read(statement, self.person, self.viewer, rules=self.rules, now=self.now, **more)
 
 
 def served(person: EndUser, viewer: Viewer, *, rules: conf.Rules, now: datetime) -> list[VisibleFact]:
@@ -119,18 +156,9 @@ def open_index(
     person: EndUser, viewer: Viewer, space: EmbeddingSpace | None, *, rules: conf.Rules, now: datetime
 ) -> FactIndex:
     """The same facts as an index, cached while none of them and no vector changes."""
-    key = (person.pk, *viewer._replace(roles=tuple(viewer.roles)), space.pk if space else None)
-    day = today(viewer.as_of or now)
-    # Read before the facts: the next call notices what changes in between.
-    [stamp] = _read(_STAMP, person, viewer, rules=rules, now=now, space=space.pk if space else None)
-
-    def build(_kept: FactIndex | None = None, _stamp: Any = None) -> FactIndex:
-        rows = _read(_FEATURES, person, viewer, rules=rules, now=now)
-        facts = [FactFeatures(*row) for row in rows]
-        return fact_index.build(person, facts, space, stamp=stamp[2:], rules=rules, day=day)
-
+    source = _Facts(person, viewer, space, rules, now)
     # Nobody asks for the same moment of the past again and again.
-    return build() if viewer.as_of else _cache.get_or_make(key, (stamp, rules, day), build)
+    return source.make(source.stamp(None), None, None) if viewer.as_of else indexes.open(source)
 
 
 def with_texts(person: EndUser, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, FactWithText]:

@@ -121,26 +121,37 @@ class Rows:
         """The same with the signs of its vectors."""
         coded = Vectors.over([replace(self, bits=_NO_BITS)], blocks=blocks, constants=constants)
         planes = np.empty((sum(bits.words_of(block.dimensions) for block in blocks), len(self)), np.uint64)
+        lengths = np.empty((len(blocks), len(self)), np.float32)
         for start in range(0, len(self), _AT_ONCE):
             places = np.arange(start, min(start + _AT_ONCE, len(self)))
-            of_blocks = [bits.signs(coded.matrix(at, places)) for at in range(len(blocks))]
-            planes[:, places] = np.concatenate(of_blocks)
-        some = np.flatnonzero(self.codes)
-        some = some[:: max(1, -(-len(some) // _SAMPLE))]
-        near = np.mean([(matrix := coded.matrix(at, some)) @ matrix.T for at in range(len(blocks))], axis=0)
-        sample = Bits(planes[:, some], 0)
-        dimensions = [block.dimensions for block in blocks]
-        each = [[coded.matrix(at, some[[row]])[0] for at in range(len(blocks))] for row in range(len(some))]
-        guessed = np.array([sample.estimates(one, dimensions) for one in each])
-        pairs = np.triu_indices(len(some), 1)
-        noise = float((guessed - near)[pairs].std()) if len(some) > 2 else 1.0
-        return replace(self, bits=Bits(planes, noise))
+            of_blocks = [bits.coded(coded.matrix(at, places)) for at in range(len(blocks))]
+            planes[:, places] = np.concatenate([one for one, _ in of_blocks])
+            lengths[:, places] = [one for _, one in of_blocks]
+        return replace(self, bits=_measured(Bits(planes, lengths, 0, 0), coded, self.codes))
 
     def __len__(self) -> int:
         return len(self.codes)
 
 
-_NO_BITS = Bits(np.empty((0, 0), np.uint64), 0)
+_NO_BITS = Bits(np.empty((0, 0), np.uint64), np.empty((0, 0), np.float32), 0, 0)
+
+
+def _measured(signs: Bits, vectors: "Vectors", codes: NDArray[np.uint8]) -> Bits:
+    """The bits with how far their estimates are from the cosines of pairs of some of them."""
+    some = np.flatnonzero(codes)
+    some = some[:: max(1, -(-len(some) // _SAMPLE))]
+    if len(some) < 3:
+        return replace(signs, noise=1.0, second_noise=1.0)
+    matrices = [vectors.matrix(at, some) for at in range(len(vectors.blocks))]
+    near = np.mean([matrix @ matrix.T for matrix in matrices], axis=0)
+    dimensions = [block.dimensions for block in vectors.blocks]
+    sample, all_of_them = Bits(signs.planes[:, some], signs.lengths[:, some], 0, 0), np.arange(len(some))
+    asked = [[matrix[row] for matrix in matrices] for row in range(len(some))]
+    first = np.array([sample.estimates(one, dimensions) for one in asked])
+    second = np.array([sample.second_estimates(all_of_them, one, dimensions) for one in asked])
+    apart = ~np.eye(len(some), dtype=np.bool_)
+    noise, second_noise = (float((guessed - near)[apart].std()) for guessed in (first, second))
+    return replace(signs, noise=noise, second_noise=second_noise)
 
 
 class Centred(NamedTuple):
@@ -171,6 +182,8 @@ class Vectors:
     spoken: tuple[int, ...] = ()
     # What by_chance() found: these vectors never change, and every query asks.
     _by_chance: dict[tuple[Language, int], Floats | None] = field(default_factory=dict, repr=False, init=False)
+    # Of parts with bits, once a query had to read them all: by block and part.
+    _late_scales: dict[tuple[int, int], Floats] = field(default_factory=dict, repr=False, init=False)
 
     @classmethod
     def of(
@@ -232,9 +245,10 @@ class Vectors:
         return any(part.bits is not None for part in self.parts)
 
     @property
-    def noise(self) -> float:
-        """How far an estimate is from the nearness, as a standard deviation."""
-        return max((part.bits.noise for part in self.parts if part.bits is not None), default=0.0)
+    def noise(self) -> tuple[float, float]:
+        """How far a first and a second estimate are from the nearness, as standard deviations."""
+        each = [(part.bits.noise, part.bits.second_noise) for part in self.parts if part.bits is not None]
+        return max((first for first, _ in each), default=0.0), max((second for _, second in each), default=0.0)
 
     def estimates(self, vector: Floats, language: Language) -> Floats:
         """About what nearness() gives; exactly that of parts without bits."""
@@ -251,6 +265,23 @@ class Vectors:
         if not known[list(self.spoken)].all():
             total[~known[self.codes]] = 0
         return total if self.order is None else total[self.order]
+
+    def second_estimates_at(self, places: NDArray[np.int64], vector: Floats, language: Language) -> Floats:
+        """The same of some, and nearer."""
+        rows = places if self.order is None else self.order[places]
+        asked, dimensions = self._asked(vector, language), [block.dimensions for block in self.blocks]
+        found, first = np.zeros(len(rows), np.float32), 0
+        for part in self.parts:
+            there = np.flatnonzero((rows >= first) & (rows < first + len(part)))
+            if part.bits is not None:
+                found[there] = part.bits.second_estimates(rows[there] - first, asked, dimensions)
+            elif len(there):
+                found[there] = self.nearness_at(places[there], vector, language)
+            first += len(part)
+        known = reduce(np.logical_or, map(_known, self.blocks))
+        if not known[list(self.spoken)].all():
+            found[~known[self.codes[rows]]] = 0
+        return found
 
     def nearness_at(self, places: NDArray[np.int64], vector: Floats, language: Language) -> Floats:
         """What nearness() gives for these units."""
@@ -279,7 +310,7 @@ class Vectors:
         self, part: Rows, at: int, rows: NDArray[np.int64], codes: NDArray[np.uint8], asked: Floats
     ) -> Floats:
         means, raw = self.centred[at].means, part.raw[rows, _columns(self.blocks)[at]]
-        products, shared = np.empty((2, len(rows)), np.float32)
+        products, shared = np.empty((2, len(codes)), np.float32)
         for start, some in halves.blocks(raw):
             there = slice(start, start + len(some))
             products[there] = some @ asked
@@ -326,10 +357,11 @@ class Vectors:
         part, centred, columns = self.parts[place], self.centred[at], _columns(self.blocks)[at]
         scales = centred.scales[place]
         if scales is None:
-            first = sum(map(len, self.parts[:place]))
-            starts = range(0, len(part), _AT_ONCE)
-            some = [np.arange(start, min(start + _AT_ONCE, len(part))) + first for start in starts]
-            return np.concatenate([self._centred_rows(at, rows) @ asked for rows in some])
+            scales = self._late_scales.get((at, place))
+        if scales is None:
+            squares, known = part.squares[:, at], _known(self.blocks[at])
+            scales = _scales(part.raw[:, columns], part.codes, squares, centred.means, known)
+            self._late_scales[at, place] = scales
         cosines = halves.products(part.raw[:, columns], asked)
         cosines -= (centred.means @ asked)[part.codes]
         cosines *= scales

@@ -26,8 +26,9 @@ Ints = NDArray[np.int64]
 # A query of this many words (characters of Chinese count as words) in several sentences is looked at in parts.
 LONG_QUERY_WORDS = 60
 LAST_QUESTIONS = 3
-# Units that are looked at exactly at least, where the others are estimated, and at most, as a share of all.
-LOOKED_AT, MOST_SHARE = 1_024, 1 / 16
+# Units that are looked at exactly at least, where the others are estimated; if a larger share of all is worth a second
+# estimate, the first tells little, and all are looked at.
+LOOKED_AT, MOST_SHARE = 256, 1 / 4
 # By so many standard deviations an estimate may be too low.
 SURE = 2.5
 # Of a session that may be among the best.
@@ -191,7 +192,10 @@ def best(
     if units.vectors is None or not units.vectors.are_estimated:
         return Best(np.arange(len(units)), score(units, queries))
     drafts = [_draft(units, query) for query in queries]
-    found = reduce(np.logical_or, [_candidates(units, draft, allowed, most) for draft in drafts])
+    each = [_candidates(units, draft, allowed, most) for draft in drafts]
+    if any(found is None for found in each):
+        return Best(np.arange(len(units)), score(units, queries))
+    found = reduce(np.logical_or, [found for found in each if found is not None])
     some = np.flatnonzero(found)
     scores = _best_of([_score_at(units, draft, some) for draft in drafts])
     if sessions:
@@ -233,20 +237,27 @@ def _score(units: Units, query: Query) -> Scores:
 
 def _context(own: Floats, covered: Coverage, units: Units, held: Sequence[Holding]) -> Floats:
     """What the neighbours, the window and the session add, and the moment."""
-    c, best = units.constants, np.zeros_like(own)
-    if len(own) > 1:
-        together = units.layout.together(1)
-        best[1:] = np.maximum(best[1:], own[:-1] * together)
-        best[:-1] = np.maximum(best[:-1], own[1:] * together)
+    c, best = units.constants, _best_beside(own, units.layout)
     added: Floats = c.neighbour * best + c.window * _power(covered.window, c.window_power) + c.session * covered.session
     if units.moments is not None:
         added += units.moments.coverage(held, c)
     return added
 
 
+def _best_beside(own: Floats, layout: Layout) -> Floats:
+    """What the better of the units before and after in the session has, 0 or more."""
+    best = np.zeros_like(own)
+    if len(own) > 1:
+        together = layout.together(1)
+        np.maximum(best[1:], own[:-1] * together, out=best[1:])
+        np.maximum(best[:-1], own[1:] * together, out=best[:-1])
+    return best
+
+
 class _Draft(NamedTuple):
-    """What is known of all units: `near` is estimated but where it is `exact`, neighbours and the common words of
-    windows are left out. `around`: sessions, moments and dates. `total`: all together."""
+    """What is known of all units: `near` is estimated but where it is `exact`, and the common words of windows are left
+    out. `around`: sessions, moments and dates. `total`: all but neighbours, and `beside` what those add by the first
+    estimates."""
 
     query: Query
     shares: Shares
@@ -254,14 +265,24 @@ class _Draft(NamedTuple):
     exact: NDArray[np.bool_]
     around: Floats
     total: Floats
+    beside: Floats
 
     def look_at(self, units: Units, places: Ints) -> None:
         """Make the nearness of these exact."""
         some = places[~self.exact[places]]
         if units.vectors is not None and self.query.vector is not None and len(some):
-            exact = units.vectors.nearness_at(some, self.query.vector, self.query.language)
-            self.total[some] += exact - self.near[some]
-            self.near[some], self.exact[some] = exact, True
+            self._set_near(some, units.vectors.nearness_at(some, self.query.vector, self.query.language))
+            self.exact[some] = True
+
+    def estimate_again(self, units: Units, places: Ints) -> None:
+        """Bring the nearness of these nearer to what it is."""
+        some = places[~self.exact[places]]
+        if units.vectors is not None and self.query.vector is not None and len(some):
+            self._set_near(some, units.vectors.second_estimates_at(some, self.query.vector, self.query.language))
+
+    def _set_near(self, places: Ints, near: Floats) -> None:
+        self.total[places] += near - self.near[places]
+        self.near[places] = near
 
 
 def _draft(units: Units, query: Query) -> _Draft:
@@ -285,32 +306,50 @@ def _draft(units: Units, query: Query) -> _Draft:
         far = vectors.far(query.language)
     total[far] += np.float32(c.unembedded) * found.turn[far]
     total += near
-    total += around
+    beside = np.zeros(len(units), np.float32)
     if not query.tells:
+        beside = np.float32(c.neighbour) * _best_beside(total, units.layout)
         having = np.flatnonzero(found.window)
         total[having] += np.float32(c.window) * found.window[having] ** np.float32(c.window_power)
-    return _Draft(query, found, near, np.zeros(len(units), np.bool_), around, total)
+    total += around
+    return _Draft(query, found, near, np.zeros(len(units), np.bool_), around, total, beside)
 
 
-def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """Units whose draft, with what the estimate may lack, reaches the score of the last of the best; and those beside
-    the best."""
-    total = draft.total
+def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_] | None:
+    """Units whose draft, with what the estimates may lack, reaches the score of the last of the best; and those beside
+    the best. A first estimate tells which are worth a second one, and that one which are read. None: too many are."""
+    total, size = draft.total, len(units)
     if not allowed.all():
         total[~allowed] = -np.inf
-    some = _about_the_best(total, max(LOOKED_AT, 2 * most))
-    draft.look_at(units, some)
-    enough = float(np.partition(total[some], -min(most, len(some)))[-min(most, len(some))]) if len(some) else np.inf
-    noise = units.vectors.noise if units.vectors is not None and draft.query.vector is not None else 0
-    reaching = np.flatnonzero(total >= enough - SURE * noise)
-    limit = max(16 * LOOKED_AT, int(len(units) * MOST_SHARE))
-    if len(reaching) > limit:
-        reaching = reaching[best_first(total[reaching], limit)]
-    found = np.zeros(len(units), np.bool_)
-    found[some] = found[reaching] = True
+    total += draft.beside
+    some = _about_the_best(total, max(4 * LOOKED_AT, 2 * most))
+    draft.estimate_again(units, some)
+    best = some[best_first(total[some], max(LOOKED_AT, 2 * most))]
+    draft.look_at(units, best)
+    least = _last_of_the_best(units, draft, best[best_first(total[best], 2 * most)], most)
+    noises = units.vectors.noise if units.vectors is not None and draft.query.vector is not None else (0.0, 0.0)
+    reaching = np.flatnonzero(total >= least - SURE * noises[0])
+    if len(reaching) > size * MOST_SHARE:
+        return None
+    draft.estimate_again(units, reaching)
+    read = reaching[total[reaching] >= least - SURE * noises[1]]
+    found = np.zeros(size, np.bool_)
+    found[best] = found[read] = True
     for distance in range(1, 1 + units.constants.reach):
-        found[np.maximum(some - distance, 0)] = found[np.minimum(some + distance, len(units) - 1)] = True
+        found[np.maximum(best - distance, 0)] = found[np.minimum(best + distance, size - 1)] = True
     return found & allowed
+
+
+def _last_of_the_best(units: Units, draft: _Draft, best: Ints, most: int) -> float:
+    """The exact score that `most` of these, whose nearness is exact, reach but for words of their windows."""
+    if not len(best):
+        return np.inf
+    totals = draft.total[best] - draft.beside[best]
+    if not draft.query.tells:
+        draft.look_at(units, np.unique([np.maximum(best - 1, 0), np.minimum(best + 1, len(units) - 1)]))
+        totals = totals + np.float32(units.constants.neighbour) * _neighbours(units, draft, best)
+    rank = min(most, len(best))
+    return float(np.partition(totals, -rank)[-rank])
 
 
 def _about_the_best(total: Floats, count: int) -> Ints:
@@ -332,7 +371,7 @@ def _score_at(units: Units, draft: _Draft, places: Ints) -> Scores:
     if not query.tells:
         around += c.window * _power(windows_at(units.words, draft.shares, places), c.window_power)
         about = vector + lexical + around + c.neighbour * _neighbours(units, draft, places)
-        best = places[best_first(about, LOOKED_AT // 4)]
+        best = places[best_first(about, LOOKED_AT)]
         beside = np.concatenate([np.maximum(best - 1, 0), np.minimum(best + 1, len(units) - 1)])
         draft.look_at(units, np.unique(beside))
         around += c.neighbour * _neighbours(units, draft, places)

@@ -20,7 +20,7 @@ from memories.web.connection import ConnectionLimits
 from memories.web.server import WebServer
 
 # Where files are uploaded to be imported.
-UPLOADS = frozenset({"/api/v1/imports", "/admin/memories/import/upload/"})
+UPLOADS = frozenset({"/api/v1/imports", "/admin/memories/import/add/"})
 
 logger = logging.getLogger(__name__)
 

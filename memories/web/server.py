@@ -1,6 +1,5 @@
 """The web server: gunicorn's processes, each a loop with threads, for a small machine. Logs hold no personal data."""
 
-import os
 import resource
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,9 +18,7 @@ from memories.web.front import Beside
 from memories.web.worker import LoopWorker
 from memoryhub.log_lines import masked
 
-# Requests wait for the database most of the time: hence threads. A second process uses a second core.
-# 4 × 8 threads hold at most 32 of the server's 100 connections.
-PROCESSES = min(max(os.cpu_count() or 1, 2), 4)
+# Of each process: 4 × 8 threads hold at most 32 of the server's 100 connections.
 THREADS = 8
 # For databases, logs and modules, beside a process's connections.
 SPARE_DESCRIPTORS = 200
@@ -100,7 +97,7 @@ class WebServer(BaseApplication):  # type: ignore[misc]
     def load_config(self) -> None:
         options = {
             "bind": self._bind,
-            "workers": PROCESSES,
+            "workers": settings.WEB_PROCESSES,
             "worker_class": LoopWorker,
             "threads": THREADS,
             "graceful_timeout": GRACE_SECONDS,

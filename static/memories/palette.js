@@ -8,8 +8,11 @@
   let timer = 0;
   let asking = null;
   let answered = null;
-  // The address that the arrows chose: an answer that comes later keeps it. Typing on gives it up.
+  // The hit that the arrows chose: an answer that comes later keeps it. Typing on gives it up.
   let picked = "";
+
+  // What a hit leads to: a page, or a search that is posted.
+  const named = (hit) => hit?.href ?? hit?.textContent ?? "";
 
   const links = () => [...hits.querySelectorAll("[data-palette-hit]")];
 
@@ -24,7 +27,7 @@
     const all = links();
     const at = all.findIndex((link) => link.hasAttribute("data-chosen"));
     const link = all[(at + step + all.length) % all.length];
-    picked = link?.href ?? "";
+    picked = named(link);
     choose(link);
   }
 
@@ -38,7 +41,7 @@
       const answer = await fetch(form.action, sent);
       // Signed out meanwhile, the answer is another page: the form itself leads there.
       hits.innerHTML = answer.ok && !answer.redirected ? await answer.text() : "";
-      choose(links().find((link) => link.href === picked) ?? links()[0]);
+      choose(links().find((link) => named(link) === picked) ?? links()[0]);
       answered = words;
     } catch (error) {
       if (error.name !== "AbortError") {

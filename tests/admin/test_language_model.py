@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -13,7 +14,10 @@ from memories import conf
 from memories.llm import addresses
 from memories.models import AuditEvent, DailySpending, LanguageModel, SessionQueue, Tenant
 from tests import factories
+from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
+from tests.admin.test_tenant_scope import limited
+from tests.llm.endpoint import running
 
 pytestmark = pytest.mark.django_db
 HERE, KEY = "https://models.example/v1", "sk-never-shown-1234567890"
@@ -94,3 +98,50 @@ def test_a_reached_cap_is_told_everywhere(admin: Client, tenant: Tenant) -> None
     assert "The daily cap is reached" in text_of(admin.get(page_of(tenant)))
     SessionQueue.objects.update(failure="daily_cap")
     assert "daily cap is reached" in text_of(admin.get(page_of(session)))
+
+
+def tried(client: Client, tenant: Tenant, **given: Any) -> Any:
+    headers = {"X-Fragment": "tested"} if given.pop("in_place", False) else {}
+    return client.post(page_of(tenant, "model_test"), {"version": "0", **given}, headers=headers)
+
+
+def test_what_is_entered_is_tried_and_nothing_is_stored(admin: Client, tenant: Tenant, settings: LazySettings) -> None:
+    settings.MEMORYHUB_PRIVATE_ENDPOINTS = ["127.0.0.1"]
+    with running() as endpoint:
+        for in_place in (False, True):
+            page = tried(admin, tenant, in_place=in_place, model="small", base_url=endpoint.url, api_key=KEY)
+            shown = text_of(page)
+            assert (page.status_code, page.context["tested"].answered) == (200, True)
+            assert "small answered in" in shown
+            assert KEY not in shown
+            # Without a script the page comes again: with what was entered, but for the key, and it says so.
+            assert (endpoint.url in shown, "keeps no key" in shown, "<html" in shown) == (not in_place,) * 3
+        assert [request["model"] for request in endpoint.requests] == ["small", "small"]
+        assert {sent["authorization"] for sent in endpoint.headers} == {f"Bearer {KEY}"}
+        # The stored key goes to the stored address alone.
+        save(admin, tenant)
+        moved = tried(admin, tenant, model="small", base_url=endpoint.url)
+        assert (moved.status_code, "enter its key" in text_of(moved)) == (400, True)
+        assert len(endpoint.requests) == 2
+    assert LanguageModel.objects.get().base_url == HERE
+    assert AuditEvent.objects.filter(verb="change_model").count() == 1
+
+
+def test_a_local_address_is_explained(admin: Client, tenant: Tenant, settings: LazySettings) -> None:
+    settings.MEMORYHUB_PRIVATE_ENDPOINTS = ["llm.internal"]
+    operator = limited(tenant)
+    operator.is_superuser = False
+    operator.save()
+    operator.user_permissions.set(Permission.objects.filter(codename__in=["view_tenant", "change_languagemodel"]))
+    for page in (save, tried):
+        mine, others = (
+            text_of(page(client, tenant, base_url="http://192.168.1.7:11434/v1", model="small", api_key=""))
+            for client in (admin, signed_in(operator))
+        )
+        for shown in (mine, others):
+            assert "192.168.1.7:11434" in shown
+            assert "MEMORYHUB_PRIVATE_ENDPOINTS" in shown
+        # Whoever may run the hub gets the whole setting; the others are not told which hosts it has.
+        assert "MEMORYHUB_PRIVATE_ENDPOINTS=llm.internal,192.168.1.7:11434" in mine
+        assert "llm.internal" not in others
+    assert "own network" not in text_of(save(admin, tenant, base_url="https://[::1"))

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories.models import Operator
+from memories.models import AuditEvent, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
@@ -23,8 +23,9 @@ def find(client: Client, words: str) -> Any:
     return response
 
 
-def links(client: Client, words: str) -> list[str]:
-    return [hit.link for hit in find(client, words).context["hits"]]
+def links(client: Client, words: str, *, help_too: bool = False) -> list[str]:
+    found = [hit.link for hit in find(client, words).context["hits"]]
+    return [link for link in found if help_too or not link.startswith(reverse("admin:help"))]
 
 
 def test_a_person_is_found_by_the_beginning_of_the_callers_id(admin: Client) -> None:
@@ -125,6 +126,66 @@ def test_it_finds_what_the_operator_may_see_alone(staff_who_may: Callable[..., C
     nobody = staff_who_may()
     assert links(nobody, own[0].external_id) == []
     assert links(nobody, str(own[0].pk)) == []
+
+
+def test_memories_are_found_by_their_words(admin: Client, staff_who_may: Callable[..., Client]) -> None:
+    person = factories.end_user(external_id="u-1", display_name="Anna")
+    said = [("user", "I am allergic to peanuts, and I have been for years."), ("assistant", "Noted.")]
+    session = factories.session(person, said)
+    fact = factories.fact(person, "Is allergic to peanuts")
+    episode = factories.episode(session, "Told which nuts she cannot eat: peanuts")
+    file = factories.memory_file(person, path="/notes/food.md", content="No peanuts for Anna")
+    factories.fact(person, "Likes tea")
+    turn = f"{page_of(session)}?page=1#turn-1"
+    found = links(admin, "peanut")
+    assert found == [page_of(fact), page_of(episode), page_of(file), turn]
+    # All of the words, in any order and case; in Chinese two characters are enough.
+    assert links(admin, "PEANUTS allergic") == [page_of(fact), turn]
+    tea = factories.fact(person, "喜欢喝绿茶")
+    assert links(admin, "绿茶") == [page_of(tea)]
+    # Of each kind as far as the operator may see it, and of the own tenants alone.
+    permissions = {"view_fact": [page_of(fact)], "view_memoryfile": [page_of(file)], "view_session": [turn]}
+    for permission, seen in permissions.items():
+        assert links(staff_who_may(permission), "peanut") == seen
+    assert links(signed_in(limited(factories.tenant())), "peanut") == []
+
+
+def test_it_leads_to_the_searches(admin: Client, staff_who_may: Callable[..., Client]) -> None:
+    tenant = factories.tenant()
+    page = text_of(find(admin, "any <b>words</b>"))
+    assert "Search facts for “any &lt;b&gt;words&lt;/b&gt;”" in page
+    assert f'value="{tenant.pk}"' in page
+    assert reverse("admin:said") in page
+    assert "Search" not in text_of(find(staff_who_may("view_enduser"), "any words"))
+    # Of several tenants the page of that search asks for one.
+    factories.tenant()
+    assert 'name="tenant"' not in text_of(find(admin, "any words"))
+    asked = admin.post(reverse("admin:said"), {"query": "any words"})
+    assert (asked.status_code, asked.context["form"]["query"].value()) == (200, "any words")
+
+
+def test_a_question_finds_the_help(admin: Client, staff_who_may: Callable[..., Client]) -> None:
+    help_page = reverse("admin:help")
+    for words, job in (
+        ("how do I erase somebody", "erase"), ("delete a user", "erase"), ("怎么删除一个人的数据", "erase"),
+        ("who changed this", "trail"), ("undo what an agent did", "roll-back"), ("local model", "model"),
+        ("webhooks", "events"), ("what did the agent know yesterday", "then"),
+    ):  # fmt: skip
+        assert f"{help_page}#{job}" in links(admin, words, help_too=True), words
+    for words in ("peanut", "zhang", "how do I", "为什么"):
+        assert not [link for link in links(admin, words, help_too=True) if help_page in link], words
+    assert links(staff_who_may("view_fact"), "how do I erase somebody", help_too=True) == []
+
+
+def test_turns_that_it_shows_are_told_to_the_trail_once_a_minute(admin: Client) -> None:
+    person = factories.end_user()
+    factories.session(person, [("user", "I am allergic to peanuts")])
+    for words in ("pea", "pean", "peanut"):
+        assert links(admin, words)
+    assert links(admin, "walnut") == []
+    [event] = AuditEvent.objects.filter(verb="search")
+    assert (event.object_type, event.counts) == ("Tenant", {"found": 1})
+    assert "pea" not in str(AuditEvent.objects.values())
 
 
 def test_words_in_an_address_are_ignored(admin: Client) -> None:

@@ -1,6 +1,7 @@
 """What an agent sees now: the very context that the API gives, and a look that leaves no trace."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from django.utils import timezone
 from memories.admin.recall.live_context import LiveContext
 from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
-from memories.models import AuditEvent, EndUser, Episode, Fact
+from memories.models import AuditEvent, EndUser, Episode, Fact, ProfileRevision
 from memories.retrieval import recalls
 from tests import factories
 from tests.admin.pages import page_of, text_of
@@ -108,6 +109,37 @@ def test_a_look_leaves_no_trace(admin: Client, person: EndUser) -> None:
     assert recalls.flush(now=timezone.now()) > 0
 
 
+def test_at_a_moment_it_is_what_held_then_with_what_was_served(
+    admin: Client, staff_who_may: Callable[..., Client]
+) -> None:
+    person, now = factories.end_user(external_id="u-1"), timezone.now()
+    moved, day_before = now - timedelta(days=10), now - timedelta(days=11)
+    factories.fact(person, "Lives in Leiden", valid_from=now - timedelta(days=30), valid_to=moved, status="superseded")
+    factories.fact(person, "Lives in Delft", valid_from=moved)
+    section = factories.profile_section(person, summary="Runs a bakery in Delft.")
+    earlier = day_before - timedelta(hours=1)
+    for version, at, text in ((1, earlier, "Runs a bakery in Leiden."), (2, moved, "Runs a bakery in Delft.")):
+        ProfileRevision.objects.create(
+            tenant=person.tenant, end_user=person, section=section.section, version=version, created_at=at, after=text
+        )
+    first, last = (factories.logged_context(person, created_at=day_before - timedelta(hours=ago)) for ago in (9, 2))
+    factories.logged_context(person, created_at=moved)
+    then, today = ask(admin, person, as_of=f"{day_before:%Y-%m-%dT%H:%M}"), ask(admin, person)
+    assert (texts(then), texts(today) & {"Lives in Leiden"}) == ({"Lives in Leiden"}, set())
+    assert "Runs a bakery in Leiden." in text_of(then)
+    assert page_of(last) in text_of(then)
+    assert page_of(first) not in text_of(then)
+    assert "What was served" not in text_of(today)
+    # An address can name it, too; a day is its end.
+    assert texts(admin.get(f"{state_of(person)}?as_of={day_before:%Y-%m-%d}")) == {"Lives in Leiden"}
+    nothing = text_of(ask(admin, person, as_of="2020-01-01"))
+    assert "No context was logged" in nothing
+    # The log has a permission of its own.
+    without = text_of(ask(staff_who_may(*ALL), person, as_of=f"{day_before:%Y-%m-%dT%H:%M}"))
+    assert page_of(last) not in without
+    assert "may not see the log" in without
+
+
 def test_what_has_no_room_is_told_with_its_reason(admin: Client, person: EndUser) -> None:
     response = ask(admin, person, max_tokens="60")
     live = live_context_of(response)
@@ -136,7 +168,8 @@ def test_too_small_a_budget_says_so(admin: Client, person: EndUser) -> None:
 def test_bad_input_is_refused(admin: Client, person: EndUser) -> None:
     for fault in (
         {"max_tokens": "8001"}, {"max_tokens": "x"}, {"agent": "nobody"}, {"session": "nobody"}, {"query": "x" * 4001},
-        {"query": "a\x00b"},
+        {"query": "a\x00b"}, {"as_of": "yesterday"}, {"as_of": "2999-01-01T10:00"}, {"as_of": "0001-01-01T00:00"},
+        {"as_of": "9999-12-31"},
     ):  # fmt: skip
         response = ask(admin, person, **fault)
         assert (response.status_code, "live" in response.context_data) == (400, False), fault

@@ -150,6 +150,7 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "listAgents": lambda ids: Call(query={"agent_id": ids.agent_name}),
     "getAgent": lambda ids: Call(path={"agent_id": ids.agent}),
     "changeAgent": lambda ids: Call(path={"agent_id": ids.agent}, body={"guidance": "taken over"}),
+    "personLink": lambda ids: Call(body={"user_id": ids.user_id}),
     "createPrivacyRequest": lambda ids: Call(body={"user_id": ids.user_id, "type": "access"}),
     "getPrivacyRequest": lambda ids: Call(path={"case_id": ids.case}),
     "listExtractions": lambda ids: Call(query={"user_id": ids.user_id}),
@@ -184,6 +185,7 @@ def send(client: HubClient, operation: str, ids: Ids) -> Any:
 
 def populated(tenant: Tenant) -> Ids:
     """A person of the tenant with something behind every kind of id."""
+    Tenant.objects.filter(pk=tenant.pk).update(person_page=True)
     person = factories.end_user(tenant, external_id=f"somebody-{uuid.uuid4()}", display_name=SECRET)
     session = factories.session(person, [("user", SECRET), ("assistant", "…")], session_id="s-1")
     session.turns.filter(number=1).update(external_id="m-s-1")

@@ -53,7 +53,7 @@ SAID_SO = {"getContext", "search"}
 # Who they are, and how the work on them stands.
 AS_EVER = {
     *("listUsers", "getUser", "listExtractions", "getExtraction"),
-    *("createPrivacyRequest", "getPrivacyRequest", "takePrivacyExport"),
+    *("createPrivacyRequest", "getPrivacyRequest", "takePrivacyExport", "personLink"),
     # Of no person.
     *("listAgents", "getAgent", "changeAgent"),
     # Of a group; and whoever is restricted may leave it.
@@ -142,7 +142,7 @@ def test_goes_on(hub: Hub, ids: Ids) -> None:
     for operation in sorted(AS_EVER):
         with undone():
             answer = send(hub.client, operation, ids)
-            other = {"createPrivacyRequest": 202, "addGroup": 201, "removeGroupMember": 204}
+            other = {"createPrivacyRequest": 202, "addGroup": 201, "removeGroupMember": 204, "personLink": 201}
             # It runs already.
             other |= {"createImport": 202, "resumeImport": 409, "undoImport": 202}
             assert answer.status_code == other.get(operation, 200), operation

@@ -21,7 +21,7 @@ SCOPES = {
         putMemory clearMemory changeEpisode deleteEpisode writeProfileSection writeFile editFile uploadFiles
         deleteFile writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
         removeGroupMember addGroupFact deleteGroupFact startDream restoreDream changeUser changeAgent
-        retryExtraction addTriple invalidateTriple supersedeTriple putStoreItem deleteStoreItem
+        retryExtraction addTriple invalidateTriple supersedeTriple putStoreItem deleteStoreItem personLink
         createImport pauseImport resumeImport undoImport
     """,
     PRIVACY: "createPrivacyRequest getPrivacyRequest takePrivacyExport",

@@ -51,8 +51,11 @@ html => {
 }
 """
 SCRIPT = re.compile(r'<script[^>]* src="([^"]+)"')
-# The same on all pages, and axe-core takes as long for it as for many of them.
+# The same on all pages, and axe-core takes as long for it as for many of them: it looks at it on the first page behind
+# the sign-in, which is the dashboard.
 FRAME, DASHBOARD = "#nav-sidebar", "memories/dashboard.html"
+# The processes of the tests share the pages, which take longer than any other file: each part has every such page.
+PARTS = 3
 
 
 @pytest.fixture
@@ -65,8 +68,9 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
 
 
+@pytest.mark.parametrize("part", range(PARTS))
 def test_all_pages_open_and_fit_and_are_for_everybody(
-    open_page: Open, world: dict[str, Any], operator: Operator
+    open_page: Open, world: dict[str, Any], operator: Operator, part: int
 ) -> None:
     """No dialog, no foreign request and no complaint of the browser, either: `open_page` sees to that.
 
@@ -75,18 +79,19 @@ def test_all_pages_open_and_fit_and_are_for_everybody(
     Chinese on one page of each set of them, which is loaded so.
     """
     Operator.objects.filter(pk=operator.pk).update(language="zh-hans")
-    in_chinese = list(pages(operator, world))
-    assert len(in_chinese) > 80
+    in_chinese = list(pages(operator, world, part=part, parts=PARTS))
+    assert len(in_chinese) > 80 // PARTS
     Operator.objects.filter(pk=operator.pk).update(language="en")
     page = open_page(who=operator)
     wrong: list[str] = []
     looked_at: set[str] = set()
     white = 0
-    for address, html, template in [(reverse("admin:login"), "", ""), *in_chinese]:
+    assert (in_chinese[0][2] == DASHBOARD) == (part == 0)
+    for address, html, template in [*([] if part else [(reverse("admin:login"), "", "")]), *in_chinese]:
         page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
         page.emulate_media(color_scheme="light")
         is_shown(page, address, dark=False)
-        known = FRAME if DASHBOARD in looked_at else ""
+        known = FRAME if part or DASHBOARD in looked_at else ""
         found = [f"wide: {fault}" for fault in (*faults(page, without=known), *seen(page))]
         white += len(page.evaluate(WHITE_BOXES))
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
@@ -104,11 +109,10 @@ def test_all_pages_open_and_fit_and_are_for_everybody(
         looked_at.add(template)
     # Where pages are light they are white, so the look would find them.
     assert white
-    assert DASHBOARD in looked_at
     Operator.objects.filter(pk=operator.pk).update(language="zh-hans")
     page = open_page(size=PHONE, scheme="dark", who=operator)
     one_of_each = {frozenset(SCRIPT.findall(html)): address for address, html, _ in in_chinese}
-    assert len(one_of_each) > 5
+    assert len(one_of_each) > 3
     for address in one_of_each.values():
         is_shown(page, address, dark=True)
         assert page.locator("html").get_attribute("lang") == "zh-hans"

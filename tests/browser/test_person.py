@@ -76,7 +76,7 @@ def test_what_is_not_for_every_day_is_in_a_menu(open_page: Open, operator: Opera
 def test_what_an_agent_said_is_found_and_set_right(open_page: Open, operator: Operator, person: EndUser) -> None:
     page = open_page(who=operator)
     page.goto(page_of(person))
-    page.get_by_role("link", name="What an agent sees now").first.click()
+    page.get_by_role("link", name="What an agent sees").first.click()
     expect(page.locator(".hub-block pre")).to_contain_text("She lives in Leiden")
     page.get_by_label("Agent", exact=True).select_option("coach")
     look(page, "Show context")

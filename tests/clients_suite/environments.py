@@ -12,12 +12,16 @@ CACHE = Path(".clients-suite").absolute()
 INSTALL_SECONDS = 600
 
 
-def python(name: str, packages: Sequence[str]) -> Path:
-    """The interpreter with these packages."""
+def python(name: str, packages: Sequence[str], *, version: str = "") -> Path:
+    """The interpreter with these packages, of this process's Python or of the one with this version on the PATH.
+
+    Errors: FileNotFoundError where there is none, subprocess.SubprocessError.
+    """
     folder = CACHE / name
     program = folder / "venv/bin/python"
     if not _is_made(folder, packages):
-        _call([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], folder)
+        own = f"python{version}" if version else sys.executable
+        _call([own, "-m", "venv", "--without-pip", str(folder / "venv")], folder)
         pip = [sys.executable, "-m", "pip", "--python", str(program), "install", "--quiet", "--only-binary", ":all:"]
         _call([*pip, *packages], folder)
         _note(folder, packages)

@@ -37,11 +37,11 @@ def all_work(verdicts: Sequence[Verdict]) -> bool:
     return all(one.client in worked for one in verdicts)
 
 
-def write(page: Path, made: str) -> None:
+def write(page: Path, made: str, begin: str = BEGIN, end: str = END) -> None:
     """Between the two marks of the page."""
     text = page.read_text("utf-8")
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    page.write_text(pattern.sub(lambda _: f"{BEGIN}\n{made}\n{END}", text), encoding="utf-8")
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    page.write_text(pattern.sub(lambda _: f"{begin}\n{made}\n{end}", text), encoding="utf-8")
 
 
 def _word(found: Verdict | None) -> str:

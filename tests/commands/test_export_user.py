@@ -3,11 +3,13 @@
 import json
 import stat
 import zipfile
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from pytest_django import Settings
 
 from memories.models import AuditEvent, EndUser, PrivacyCase
@@ -56,6 +58,58 @@ def test_portability_to_a_file_that_is_replaced(person: EndUser, tmp_path: Path)
     assert export_user("--profile", "portability", "--to", str(path)) == f"{path}\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert json.loads(zipfile.ZipFile(path).read("data.json"))["profile"] == "portability"
+
+
+FORMS = {
+    "facts": lambda told: [(one["text"], one["user_id"]) for one in map(json.loads, told.splitlines())],
+    "mem0": lambda told: [(one["memory"], one["user_id"]) for one in json.loads(told)["results"]],
+    "langgraph": lambda told: [
+        (one["value"]["content"], one["namespace"][1]) for one in json.loads(told) if one["namespace"][0] == "facts"
+    ],
+    "jsonl": lambda told: [
+        (message["content"], one["user_id"])
+        for one in map(json.loads, told.splitlines())
+        for message in one["messages"]
+    ],
+}
+
+
+def test_forms_of_other_systems_come_in_again(person: EndUser, tmp_path: Path) -> None:
+    """Each with what is true now: nothing that waits, has ended or is in the trash."""
+    factories.fact(person, "Lived in Delft", status="superseded", valid_to=factories.NOW)
+    factories.fact(
+        person, "Rents a boat", agent_id="travel", expires_at=timezone.now() + timedelta(days=9), tags=["sea"]
+    )
+    tenant = factories.tenant(slug="elsewhere")
+    for form, told in FORMS.items():
+        path = Path(export_user("--as", form).strip())
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        texts = {text for text, _ in told(path.read_text("utf-8"))}
+        if form == "jsonl":
+            assert texts == {"I moved to Leiden", "How nice"}
+        else:
+            assert texts == {"Lives in Leiden", "Likes canals", "Rents a boat"}
+        said = StringIO()
+        namespace = {"namespace": "facts,{user}"} if form == "langgraph" else {}
+        call_command("import_memories", str(path), source="auto", tenant="elsewhere", stdout=said, **namespace)
+        assert said.getvalue().startswith(f"This is of {form}.")
+        here = EndUser.objects.get(tenant=tenant, external_id="u-42")
+        if form == "jsonl":
+            assert set(here.turns.values_list("content", "role")) == {
+                ("I moved to Leiden", "user"),
+                ("How nice", "assistant"),
+            }
+            continue
+        assert set(here.facts.values_list("content", flat=True)) == texts
+        boat, was = (one.facts.get(content="Rents a boat") for one in (here, person))
+        assert (boat.agent_id == "travel") is (form != "langgraph")
+        assert boat.expires_at
+        assert was.expires_at
+        assert timedelta(0) <= was.expires_at - boat.expires_at < timedelta(days=1 if form == "mem0" else 1 / 86400)
+        assert boat.first_observed_at == was.first_observed_at
+        here.facts.all().delete()
+    with pytest.raises(CommandError, match="leave out --profile"):
+        export_user("--as", "mem0", "--profile", "portability")
 
 
 def test_where_it_cannot_be_written_the_export_stays(person: EndUser, tmp_path: Path) -> None:

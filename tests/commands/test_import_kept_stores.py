@@ -143,7 +143,7 @@ class TestFiles:
         imported("deepagents", folder, user="u2", agent="coder")
         assert files()["u2", "coder", "/memories/trips/leiden.md"]
         store = written(tmp_path / "items.json", FILES)
-        assert imported("deepagents", store, user="u3", agent="coder")[1] == "3 of the agent coder"
+        assert imported("deepagents", store, user="u3", agent="coder", namespace="**")[1] == "3 of the agent coder"
         assert {agent for user, agent, _ in files() if user == "u3"} == {"coder"}
         with pytest.raises(CommandError, match="--agent"):
             imported("deerflow", folder, user="u1", agent="coder")

@@ -236,8 +236,20 @@ class TestLangGraph:
         assert ends.isoformat() == items[1]["key"]
 
     def test_without_a_person_it_says_what_to_do(self, tenant: Tenant, tmp_path: Path) -> None:
+        path = written(tmp_path / "items.json", ITEMS)
         with pytest.raises(CommandError, match="--namespace"):
-            imported("langgraph", written(tmp_path / "items.json", ITEMS))
+            imported("langgraph", path)
+        # One person would get what is in the namespaces of others.
+        for source in ("langgraph", "auto"):
+            with pytest.raises(CommandError, match="in several namespaces"):
+                imported(source, path, user="u7")
+        assert facts() == set()
+        imported("langgraph", path, user="u7", namespace="memories,u1")
+        assert facts() == {("u7", "", "Likes tea")}
+        imported("langgraph", path, user="u7", namespace="**")
+        assert facts() > {("u7", "", "Likes tea"), ("u7", "", "Plays chess")}
+        imported("langgraph", written(tmp_path / "one.json", ITEMS[:1]), user="u8")
+        assert ("u8", "", "Likes tea") in facts()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from memories.context.rendering import MemoryLine, render
 from memories.llm import tokens
 from memories.llm.tokenizers import CONSERVATIVE, TEMPLATE_TOKENS, TOKENIZERS, VOCABULARIES
 from memories.models import EndUser, Episode, Fact, Session, SessionQueue, Tenant, Turn
-from memories.retrieval import recalls, visible_facts
+from memories.retrieval import episode_search, recalls, visible_facts
 from memories.text.memory_block import FRAMES, HEADINGS, NOTICE, Frame
 from tests import factories
 from tests.database import reading_only, statements
@@ -280,10 +280,11 @@ class TestWhatIsServed:
 
 
 class TestEpisodes:
-    """Which are told, how many, and in which order they claim room."""
+    """Which are told, how many, and in which order they claim room; of more than two an index is kept."""
 
     @pytest.fixture
-    def talk(self, person: EndUser) -> Session:
+    def talk(self, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> Session:
+        monkeypatch.setattr(episode_search, "FEW", 2)
         return factories.session(person, [("user", str(n)) for n in range(9)])
 
     def told(self, person: EndUser, **over: Any) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,7 +46,7 @@ from memories.models import (
     TurnVector,
     WorkingMemory,
 )
-from memories.retrieval import turn_index
+from memories.retrieval import turn_drafts, turn_files, turn_index
 from memories.retrieval.turn_index import open_index
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
@@ -283,7 +284,7 @@ class TestWorkers:
         assert (owners(TurnVector), owners(FactVector)) == ({ours.pk}, {ours.pk})
 
     def test_what_is_read_meanwhile_is_not_kept(
-        self, ours: EndUser, theirs: EndUser, monkeypatch: pytest.MonkeyPatch
+        self, ours: EndUser, theirs: EndUser, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
     ) -> None:
         for person in (ours, theirs):
             factories.session(person, SAID)
@@ -298,7 +299,18 @@ class TestWorkers:
         with monkeypatch.context() as patch:
             patch.setattr(turn_index, "_read_sessions", meanwhile)
             assert len(open_index(EndUser.objects.get(pk=ours.pk), None)) == 2
-        merge(ours, theirs)
+        # Nor is a file that is being made.
+        settings.HOME, write = tmp_path, turn_drafts.Draft._write
+        monkeypatch.setattr(turn_files, "FILE_FROM", 2)
+
+        def written(*given: Any) -> Any:
+            elsewhere(lambda: merge(ours, theirs))
+            return write(*given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(turn_drafts.Draft, "_write", written)
+            assert len(open_index(EndUser.objects.get(pk=theirs.pk), None)) == 2
+        assert [path.name for path in (tmp_path / "indexes").iterdir()] == ["lock"]
         assert len(open_index(EndUser.objects.get(pk=ours.pk), None)) == 4
 
 

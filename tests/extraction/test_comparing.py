@@ -12,13 +12,14 @@ from django.db.models.functions import Now
 from memories import conf, exceptions
 from memories.exceptions import ModelError
 from memories.extraction import consolidation
+from memories.facts.candidate import Verdict
 from memories.llm import embeddings
 from memories.llm.prompts import fact_judgement
 from memories.models import EndpointState, EndUser, ExtractionRun, Fact, Session, SessionQueue
 from memories.queue import session_queue
 from memories.reconcile import reconcile
 from memories.reconcile.changes import Outcome
-from memories.reconcile.judgement import Verdict, Verdicts
+from memories.reconcile.judgement import Verdicts
 from tests import factories, vectors
 from tests.factories import NOW
 from tests.model import Model, candidate

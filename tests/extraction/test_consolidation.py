@@ -15,9 +15,9 @@ from memories import conf, exceptions, tasks
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.exceptions import DuplicateFact
 from memories.extraction import consolidation, gathering
+from memories.facts.writer import FactWriter
 from memories.models import EndUser, ExtractionRun, Fact, FactRevision, Session, SessionQueue
 from memories.queue import session_queue
-from memories.reconcile import fact_rows
 from tests import factories
 from tests.conftest import Start
 from tests.database import PATIENCE, blocked
@@ -359,14 +359,14 @@ class TestRaces:
         self, model: Model, person: EndUser, start: Start, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The worker has looked and not yet inserted: the key waits for it, and learns of what it made."""
-        store, looked, go_on = fact_rows.Writer.store, threading.Event(), threading.Event()
+        make, looked, go_on = FactWriter._make, threading.Event(), threading.Event()
 
-        def store_later(writer: fact_rows.Writer, item: Any) -> Fact | None:
+        def make_later(writer: FactWriter, *what: Any) -> Any:
             looked.set()
             assert go_on.wait(PATIENCE)
-            return store(writer, item)
+            return make(writer, *what)
 
-        monkeypatch.setattr(fact_rows.Writer, "store", store_later)
+        monkeypatch.setattr(FactWriter, "_make", make_later)
         model.say(candidate("Lives in Leiden"))
         worker = start(consolidate, due(person))
         assert looked.wait(PATIENCE)

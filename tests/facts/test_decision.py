@@ -25,6 +25,7 @@ POLICIES = {
     "document": policies.DOCUMENT,
     "reflection": policies.REFLECTION,
     "upkeep": policies.UPKEEP,
+    "extraction": policies.EXTRACTION,
 }
 
 
@@ -49,31 +50,68 @@ def stated(policy: str, **over: Any) -> Candidate:
 
 
 OLD, SAME, MERGED, SURE, WORD = fact(), fact("Delft"), fact("Utrecht"), fact(stated_confidence=1.0), fact(binding=True)
+KEPT = fact("Delft", binding=True)
 ASSISTANT, TOOL = Trust.ASSISTANT, Trust.TOOL
 HELD, DROPPED = RefusalOutcome.HOLD, RefusalOutcome.DROP
 LATE = Interval(before=None, before_at=None, after=OLD, after_at=NOW)
+NEAR = fact("Gouda")
 # A case, what it is (of the candidate, of what it meets), and what becomes of it: with a key, by an operator, in a
-# document, by a reflection, by upkeep. Capitals are an Action; a reason for review says that it waits.
+# document, by a reflection, by upkeep, by extraction. Capitals are an Action; a reason for review says that it waits.
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
-    ("nothing is known", {}, {}, "STORE STORE STORE habit STORE"),
-    ("the same text", {}, {"same_text": [SAME]}, "REPORT_DUPLICATE REPORT_DUPLICATE SKIP SKIP SKIP"),
-    ("its external id", {}, {"same_id": [OLD]}, "REPORT_DUPLICATE REPORT_DUPLICATE SKIP SKIP SKIP"),
-    ("the same value", {}, {"restated": SAME}, "REINFORCE STORE REINFORCE habit REINFORCE"),
-    ("another value", {}, {"rivals": [OLD]}, "STORE STORE STORE habit STORE"),
-    ("less sure", {"confidence": 0.7}, {"rivals": [OLD]}, "less_sure STORE STORE habit STORE"),
-    ("as sure", {"confidence": 0.8}, {"rivals": [OLD]}, "STORE STORE STORE habit STORE"),
-    ("certain", {"confidence": 0.95}, {"rivals": [SURE]}, "STORE STORE STORE habit STORE"),
-    ("an operator's word", {}, {"rivals": [WORD]}, "operators_word STORE STORE habit STORE"),
-    ("an assistant's", {"trust": ASSISTANT}, {}, "assistant_trust STORE assistant_trust habit STORE"),
-    ("against more trust", {"trust": TOOL}, {"rivals": [OLD]}, "outranked STORE tool_trust habit STORE"),
-    ("beside more trust", {"trust": TOOL, "beside": OLD}, {}, "tool_trust STORE outranked habit STORE"),
-    ("an import against", {"is_import": True}, {"rivals": [OLD]}, "imported STORE STORE habit STORE"),
-    ("an import beside", {"is_import": True, "beside": OLD}, {}, "STORE STORE imported habit STORE"),
-    ("flagged", {"flags": [INSTRUCTIONS]}, {}, "instructions STORE instructions SKIP SKIP"),
-    ("refused, waits", {}, {"refusal": HELD}, "refused_before refused_before refused_before habit refused_before"),
-    ("refused for good", {}, {"refusal": DROPPED}, "REPORT_REFUSED SKIP SKIP SKIP SKIP"),
-    ("said before", {}, {"rivals": [OLD], "interval": LATE}, "CLOSE CLOSE CLOSE habit CLOSE"),
-    ("before, less sure", {"confidence": 0.1}, {"rivals": [OLD], "interval": LATE}, "CLOSE CLOSE CLOSE habit CLOSE"),
+    ("nothing is known", {}, {}, "STORE STORE STORE habit STORE STORE"),
+    ("the same text", {}, {"same_text": [SAME]}, "REPORT_DUPLICATE REPORT_DUPLICATE SKIP SKIP SKIP SKIP"),
+    ("its external id", {}, {"same_id": [OLD]}, "REPORT_DUPLICATE REPORT_DUPLICATE SKIP SKIP SKIP SKIP"),
+    ("the same value", {}, {"restated": SAME}, "REINFORCE STORE REINFORCE habit REINFORCE REINFORCE"),
+    ("another value", {}, {"rivals": [OLD]}, "STORE STORE STORE habit STORE STORE"),
+    ("less sure", {"confidence": 0.7}, {"rivals": [OLD]}, "less_sure STORE STORE habit STORE less_sure"),
+    ("as sure", {"confidence": 0.8}, {"rivals": [OLD]}, "STORE STORE STORE habit STORE STORE"),
+    ("certain", {"confidence": 0.95}, {"rivals": [SURE]}, "STORE STORE STORE habit STORE STORE"),
+    ("a decision", {"is_decisive": True}, {"rivals": [SURE]}, "STORE STORE STORE habit STORE STORE"),
+    ("an operator's word", {}, {"rivals": [WORD]}, "operators_word STORE STORE habit STORE operators_word"),
+    ("a word, repeated", {}, {"same": [KEPT], "restated": KEPT}, "REINFORCE STORE REINFORCE habit REINFORCE SKIP"),
+    ("an assistant's", {"trust": ASSISTANT}, {}, "assistant_trust STORE assistant_trust habit STORE assistant_trust"),
+    (
+        "an assistant's, known",
+        {"trust": ASSISTANT},
+        {"same": [SAME], "restated": SAME},
+        "assistant_trust STORE assistant_trust habit REINFORCE SKIP",
+    ),
+    ("against more trust", {"trust": TOOL}, {"rivals": [OLD]}, "outranked STORE tool_trust habit STORE outranked"),
+    ("beside more trust", {"trust": TOOL, "beside": OLD}, {}, "tool_trust STORE outranked habit STORE tool_trust"),
+    ("an import against", {"is_import": True}, {"rivals": [OLD]}, "imported STORE STORE habit STORE imported"),
+    ("an import beside", {"is_import": True, "beside": OLD}, {}, "STORE STORE imported habit STORE STORE"),
+    ("flagged", {"flags": [INSTRUCTIONS]}, {}, "instructions STORE instructions SKIP SKIP instructions"),
+    (
+        "flagged, less sure",
+        {"flags": [INSTRUCTIONS], "confidence": 0.7},
+        {"rivals": [OLD]},
+        "instructions STORE instructions SKIP SKIP instructions",
+    ),
+    (
+        "refused, waits",
+        {},
+        {"refusal": HELD},
+        "refused_before refused_before refused_before habit refused_before refused_before",
+    ),
+    ("refused for good", {}, {"refusal": DROPPED}, "REPORT_REFUSED SKIP SKIP SKIP SKIP SKIP"),
+    ("near what was refused", {}, {"near_refused": NEAR}, "near_refused STORE STORE habit STORE near_refused"),
+    ("said before", {}, {"rivals": [OLD], "interval": LATE}, "CLOSE CLOSE CLOSE habit CLOSE CLOSE"),
+    (
+        "before, less sure",
+        {"confidence": 0.1},
+        {"rivals": [OLD], "interval": LATE},
+        "CLOSE CLOSE CLOSE habit CLOSE CLOSE",
+    ),
+    (
+        "before more trust",
+        {"trust": TOOL, "flags": [INSTRUCTIONS]},
+        {"rivals": [OLD], "interval": LATE},
+        "outranked CLOSE instructions SKIP SKIP outranked",
+    ),
+    ("more exact", {}, {"refines": [OLD]}, "REFINE REFINE REFINE habit REFINE REFINE"),
+    ("more exact than a word", {}, {"refines": [WORD]}, "operators_word REFINE REFINE habit REFINE operators_word"),
+    ("a suggestion", {}, {"suggestion": OLD}, "STORE STORE STORE habit STORE STORE"),
+    ("one in a conflict", {}, {"suggestion": OLD, "is_contested": True}, "HOLD HOLD HOLD habit HOLD HOLD"),
 ]
 
 
@@ -95,6 +133,15 @@ def test_it_takes_the_place_of_what_is_not_protected_and_of_its_own_agent() -> N
     rivals = [OLD, fact(pinned=True), fact(agent_id="sales")]
     assert decided(policies.OPERATOR, stated("operator"), Comparison(rivals=rivals)).supersedes == [OLD]
     assert decided(policies.UPKEEP, stated("upkeep"), Comparison()).supersedes == [MERGED]
+
+
+def test_what_is_heard_stands_beside_the_persons_own_and_is_related_to_what_it_waits_for() -> None:
+    persons, heard = fact(agent_id=""), replace(stated("extraction"), agent_id="sales")
+    kept = decided(policies.EXTRACTION, heard, Comparison(rivals=[persons], namesakes=[NEAR]))
+    assert (kept.supersedes, kept.contradicts, kept.related) == ([], [persons], [NEAR])
+    held = decided(policies.EXTRACTION, replace(heard, confidence=0.1), Comparison(rivals=[persons], suggestion=SAME))
+    assert (held.reason, held.target, held.contradicts, held.joins) == ("less_sure", persons, [persons], SAME)
+    assert decided(policies.KEY, replace(stated("key"), confidence=0.1), Comparison(rivals=[OLD])).contradicts == []
 
 
 def test_a_correction_waits_beside_what_it_corrects() -> None:

@@ -209,7 +209,7 @@ class TestKilled:
 
     @pytest.mark.parametrize(
         ("where", "before"),
-        [(upkeep_rows.UpkeepWriter, "_remove"), (upkeep_rows.UpkeepWriter, "_merge"), (FactWriter, "_cite")],
+        [(upkeep_rows.UpkeepWriter, "_remove"), (upkeep_rows.UpkeepWriter, "_merge"), (FactWriter, "cite")],
     )
     def test_in_the_commit(
         self, person: EndUser, model: Model, monkeypatch: pytest.MonkeyPatch, where: type, before: str

@@ -384,12 +384,15 @@ class TestFolders:
 
     def test_a_palace_of_the_exact_backend(self, tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "sqlite_exact.sqlite3")) as database, database:
-            database.execute("CREATE TABLE documents (id TEXT, collection TEXT, document TEXT, metadata_json TEXT)")
+            database.execute("CREATE TABLE collections (id INTEGER PRIMARY KEY, name TEXT)")
+            database.execute(
+                "CREATE TABLE documents (collection_id INTEGER, id TEXT, document TEXT, metadata_json TEXT)"
+            )
             members = {"wing": "home", "source_file": "a/notes.md", "chunk_index": 0, "filed_at": "2026-05-31T23:30:00"}
-            for collection in ("mempalace_drawers", "mempalace_closets"):
-                database.execute(
-                    "INSERT INTO documents VALUES ('d', ?, 'She bakes', ?)", (collection, json.dumps(members))
-                )
+            for number, collection in enumerate(("mempalace_drawers", "mempalace_closets")):
+                database.execute("INSERT INTO collections VALUES (?, ?)", (number, collection))
+                row = (number, json.dumps(members))
+                database.execute("INSERT INTO documents VALUES (?, 'd', 'She bakes', ?)", row)
         [conversation] = found("mempalace", tmp_path, zone=ZoneInfo("Asia/Shanghai"))
         assert isinstance(conversation, Said)
         assert [(one["content"], one["timestamp"]) for one in conversation.messages] == [

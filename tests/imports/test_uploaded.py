@@ -96,7 +96,7 @@ def test_an_export_is_checked_started_reported_and_taken_back(hub: Hub, tmp_path
     assert (begun.status_code, begun.json()["status"]) == (202, "running")
     done = worked(hub.client, sent)
     assert (done["status"], done["has_file"], done["preview"]) == ("done", False, {})
-    assert (done["counts"]["messages"], done["left_out"]) == (6, {})
+    assert (done["counts"], done["left_out"]) == ({"conversations": 3, "messages": 6}, {})
     assert (ImportPiece.objects.count(), list((tmp_path / "imports").iterdir())) == (0, [])
     assert [one["status"] for one in hub.client.get("/imports").json()["results"]] == ["done"]
     assert hub.client.post(f"/imports/{sent['id']}/resume", {}).status_code == 409

@@ -139,7 +139,7 @@ def unique_keys(alias: str) -> dict[str, str]:
             "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index "
             # Tables that came later have keys of their own.
             "WHERE indisunique AND indrelid::regclass::text LIKE 'memories\\_%%' "
-            "AND indrelid::regclass::text NOT IN ('memories_seentext', 'memories_sentblock') "
+            "AND indrelid::regclass::text NOT IN ('memories_seentext', 'memories_sentblock', 'memories_personlink') "
             "AND indexrelid::regclass::text NOT LIKE '%%privacyexportpiece%%' "
             "AND indexrelid::regclass::text NOT IN ('export_piece_once', 'privacyexport_of_tenant')",
             [],

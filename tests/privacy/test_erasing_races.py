@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,7 +47,8 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.privacy import case_leases, erasing, registry, running
-from memories.retrieval import recalls, turn_index
+from memories.retrieval import recalls, turn_drafts, turn_files, turn_index
+from memories.retrieval.cache import indexes
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.factories import LATER, NOW, STAFF
@@ -224,11 +226,34 @@ class TestWorkers:
         assert recalls.flush(now=LATER) == 0
         assert nothing_is_left()
 
-    def test_what_was_read_to_be_searched_is_not_found_again(self, person: EndUser) -> None:
+    def test_what_was_read_to_be_searched_is_not_found_again(
+        self, person: EndUser, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nor is it on another host; and a file that is being made meanwhile does not come to be."""
+        monkeypatch.setattr(turn_files, "FILE_FROM", 2)
         factories.session(person, SAID)
-        assert len(turn_index.open_index(person, None)) == 2
-        erase(person)
-        assert len(turn_index.open_index(person, None)) == 0
+        write = turn_drafts.Draft._write
+
+        def meanwhile(*given: Any) -> Any:
+            elsewhere(lambda: erase(person))
+            return write(*given)
+
+        def opened(host: str) -> tuple[int, list[str]]:
+            settings.HOME = tmp_path / host
+            settings.HOME.mkdir(exist_ok=True)
+            indexes._cache._values.clear()
+            found = len(turn_index.open_index(person, None))
+            return found, [path.name for path in (settings.HOME / "indexes").iterdir() if path.name != "lock"]
+
+        assert opened("other") == (2, [f"{person.pk}.0.turns"])
+        with monkeypatch.context() as patch:
+            patch.setattr(turn_drafts.Draft, "_write", meanwhile)
+            assert opened("erasing") == (2, [])
+        assert opened("erasing") == (0, [])
+        # The file of the other host is of no use, and goes.
+        assert opened("other") == (0, [f"{person.pk}.0.turns"])
+        turn_files.sweep()
+        assert opened("other") == (0, [])
 
 
 class TestPosts:

@@ -7,12 +7,12 @@ from typing import Any
 from django.db import transaction
 
 from memories.extraction import consolidation, gathering
+from memories.facts.candidate import NearbyFact, Verdict
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import EndUser, ExtractionRun, Fact, FactRelation, ReviewItem
 from memories.queue import queue_rows, session_queue
 from memories.reconcile import gate, reconcile
 from memories.reconcile.changes import Outcome
-from memories.reconcile.judgement import NearbyFact, Verdict
 from tests import factories
 from tests.factories import NOW
 from tests.model import Model

@@ -10,10 +10,11 @@ from django.conf import LazySettings
 
 from memories import conf, exceptions
 from memories.exceptions import LeaseLost, ModelError
+from memories.facts.candidate import Verdict
 from memories.llm.prompts import fact_judgement
 from memories.models.folding import text_digest
 from memories.reconcile import judgement
-from memories.reconcile.judgement import Judgements, Neighbour, Proposal, Verdict
+from memories.reconcile.judgement import Judgements, Neighbour, Proposal
 from tests.model import Model
 from tests.reconcile.candidates import accepted
 from tests.tables.nearness import OPPOSED, PARAPHRASES

@@ -13,10 +13,9 @@ from memories.curation.facts.editing import edit_fact
 from memories.curation.facts.forgetting import delete_fact, forget_fact
 from memories.curation.facts.restoring import restore_fact
 from memories.curation.review.suggestions import reject_fact
+from memories.facts.candidate import Candidate, NearbyFact, Verdict
+from memories.facts.writer import FactWriter
 from memories.models import EndUser, Fact, FactEvidence, FactRevision, ReviewItem
-from memories.reconcile.fact_rows import Writer
-from memories.reconcile.gate import Accepted
-from memories.reconcile.judgement import NearbyFact, Verdict
 from tests import factories
 from tests.factories import COMMAND, NOW
 from tests.model import candidate
@@ -105,14 +104,14 @@ def test_refined_text_that_is_another_fact_reinforces_that_one(person: EndUser, 
 def test_refined_text_that_somebody_states_meanwhile(
     person: EndUser, known: Fact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refine, before = Writer.refine, state(known)
+    refine, before = FactWriter._refine, state(known)
 
-    def refine_late(writer: Writer, fact: Fact, item: Accepted, *, is_mention: bool) -> None:
-        monkeypatch.setattr(Writer, "refine", refine)
+    def refine_late(writer: FactWriter, fact: Fact, candidate: Candidate) -> str:
+        monkeypatch.setattr(FactWriter, "_refine", refine)
         factories.fact(person, "enjoys GREEN tea")
-        refine(writer, fact, item, is_mention=is_mention)
+        return refine(writer, fact, candidate)
 
-    monkeypatch.setattr(Writer, "refine", refine_late)
+    monkeypatch.setattr(FactWriter, "_refine", refine_late)
     assert reconcile_near(person, TEA, near={0: [near(known, REFINES)]}).done == {"reinforced": 1}
     assert state(known) == before
     assert (only(person, content="enjoys GREEN tea").mentions, known.revisions.count()) == (2, 0)

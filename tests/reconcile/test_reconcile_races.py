@@ -11,8 +11,8 @@ from django.utils import timezone
 from memories import conf
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.extraction import consolidation
+from memories.facts.writer import FactWriter
 from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, ReviewItem, Session
-from memories.reconcile import fact_rows
 from tests import factories
 from tests.conftest import Start
 from tests.database import PATIENCE, blocked, elsewhere
@@ -72,14 +72,14 @@ def test_a_text_that_somebody_stored_after_the_look_is_reinforced(
     model: Model, person: EndUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever writes without the person's lock fails no batch: the constraint says that the text is there."""
-    store = fact_rows.Writer.store
+    make = FactWriter._make
 
-    def store_late(writer: fact_rows.Writer, item: Any) -> Fact:
-        monkeypatch.setattr(fact_rows.Writer, "store", store)
+    def make_late(writer: FactWriter, *what: Any) -> Any:
+        monkeypatch.setattr(FactWriter, "_make", make)
         elsewhere(lambda: factories.fact(person, "drinks TEA", category="preference"))
-        return store(writer, item)
+        return make(writer, *what)
 
-    monkeypatch.setattr(fact_rows.Writer, "store", store_late)
+    monkeypatch.setattr(FactWriter, "_make", make_late)
     model.say(candidate("Drinks tea"))
     run = consolidate(factories.session(person, SAID, flush=True))
     assert run

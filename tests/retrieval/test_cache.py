@@ -1,12 +1,14 @@
 """The cache: what it keeps, what it evicts first, and that it counts no weight twice."""
 
+import threading
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 from memories.exceptions import HubBusy
-from memories.retrieval.cache import LRUCache, Patience, StampedCache
+from memories.retrieval.cache import FOR_EVER, Indexes, LRUCache, Patience, Source
+from tests.database import PATIENCE
 
 
 @pytest.fixture
@@ -120,33 +122,66 @@ def test_what_is_put_while_the_thread_ends_is_looked_at_as_well(
     assert len(kept) == 0
 
 
-def test_what_is_stamped_is_made_again_of_what_was_kept_for_another_stamp_or_key() -> None:
-    kept: StampedCache[str] = StampedCache("facts", capacity=10, idle_seconds=60, weigh=len)
+class Dots(Source[int, str]):
+    """An index that is a dot longer than the one before."""
 
-    def make(former: str | None, _stamp: int) -> str:
-        return f"{former or ''}."
+    kind = "facts"
 
-    asked = [kept.get_or_make(key, stamp, make) for key, stamp in (("a", 1), ("a", 1), ("a", 2), ("b", 2), ("a", 2))]
+    def __init__(
+        self, name: str, stamp: int, patience: Patience = FOR_EVER, meanwhile: Callable[[], Any] = int
+    ) -> None:
+        self.name, self.now, self.patient, self.meanwhile = name, stamp, patience, meanwhile
+
+    @property
+    def key(self) -> tuple[str]:
+        return (self.name,)
+
+    def stamp(self, _known: int | None) -> int:
+        return self.now
+
+    def make(self, _stamp: int, kept: str | None, _seconds: float | None) -> str:
+        self.meanwhile()
+        return f"{kept or ''}."
+
+    def weight(self, index: str) -> int:
+        return len(index)
+
+    def patience(self, _stamp: int, _kept: str | None) -> Patience:
+        return self.patient
+
+
+def test_an_index_is_made_again_of_what_was_kept_for_another_stamp_or_key() -> None:
+    indexes = Indexes(capacity=10, idle_seconds=60)
+    asked = [indexes.open(Dots(*one)) for one in (("a", 1), ("a", 1), ("a", 2), ("b", 2), ("a", 2))]
     assert asked == [".", ".", "..", ".", ".."]
 
 
 def test_who_has_no_patience_does_not_wait_for_another_maker() -> None:
-    kept: StampedCache[str] = StampedCache("facts", capacity=10, idle_seconds=60, weigh=len)
+    indexes = Indexes(capacity=10, idle_seconds=60)
     refused: list[Patience] = []
 
-    def ask(patience: Patience, key: str = "a") -> str:
-        return kept.get_or_make(key, 1, lambda _former, _stamp: "there", patience=patience)
-
-    def make(_former: str | None, _stamp: int) -> str:
-        for patience in (Patience(0.01), Patience(60, 0)):
+    def meanwhile() -> None:
+        for patience in (Patience(0.01), Patience(60, 0), Patience(60, 0, beside=True)):
             with pytest.raises(HubBusy):
-                ask(patience)
+                indexes.open(Dots("a", 1, patience))
             refused.append(patience)
-        # Another's value is no concern of theirs.
-        assert ask(Patience(0.01, 0), "b") == "there"
-        return "made"
+        # Another's index is no concern of theirs.
+        assert indexes.open(Dots("b", 1, Patience(0.01, 0))) == "."
 
-    assert kept.get_or_make("a", 1, make) == "made"
-    assert len(refused) == 2
-    assert ask(Patience(0.01, 0)) == "made"
-    assert kept._makers == {}
+    assert indexes.open(Dots("a", 1, meanwhile=meanwhile)) == "."
+    assert len(refused) == 3
+    assert indexes.open(Dots("a", 1, Patience(0.01, 0))) == "."
+    assert indexes._makers == {}
+
+
+def test_what_takes_long_goes_on_without_who_asked() -> None:
+    indexes, go_on = Indexes(capacity=10, idle_seconds=60), threading.Event()
+    long = Dots("a", 1, Patience(0.01, 0, beside=True), lambda: go_on.wait(PATIENCE))
+    for _ in range(2):
+        with pytest.raises(HubBusy):
+            indexes.open(long)
+    [maker] = [thread for thread in threading.enumerate() if thread.name == "index"]
+    go_on.set()
+    maker.join(PATIENCE)
+    assert indexes.open(long) == "."
+    assert indexes.open(Dots("a", 2, Patience(PATIENCE, 0, beside=True))) == ".."

@@ -11,7 +11,7 @@ from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.llm import embeddings
 from memories.models import EndUser, Episode, Session, Turn
-from memories.retrieval import recalls
+from memories.retrieval import episode_search, recalls
 from memories.retrieval import search as retrieval
 from memories.retrieval.search import Finding, SearchFilters, SearchRequest, SearchResult
 from memories.scoring import dense, language, ranking
@@ -218,7 +218,9 @@ class TestFacts:
 
 class TestEpisodes:
     @pytest.fixture(autouse=True)
-    def _episodes(self, person: EndUser) -> None:
+    def _episodes(self, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of more than two an index is kept."""
+        monkeypatch.setattr(episode_search, "FEW", 2)
         first, second = Session.objects.order_by("external_id")
         factories.episode(first, "Told of the move to Leiden and of Ana's bakery", last_number=4, key_topics=["moving"])
         factories.episode(second, "聊了学钢琴和猫豆豆", last_number=3, actions_taken=["推荐了练习曲"])

@@ -9,11 +9,13 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from django.db import connections
 from django.db.models import F
 
 from memories.api.v1.context.serializers import context_answer
@@ -22,10 +24,11 @@ from memories.context.context import ContextRequest
 from memories.context.context import build as build_context
 from memories.db import tenancy
 from memories.exceptions import HubBusy
-from memories.models import EmbeddingSpace, EndUser, Session, Turn
+from memories.models import EmbeddingSpace, EndUser, Session, Turn, TurnVector
 from memories.models.memories.visibility import Conversations
 from memories.privacy import registry
-from memories.retrieval import turn_files, turn_index, turn_rows, turn_search
+from memories.retrieval import turn_drafts, turn_files, turn_index, turn_rows, turn_search
+from memories.retrieval.cache import indexes
 from memories.retrieval.hits import SearchFilters
 from memories.retrieval.prepared_query import prepare
 from memories.retrieval.search import SearchRequest
@@ -83,8 +86,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def another_process() -> None:
     """Nothing is in memory any more."""
-    turn_index._cache._cache._values.clear()
-    turn_index._cache._cache._total = 0
+    indexes._cache._values.clear()
+    indexes._cache._total = 0
     turn_files._marked.clear()
 
 
@@ -110,7 +113,7 @@ class TestOneForAll:
         assert read == [3]
         for index in (first, second):
             same(index, anew(person, space))
-            assert turn_index._weight(index) < 3 * turn_index._BESIDE + 500
+            assert turn_index._Turns(person, space).weight(index) < 3 * turn_index._BESIDE + 500
 
     def test_nobody_else_on_the_machine_reads_it(self, person: EndUser, space: EmbeddingSpace, home: Path) -> None:
         open_index(person, space)
@@ -206,9 +209,9 @@ class TestWhatComesLater:
     def test_another_model_has_another_file(self, person: EndUser, space: EmbeddingSpace, home: Path) -> None:
         open_index(person, space)
         other = EmbeddingSpace.objects.create(model="hashed", dimensions=8, created_at=factories.NOW)
-        same_name = turn_files._path(person, other)
+        same_name = turn_files.path_of(person, other)
         # Even under its name: after a restore another model may have the number.
-        turn_files._path(person, space).rename(same_name)
+        turn_files.path_of(person, space).rename(same_name)
         index = open_index(person, other)
         assert index.parts[0].rows.vectors is not None
         assert index.parts[0].rows.vectors.raw.shape == (3, 8)
@@ -261,32 +264,140 @@ class TestDamage:
         assert len(open_index(person, None)) == 3
         assert read == [4, 3]
 
-    def test_killed_while_it_is_written(self, person: EndUser, session: Session, home: Path) -> None:
-        turn_files._path(person, SPACE).parent.mkdir()
-        child = os.fork()
-        if not child:
-            try:
-                with turn_files.building(patience=None):
-                    turn_files.Draft(person, SPACE).room(1_000, 8)[:] = 1
-                    os.kill(os.getpid(), signal.SIGKILL)
-            finally:
-                os._exit(1)
-        assert os.waitpid(child, 0)[1] == signal.SIGKILL
-        [draft] = files(home)
-        assert ".draft." in draft
-        # The lock went with the process.
-        assert is_mapped(open_index(person, None))
-        turn_files.sweep()
-        assert files(home) == [f"{person.pk}.0.turns"]
-
     def test_the_draft_of_a_living_process_stays(self, person: EndUser, home: Path) -> None:
         with turn_files.building(patience=None):
-            draft = turn_files.Draft(person, SPACE)
+            draft = turn_drafts.Draft(person, SPACE)
             draft.room(10, 8)
             turn_files.sweep()
             assert len(files(home)) == 1
         draft.discard()
         assert files(home) == []
+
+
+def killed_at(moment: Any, name: str, call: int, person: EndUser, space: EmbeddingSpace | None) -> None:
+    """A process opens the index and is killed at that call of a function."""
+    connections.close_all()
+    child = os.fork()
+    if not child:
+        work, calls = getattr(moment, name), count(1)
+
+        def dies(*given: Any) -> Any:
+            if next(calls) == call:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return work(*given)
+
+        try:
+            setattr(moment, name, dies)
+            open_index(person, space)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+
+
+def swept(_session: Session, draft: Path) -> None:
+    turn_files.sweep()
+    assert draft.exists()
+
+
+def cut(_session: Session, draft: Path) -> None:
+    os.truncate(draft, draft.stat().st_size - 1)
+
+
+def lost(_session: Session, draft: Path) -> None:
+    """A page that was not on the disk when the machine lost power: vectors of the second slice."""
+    with draft.open("r+b") as file:
+        file.seek(turn_files.HEAD + 2 * 2 * 512)
+        file.write(bytes(100))
+
+
+def redacted(session: Session, _draft: Path) -> None:
+    Session.objects.filter(pk=session.pk).update(redactions=F("redactions") + 1)
+
+
+def merged(session: Session, _draft: Path) -> None:
+    EndUser.objects.filter(pk=session.end_user_id).update(generation=F("generation") + 1)
+
+
+def too_old(_session: Session, draft: Path) -> None:
+    os.utime(draft, (0, 0))
+    turn_files.sweep()
+    assert not draft.exists()
+
+
+def restored(session: Session, _draft: Path) -> None:
+    TurnVector.objects.filter(session=session, number=2).delete()
+    Turn.objects.filter(session=session, number=2).update(id=uuid.uuid4())
+
+
+# How many turns each statement of the next process reads.
+CHANGES: list[tuple[Callable[[Session, Path], Any], list[int]]] = [
+    (swept, [2, 1]),
+    (lambda session, _: post(session, "Oats"), [2, 1, 1]),
+    (cut, [2, 2, 2]),
+    (lost, [2, 2, 2]),
+    (redacted, [2, 2, 2, 2]),
+    (merged, [2, 2, 2, 2]),
+    (too_old, [2, 2, 2, 2]),
+    (restored, [2, 2, 2, 2]),
+]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestKilled:
+    @pytest.fixture
+    def space(self, person: EndUser, session: Session, monkeypatch: pytest.MonkeyPatch) -> EmbeddingSpace:
+        """7 turns in two sessions: four slices."""
+        monkeypatch.setattr(turn_rows, "SLICE", 2)
+        factories.session(person, [*OTHER, *OTHER], session_id="s2")
+        return embed_all(person)
+
+    def test_what_was_read_is_not_read_again(
+        self, person: EndUser, session: Session, space: EmbeddingSpace, home: Path, read: list[int]
+    ) -> None:
+        """But where something of it is gone, or is another's."""
+        for change, expected in CHANGES:
+            turn_files.clear()
+            another_process()
+            killed_at(turn_rows, "_turns", 3, person, space)
+            [draft] = home.glob(f"{person.pk}.{space.pk}.turns.draft.*")
+            change(session, draft)
+            person.refresh_from_db()
+            read.clear()
+            index = open_index(person, space)
+            assert read == expected
+            assert (is_mapped(index), files(home)) == (True, [f"{person.pk}.{space.pk}.turns"])
+            embed_all(person)
+            same(open_index(person, space), anew(person, space))
+
+    def test_while_another_has_mapped_the_former_file(
+        self, person: EndUser, session: Session, space: EmbeddingSpace, home: Path, read: list[int]
+    ) -> None:
+        former = open_index(person, space)
+        before = anew(person, space)
+        for text in ("Oats", "Barley", "Millet"):
+            post(session, text)
+        kept = dict(indexes._cache._values)
+        another_process()
+        killed_at(turn_drafts.Draft, "_write", 1, person, space)
+        assert len(files(home)) == 2
+        same(former, before)
+        indexes._cache._values.update(kept)
+        same(open_index(person, space), anew(person, space))
+        turn_files.sweep()
+        assert files(home) == [f"{person.pk}.{space.pk}.turns"]
+
+    def test_each_of_two_hosts_has_the_turns_of_the_other(
+        self, person: EndUser, session: Session, space: EmbeddingSpace, settings: Any, tmp_path: Path
+    ) -> None:
+        for at, text in enumerate(("Oats", "Barley", "Millet", "Spelt")):
+            settings.HOME = tmp_path / str(at % 2)
+            settings.HOME.mkdir(exist_ok=True)
+            another_process()
+            post(session, text)
+            embed_all(person)
+            index = open_index(person, space)
+            assert (is_mapped(index), len(index)) == (True, 8 + at)
+            same(index, anew(person, space))
 
 
 def full(*_given: Any) -> Any:
@@ -307,7 +418,7 @@ class TestAFullDisk:
         read: list[int],
     ) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(turn_files, where, full)
+            patch.setattr(turn_drafts, where, full)
             index = open_index(person, space)
             same(index, anew(person, space))
             assert (is_mapped(index), files(home)) == (False, [])
@@ -342,12 +453,12 @@ class TestErasure:
         assert store.erase(person) == 2
         assert files(home) == []
 
-    @pytest.mark.parametrize("moment", ["_write", "_is_current"])
+    @pytest.mark.parametrize("moment", ["_write", "is_current"])
     def test_who_is_erased_while_it_is_written_leaves_none(
         self, moment: str, person: EndUser, space: EmbeddingSpace, home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Before the file has its name, and between the look before and the look after."""
-        owner: Any = turn_files.Draft if moment == "_write" else turn_files
+        owner: Any = turn_drafts.Draft if moment == "_write" else turn_files
         work = getattr(owner, moment)
         looks: list[Any] = []
 
@@ -420,10 +531,10 @@ class TestSweeping:
             os.utime(path, (at, time.time() - 100 + at))
             paths.append(path)
         size = paths[0].stat().st_size
-        monkeypatch.setattr(turn_files, "_most_bytes", lambda: 2 * size + 100)
-        turn_files._evict()
+        monkeypatch.setattr(turn_files, "most_bytes", lambda: 2 * size + 100)
+        turn_files.evict()
         assert [path.exists() for path in paths] == [False, True, True]
-        monkeypatch.setattr(turn_files, "_most_bytes", lambda: size - 1)
+        monkeypatch.setattr(turn_files, "most_bytes", lambda: size - 1)
         another_process()
         # What alone is too large has no file.
         assert not is_mapped(open_index(person, space))
@@ -562,11 +673,11 @@ def test_what_takes_long_is_made_beside_the_requests(
     with tenancy.of_tenant(person.tenant_id):
         for _ in range(2):
             assert not open_or_newest(person, None).is_whole
-        [thread] = turn_index._making.values()
+        [thread] = [one for one in threading.enumerate() if one.name == "index"]
         go_on.set()
         thread.join(PATIENCE)
         found = open_or_newest(person, None)
-    assert (found.is_whole, is_mapped(found.turns), turn_index._making) == (True, True, {})
+    assert (found.is_whole, is_mapped(found.turns)) == (True, True)
     # The newest, and all.
     assert read == [3, 3]
 

@@ -214,6 +214,12 @@ def test_with_signs_few_are_read_and_the_best_are_the_same() -> None:
             assert np.isin(np.flatnonzero(np.isin(layout.session, sessions)), found.places).all()
     assert same >= 0.98 * 6 * 20
     assert max(looked_at[:5]) < SIZE / 3
+    # Where nothing stands out signs tell little, and all are compared.
+    anywhere = rng.standard_normal(wide).astype(np.float32) - 10 * raw.mean(axis=0, dtype=np.float32)
+    query = replace(whole.asked(0), vector=anywhere / np.linalg.norm(anywhere), terms=np.empty(0, np.uint32), dates=())
+    found = best(units, [query], allowed=np.ones(SIZE, np.bool_), most=20)
+    assert len(found.places) == SIZE
+    assert found.scores.total == pytest.approx(score(units, [query]).total, abs=1e-6)
 
 
 def test_the_rows_of_some_units_are_what_a_question_is_multiplied_with() -> None:

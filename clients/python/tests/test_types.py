@@ -1,4 +1,4 @@
-"""What type checkers see: `make test-clients` runs mypy over this file. At run time there is little to test."""
+"""What type checkers see: `make lint` runs mypy over this file. At run time there is little to test."""
 
 from typing import TYPE_CHECKING
 

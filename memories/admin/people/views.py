@@ -29,7 +29,7 @@ class PersonTab(NamedTuple):
 
 TABS = (
     PersonTab("timeline", "admin:memories_enduser_change", _("Timeline"), "timeline"),
-    PersonTab("seen", "admin:memories_enduser_seen", _("What an agent sees now"), "visibility", MEMORY),
+    PersonTab("seen", "admin:memories_enduser_seen", _("What an agent sees"), "visibility", MEMORY),
     PersonTab("profile", "admin:memories_enduser_profile_all", _("Profile"), "id_card", ("memories.view_fact",)),
     PersonTab("files", "admin:memories_enduser_files", _("Files"), "folder_open", ("memories.view_memoryfile",)),
     PersonTab("graph", "admin:memories_enduser_graph", _("Graph"), "hub", ("memories.view_graphtriple",)),

@@ -128,6 +128,16 @@ def newest_of(person: EndUser, operator: Any) -> list[LoggedContext]:
     return list(rows.defer("items", "memory", "rests_on")[:COMPARED_WITH])
 
 
+def last_up_to(person: EndUser, at: datetime, *, agent_id: str = "") -> LoggedContext | None:
+    """The last context that was served of the person up to the moment, to the agent if one is named."""
+    rows = LoggedContext.objects.filter(end_user__in=EndUser.objects.behind(person).values("pk"), created_at__lte=at)
+    if agent_id:
+        rows = rows.filter(agent_id=agent_id)
+    # What shows it asks whose it is.
+    found = rows.select_related("tenant", "end_user__tenant", "end_user__merged_into__tenant")
+    return found.order_by("-created_at", "-pk").first()
+
+
 def find_logged(pk: uuid.UUID | None, operator: Any) -> LoggedContext | None:
     """The logged context with this id, if the operator may see it."""
     if pk is None or not operator.has_perm(VIEW):

@@ -48,8 +48,8 @@ class TurnSearchForm(forms.Form):
     since = forms.DateField(label=_("From"), required=False)
     until = forms.DateField(label=_("Up to"), required=False)
 
-    def __init__(self, data: Any = None, *, operator: Any) -> None:
-        super().__init__(data, auto_id="said_%s")
+    def __init__(self, data: Any = None, *, operator: Any, initial: Any = None) -> None:
+        super().__init__(data, auto_id="said_%s", initial=initial)
         self.person: EndUser | None = None
         self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]
         for name in ("since", "until"):
@@ -88,6 +88,9 @@ def search_turns(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request, TurnSearchForm(operator=request.user))
     form = TurnSearchForm(request.POST, operator=request.user)
+    if request.POST.keys() <= {"csrfmiddlewaretoken", "query"}:
+        # From the palette, which asks for no tenant where there are several.
+        return _page(request, TurnSearchForm(operator=request.user, initial={"query": request.POST.get("query", "")}))
     if not form.is_valid():
         return _page(request, form, status=400)
     tenant, now = form.cleaned_data["tenant"], timezone.now()

@@ -26,7 +26,7 @@ _PAGE = {
 }
 # Unfold uses Alpine, which compiles its attributes to functions.
 _ADMIN = {**_PAGE, "script-src": [SELF, "'unsafe-eval'"]}
-# For anyone who has a link to an export: a button, and nothing that runs.
+# For anyone who has a link: forms, and nothing that runs. Of the page for the person its view says who may frame it.
 _DOWNLOAD = {
     "default-src": [NONE],
     "style-src": [SELF],
@@ -36,7 +36,7 @@ _DOWNLOAD = {
     "base-uri": [NONE],
 }
 # Path prefix → policy; the first match applies.
-POLICIES = ((ADMIN, _ADMIN), ("/api/docs/", _PAGE), ("/exports/", _DOWNLOAD))
+POLICIES = ((ADMIN, _ADMIN), ("/api/docs/", _PAGE), ("/exports/", _DOWNLOAD), ("/me/", _DOWNLOAD))
 
 
 class PolicyMiddleware(CSPMiddleware):

@@ -22,7 +22,7 @@ from memories.exceptions import HubBusy
 from memories.invisible import strip_invisible
 from memories.models import Operator
 
-ADMIN, API = "/admin/", "/api/v1/"
+ADMIN, API, PERSON = "/admin/", "/api/v1/", "/me/"
 # What psycopg says of it, before anything is sent.
 _NUL = "NUL (0x00)"
 
@@ -34,11 +34,20 @@ class _PagesOnly(MiddlewareMixin):
         return super().__call__(request)
 
 
-class SessionMiddleware(_PagesOnly, sessions.SessionMiddleware):
+class _StaffOnly(MiddlewareMixin):
+    """For pages of staff: the page for the person has no session of Django, no user and no messages."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if request.path_info.startswith((API, PERSON)):
+            return self.get_response(request)
+        return super().__call__(request)
+
+
+class SessionMiddleware(_StaffOnly, sessions.SessionMiddleware):
     """`request.session`, for pages."""
 
 
-class AuthenticationMiddleware(_PagesOnly, auth.AuthenticationMiddleware):
+class AuthenticationMiddleware(_StaffOnly, auth.AuthenticationMiddleware):
     """`request.user`, for pages. Ends sessions that have expired."""
 
     def process_request(self, request: HttpRequest) -> None:
@@ -111,5 +120,5 @@ class SeenTextMiddleware(_PagesOnly):
         return response
 
 
-class MessageMiddleware(_PagesOnly, messages.MessageMiddleware):
+class MessageMiddleware(_StaffOnly, messages.MessageMiddleware):
     """Messages to the signed-in operator, for pages."""

@@ -1,26 +1,26 @@
-"""The command palette finds pages by title, people by name or the start of the caller's id, cases by their reference
-or number, and any record by its UUID.
+"""The command palette finds pages by title, jobs of the help by what they are about, people by name or the start of the
+caller's id, cases by their reference or number, any record by its UUID, and memories by their words.
 
 The query travels in the body of a POST, since the browser's history and proxies' logs keep addresses. No cache and no
 browser keeps it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import admin
 from django.db.models import CharField, Model, Q, QuerySet
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories import models
 from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.people.finding import find_person
-from memories.admin.site import sidebar, wording
+from memories.admin.site import help_page, palette_memories, sidebar, wording
 from memories.admin.site.naming import called
 from memories.admin.site.page import HubModelAdmin, render_page, url_of
 from memories.admin.site.template_tags import who
@@ -45,6 +45,7 @@ RECORDS: dict[type[Model], str] = {
     models.GraphTriple: "hub",
     models.GraphEntity: "category",
     models.Dream: "bedtime",
+    models.Import: "upload_file",
     models.MemoryGroup: "groups",
     models.StoreItem: "inventory_2",
     models.LoggedContext: "history_edu",
@@ -61,8 +62,7 @@ RECORDS: dict[type[Model], str] = {
 }
 
 
-@dataclass(frozen=True)
-class PaletteHit:
+class PaletteHit(NamedTuple):
     link: str
     title: str
     kind: str
@@ -75,7 +75,10 @@ def search(request: HttpRequest) -> HttpResponse:
     if suggest := SUGGESTIONS.get(request.headers.get(RESULTS_ONLY, "")):
         return _suggested(request, suggest(request, words))
     hits = [*_pages(request, words), *_records(request, words), *_cases(request, words), *_people(request, words)]
-    context: dict[str, Any] = {"words": words, "hits": hits[: 3 * SHOWN]}
+    hits = [*hits[: 3 * SHOWN], *_help(request, words), *_memories(request, words)]
+    context: dict[str, Any] = {"words": words, "hits": hits}
+    if palette_memories.is_enough(words):
+        context["searches"] = palette_memories.searches_of(request, words)
     if RESULTS_ONLY in request.headers:
         page = TemplateResponse(request, "memories/palette_hits.html", context)
     else:
@@ -158,6 +161,17 @@ def _pages(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
         for item in group["items"]:
             if words.casefold() in str(item["title"]).casefold():
                 yield PaletteHit(item["link"], str(item["title"]), str(group["title"]) or _("Page"), item["icon"])
+
+
+def _help(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
+    """The jobs of the help that the words are about, best first."""
+    for job in help_page.about(request, words):
+        yield PaletteHit(f"{reverse('admin:help')}#{job.name}", str(job.title), _("Help"), "help")
+
+
+def _memories(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
+    if palette_memories.is_enough(words):
+        yield from map(PaletteHit._make, palette_memories.memories_of(request, words, now=timezone.now()))
 
 
 def _records(request: HttpRequest, words: str) -> Iterator[PaletteHit]:

@@ -127,7 +127,7 @@ VERBS = (
     gettext_noop("Upkeep"), gettext_noop("Upload"), gettext_noop("Verify"), gettext_noop("Withdraw"),
     gettext_noop("Write"), gettext_noop("Add member"), gettext_noop("Change member"), gettext_noop("Join group"),
     gettext_noop("Leave group"), gettext_noop("Remove member"), gettext_noop("Disable"), gettext_noop("Enable"),
-    gettext_noop("Send test"), gettext_noop("Send again"),
+    gettext_noop("Send test"), gettext_noop("Send again"), gettext_noop("View"),
 )  # fmt: skip
 
 

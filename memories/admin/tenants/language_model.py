@@ -25,6 +25,7 @@ from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.fields import LineField
 from memories.admin.site.naming import called
 from memories.admin.site.page import VerbForm, attempt, render_page, require, url_of
+from memories.admin.site.private_addresses import to_allow
 from memories.audit import Actor
 from memories.curation.tenants.language_models import (
     LONGEST_KEY,
@@ -43,7 +44,10 @@ from memories.queue import own_models, spending
 from memories.queue.spending import Day
 
 CHANGE = "memories.change_languagemodel"
+_NAMES = ("model", "base_url", "prompt_price", "completion_price", "daily_tokens", "daily_cost")
 _HOST_OF_OPENAI = "api.openai.com"
+# Value of the header of our script, which shows what a test came to.
+FRAGMENT = "tested"
 
 
 class PriceField(forms.DecimalField):
@@ -111,14 +115,17 @@ class LanguageModelForm(VerbForm):
     daily_cost = PriceField(label=gettext_lazy("Daily cap: dollars"), most=MOST_COST, decimals=2, least=Decimal("0.01"))
     version = forms.IntegerField(widget=forms.HiddenInput)
 
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+    def settings(self) -> ModelSettings:
+        """What was entered."""
         given = self.cleaned_data
         key = given["api_key"] or ("" if given["remove_key"] else None)
-        names = ("model", "base_url", "prompt_price", "completion_price", "daily_tokens", "daily_cost")
+        return ModelSettings(api_key=key, **{name: given[name] for name in _NAMES})
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
         save_language_model(
             tenant_id=self.record.pk,
-            settings=ModelSettings(api_key=key, **{name: given[name] for name in names}),
-            expected_version=given["version"],
+            settings=self.settings(),
+            expected_version=self.cleaned_data["version"],
             actor=actor,
             now=now,
         )
@@ -127,7 +134,7 @@ class LanguageModelForm(VerbForm):
     def refuse(self, error: MemoryHubError) -> None:
         if isinstance(error, InvalidInput):
             for fault in error.faults:
-                self.add_error(fault.pointer, fault.detail)
+                self.add_error(fault.pointer, forms.ValidationError(fault.detail, code=fault.code))
         else:
             super().refuse(error)
 
@@ -176,19 +183,35 @@ class Tried(NamedTuple):
 
 
 def try_model(request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
-    """Ask the model of the tenant's calls for one word, without anybody's data; the page says what came of it."""
+    """Ask the entered model for one word, without anybody's data, and say what came of it beside the form.
+
+    Nothing is stored. Our script shows the answer in the page; without it the page comes again, with what was entered
+    but for the key.
+    """
     require(request, "memories.view_tenant", CHANGE)
     tenant = get_object_or_404(tenants_of(request.user), pk=object_id)
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
-    return _page(request, tenant, LanguageModelForm(record=tenant), tested=_tested(tenant))
+    form = LanguageModelForm(request.POST, record=tenant)
+    # Which version was seen matters to saving alone.
+    form.fields["version"].required = False
+    tested = _tested(form) if form.is_valid() else None
+    status = HTTPStatus.BAD_REQUEST if form.errors else HTTPStatus.OK
+    if request.headers.get("X-Fragment") == FRAGMENT:
+        context = {"form": form, "tested": tested, "to_allow": to_allow(request, form, "base_url"), "in_place": True}
+        return render_page(request, "memories/tenant_model_tested.html", status=status, **context)
+    return _page(request, tenant, form, status=status, tested=tested, is_test=True)
 
 
-def _tested(tenant: Tenant) -> Tried:
+def _tested(form: LanguageModelForm) -> Tried | None:
+    """What came of it; None if the form is refused now."""
     try:
-        found = try_language_model(tenant_id=tenant.pk)
+        found = try_language_model(tenant_id=form.record.pk, settings=form.settings())
     except ModelUntested as error:
         return Tried(False, error.detail)
+    except InvalidInput as error:
+        form.refuse(error)
+        return None
     return Tried(True, _("%(model)s answered in %(ms)d ms.") % {"model": found.model, "ms": found.milliseconds})
 
 
@@ -215,6 +238,7 @@ def _page(
     *,
     status: int = 200,
     tested: Tried | None = None,
+    is_test: bool = False,
 ) -> HttpResponse:
     own = own_models.own_of(tenant.pk)
     version = own.version if own else 0
@@ -222,8 +246,7 @@ def _page(
         # What the operator sees now is what the next attempt changes.
         form.data = {**form.data.dict(), "version": version}  # type: ignore[attr-defined]  # a QueryDict
     else:
-        names = ("model", "base_url", "prompt_price", "completion_price", "daily_tokens", "daily_cost")
-        form.initial = {"version": version} | ({name: getattr(own, name) for name in names} if own else {})
+        form.initial = {"version": version} | ({name: getattr(own, name) for name in _NAMES} if own else {})
     shown = in_force(tenant, now=timezone.now())
     if not shown.has_key:
         del form.fields["remove_key"]
@@ -236,4 +259,6 @@ def _page(
         form=form,
         in_force=shown,
         tested=tested,
+        is_test=is_test,
+        to_allow=to_allow(request, form, "base_url"),
     )

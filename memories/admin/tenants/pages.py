@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from memories import conf
 from memories.admin.lists.columns import moment_column
@@ -20,10 +21,11 @@ from memories.admin.tenants.numbers import number_fields, number_groups, numbers
 from memories.admin.tenants.off_boarding import OffBoardingPage
 from memories.admin.tenants.overview import overview
 from memories.curation.marks import mark_of
-from memories.curation.tenants.settings import SETTINGS, save_tenant
+from memories.curation.tenants.settings import SETTINGS, is_color, save_tenant
 from memories.files.dream_files import MOST_LINES, wrong_line
 from memories.models import Operator, Tenant
 from memories.models.memories.files import LONGEST_PATH
+from memories.models.people.tenants import PersonMay
 from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS, is_pattern
 from memories.text.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
 from memories.text.signals import KINDS
@@ -63,6 +65,14 @@ class TenantForm(forms.ModelForm[Tenant]):
         help_text=Tenant._meta.get_field("person_namespaces").help_text,
     )
 
+    person_may = forms.MultipleChoiceField(
+        label=_("What the person may do there"),
+        help_text=Tenant._meta.get_field("person_may").help_text,
+        choices=PersonMay.choices,
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+    )
+
     class Meta:
         model = Tenant
         fields = "__all__"  # noqa: DJ007  (the page's fieldsets name them)
@@ -83,6 +93,12 @@ class TenantForm(forms.ModelForm[Tenant]):
         name: str = self.cleaned_data["time_zone"]
         check_zone(name)
         return name
+
+    def clean_person_color(self) -> str:
+        color: str = self.cleaned_data["person_color"]
+        if not is_color(color):
+            raise forms.ValidationError(_("Give a colour such as #0f766e, or nothing."), code="color")
+        return color
 
     def clean_file_seed(self) -> str:
         # A browser sends each end of a line as two characters. Agents edit by exact text, and lines end with one.
@@ -136,6 +152,7 @@ class TenantPage(OffBoardingPage):
         (_("What was said"), {"fields": ("context_log",)}),
         (_("Memory files"), {"fields": ("file_seed", "dream_guide", "dream_model", "dream_files")}),
         (_("Memory store"), {"fields": ("person_namespaces",)}),
+        (_("Page for the person"), {"fields": ("person_page", "person_may", "person_color")}),
     )
 
     def has_add_permission(self, request: HttpRequest) -> bool:

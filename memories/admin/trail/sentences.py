@@ -36,6 +36,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise | str]] = {
     "ExtractionRun": (gettext_lazy("an extraction run"), gettext_lazy("an extraction run of %(person)s")),
     "PrivacyCase": (gettext_lazy("a privacy case"), gettext_lazy("a privacy case of %(person)s")),
     "EndUser": (gettext_lazy("an end user"), gettext_lazy("%(person)s")),
+    "PersonLink": (gettext_lazy("a person’s own page"), gettext_lazy("the own page of %(person)s")),
     # Nobody's: the second is never shown.
     "Agent": (gettext_lazy("an agent"), ""),
     "APIKey": (gettext_lazy("an API key"), ""),
@@ -152,6 +153,7 @@ SENTENCES: Mapping[str, Promise] = {
     "update": gettext_lazy("%(who)s updated %(what)s"),
     "upload": gettext_lazy("%(who)s uploaded %(what)s"),
     "verify": gettext_lazy("%(who)s verified %(what)s"),
+    "view": gettext_lazy("%(who)s looked at %(what)s"),
     "withdraw": gettext_lazy("%(who)s made %(what)s private again"),
     "write": gettext_lazy("%(who)s wrote %(what)s"),
 }
@@ -159,6 +161,8 @@ SENTENCES: Mapping[str, Promise] = {
 # Where the verb means something else for one kind of object.
 SPECIAL: Mapping[tuple[str, str], Promise] = {
     ("decay", "DecayPass"): gettext_lazy("A decay pass was carried out"),
+    ("create", "PersonLink"): gettext_lazy("%(who)s made a link to %(what)s"),
+    ("end", "PersonLink"): gettext_lazy("%(who)s closed %(what)s"),
     ("erase", "PrivacyCase"): gettext_lazy("%(who)s erased the end user of %(what)s"),
     ("export", "PrivacyCase"): gettext_lazy("%(who)s made the file of %(what)s"),
     ("link", "PrivacyExport"): gettext_lazy("%(who)s made a one-time link to an export"),

@@ -64,7 +64,7 @@ class WebhookForm(_SettingsFields):
     def refuse(self, error: MemoryHubError) -> None:
         if error.faults:
             for fault in error.faults:
-                self.add_error(fault.pointer, fault.detail)
+                self.add_error(fault.pointer, forms.ValidationError(fault.detail, code=fault.code))
         else:
             self.add_error(None, error.detail)
 
@@ -87,7 +87,7 @@ class ChangeForm(_SettingsFields, VerbForm):
     def refuse(self, error: MemoryHubError) -> None:
         if error.faults:
             for fault in error.faults:
-                self.add_error(fault.pointer, fault.detail)
+                self.add_error(fault.pointer, forms.ValidationError(fault.detail, code=fault.code))
         else:
             super().refuse(error)
 

@@ -20,6 +20,7 @@ from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page
+from memories.admin.site.private_addresses import to_allow
 from memories.admin.webhooks import forms
 from memories.curation.tenants.webhooks import add_webhook
 from memories.exceptions import MemoryHubError
@@ -133,7 +134,7 @@ class WebhookPage(RecordPage):
             )
         except MemoryHubError as error:
             form.refuse(error)
-            return render(status=error.status)
+            return render(status=error.status, to_allow=to_allow(request, form, "url"))
         return self._show_secret(request, made, secret)
 
     def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:

@@ -76,6 +76,7 @@ from memories.api.v1.management.views import (
 )
 from memories.api.v1.memory.views import MemoryView
 from memories.api.v1.people.views import PeopleView, PersonView
+from memories.api.v1.person_links.views import PersonLinksView
 from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView, PrivacyRequestView
 from memories.api.v1.profile.views import ProfileSectionView, ProfileView
 from memories.api.v1.search.views import SearchView
@@ -140,6 +141,7 @@ urlpatterns = [
     path("imports/<uuid:import_id>/undo", ImportUndoView.as_view()),
     path("users", PeopleView.as_view()),
     path("users/detail", PersonView.as_view()),
+    path("person-links", PersonLinksView.as_view()),
     path("agents", AgentsView.as_view()),
     path("agents/<uuid:agent_id>", AgentView.as_view()),
     path("privacy/requests", PrivacyRequestsView.as_view()),

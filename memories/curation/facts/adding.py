@@ -1,12 +1,11 @@
 """Facts that are stated outright, by a key or an operator, instead of being extracted."""
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
@@ -93,27 +92,23 @@ def add_fact(
     candidate = _candidate(draft, provenance, actor=actor)
     # Before the lock: it may ask an endpoint.
     near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=candidate, now=now)
-    changes = Changes(actor=actor, now=now, reason=reason)
-    try:
-        with transaction.atomic():
-            _lock(end_user, provenance)
-            check_readers(candidate, end_user)
-            evidence = resolve_evidence(end_user, provenance, raw=candidate.raw, visible=visible)
-            candidate = _resolved(candidate, evidence, voice.lowered(evidence.trusts), stated_source=provenance.source)
-            if corrects:
-                _check_active(corrects)
-                candidate = replace(candidate, beside=corrects, proposed_as=ReviewItem.Reason.PROPOSED)
-            policy = policies.OPERATOR if actor.is_operator else policies.KEY
-            (done,) = record([candidate], person=end_user, write=changes, policy=policy, near=near, visible=visible)
-            fact = done.fact
-            if fact is None:
-                raise TypeError("a statement of a key or an operator is stored, or refused with an error")
-            if done.is_new or fact.pk in changes.facts:
-                item_states.settle(changes)
-                changes.record("add" if done.is_new else "reinforce", fact)
-    except IntegrityError as error:
-        # Somebody stored the same text between the look above and our insert.
-        raise DuplicateFact(fact_id=_same_text(end_user, candidate)) from error
+    candidate, changes = replace(candidate, near=near), Changes(actor=actor, now=now, reason=reason)
+    with transaction.atomic():
+        _lock(end_user, provenance)
+        check_readers(candidate, end_user)
+        evidence = resolve_evidence(end_user, provenance, raw=candidate.raw, visible=visible)
+        candidate = _resolved(candidate, evidence, voice.lowered(evidence.trusts), stated_source=provenance.source)
+        if corrects:
+            _check_active(corrects)
+            candidate = replace(candidate, beside=corrects, proposed_as=ReviewItem.Reason.PROPOSED)
+        policy = policies.OPERATOR if actor.is_operator else policies.KEY
+        (done,) = record([candidate], person=end_user, write=changes, policy=policy, visible=visible)
+        fact = done.fact
+        if fact is None:
+            raise TypeError("a statement of a key or an operator is stored, or refused with an error")
+        if done.is_new or fact.pk in changes.facts:
+            item_states.settle(changes)
+            changes.record("add" if done.is_new else "reinforce", fact)
     return Stated(fact, is_new=done.is_new)
 
 
@@ -190,9 +185,3 @@ def _check_active(corrected: Fact) -> None:
         raise NotFound
     if found.status != Status.ACTIVE:
         raise Conflict(_("This memory is not active any more, or not yet: there is nothing to correct."))
-
-
-def _same_text(end_user: EndUser, candidate: Candidate) -> uuid.UUID | None:
-    live = Fact.objects.of(end_user.tenant, end_user).filter(status__in=LIVE)
-    same = live.filter(agent_id=candidate.agent_id, content_hash=candidate.content_hash)
-    return same.values_list("pk", flat=True).first()

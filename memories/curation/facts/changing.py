@@ -118,11 +118,20 @@ def check_allowed(memory: Fact | Episode, *, actor: Actor, expected_version: int
     if memory.end_user.restricted_at and not actor.is_operator:
         raise PersonRestricted
     if memory.binding and not actor.is_operator:
-        raise OperatorWord
+        _check_own_word(memory, actor)
     if isinstance(memory, Fact) and memory.locked and not (actor.is_operator or unlocks):
         raise FactLocked
     if expected_version is not None and expected_version != memory.version:
         raise PreconditionFailed
+
+
+def _check_own_word(memory: Fact | Episode, actor: Actor) -> None:
+    """Errors: OperatorWord. Of binding words the person may change their own, unless an operator keeps it."""
+    is_persons = isinstance(memory, Fact) and memory.source == Source.PERSON
+    if is_persons and not actor.is_person:
+        raise OperatorWord(_("The person stated this on their own page. Only they or an operator can change it."))
+    if not is_persons or memory.pinned:
+        raise OperatorWord
 
 
 def is_own(fact: Fact, actor: Actor) -> bool:
@@ -176,12 +185,14 @@ def approve(fact: Fact, changes: Changes, verb: str = "approve") -> None:
         fact.status, fact.flags, fact.last_confirmed_at = Status.ACTIVE, [], changes.now
 
 
-def state_as_operator(fact: Fact, content: str, *, now: datetime) -> None:
-    """Give the fact this text, as an operator's word: no job and no key changes it from now on."""
+def state_binding(fact: Fact, content: str, *, actor: Actor, now: datetime) -> None:
+    """Give the fact this text, as the word of an operator or of the person: no job and no key changes it from now
+    on."""
     if fold(content) != fold(fact.content):
         # Value and triples were those of the old text; the key stays, so that no other value takes this fact's place.
         fact.value, fact.triples = "", None
     fact.say(content)
     fact.flags, fact.binding = [], True
-    fact.source, fact.trust, fact.confidence, fact.stated_confidence = Source.CORRECTED, Trust.OPERATOR, 1.0, 1.0
+    fact.source, fact.trust = (Source.PERSON, Trust.USER) if actor.is_person else (Source.CORRECTED, Trust.OPERATOR)
+    fact.confidence = fact.stated_confidence = 1.0
     fact.last_confirmed_at = now

@@ -11,7 +11,7 @@ from django.db import transaction
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.facts.adding import check_own_id, folded_key
-from memories.curation.facts.changing import deciding_fact, lock_facts, must_be_live, state_as_operator
+from memories.curation.facts.changing import deciding_fact, lock_facts, must_be_live, state_binding
 from memories.curation.facts.readers import check_readers
 from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import Provenance, RelationDraft
@@ -139,9 +139,11 @@ def correct_fact(
     expected_version: int | None = None,
     category: str | None = None,
 ) -> Fact:
-    """An operator corrects a fact. No job and no key changes it from now on, and no job stores the old text again.
+    """An operator, or the person on their own page, corrects a fact. No job and no key changes it from now on, and no
+    job stores the old text again.
 
-    Errors: NotFound, PreconditionFailed, Conflict, DuplicateFact.
+    Errors: NotFound, PreconditionFailed, Conflict, DuplicateFact; of the person also PersonRestricted, OperatorWord,
+    FactLocked, and ReviewNeeded when the new text speaks to a model.
     """
     content = scrubbed_text(content)
     with (
@@ -151,9 +153,12 @@ def correct_fact(
         changes.changing(fact, "correct"),
     ):
         must_be_live(fact)
+        texts_before = guarding.texts_of(fact)
         if fold(content) != fold(fact.content):
             changes.refuse(fact, [refusal_key_of_text(fact.content)])
         changes.remove_refusals(fact.end_user, [refusal_key_of_text(content)])
-        state_as_operator(fact, content, now=now)
+        state_binding(fact, content, actor=actor, now=now)
+        if not actor.is_operator:
+            guarding.check_fact(fact, texts_before, AS_USER)
         fact.value, fact.category, fact.status = "", category or fact.category, Status.ACTIVE
     return fact

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from memories.audit import Actor
 from memories.curation.facts.changing import changing_fact, must_be_live
 from memories.exceptions import Conflict
-from memories.models import Fact, MemoryScope, Trust
+from memories.models import Fact, MemoryScope, Source, Trust
 
 
 def pin_fact(
@@ -95,5 +95,6 @@ def expire_fact(
 
 
 def _stays_binding(fact: Fact) -> bool:
-    """Whether the fact is an operator's word without the pin or the lock that is lifted."""
-    return fact.pinned or fact.locked or fact.trust == Trust.OPERATOR or fact.scope == MemoryScope.PUBLIC
+    """Whether the fact is an operator's word, or the person's own, without the pin or the lock that is lifted."""
+    is_word = fact.trust == Trust.OPERATOR or fact.source == Source.PERSON
+    return fact.pinned or fact.locked or is_word or fact.scope == MemoryScope.PUBLIC

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
-from memories.curation.facts.changing import lock_facts, lock_person, state_as_operator
+from memories.curation.facts.changing import lock_facts, lock_person, state_binding
 from memories.curation.review import item_states
 from memories.exceptions import Conflict, InvalidInput, NotFound, PreconditionFailed
 from memories.facts.candidate import has_readers_of
@@ -68,7 +68,7 @@ def merge_facts(
         for other in absorbed:
             changes.supersede(other, by=kept)
         with changes.changing(kept, "merge"):
-            state_as_operator(kept, content, now=now)
+            state_binding(kept, content, actor=actor, now=now)
             _combine(kept, absorbed)
         changes.remove_refusals_of(kept)
         for other in absorbed:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes, still_ahead
-from memories.curation.facts.changing import check_no_rival, lock_facts, lock_person, state_as_operator
+from memories.curation.facts.changing import check_no_rival, lock_facts, lock_person, state_binding
 from memories.curation.review import item_states
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.facts.write import LIVE
@@ -95,7 +95,7 @@ def _take_out_of(survivor: Fact, fact: Fact, rest: str, changes: Changes) -> Non
     _derivation(fact).delete()
     if survivor.status in LIVE and rest and fold(rest) != fold(survivor.content):
         with changes.changing(survivor, "split"):
-            state_as_operator(survivor, rest, now=changes.now)
+            state_binding(survivor, rest, actor=changes.actor, now=changes.now)
         changes.remove_refusals_of(survivor)
 
 

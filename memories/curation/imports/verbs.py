@@ -18,6 +18,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.capture import get_or_create
 from memories.curation.imports.errors import ImportFileGone, ImportNotReady, ImportTooLarge, TooManyImports
+from memories.curation.people.external_ids import check_id
 from memories.exceptions import InvalidInput, NotFound, PersonRestricted
 from memories.models import EndUser, Import, ImportPiece, Tenant
 
@@ -117,6 +118,9 @@ def resume(
         changed = {name: value for name, value in given.items() if value is not None}
         if changed and row.position:
             raise InvalidInput.at("", _("The import has begun: whose it is can no longer be changed."))
+        if not row.position:
+            # Those of the dry run.
+            row.counts, row.left_out, row.refused = {}, {}, {}
         row.options = row.options | changed
         _check_people(row.tenant, ImportOptions(**row.options))
         row.state, row.failure, row.attempts, row.kept_until = State.RUNNING, "", 0, now + KEPT
@@ -189,6 +193,7 @@ def _check_people(tenant: Tenant, options: ImportOptions) -> None:
     """Errors: Erased, PersonRestricted, of whoever is named by the caller."""
     named = {one for one in (options.user_id, *options.authors.values()) if one}
     for user_id in named:
+        check_id(user_id)
         get_or_create.refuse_erased(tenant, user_id)
     people = EndUser.objects.filter(tenant=tenant, external_id__in=named).select_related("merged_into")
     if any((one.merged_into or one).restricted_at for one in people):

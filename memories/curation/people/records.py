@@ -87,6 +87,20 @@ def add_person(
     return person
 
 
+def _check_switched_by(by: str, actor: Actor) -> None:
+    """Errors: OperatorWord, where somebody else than this key, or this person, switched it off."""
+    if by == actor.kind:
+        return
+    if by == ActorKind.PERSON:
+        raise OperatorWord(
+            _("The person switched this off on their own page. Only they or an operator can switch it on.")
+        )
+    if by == ActorKind.KEY:
+        raise OperatorWord(_("The application switched this off. Ask there to switch it on again."))
+    # A switch that was off before the hub recorded who did it counts as an operator's.
+    raise OperatorWord(_("An operator switched this off. Only an operator can switch it on."))
+
+
 def _switched(person: EndUser, changes: dict[str, Any], actor: Actor) -> dict[str, str]:
     """The fields that say who switched off what these changes switch. Errors: OperatorWord."""
     who = {}
@@ -94,8 +108,7 @@ def _switched(person: EndUser, changes: dict[str, Any], actor: Actor) -> dict[st
         if name not in changes or changes[name] == getattr(person, name):
             continue
         by = who_switched(name)
-        # A switch that was off before the hub recorded who did it counts as an operator's.
-        if changes[name] and actor.kind == ActorKind.KEY and getattr(person, by) != ActorKind.KEY:
-            raise OperatorWord(_("An operator switched this off. Only an operator can switch it on."))
+        if changes[name] and not actor.is_operator and actor.kind != ActorKind.COMMAND:
+            _check_switched_by(getattr(person, by), actor)
         who[by] = "" if changes[name] else actor.kind
     return who

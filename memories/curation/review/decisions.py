@@ -10,7 +10,7 @@ from memories.audit import Actor
 from memories.curation.change_sets import Changes, refusals_against
 from memories.curation.episodes import next_version, rewrite
 from memories.curation.facts.approving import approve_suggestion
-from memories.curation.facts.changing import approve, make_way, state_as_operator
+from memories.curation.facts.changing import approve, make_way, state_binding
 from memories.curation.profile.sections import take_proposed_section
 from memories.curation.review.deciding import Choice, ExpectedVersions, deciding
 from memories.curation.review.suggestions import turn_down
@@ -142,7 +142,7 @@ def merge_items(
         changes.supersede(other, by=kept)
         changes.remove_refusals_of(kept)
         with changes.changing(kept, "merge"):
-            state_as_operator(kept, content, now=now)
+            state_binding(kept, content, actor=changes.actor, now=changes.now)
             kept.category, kept.status = category or kept.category, Status.ACTIVE
         changes.copy_evidence(of=other, to=kept)
         changes.relate(kept, other, RelationType.DERIVED_FROM)
@@ -171,7 +171,7 @@ def _reword(item: ReviewItem, fact: Fact, stated: dict[str, Any], changes: Chang
     if fold(content) != fold(fact.content):
         changes.refuse(fact, [refusal_key_of_text(fact.content)])
     with changes.changing(fact, "edit"):
-        state_as_operator(fact, content, now=changes.now)
+        state_binding(fact, content, actor=changes.actor, now=changes.now)
         fact.category, fact.status = stated.get("category") or fact.category, Status.ACTIVE
     changes.remove_refusals_of(fact)
     make_way(fact, changes, instead_of=[item.known.pk] if item.known else [])

@@ -108,12 +108,15 @@ class ModelTest:
     milliseconds: int
 
 
-def try_language_model(*, tenant_id: uuid.UUID) -> ModelTest:
+def try_language_model(*, tenant_id: uuid.UUID, settings: ModelSettings | None = None) -> ModelTest:
     """Ask the model of the tenant's calls, its own or the hub's, for one word, without anybody's data.
 
-    Errors: ModelUntested: none is configured, another test is running, or the endpoint does not answer.
+    `settings`: as if they were saved; nothing is. As when saving, the stored key goes to the stored address alone.
+
+    Errors: ModelUntested: none is configured, another test is running, or the endpoint does not answer; InvalidInput
+    with the field.
     """
-    config = own_models.config_of(tenant_id)
+    config = own_models.config_of(tenant_id) if settings is None else _config_of(tenant_id, settings)
     if not client.is_configured(config):
         raise ModelUntested(_("No model is configured, so there is nothing to ask."))
     # A thread of the web server waits: one at a time, and not for long.
@@ -152,12 +155,21 @@ def reencrypt_model_keys() -> tuple[int, int]:
     return renewed, unreadable
 
 
+def _config_of(tenant_id: uuid.UUID, settings: ModelSettings) -> conf.LLMConfig:
+    """The model that the tenant's calls would ask with these settings. Errors: InvalidInput."""
+    _check(settings)
+    before = own_models.own_of(tenant_id) or LanguageModel(tenant_id=tenant_id)
+    own = LanguageModel(tenant_id=tenant_id, model=settings.model, base_url=settings.base_url)
+    own.api_key = _key_of(settings, before)
+    return conf.llm(own)
+
+
 def _check(settings: ModelSettings) -> None:
     if settings.base_url:
         try:
             check_address(settings.base_url)
         except AddressRefused as refused:
-            raise InvalidInput.at("base_url", str(refused)) from None
+            raise InvalidInput.at("base_url", str(refused), code=refused.code) from None
     elif settings.api_key:
         raise InvalidInput.at("api_key", _("A key belongs to an address: enter it, too."))
     if (settings.prompt_price is None) != (settings.completion_price is None):

@@ -1,5 +1,6 @@
 """A tenant's settings: what they can be, and saving them."""
 
+import re
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -18,6 +19,7 @@ from memories.files import dream_files
 from memories.forgetting import decay
 from memories.invisible import strip_invisible
 from memories.models import Tenant
+from memories.models.people.tenants import PersonMay
 from memories.store import assigning
 from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS, is_pattern
 from memories.text import signal_phrases
@@ -28,11 +30,12 @@ from memories.time_zones import is_zone
 SETTINGS = (
     "name", "time_zone", "language", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases",
     "memory_of", "context_log", "file_seed", "dream_guide", "dream_model", "dream_files", "person_namespaces",
-    "numbers",
+    "person_page", "person_may", "person_color", "numbers",
 )  # fmt: skip
 # Versions of tenants stay below: they are hashes, and nine digits fit an ETag.
 _VERSIONS = 999_999_999
 _LONGEST_NAME = 200
+_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 # Not settings: saving a form that was open for long must not turn them back.
 _NO_SETTING = (
     "id", "slug", "created_at", "decayed_on", "offboarded_at", "before_offboarding", "webhook_events",
@@ -54,6 +57,8 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
     tenant.dream_files = list(dict.fromkeys(map(strip_invisible, tenant.dream_files))) or _default_of("dream_files")
     tenant.signal_phrases = scrubbed_json(tenant.signal_phrases)
     tenant.person_namespaces = list(map(strip_invisible, tenant.person_namespaces))
+    tenant.person_may = [one for one in PersonMay.values if one in tenant.person_may]
+    tenant.person_color = tenant.person_color.lower()
     tenant.name = scrubbed_text(tenant.name, longest=_LONGEST_NAME)
     tenant.numbers = conf.own_numbers(tenant.numbers)
     # Also where the caller reaches all tenants, as to look whether there is one.
@@ -87,6 +92,11 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
             counts=counts,
         )
     return tenant
+
+
+def is_color(text: str) -> bool:
+    """Whether it is a colour as pages write it, or empty."""
+    return not text or _COLOR.fullmatch(text) is not None
 
 
 def version_of(tenant: Tenant) -> int:
@@ -236,6 +246,16 @@ def _dream_files_fault(lines: list[str]) -> str:
     return message % {"path": wrong[:LONGEST_PATTERN]} if wrong is not None else ""
 
 
+def _may_fault(acts: list[str]) -> str:
+    if set(acts) <= set(PersonMay.values):
+        return ""
+    return _("Use some of: %(names)s.") % {"names": ", ".join(PersonMay.values)}
+
+
+def _color_fault(color: str) -> str:
+    return "" if is_color(color) else _("Give a colour such as #0f766e, or nothing.")
+
+
 def _phrases_fault(phrases: Mapping[str, list[str]]) -> str:
     try:
         signal_phrases.checked(phrases)
@@ -249,4 +269,6 @@ _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "dream_files": _dream_files_fault,
     "person_namespaces": _patterns_fault,
     "signal_phrases": _phrases_fault,
+    "person_may": _may_fault,
+    "person_color": _color_fault,
 }

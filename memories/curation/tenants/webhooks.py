@@ -231,7 +231,7 @@ def _take(row: WebhookEndpoint, settings: WebhookSettings) -> None:
     try:
         check_address(row.url)
     except AddressRefused as refused:
-        raise InvalidInput.at("url", str(refused)) from None
+        raise InvalidInput.at("url", str(refused), code=refused.code) from None
 
 
 def _set(row: WebhookEndpoint, settings: WebhookSettings) -> None:

@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import psycopg
 from django.core.management.base import CommandError
 
-from memories.exceptions import Erased, PersonRestricted
+from memories.exceptions import Erased, NotFound, PersonRestricted
 from memories.files import paths
 from memories.imports import sources
-from memories.imports.namespaces import USER
+from memories.imports.namespaces import REST, USER
 from memories.imports.places import Given, opened
-from memories.imports.runs import Run, UnknownSourceError
+from memories.imports.runs import Run, UnknownSourceError, UnsaidPersonError
 from memories.imports.sources import AUTO, CHATS, SOURCES
 from memories.management import HubCommand, counted
 from memories.management.arguments import external_id, tenant_of
@@ -26,8 +26,6 @@ DEEPAGENTS, LANGGRAPH = "deepagents", "langgraph"
 _OF_AGENTS = CHATS | {DEEPAGENTS, "markdown"}
 # After so many records it says how far it is.
 _TOLD = 1000
-# What a namespace can say of its items.
-_NAMESPACED = (DEEPAGENTS, LANGGRAPH)
 
 
 class Command(HubCommand):
@@ -119,7 +117,7 @@ class Command(HubCommand):
 
     def _import(self, tenant: Tenant, given: Given, source: str, options: dict[str, Any]) -> None:
         as_items, dry_run = options["form"] == sources.ITEMS, options["dry_run"]
-        run = Run(tenant, given, source, as_items=as_items, dry_run=dry_run, tell=self.stderr.write)
+        run = Run(tenant, given, source, as_items=as_items, dry_run=dry_run, is_trusted=True, tell=self.stderr.write)
         taken = 0
         try:
             for taken in run.steps():
@@ -127,14 +125,19 @@ class Command(HubCommand):
                     self.stderr.write(
                         f"… {run.conversations.done['conversations'] or taken} of {run.expected or 'all'}"
                     )
+        except UnsaidPersonError:
+            raise CommandError(
+                f"--user: the items are in several namespaces. Say with --namespace which are this person's, such as "
+                f"'memories,NAME', or '{REST}' for all; or which part names the person, such as 'memories,{USER}'."
+            ) from None
         except UnknownSourceError as error:
             self._say(run, dry_run=dry_run)
             hint = " Items can be kept as they are: --as items." if source == LANGGRAPH and not as_items else ""
             expected = SOURCES[source].expects
             raise CommandError(f"Nothing of {source} was recognised: expected {expected}, {error}.{hint}") from None
-        except (Erased, PersonRestricted) as error:
+        except (Erased, NotFound, PersonRestricted) as error:
             place = run.conversations.done["conversations"]
-            raise CommandError(f"Conversation {place}: {error.detail}") from None
+            raise CommandError(f"Conversation {place}: {error.detail}" if place else error.detail) from None
         except (ValueError, RecursionError, sqlite3.Error, psycopg.Error) as error:
             self._say(run, dry_run=dry_run)
             raise CommandError(
@@ -172,9 +175,9 @@ def _check(source: str, options: dict[str, Any]) -> None:
         raise CommandError("--user: items are whose their namespace says. Set the patterns on the tenant's page.")
     if as_items or options["user"] or SOURCES[source].names_people:
         return
-    if source in _NAMESPACED and USER not in options["namespace"]:
+    if source in sources.NAMESPACED and USER not in options["namespace"]:
         raise CommandError(f"--user or --namespace with {USER}: say whose these are.")
-    if source not in _NAMESPACED:
+    if source not in sources.NAMESPACED:
         raise CommandError("--user: say whose these are.")
 
 
@@ -188,6 +191,8 @@ def _lines(run: Run, stored: str) -> Iterator[str]:
     if said["left"]:
         turns = counted(said["left"], "turn is", "turns are")
         yield f"{turns} of a branch that the conversation has left since."
+    for name in run.rows.stored | run.rows.there:
+        yield f"{name}: {run.rows.stored[name]} {stored}, {counted(run.rows.there[name], 'was', 'were')} there already."
     if found := run.found("memories"):
         yield (
             f"{counted(found, 'memory', 'memories')}: {counted(facts['facts'], 'fact')} and "

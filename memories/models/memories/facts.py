@@ -257,6 +257,8 @@ class Fact(models.Model):
             models.Index(fields=["end_user", "status", "-created_at", "-id"], name="fact_of_end_user_idx"),
             # Serves the admin's list of a tenant.
             models.Index(fields=["tenant", "status", "-created_at"], name="fact_of_tenant_idx"),
+            # Serves contexts and searches: whether anything of a person was changed.
+            models.Index(fields=["end_user"], name="fact_changed_idx", condition=Q(status="active") & Q(version__gt=1)),
             # Serves the admin's list of all tenants, newest first.
             models.Index(fields=["-created_at", "-id"], name="fact_newest_idx"),
             # Serves the tabs over that list for the few facts that somebody marked or has to look at, and their counts.

@@ -16,7 +16,7 @@ from memories.models.ids import new_id
 from memories.models.people.tenants import Tenant
 from memories.time_zones import zone_or_utc
 
-_WHO_SWITCHED = "whether staff or the application switched off `capture` and `serve`"
+_WHO_SWITCHED = "whether staff, the application or you switched off `capture` and `serve`"
 
 # In the place of a caller's id that was erased. No caller's id has a control character.
 NOBODY = "\x1a"

@@ -32,6 +32,23 @@ def dream_files() -> list[str]:
     return ["/SOUL.md", "/USER.md", "/MEMORY.md", "/memory/MEMORY.md", "/memories/AGENTS.md", "/skills/"]
 
 
+class PersonMay(models.TextChoices):
+    """What a person may do on their own page, beside seeing what is remembered."""
+
+    CORRECT = "correct", _("Correct a fact")
+    FORGET = "forget", _("Forget a fact")
+    CONVERSATIONS = "conversations", _("Delete a conversation and what was learned from it")
+    PAUSE = "pause", _("Pause their memory")
+    EXPORT = "export", _("Download a copy of their data")
+    ERASURE = "erasure", _("Ask for the erasure of everything")
+    READERS = "readers", _("See who was given their memories")
+
+
+def person_may() -> list[str]:
+    """What a person may do once the tenant has switched the page on, and has chosen nothing else."""
+    return [PersonMay.CORRECT, PersonMay.FORGET, PersonMay.EXPORT, PersonMay.ERASURE]
+
+
 class Tenant(models.Model):
     class ContextLanguage(models.TextChoices):
         """The languages in which contexts have the hub's own words (memories/text/memory_block.py)."""
@@ -130,6 +147,23 @@ class Tenant(models.Model):
             "Which label of a namespace of the store is an end user’s id, one pattern per line: memories.{user_id}. "
             "The first pattern that a namespace begins with decides. What names nobody belongs to the tenant."
         ),
+    )
+    person_page = models.BooleanField(
+        _("page for the person"),
+        default=False,
+        help_text=_("On: the application can make links with which an end user opens a page of their own memory."),
+    )
+    person_may = models.JSONField(
+        _("what the person may do there"),
+        default=person_may,
+        blank=True,
+        help_text=_("Beside seeing what is remembered. A link can allow less, never more."),
+    )
+    person_color = models.CharField(
+        _("colour of that page"),
+        max_length=7,
+        blank=True,
+        help_text=_("Of its buttons and links, like #0f766e. Empty: the hub’s own."),
     )
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."

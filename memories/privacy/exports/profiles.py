@@ -16,9 +16,10 @@ from django.db.models import Q
 from memories.kinds import EMBEDDED, PLAIN
 from memories.models import Author, CaseType, Role, Source, Status, Trust
 from memories.models.columns import columns_of
+from memories.trust import CORRECTIONS
 
 # Facts that the person stated, unless somebody rejected them.
-STATED = Q(trust=Trust.USER, source__in=[Source.EXPLICIT, Source.CORRECTED]) & ~Q(status=Status.REJECTED)
+STATED = Q(trust=Trust.USER, source__in=[Source.EXPLICIT, *CORRECTIONS]) & ~Q(status=Status.REJECTED)
 
 
 @dataclass(frozen=True)

@@ -182,6 +182,7 @@ STORES: tuple[Store, ...] = (
     *REQUESTS,
     # Ids alone; what has not been sent is not sent any more. The erasure itself is told by a row about nobody.
     Store("memories.WebhookDelivery", "end_user"),
+    Store("memories.PersonLink", "end_user"),
     Store("memories.LoggedContext", "end_user"),
     Store("memories.ImportedRow", "end_user"),
     Store("memories.SentBlock", "end_user"),

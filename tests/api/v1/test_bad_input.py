@@ -169,6 +169,20 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str, str]]] = {
         ({"session_id": ""}, "/session_id", "blank"),
         ({"flush": True}, "/flush", "unknown_field"),
     ],
+    "personLink": [
+        ({"user_id": LEFT_OUT}, "/user_id", "required"),
+        ({"ttl": 9}, "/ttl", "min_value"),
+        ({"ttl": 3601}, "/ttl", "max_value"),
+        ({"ttl": "300"}, "/ttl", "invalid"),
+        ({"language": "fr"}, "/language", "invalid_choice"),
+        ({"allow": ["fly"]}, "/allow/0", "invalid_choice"),
+        ({"allow": ["correct", "pause"]}, "/allow/1", "not_allowed"),
+        *(
+            ({"embed_origins": [origin]}, "/embed_origins/0", "invalid")
+            for origin in ("app.example.org", "https://*.example.org", "https://a.org/path", "http://a.org", "'none'")
+        ),
+        ({"token": "x"}, "/token", "unknown_field"),
+    ],
     "createPrivacyRequest": [
         ({"type": "forgetting"}, "/type", "invalid_choice"),
         ({"type": None}, "/type", "null"),

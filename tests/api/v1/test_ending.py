@@ -263,6 +263,8 @@ ENDING = {
     "editFile": REFUSES,
     "invalidateTriple": REFUSES,
     "supersedeTriple": REFUSES,
+    # tests/person_page/test_links.py
+    "personLink": REFUSES,
     "putMemory": ASKS,
     "writeProfileSection": ASKS,
     "addFact": ASKS,

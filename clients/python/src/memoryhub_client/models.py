@@ -13,7 +13,7 @@ from typing_extensions import Required
 T = TypeVar("T")
 
 Author = Literal["person", "application", "model", "other"]
-ActorKind = Literal["run", "operator", "key", "command", "decay", "dream", "link"]
+ActorKind = Literal["run", "operator", "key", "command", "decay", "dream", "link", "person"]
 ExportState = Literal["making", "ready", "taken", "expired"]
 CaseType = Literal["erasure", "access", "portability", "rectification", "restriction"]
 Category = Literal[
@@ -36,7 +36,12 @@ EpisodeStatus = Literal["active", "pending", "trashed"]
 RunStatus = Literal["running", "committed", "failed", "parked", "discarded"]
 FactScope = Literal["private", "share", "public"]
 FactSource = Literal[
-    "explicit_user_input", "implicit_inference", "system_generated", "external_data", "corrected_memory"
+    "explicit_user_input",
+    "implicit_inference",
+    "system_generated",
+    "external_data",
+    "corrected_memory",
+    "person_correction",
 ]
 FactStatus = Literal["active", "pending", "superseded", "rejected", "archived", "trashed"]
 FileEncoding = Literal["utf-8", "base64"]
@@ -101,6 +106,8 @@ EventName = Literal[
     "person.erased",
     "budget.reached",
 ]
+PageLanguage = Literal["en", "zh-hans"]
+PersonAct = Literal["correct", "forget", "conversations", "pause", "export", "erasure", "readers"]
 KeyScope = Literal["ingest", "read", "write", "privacy", "read_all"]
 KeyState = Literal["active", "expired", "offboarded"]
 MemoryOf = Literal["person", "agent"]
@@ -820,6 +827,16 @@ class GraphStats:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PersonLink:
+    """A link to a person's own page: open it at once, where the person is signed in."""
+
+    id: str
+    url: str
+    expires_at: datetime
+    allow: list[PersonAct]
+
+
+@dataclass(frozen=True, kw_only=True)
 class PrivacyCase:
     """A request of a person about their data, as it stands."""
 
@@ -1247,6 +1264,9 @@ class Tenant:
     dream_model: str
     dream_files: list[str]
     person_namespaces: list[str]
+    person_page: bool
+    person_may: list[str]
+    person_color: str
     numbers: dict[str, Any]
     version: int
     created_at: datetime

@@ -57,8 +57,11 @@ from memoryhub_client.models import (
     Limits,
     MemoryDocument,
     NewMessage,
+    PageLanguage,
     Person,
+    PersonAct,
     PersonDetail,
+    PersonLink,
     PrivacyCase,
     Profile,
     Receipt,
@@ -900,6 +903,23 @@ class Operations:
         guidance: str | Unset = UNSET,
     ) -> Agent:
         """Change the named switches and the guidance of an agent, by the hub's `id` of it."""
+        ...
+
+    @operation("POST", "/person-links")
+    def person_link(
+        self,
+        *,
+        user_id: str | None,
+        ttl: int | None = None,
+        language: PageLanguage | None = None,
+        allow: Sequence[PersonAct] | None = None,
+        embed_origins: Sequence[str] | None = None,
+    ) -> PersonLink:
+        """A link with which the person opens the page of their own memory, once and within `ttl` seconds (300).
+
+        `allow`: what they may do there; without it all that the tenant allows. `embed_origins`: sites that may show it
+        in a frame.
+        """
         ...
 
     @operation("POST", "/privacy/requests")

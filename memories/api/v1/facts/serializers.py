@@ -45,6 +45,7 @@ from memories.models import (
     Trust,
 )
 from memories.models.ids import OUR_VERSION, parse_uuid
+from memories.trust import CORRECTIONS
 
 MIN_IMPORTANCE = 0.2
 ANY_STATUS = "all"
@@ -151,10 +152,10 @@ class StatedSource(OneOf):
     default_error_messages = {"operators_only": "Only an operator corrects a memory, in the admin."}
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__([source for source in Source.values if source != Source.CORRECTED], **kwargs)
+        super().__init__([source for source in Source.values if source not in CORRECTIONS], **kwargs)
 
     def to_internal_value(self, data: Any) -> str:
-        if data == Source.CORRECTED:
+        if data in CORRECTIONS:
             self.fail("operators_only")
         return super().to_internal_value(data)
 

@@ -55,6 +55,7 @@ from memories.models import (
     WritesAs,
 )
 from memories.models.memories.files import LONGEST_PATH
+from memories.models.people.tenants import PersonMay
 from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS
 from memories.text.signal_phrases import LONGEST, MOST_PHRASES
 
@@ -133,6 +134,15 @@ class TenantSettingsSerializer(Strict):
         allow_null=True,
         help_text="Patterns that say which label of a namespace of the store is an end user's id.",
     )
+    person_page = Flag(required=False, allow_null=True, help_text="true: people can open a page of their own memory.")
+    person_may = Words(
+        child=ExactText(max_length=16),
+        max_length=len(PersonMay),
+        required=False,
+        allow_null=True,
+        help_text=f"What they may do there, beside seeing: {', '.join(PersonMay.values)}.",
+    )
+    person_color = _text(7, help_text="Of that page, like #0f766e.")
     numbers = JSONObject(
         required=False, allow_null=True, help_text="Name of a number of the rules → the tenant's own; null: the hub's."
     )
@@ -160,6 +170,9 @@ class TenantSerializer(serializers.Serializer[Tenant]):
     dream_model = serializers.CharField()
     dream_files = serializers.ListField(child=serializers.CharField())
     person_namespaces = serializers.ListField(child=serializers.CharField())
+    person_page = serializers.BooleanField()
+    person_may = serializers.ListField(child=serializers.CharField())
+    person_color = serializers.CharField()
     numbers = serializers.SerializerMethodField(help_text="The tenant's own numbers; the others are the hub's.")
     version = serializers.SerializerMethodField(help_text="Another one after each change; as in the ETag.")
     created_at = serializers.DateTimeField()

@@ -65,6 +65,8 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.SentBlock": Way.STAYS,
     # It says what an import made for that id.
     "memories.ImportedRow": Way.STAYS,
+    # It is over with the merge.
+    "memories.PersonLink": Way.STAYS,
     # It is forgotten within a week.
     "memories.SeenText": Way.STAYS,
     # It says what happened under that id.

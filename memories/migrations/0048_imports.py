@@ -32,7 +32,7 @@ ALTER TABLE memories_import DROP CONSTRAINT import_of_tenant;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0044_export_pieces'),
+        ('memories', '0047_person_page'),
     ]
 
     operations = [
@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
                 ('counts', models.JSONField(default=dict, help_text='Outcome → how many.')),
                 ('left_out', models.JSONField(default=dict, help_text='Reason → how many.')),
                 ('refused', models.JSONField(default=dict, help_text='Code → how many.')),
-                ('actor_kind', models.CharField(choices=[('run', 'Extraction'), ('operator', 'Operator'), ('key', 'Application'), ('command', 'Command'), ('decay', 'Decay pass'), ('dream', 'Dream'), ('link', 'One-time link')], help_text='Who uploaded it.', max_length=8)),
+                ('actor_kind', models.CharField(choices=[('run', 'Extraction'), ('operator', 'Operator'), ('key', 'Application'), ('command', 'Command'), ('decay', 'Decay pass'), ('dream', 'Dream'), ('link', 'One-time link'), ('person', 'The person')], help_text='Who uploaded it.', max_length=8)),
                 ('actor_id', models.CharField(blank=True, max_length=36)),
                 ('created_at', models.DateTimeField(verbose_name='uploaded')),
                 ('started_at', models.DateTimeField(null=True)),

@@ -1,0 +1,1 @@
+"""/person-links: the page for the person, opened by a link."""

@@ -1,0 +1,95 @@
+"""What the page says when something was done, could not be done, or the page is closed: by code, in plain words."""
+
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+SAID: Mapping[str, Promise] = {
+    "corrected": _("Corrected. Your words count from now on, and no program changes them."),
+    "forgotten": _("Forgotten. It is not used any more, and it is not learned again by itself."),
+    "restored": _("It is remembered again."),
+    "conversation": _("The conversation is deleted, with what was learned from it alone."),
+    "paused": _("Your memory is paused. Nothing new is remembered, and nothing is used."),
+    "resumed": _("Your memory is on again."),
+    "export": _("A copy of your data is being made. It takes a few minutes: look here again."),
+    "asked": _("Your request has arrived. Staff will check it and answer within a month."),
+}
+FAILED: Mapping[str, Promise] = {
+    "operator_word": _("Staff of the application stated this, or keep it. Ask them to change it."),
+    "locked": _("Staff of the application keep this as it is. Ask them to change it."),
+    "duplicate": _("This is remembered already, in these words."),
+    "review_needed": _("This reads like instructions to a program, so it cannot be remembered. Say it in other words."),
+    "restricted": _("The use of your data is restricted at the moment, so nothing can be changed here."),
+    "version_mismatch": _("This has changed since you opened the page. Look at it once more."),
+    "not_found": _("This is not here any more."),
+    "empty": _("Write what is right, in a sentence."),
+    "too_long": _("This is too long. Write at most 2,000 characters."),
+    "asked_before": _("You have asked for this already, and it is being worked on."),
+    "not_ready": _("The copy is not ready yet. Look here again in a few minutes."),
+    "not_sure": _("Tick the box first: an erasure cannot be undone."),
+    "export_gone": _("This copy was downloaded, or its time is over. You can ask for another one."),
+}
+SOMETHING = _("This did not work, and nothing was changed. Try again, or open the page from the application once more.")
+# Code of an error of the link → heading and text.
+CLOSED: Mapping[str, tuple[Promise, Promise]] = {
+    "not_found": (
+        _("This link does not work"),
+        _("It is not complete, or nobody knows it here. Open the page from the application once more."),
+    ),
+    "link_used": (
+        _("This link was already used"),
+        _("Each link opens the page once, so that nobody else can use it. Ask the application for a new one."),
+    ),
+    "link_expired": (
+        _("This link was not opened in time"),
+        _("Links work for a short time only. Open the page from the application once more."),
+    ),
+    "link_over": (
+        _("This page is closed"),
+        _("Its time is over, or something about your account has changed. Open it from the application once more."),
+    ),
+    "page_off": (
+        _("This page is switched off"),
+        _("The application does not offer it at the moment. Its staff can tell you what is remembered of you."),
+    ),
+    "done": (
+        _("You have closed the page"),
+        _("To see it again, open it from the application."),
+    ),
+    "no_session": (
+        _("Open this page from the application"),
+        _("It is closed here, or your browser does not keep its cookie. The application gives you a link."),
+    ),
+    "foreign": (
+        _("Nothing was changed"),
+        _("This form did not come from the page that is open now. Go back to the page and try again."),
+    ),
+    "busy": (
+        _("Just a moment"),
+        _("This page was asked for very often. Wait a minute and try again."),
+    ),
+    "method": (
+        _("This page cannot be asked for in that way"),
+        _("Go back to the page and use its buttons."),
+    ),
+}
+WHO: Mapping[str, Promise] = {
+    "user": _("You"),
+    "person": _("You"),
+    "assistant": _("The assistant"),
+    "model": _("A model"),
+    "tool": _("A program"),
+    "system": _("The application"),
+    "application": _("The application"),
+    "other": _("Somebody else"),
+}
+# Of a fact: where it comes from.
+ORIGINS: Mapping[str, Promise] = {
+    "person_correction": _("You said so here."),
+    "corrected_memory": _("Staff of the application said so."),
+    "explicit_user_input": _("You said so."),
+    "implicit_inference": _("Concluded from what you said."),
+    "system_generated": _("The assistant said so."),
+    "external_data": _("The application, or a program that it uses, said so."),
+}
