@@ -9,7 +9,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-clients lint-clients client-typescript faults soak clients-suite import-suite distributed alerts bench lint fix audit lock eval eval-extraction clean
+.PHONY: help up test test-clients client-typescript faults soak clients-suite import-suite distributed alerts bench lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -84,7 +84,8 @@ alerts: .venv/dev ## Check the alerts and cause each of them, with PROMTOOL=… 
 bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.md (ROWS="ingest context": some rows).
 	@$(BIN)/python -m benchmarks $(ROWS) --write docs/benchmarks.md
 
-# Packages are installed on one core, so the clients' are beside the hub's. The types take as long as everything else here.
+# Packages are installed on one core, so the clients' are beside the hub's. The types take as long as everything else here:
+# those of the client are checked with the libraries of the frameworks, which .venv does not have.
 lint: ## Check style, imports, types (those of the Python client, too) and migrations.
 	@$(MAKE) --no-print-directory --jobs=2 .venv/dev .venv-clients/dev
 	@$(KEEPS_BYTECODE) $(BIN)/python -m mypy & types=$$!; failed=; \
@@ -92,12 +93,8 @@ lint: ## Check style, imports, types (those of the Python client, too) and migra
 	$(BIN)/python -m ruff format --check . || failed=1; \
 	$(BIN)/lint-imports || failed=1; \
 	$(KEEPS_BYTECODE) $(BIN)/python manage.py makemigrations --check --dry-run || failed=1; \
-	$(MAKE) --no-print-directory lint-clients || failed=1; \
+	(cd clients/python && ../../$(CLIENTS)/python -m mypy) || failed=1; \
 	wait $$types || failed=1; test -z "$$failed"
-
-# With the libraries of the frameworks, which .venv does not have.
-lint-clients: .venv-clients/dev ## Check the types of the Python client.
-	@cd clients/python && ../../$(CLIENTS)/python -m mypy
 
 fix: .venv/dev ## Repair what ruff can repair.
 	$(BIN)/python -m ruff check --fix .

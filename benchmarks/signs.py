@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,7 +108,7 @@ def _store(rng: np.random.Generator, size: int) -> Store:
     rows = Rows.coded(raw, np.ones(size, np.uint8), blocks)
     layout = Layout.of((np.arange(size) // SESSION).astype(np.int32), alone=False)
     words = Words.of([_postings(rng, topic_words[topic_of])], layout, DEFAULT)
-    times = 1.7e9 + np.arange(size) * 60.0
+    times = np.arange(size, dtype=np.float64) * 60 + 1.7e9
     started = time.monotonic()
     signed = rows.with_bits(blocks, DEFAULT)
     sys.stdout.write(f"signs of {size:,} vectors of {spectrum.model}: {time.monotonic() - started:.1f} s\n")
@@ -119,7 +120,8 @@ def _store(rng: np.random.Generator, size: int) -> Store:
 
 
 def _unit(vectors: Floats) -> Floats:
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    found: Floats = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return found
 
 
 def _postings(rng: np.random.Generator, of_topics: NDArray[np.uint32]) -> Any:
@@ -152,8 +154,8 @@ def _compared(rng: np.random.Generator, store: Store, words: str) -> Iterator[tu
         vector = _unit(store.spectrum.mean + store.topics[topic] + store.spectrum.drawn(rng, 1, 0.5)[0])
         said = {"rare": store.topic_words[topic][:3], "common": np.arange(1, 4)}[words]
         queries = [Query(np.unique(said).astype(np.uint32), "en", vector)]
-        plain, scores = _timed(lambda queries=queries: ranking.score(store.plain, queries))
-        signs, found = _timed(lambda queries=queries: ranking.best(store.signed, queries, allowed=everybody, most=TOP))
+        plain, scores = _timed(partial(ranking.score, store.plain, queries))
+        signs, found = _timed(partial(ranking.best, store.signed, queries, allowed=everybody, most=TOP))
         right = set(ranking.best_first(scores.total, TOP).tolist())
         best = found.places[ranking.best_first(found.scores.total, TOP)]
         yield len(right & set(best.tolist())) / TOP, plain, signs, len(found.places)

@@ -9,6 +9,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   └── TextNotFound        404    in a file
 ├── Conflict                409
 │   ├── ModelUntested       409
+│   ├── PreviewRefused      409    extraction is off, or a cap is reached
 │   ├── OperatorWord        409
 │   ├── FactLocked          409    by a key; a change that lifts the lock is taken
 │   ├── TripleOfFact        409    only the fact changes it
@@ -117,6 +118,7 @@ from memories.exceptions.requests import (
     OperatorWord,
     PersonRestricted,
     PreconditionFailed,
+    PreviewRefused,
     RefusedBefore,
     RequestTooCostly,
     ReviewNeeded,
@@ -177,6 +179,7 @@ __all__ = [
     "OperatorWord",
     "PersonRestricted",
     "PreconditionFailed",
+    "PreviewRefused",
     "ReembedRunning",
     "ReembedUnfinished",
     "RefusedBefore",

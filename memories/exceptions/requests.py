@@ -100,6 +100,12 @@ class ModelUntested(Conflict):
         self.code = code  # type: ignore[misc]  # of each one its own
 
 
+class PreviewRefused(Conflict):
+    """Extraction cannot be tried here."""
+
+    code = "preview_refused"
+
+
 class OperatorWord(Conflict):
     """An operator corrected, pinned or locked this. Only an operator can change it."""
 

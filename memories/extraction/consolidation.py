@@ -138,6 +138,14 @@ def consolidate(*, session_id: uuid.UUID, now: datetime) -> ExtractionRun | None
     return attempt.run
 
 
+def read_by_rules(batch: TurnBatch) -> tuple[MemoryUpdate, dict[int, str], Counter[str]]:
+    """What the rules make of a batch in the place of a model: the answer, the flags of new facts by place, and counts
+    of what it leaves out."""
+    found = rules_mode.extract(batch.turns, batch.patterns)
+    removed = rules_mode.ended(batch.turns, batch.shown_facts)
+    return MemoryUpdate(new_facts=found.new_facts, removed=removed), found.held, Counter({UNREAD: found.unread})
+
+
 def _end_lost_runs(session_id: uuid.UUID, *, is_ours: bool, now: datetime) -> None:
     """End the runs that dead workers left behind: those of a session whose lease is over, or has just become ours."""
     runs = ExtractionRun.objects.filter(session=session_id, status=RunStatus.RUNNING)
@@ -162,11 +170,8 @@ def _extract(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
     if run.extractor == rules_mode.EXTRACTOR:
         # The model may have been taken away during a pause, which must not hold anybody back.
         circuit_breaker.close(attempt.claim.config.tenant_id)
-        found = rules_mode.extract(batch.turns, batch.patterns)
-        refused = Counter({UNREAD: found.unread})
-        removed = rules_mode.ended(batch.turns, batch.shown_facts)
-        answer = MemoryUpdate(new_facts=found.new_facts, removed=removed)
-        _commit(attempt, run, batch, answer, held=found.held, refused=refused)
+        answer, held, refused = read_by_rules(batch)
+        _commit(attempt, run, batch, answer, held=held, refused=refused)
     else:
         _ask(attempt, run, batch)
 

@@ -29,10 +29,11 @@ DOUBTFUL = "doubtful"
 _TOOLS_HEARD = 100
 
 
-def gather(*, claim: Claim, now: datetime) -> TurnBatch:
+def gather(*, claim: Claim, now: datetime, guidance: str | None = None) -> TurnBatch:
     """The next batch of the claimed session; its turns' text, as the prompt shows it, is bounded by tokens.
 
     It holds at least one fed turn and ends with a round where it can; turns that arrive later are not in it.
+    `guidance`: what the model is told besides, instead of the tenant's and the agent's.
     """
     session = claim.session
     new = Turn.objects.filter(session=session).readable().after(claim.row.extracted_number)
@@ -74,7 +75,12 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
         shown_profile={row.section: row.version for row in profile},
         # A model that reads a conversation of last year is told the day of that conversation.
         messages=_messages(
-            claim, _as_shown(turns, shown), facts, profile, day=min(now, max(turn.at for turn in turns))
+            claim,
+            _as_shown(turns, shown),
+            facts,
+            profile,
+            day=min(now, max(turn.at for turn in turns)),
+            guidance=guidance,
         ),
         patterns=patterns,
     )
@@ -119,8 +125,11 @@ def _messages(
     profile: Iterable[ProfileSection],
     *,
     day: datetime,
+    guidance: str | None,
 ) -> list[Message]:
     person = claim.session.end_user
+    if guidance is None:
+        guidance = Agent.objects.guidance_for(claim.session.tenant, claim.session.agent_id)
     return memory_update.build(
         turns=[_input(turn) for turn in turns],
         existing_facts=[
@@ -133,6 +142,6 @@ def _messages(
         today=person.local(day).date(),
         time_zone=person.clock.key,
         signals=claim.row.signals,
-        guidance=Agent.objects.guidance_for(claim.session.tenant, claim.session.agent_id),
+        guidance=guidance,
         with_triples=claim.rules.triples,
     )

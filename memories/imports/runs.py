@@ -11,10 +11,10 @@ from django.db import transaction
 
 from memories.imports import file_stores, memory_stores, sources
 from memories.imports.conversation_import import ConversationImport
-from memories.imports.exported_rows import ExportImport
 from memories.imports.fact_import import FactImport
-from memories.imports.hub_exports import SOURCE
 from memories.imports.kept_import import FileImport, ItemImport
+from memories.imports.own_exports.reading import SOURCE
+from memories.imports.own_exports.storing import ExportImport
 from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import (

@@ -19,11 +19,11 @@ from memories.imports import (
     claude,
     coding_agents,
     file_stores,
-    hub_exports,
     memory_stores,
     palaces,
 )
 from memories.imports.databases import has_table, is_sqlite, tables_of
+from memories.imports.own_exports import reading
 from memories.imports.places import JSON, Given, Part
 from memories.imports.raw_documents import member_names
 from memories.imports.records import NO_TEXT, OTHER_FILE, LeftOut, Record
@@ -79,7 +79,7 @@ SOURCES: dict[str, Source] = {
     "librechat": Source(chat_clients.reader(chat_clients.librechat, "createdAt"), "`conversationId` and `messages`"),
     "lobechat": Source(chat_clients.reader(chat_clients.lobechat), "`state` with `messages`"),
     "cherry-studio": Source(chat_clients.reader(chat_clients.cherry), "`indexedDB` with `topics`"),
-    hub_exports.SOURCE: Source(hub_exports.read, "`format` memory-hub-export", names_people=True),
+    reading.SOURCE: Source(reading.read, "`format` memory-hub-export", names_people=True),
     "jsonl": Source(chat_clients.jsonl, "lines with `session_id` and `messages`", names_people=True),
     "facts": Source(memory_stores.facts, "rows with `text` and `user_id`", names_people=True),
     "mem0": Source(memory_stores.mem0, "rows with `memory` and `user_id`", names_people=True),
@@ -197,8 +197,8 @@ def shape_of(given: Given, part: Part) -> str:
 
 def _shape_of_json(given: Given, part: Part) -> str:
     """That of most of its first documents; a hub's own export says what it is."""
-    if hub_exports.is_export(part):
-        return hub_exports.SOURCE
+    if reading.is_export(part):
+        return reading.SOURCE
     found = [one for one in islice(iter(given.documents(part)), _SAMPLE) if isinstance(one, dict)]
     shapes = [next((name for name, fits in _SHAPES.items() if fits(one)), "") for one in found]
     known = [shape for shape in shapes if shape]

@@ -9,6 +9,7 @@ import ipaddress
 import socket
 from urllib.parse import urlsplit
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
@@ -61,7 +62,7 @@ class AddressRefused(Exception):
     """An address that no tenant's endpoint may have; the message is for the operator and names no address. `code`:
     PRIVATE, where whoever runs the hub can allow it."""
 
-    def __init__(self, message: str, *, code: str = "invalid") -> None:
+    def __init__(self, message: str | Promise, *, code: str = "invalid") -> None:
         super().__init__(message)
         self.code = code
 

@@ -49,7 +49,8 @@ def delete_conversation(visit: Visit, session_id: uuid.UUID) -> HttpResponseBase
 @visited("GET")
 def readers(visit: Visit) -> HttpResponse:
     require(visit, PersonMay.READERS)
-    return visit.page("readers", found=reading.readings(visit.person, number=visit.number))
+    found = reading.readings(visit.person, number=visit.number)
+    return visit.page("readers", found=found, events=reading.done(visit.person) if found.number == 1 else [])
 
 
 @visited("GET")

@@ -202,7 +202,9 @@ def _session(request: HttpRequest, now: datetime) -> PersonLink:
     return link
 
 
-def _answered(view: View, request: HttpRequest, link: PersonLink, now: datetime, *args: Any, **kwargs: Any) -> Any:
+def _answered(
+    view: View, request: HttpRequest, link: PersonLink, now: datetime, *args: Any, **kwargs: Any
+) -> HttpResponseBase:
     is_act = request.method == "POST"
     if is_act and not _is_own_form(request, link):
         return closed("foreign", HTTPStatus.FORBIDDEN, link=link)

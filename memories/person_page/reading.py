@@ -13,10 +13,13 @@ from django.db.models.functions import Left
 from django.utils import timezone
 from django.utils.functional import Promise
 
+from memories.admin.trail.sentences import sentence_of
 from memories.exceptions import NotFound
+from memories.facts.write import LIVE
 from memories.models import (
     CLOSED,
     ActorKind,
+    AuditEvent,
     CaseType,
     EndUser,
     ExportState,
@@ -56,6 +59,10 @@ class ShownFact:
     said: list[Said]
 
     @property
+    def heading(self) -> Promise | str:
+        return words.HEADINGS.get(self.fact.category, self.fact.get_category_display())
+
+    @property
     def is_own(self) -> bool:
         return self.fact.source == Source.PERSON
 
@@ -67,7 +74,7 @@ class ShownFact:
 
 @dataclass
 class Group:
-    """The facts of a category."""
+    """The facts of a category, under its heading."""
 
     title: str
     facts: list[ShownFact] = field(default_factory=list)
@@ -111,7 +118,7 @@ def remembered(person: EndUser, *, number: int, now: datetime) -> Remembered:
 def fact_of(person: EndUser, fact_id: uuid.UUID) -> Fact:
     """A fact of the person that agents are told, or that waits. Errors: NotFound."""
     facts = Fact.objects.filter(pk__in=rows_of("memories.Fact", person).values("pk"))
-    fact = _with_evidence(facts, ALL_CITED).filter(pk=fact_id, status__in=[Status.ACTIVE, Status.PENDING]).first()
+    fact: Fact | None = _with_evidence(facts, ALL_CITED).filter(pk=fact_id, status__in=LIVE).first()
     if fact is None:
         raise NotFound
     return fact
@@ -198,6 +205,19 @@ def readings(person: EndUser, *, number: int) -> Page:
     return Page(rows, page.number, page.has_more)
 
 
+def done(person: EndUser) -> list[tuple[datetime, str]]:
+    """What was done with the person's record, requests and copies, in sentences, the newest first; by which role."""
+    labels = ("memories.EndUser", "memories.PrivacyCase", "memories.PrivacyExport")
+    objects = [pk for label in labels for pk in rows_of(label, person).values_list("pk", flat=True)]
+    events = AuditEvent.objects.filter(tenant_uuid=person.tenant_id, object_id__in=objects).order_by("-id")[:ROWS]
+    return [(event.created_at, _sentence(event)) for event in events]
+
+
+def _sentence(event: AuditEvent) -> str:
+    who, what = words.ACTORS.get(event.actor_kind, words.SOMEBODY), words.OBJECTS.get(event.object_type, "")
+    return sentence_of(who=str(who), verb=event.verb, object_type=event.object_type, what=str(what))
+
+
 def _paged(rows: QuerySet[Any], number: int) -> Page:
     start = (number - 1) * ROWS
     found = list(rows[start : start + ROWS + 1])
@@ -233,7 +253,7 @@ def _forgotten_by_person(person: EndUser) -> QuerySet[Any]:
 
 def _grouped(facts: list[Fact]) -> list[Group]:
     """In the order of the categories; each with the newest first."""
-    groups = {category: Group(str(Category(category).label)) for category in Category.values}
+    groups = {category: Group(str(words.HEADINGS.get(category, label))) for category, label in Category.choices}
     for fact in facts:
         groups[fact.category].facts.append(shown(fact))
     return [group for group in groups.values() if group.facts]

@@ -84,6 +84,35 @@ WHO: Mapping[str, Promise] = {
     "application": _("The application"),
     "other": _("Somebody else"),
 }
+# Who did something, by the kind of the actor, and with what.
+SOMEBODY = _("A program")
+ACTORS: Mapping[str, Promise] = {
+    "person": _("You"),
+    "operator": _("Staff of the application"),
+    "command": _("Staff of the application"),
+    "key": _("The application"),
+    "link": _("Whoever had the link"),
+}
+OBJECTS: Mapping[str, Promise] = {
+    "EndUser": _("your record"),
+    "PrivacyCase": _("your request"),
+    "PrivacyExport": _("the copy of your data"),
+}
+# Of the facts of a category.
+HEADINGS: Mapping[str, Promise] = {
+    "identity": _("Who you are"),
+    "relationship": _("People around you"),
+    "preference": _("What you like"),
+    "behavior": _("What you do"),
+    "skill": _("What you can do"),
+    "knowledge": _("What you know"),
+    "context": _("Your situation"),
+    "goal": _("What you want"),
+    "decision": _("What you decided"),
+    "constraint": _("What must be heeded"),
+    "correction": _("What went wrong before"),
+    "other": _("Other things"),
+}
 # Of a fact: where it comes from.
 ORIGINS: Mapping[str, Promise] = {
     "person_correction": _("You said so here."),

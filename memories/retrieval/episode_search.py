@@ -49,7 +49,8 @@ _READ = f"""
             e.ended_at, greatest(e.created_at, e.last_recalled_at), e.content_hash, s.external_id, s.agent_id,
             s.memory_of, e.extractor = %(extractive)s, e.started_at, {version_of_vector("v.")} AS vector,
             {version_of_row(_COLUMNS, "e.")} AS version
-        FROM memories_episode e JOIN memories_session s ON s.tenant_id = %(tenant)s AND s.id = e.session_id
+        FROM memories_episode e
+        JOIN memories_session s ON s.tenant_id = %(tenant)s AND s.end_user_id = %(person)s AND s.id = e.session_id
         LEFT JOIN memories_episodevector v
             ON v.tenant_id = %(tenant)s AND v.episode_id = e.id AND v.space_id = coalesce(%(space)s::bigint, 0)
             AND v.text_digest = e.content_hash
@@ -59,12 +60,16 @@ _READ = f"""
             hash_record_extended(ROW(id, version, external_id, agent_id, memory_of, vector), 0)
         ) AS hash FROM served
     )
-    SELECT digest.*, SUMMARY, t.terms, served.* FROM digest
+    SELECT digest.*, SUMMARY, said.terms, served.* FROM digest
     LEFT JOIN served ON digest.count <= %(most)s
-    LEFT JOIN memories_episode t ON t.tenant_id = %(tenant)s AND t.id = served.id
+    LEFT JOIN LATERAL (
+        SELECT summary, terms FROM memories_episode t WHERE t.tenant_id = %(tenant)s AND t.id = served.id EACH
+    ) said ON TRUE
     ORDER BY served.ended_at DESC, served.id DESC
 """  # noqa: S608  (columns of our own models)
-_FEW, _ALL = _READ.replace("SUMMARY", "t.summary"), _READ.replace("SUMMARY", "NULL")
+# OFFSET lets PostgreSQL look up each of the few, instead of reading all for them.
+_FEW = _READ.replace("SUMMARY", "said.summary").replace("EACH", "OFFSET 0")
+_ALL = _READ.replace("SUMMARY", "NULL").replace("EACH", "")
 _SUMMARIES = """
     SELECT id, summary FROM memories_episode
     WHERE tenant_id = %s AND end_user_id = %s AND status = 'active' AND id = ANY(%s)
@@ -189,7 +194,7 @@ class _Episodes(Source[Any, EpisodeIndex]):
     def index(self, rows: list[tuple[Any, ...]]) -> EpisodeIndex:
         """Of rows of _READ."""
         day, there = today(self.now), [row for row in rows if row[4]]
-        decayed = [_decayed(EpisodeFeatures(*row[4:], row[3]), self.rules, day) for row in there]
+        decayed = [_decayed(EpisodeFeatures._make((*row[4:], row[3], 0.0)), self.rules, day) for row in there]
         episodes = [one for one in decayed if one.left > self.rules.served_importance]
         # Quality takes the place of confidence, and an episode is as old as its last turn.
         weights = Weights.of((one.quality, one.left, float((day - one.ended_at) // DAY)) for one in episodes)

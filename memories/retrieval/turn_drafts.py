@@ -86,9 +86,9 @@ class Draft:
 
     def _plan_of(self, path: Path) -> Plan | None:
         with suppress(OSError, ValueError, KeyError, TypeError):
-            head, *states = turn_files.states_of(path, DRAFT_MAGIC)
+            head, sessions, progress = turn_files.states_of(path, DRAFT_MAGIC)
             if head["slice"] == turn_rows.SLICE and all(head[name] == value for name, value in self._head.items()):
-                return Plan(*states)
+                return Plan(sessions, progress)
         return None
 
     def follow(self, plan: Plan) -> None:
@@ -141,8 +141,7 @@ class Draft:
         for array in (one.codes, *_of_slice(one.rows)):
             np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
         packed = content.getvalue()
-        vectors = self._raw[self._turns : self._turns + len(one.rows)]
-        mark = np.array([(len(packed), zlib.crc32(packed), zlib.crc32(vectors))], _MARK)
+        mark = np.array([(len(packed), zlib.crc32(packed), self._sum_of_next(len(one.rows)))], _MARK)
         try:
             # The mark comes last: without it there is no slice.
             _write_all(self._file, packed, self._end + len(mark.tobytes()))
@@ -207,13 +206,17 @@ class Draft:
             return None
         content = io.BytesIO(packed)
         codes, *arrays = (np.lib.format.read_array(content, allow_pickle=False) for _ in range(1 + _ARRAYS))
-        plain = dict(zip(PLAIN, arrays[: len(PLAIN)], strict=True))
+        plain: dict[str, Any] = dict(zip(PLAIN, arrays[: len(PLAIN)], strict=True))
         rows = TurnRows(list(plan.sessions), **plain, postings=Postings(*arrays[len(PLAIN) :]), vectors=None)
-        if zlib.crc32(self._raw[self._turns : self._turns + len(rows)]) != of_vectors:
+        if self._sum_of_next(len(rows)) != of_vectors:
             return None
         self._end = at + len(read) + size
         self._turns += len(rows)
         return Slice(rows, codes)
+
+    def _sum_of_next(self, count: int) -> int:
+        """The checksum of the vectors of so many turns after those of the slices."""
+        return zlib.crc32(self._raw[self._turns : self._turns + count].view(np.uint8).data)
 
     def _write(self, rows: TurnRows, progress: Sequence[Progress]) -> int:
         """How long the file is."""

@@ -3,6 +3,7 @@
 A new page fails here until it is in the matrix; the message has the lines.
 """
 
+import logging
 import tomllib
 from collections.abc import Iterator
 from itertools import product
@@ -11,10 +12,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission
+from django.http import HttpResponse
 from django.template.response import SimpleTemplateResponse
 from django.test import Client
 from django.urls import reverse
 
+from memories.admin.site import error_pages
 from memories.admin.site.site import HubAdminSite
 from memories.models.access import roles
 from tests import factories
@@ -39,8 +42,11 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
         return response
 
     monkeypatch.setattr(SimpleTemplateResponse, "render", empty)
+    monkeypatch.setattr(error_pages, "_page", lambda _request, _heading, _text, status: HttpResponse(status=status))
     # Its frame alone counts what waits.
     monkeypatch.setattr(HubAdminSite, "each_context", lambda *_: {})
+    # A line for each refusal.
+    monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,7 @@ def test_facts_are_counted_by_tab(admin: Client) -> None:
     factories.fact(person, "ended", expires_at=now - timedelta(days=2))
     factories.fact(person, "gone", status="trashed", pinned=True, trashed_at=now)
     found = counts(admin, Fact)
-    expected = {"Pending": 1, "Expires this week": 1, "Pinned": 1, "Locked": 1, "Confirmed by operator": 1, "Trash": 1}
+    expected = {"Pending": 1, "Expires this week": 1, "Pinned": 1, "Locked": 1, "Confirmed": 1, "Trash": 1}
     assert {title: found[title] for title in expected} == expected
     page = text_of(admin.get(f"{list_of(Fact)}?tab=pinned"))
     assert "pinned</span>" in page

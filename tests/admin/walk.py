@@ -6,6 +6,7 @@ from copy import copy
 from http import HTTPStatus
 from http.cookies import SimpleCookie
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.apps import apps
@@ -131,9 +132,9 @@ def address(route: str, known: dict[str, Any]) -> str:
 
 
 def answer_to(client: Client, method: str, where: str) -> Any:
-    """What the request, with an empty form, is answered; what it did is undone."""
+    """What the request, with an empty form, is answered; what it did is undone, so its session is not even saved."""
     cookies = SimpleCookie(client.cookies)
-    with transaction.atomic():
+    with transaction.atomic(), mock.patch.object(SessionStore, "save"):
         response = client.generic(method, where, content_type="application/x-www-form-urlencoded")
         transaction.set_rollback(True)
     client.cookies = cookies

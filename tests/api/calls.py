@@ -155,6 +155,7 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "getPrivacyRequest": lambda ids: Call(path={"case_id": ids.case}),
     "listExtractions": lambda ids: Call(query={"user_id": ids.user_id}),
     "getExtraction": lambda ids: Call(path={"run_id": ids.run}),
+    "previewExtraction": lambda ids: Call(body={"user_id": ids.user_id, "session_id": ids.session_id, "ask": False}),
     "retryExtraction": lambda ids: Call(path={"run_id": ids.run}),
     "addTriple": lambda ids: Call(body={**_relation(ids), "object": SECRET}),
     "invalidateTriple": lambda ids: Call(body={**_relation(ids), "object": "Acme"}),

@@ -55,7 +55,7 @@ SCRIPT = re.compile(r'<script[^>]* src="([^"]+)"')
 # the sign-in, which is the dashboard.
 FRAME, DASHBOARD = "#nav-sidebar", "memories/dashboard.html"
 # The processes of the tests share the pages, which take longer than any other file: each part has every such page.
-PARTS = 3
+PARTS = 2
 
 
 @pytest.fixture

@@ -225,7 +225,8 @@ class TestLangGraph:
     def test_items_by_their_namespace(self, tenant: Tenant, tmp_path: Path) -> None:
         said = imported("langgraph", written(tmp_path / "items.json", ITEMS), namespace="memories,{user}")
         assert facts() == {("u1", "", "Likes tea"), ("u2", "", "Plays chess")}
-        assert said[1:] == ["1 left out: file", "1 left out: no_text", "1 left out: other_namespace"]
+        assert said[1:4] == ["1 left out: file", "1 left out: no_text", "1 left out: other_namespace"]
+        assert said[4] == "Items without a text can be kept as they are: --as items."
 
     def test_what_has_an_end_keeps_it(self, tenant: Tenant, tmp_path: Path) -> None:
         items = [{**ITEMS[1], "expires_at": at, "key": at} for at in (SAID, "2099-01-02T03:04:05+00:00")]

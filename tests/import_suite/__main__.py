@@ -16,10 +16,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import django
 import psycopg
+from django.core.management import CommandError, call_command
 from psycopg.conninfo import make_conninfo
 
 from memoryhub import embedded_postgres
@@ -28,9 +31,10 @@ from tests.clients_suite import environments, table
 PEERS = Path(__file__).with_name("peers").absolute()
 PEER_SECONDS = 300.0
 TENANT = "import-suite"
+SETTINGS = "memoryhub.settings"
 PAGE, BEGIN, END = "docs/imports.md", "<!-- peers: begin -->", "<!-- peers: end -->"
 HEAD = "| made by | version | store | rows | stored | left out | |\n| --- | --- | --- | --- | --- | --- | --- |"
-_NUMBERS = re.compile(r"(\d[\d,]*) (?:(?:facts?|messages?|items?) )?stored|(\d[\d,]*) (?:wait|waits) for an operator")
+_STORED = re.compile(r"(\d[\d,]*) (?:facts? and|messages? stored|stored)\b")
 _REASON = re.compile(r"(\d[\d,]*) (left out|refused): (.*)")
 
 
@@ -47,16 +51,18 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Hub:
-    """A database of a hub, and another one for what a peer keeps in PostgreSQL."""
+    """The database of a hub, which this process uses, and the address of another one for what a peer keeps there."""
 
-    environ: Mapping[str, str]
     dsn: str
 
     def run(self, *command: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "manage.py", *command], env=self.environ, capture_output=True, text=True, check=False
-        )
-        return done.stdout + done.stderr
+        """What the command says, also why it ended."""
+        said = StringIO()
+        try:
+            call_command(*command, stdout=said, stderr=said)
+        except CommandError as error:
+            said.write(f"{error}\n")
+        return said.getvalue()
 
 
 def main() -> int:
@@ -68,8 +74,8 @@ def main() -> int:
             if given.names and path.stem not in given.names:
                 continue
             says = json.loads(path.read_text("utf-8"))
-            for verdict in _verdicts(path.stem, says, hub):
-                rows.append(_row(says, verdict))
+            for place, verdict in enumerate(_verdicts(path.stem, says, hub)):
+                rows.append(_row(says, verdict, is_first=not place))
                 are_right &= not verdict.fault
                 _say(f"{rows[-1]} {verdict.fault}")
     if given.write:
@@ -90,11 +96,14 @@ def _hub() -> Iterator[Hub]:
     # The account that runs the database for root has to pass through it.
     folder.chmod(0o711)
     home = folder / "home"
-    environ = environments.bare(MEMORYHUB_HOME=str(home), MEMORYHUB_LLM="rules")
+    environ = environments.bare(MEMORYHUB_HOME=str(home), MEMORYHUB_LLM="off", DJANGO_SETTINGS_MODULE=SETTINGS)
+    os.environ.clear()
+    os.environ.update(environ)
     try:
         with embedded_postgres.attached(home, fast=True):
-            hub = Hub(environ, _database(embedded_postgres.connection(home)))
-            hub.run("migrate")
+            django.setup()
+            hub = Hub(_database(embedded_postgres.connection(home)))
+            hub.run("migrate", "--verbosity", "0")
             hub.run("create_api_key", "--tenant", TENANT, "--scopes", "read")
             yield hub
     finally:
@@ -189,10 +198,10 @@ def _read_back(name: str, says: Mapping[str, Any], form: str, hub: Hub, folder: 
 
 
 def _counted(said: str) -> tuple[int, Counter[str]]:
-    """How many rows were stored, or wait; the others by reason."""
+    """How many rows were stored; the others by reason."""
     others = Counter({found[2]: _number(found[0]) for found in _REASON.findall(said)})
     first = [line for line in said.splitlines() if not _REASON.match(line) and "left out" not in line]
-    numbers = [_number(one or other) for line in first for one, other in _NUMBERS.findall(line)]
+    numbers = [_number(one) for line in first for one in _STORED.findall(line)]
     return sum(numbers), +others
 
 
@@ -200,11 +209,13 @@ def _number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-def _row(says: Mapping[str, Any], found: Verdict) -> str:
+def _row(says: Mapping[str, Any], found: Verdict, *, is_first: bool) -> str:
+    """A line of the table; what is to be said of the peer stands in its first one."""
     if "why_not" in says:
         return f"| {says['title']} | {says['version']} | – | – | – | – | not run: {says['why_not']} |"
     others = ", ".join(f"{count} `{reason}`" for reason, count in sorted(found.others.items())) or "–"
-    word = "FAILS" if found.fault else ""
+    failed = "did not run" if found.store == "–" else "FAILS"
+    word = failed if found.fault else says.get("remarks", "") if is_first else ""
     cells: Sequence[Any] = (says["title"], says["version"], found.store, found.rows, found.stored, others, word)
     return f"| {' | '.join(map(str, cells))} |"
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from memories.imports.column_values import mapped
-from memories.imports.hub_exports import COMING
+from memories.imports.own_exports.reading import COMING
+from memories.imports.own_exports.values import mapped
 from memories.imports.places import opened
 from memories.imports.runs import Run
 from memories.models import EndUser, Fact, FactRefusal, MemoryFile, MemoryGroup, Session, StoreItem, Tenant, Turn

@@ -3,6 +3,7 @@ command (tests/commands/test_import_memories.py)."""
 
 import json
 import sqlite3
+import time
 import zipfile
 from collections import Counter
 from contextlib import closing
@@ -382,7 +383,8 @@ class TestFolders:
         with opened([str(tmp_path)]) as given:
             assert sources.detected(given) == "markdown"
 
-    def test_a_palace_of_the_exact_backend(self, tmp_path: Path) -> None:
+    def test_a_palace_of_the_exact_backend(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """MemPalace writes the time on its machine's clock, without the zone."""
         with closing(sqlite3.connect(tmp_path / "sqlite_exact.sqlite3")) as database, database:
             database.execute("CREATE TABLE collections (id INTEGER PRIMARY KEY, name TEXT)")
             database.execute(
@@ -393,11 +395,18 @@ class TestFolders:
                 database.execute("INSERT INTO collections VALUES (?, ?)", (number, collection))
                 row = (number, json.dumps(members))
                 database.execute("INSERT INTO documents VALUES (?, 'd', 'She bakes', ?)", row)
-        [conversation] = found("mempalace", tmp_path, zone=ZoneInfo("Asia/Shanghai"))
-        assert isinstance(conversation, Said)
-        assert [(one["content"], one["timestamp"]) for one in conversation.messages] == [
-            ("She bakes", "2026-05-31T15:30:00+00:00")
-        ]
+        monkeypatch.setenv("TZ", "Asia/Shanghai")
+        try:
+            for zone, at in ((None, "15:30"), (ZoneInfo("Asia/Tokyo"), "14:30")):
+                time.tzset()
+                [conversation] = found("mempalace", tmp_path, zone=zone)
+                assert isinstance(conversation, Said)
+                assert [(one["content"], one["timestamp"]) for one in conversation.messages] == [
+                    ("She bakes", f"2026-05-31T{at}:00+00:00")
+                ]
+        finally:
+            monkeypatch.undo()
+            time.tzset()
 
     def test_a_relation_that_ends_some_day_still_holds(self, tmp_path: Path) -> None:
         path = tmp_path / "knowledge_graph.sqlite3"

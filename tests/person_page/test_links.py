@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories.audit import Actor
+from memories.conf import Rate
 from memories.curation.people import page_links
 from memories.exceptions import BeyondTrust
 from memories.models import ActorKind, AuditEvent, EndUser, Fact, PersonLink
@@ -234,8 +235,8 @@ def test_there_are_limits(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     fact = factories.fact(own.person)
     link = own.open()
     token = page_links.form_token(link)
-    monkeypatch.setattr(frame, "VIEWS", frame.Rate(requests=2, seconds=60))
-    monkeypatch.setattr(frame, "ACTS", frame.Rate(requests=0, seconds=60))
+    monkeypatch.setattr(frame, "VIEWS", Rate(requests=2, seconds=60))
+    monkeypatch.setattr(frame, "ACTS", Rate(requests=0, seconds=60))
     assert [own.client.get("/me/").status_code for _ in range(3)] == [200, 200, 429]
     answer = own.post(f"facts/{fact.pk}/forget", token=token)
     assert (answer.status_code, int(answer.headers["Retry-After"]) > 0) == (429, True)

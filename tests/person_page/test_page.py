@@ -215,8 +215,10 @@ def test_who_was_given_memories_is_shown(own: Own) -> None:
     public = factories.fact(neighbour, "A secret of others", scope="public")
     factories.logged_context(own.person, [fact, public], agent_id="helper")
     own.open()
+    own.post("data/pause")
     page = own.get("readers")
     assert "helper" in page
+    assert "You updated your record" in page
     assert "Bakes bread" in page
     assert "A secret of others" not in page
 

@@ -92,14 +92,14 @@ class TestTurns:
             vectors.embed_some()
         space = spaces.serving()
         before = turn_index.open_index(person, space)
-        assert (len(before), len(before.sessions)) == (16, 2)
+        assert (len(before), len(before.known)) == (16, 2)
         for one in (session, whole):
             age(one, 31)
         Turn.objects.filter(session=session, number__gt=6).update(created_at=timezone.now())
         retain(session.tenant)
         assert (numbers_of(session), numbers_of(whole)) == ([7, 8], [])
         after = turn_index.open_index(person, space)
-        assert [one.numbers.tolist() for one in after.sessions] == [[7, 8]]
+        assert ([one.id for one in after.known], after.numbers.tolist()) == ([session.pk], [7, 8])
         [part] = after.parts
         assert part.rows.vectors
         assert (len(part.rows), part.rows.vectors.codes.tolist()) == (2, [1, 1])

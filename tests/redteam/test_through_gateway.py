@@ -77,7 +77,7 @@ def test_no_more_benign_texts_are_held(outcomes: Sequence[Outcome]) -> None:
 
 @pytest.mark.django_db
 def test_without_guards_attempts_succeed() -> None:
-    some = [case for case in posted() if case.is_attempt]
+    some = [case for case in posted() if case.is_attempt][::2]
     with disarmed():
         told = played_through_it(some)
     assert sum(bool(one.successes) for one in told) >= 0.6 * len(some) > 5

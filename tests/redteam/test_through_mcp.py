@@ -113,7 +113,7 @@ def test_what_a_model_states_waits_unless_its_key_speaks_for_the_user(text: str)
 
 @pytest.mark.django_db
 def test_without_guards_attempts_succeed() -> None:
-    some = [case for case in posted() if case.is_attempt]
+    some = [case for case in posted() if case.is_attempt][::2]
     with disarmed():
         told, _ = played(some, "user")
     assert sum(bool(one.successes) for one in told) >= 0.6 * len(some) > 3

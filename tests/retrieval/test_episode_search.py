@@ -97,7 +97,11 @@ def test_summaries_are_read_of_those_that_are_told(
         given = build(person, include=frozenset({"episodes"}), **over)
         return [Episode.objects.get(pk=item["id"]).summary for item in given.items], len(given.dropped)
 
-    ways = [{"episodes_limit": 1}, {"query": "quokka?", "episodes_limit": 1}, {"query": "bread", "episodes_limit": 2}]
+    ways: list[dict[str, Any]] = [
+        {"episodes_limit": 1},
+        {"query": "quokka?", "episodes_limit": 1},
+        {"query": "bread", "episodes_limit": 2},
+    ]
     few = [told(**way) for way in ways]
     assert few[:2] == [(["Paid"], 2), (["Saw a quokka"], 2)]
     monkeypatch.setattr(episode_search, "FEW", 1)

@@ -449,8 +449,12 @@ class TestErasure:
         open_index(person, space)
         open_index(person, None)
         [store] = [one for one in registry.all_stores() if getattr(one, "model", "") == "files"]
-        assert store.count(person) == 2
-        assert store.erase(person) == 2
+        # And what a killed process left.
+        draft = turn_drafts.Draft(person, space)
+        draft.room(10, 8)
+        draft.close()
+        assert store.count(person) == 3
+        assert store.erase(person) == 3
         assert files(home) == []
 
     @pytest.mark.parametrize("moment", ["_write", "is_current"])

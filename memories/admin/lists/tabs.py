@@ -67,7 +67,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("fading", _("Fades this week"), lambda now: _ACTIVE & Q(forget_at__lte=now + WEEK), "fades"),
         Tab("pinned", _("Pinned"), lambda _now: _ACTIVE & Q(pinned=True)),
         Tab("locked", _("Locked"), lambda _now: _ACTIVE & Q(locked=True)),
-        Tab("binding", _("Confirmed by operator"), lambda _now: _ACTIVE & Q(binding=True)),
+        Tab("binding", _("Confirmed"), lambda _now: _ACTIVE & Q(binding=True)),
         Tab("trash", _("Trash"), lambda _now: Q(status=Status.TRASHED)),
     ),
     models.Episode: (

@@ -70,6 +70,7 @@ WHY: dict[str, str | Promise] = {
         "operator approves it."
     ),
 }
+PERSONS_WORD = gettext_lazy("It contradicts what the person stated on their own page. Jobs cannot change such facts.")
 SECTION_WHY = gettext_lazy(
     "An operator wrote this section, and an extraction proposes another text. The present text is still served."
 )
@@ -112,6 +113,8 @@ def why(item: ReviewItem) -> str:
         Reason.REMOVAL: SECTION_LOSES,
     }
     text = of_section.get(Reason(item.reason)) if item.proposed_section_id else None
+    if item.reason == Reason.OPERATORS_WORD and item.known and item.known.is_persons_word:
+        text = PERSONS_WORD
     return str(text or WHY[item.reason])
 
 
@@ -194,7 +197,9 @@ def _effect_of_approval(item: ReviewItem) -> str:
             "Its agent is served it from now on. The existing fact is the end user's own and stays for other agents."
         )
     elif item.known.protected:
+        persons = _("It is served from now on. It supersedes the existing fact, although the person stated that one.")
         text = _("It is served from now on. It supersedes the existing fact, although an operator confirmed that one.")
+        text = persons if item.known.is_persons_word else text
     else:
         text = _("It is served from now on and supersedes the existing fact.")
     return text

@@ -39,7 +39,10 @@ class RunPage(WaitingListPage):
     linked_by = ("end_user",)
     list_select_related = ("end_user", "tenant", "session")
     ordering = ("-started_at", "-id")
-    list_links = ((_("Parked work"), "refresh", "admin:parked", "memories.view_session"),)
+    list_links = (
+        (_("Parked work"), "refresh", "admin:parked", "memories.view_session"),
+        (_("Try extraction"), "experiment", "admin:extraction_preview", "memories.view_extractionrun"),
+    )
     started = moment_column(_("Started"), "started_at")
     empty_title = _("No extraction has run yet")
     empty_hint = _("A run starts when a session has been quiet for a while and a language model is configured.")

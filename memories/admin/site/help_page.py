@@ -16,6 +16,7 @@ from django.utils.translation import gettext, override
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.recall import playground, turn_search
+from memories.admin.runs.previewing import MAY as MAY_PREVIEW
 from memories.admin.site.page import render_page
 from memories.admin.tenants import rollback
 
@@ -156,6 +157,16 @@ JOBS: Sequence[Job] = (
         ),
         _("LLM endpoint address provider OpenAI Ollama local key price cost cap budget test"),
         (_list(_("Tenants"), "tenant"),),
+    ),
+    Job(
+        "try",
+        _("Try a prompt before it counts"),
+        _(
+            "“Try extraction” shows the exact prompt of a session or of a pasted text, and what another model or "
+            "guidance would make of it. Nothing is stored."
+        ),
+        _("prompt preview dry run test guidance extraction sandbox what would be learned"),
+        (HelpEntry(_("Try extraction"), "admin:extraction_preview", MAY_PREVIEW),),
     ),
     Job(
         "retry",

@@ -57,7 +57,9 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("Facts"), "lightbulb", "fact"),
             _list(_("Episodes"), "auto_stories", "episode"),
             _list(_("Sessions"), "chat", "session"),
-            _list(_("Extraction runs"), "neurology", "extractionrun", others=["admin:parked"]),
+            _list(
+                _("Extraction runs"), "neurology", "extractionrun", others=["admin:parked", "admin:extraction_preview"]
+            ),
             _list(_("Forgetting"), "auto_delete", "decaypass", others=["admin:forgetting", "admin:retention"]),
             MenuEntry(_("What was said"), "forum", "admin:said", turn_search.MAY),
             _list(_("Memory files"), "description", "memoryfile"),

@@ -41,7 +41,7 @@ from memories.admin.people.pages import PersonPage
 from memories.admin.recall import playground, turn_search
 from memories.admin.recall.logged import LoggedContextPage
 from memories.admin.review.pages import ReviewPage
-from memories.admin.runs import parked
+from memories.admin.runs import parked, previewing
 from memories.admin.runs.pages import BackupPage, RunPage
 from memories.admin.runs.sessions import SessionPage
 from memories.admin.site import help_page, palette, sidebar
@@ -98,6 +98,7 @@ OTHER_PAGES = (
     playground,
     turn_search,
     parked,
+    previewing,
     seals,
     retention,
     language_model,

@@ -123,6 +123,7 @@ VERBS = (
     gettext_noop("Set preferences"), gettext_noop("Settle"), gettext_noop("Split"), gettext_noop("Supersede"),
     gettext_noop("Take"), gettext_noop("Take back"), gettext_noop("Take on"), gettext_noop("Tell"),
     gettext_noop("Undo"), gettext_noop("Undo items"), gettext_noop("Undo merge"), gettext_noop("Undo roll back"),
+    gettext_noop("Try extraction"),
     gettext_noop("Unlink provider"), gettext_noop("Unlock"), gettext_noop("Unpin"), gettext_noop("Update"),
     gettext_noop("Upkeep"), gettext_noop("Upload"), gettext_noop("Verify"), gettext_noop("Withdraw"),
     gettext_noop("Write"), gettext_noop("Add member"), gettext_noop("Change member"), gettext_noop("Join group"),
@@ -209,7 +210,7 @@ def why_it_stays(fact: Fact, rules: conf.Rules) -> str:
     if fact.pinned:
         return _("it is pinned")
     if fact.binding:
-        return _("an operator confirmed it")
+        return _("the person stated it") if fact.is_persons_word else _("an operator confirmed it")
     if rules.half_lives.get(fact.category, rules.half_life_days) is None:
         return _("%(category)s facts do not fade") % {"category": fact.get_category_display().lower()}
     return ""

@@ -147,6 +147,7 @@ SENTENCES: Mapping[str, Promise] = {
     "undo": gettext_lazy("%(who)s undid a change of %(what)s"),
     "undo_merge": gettext_lazy("%(who)s undid a merge of %(what)s"),
     "undo_roll_back": gettext_lazy("%(who)s undid a roll back of %(what)s"),
+    "try_extraction": gettext_lazy("%(who)s tried extraction on %(what)s"),
     "unlink_provider": gettext_lazy("%(who)s unlinked the identity provider from %(what)s"),
     "unlock": gettext_lazy("%(who)s unlocked %(what)s"),
     "unpin": gettext_lazy("%(who)s unpinned %(what)s"),

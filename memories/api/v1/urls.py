@@ -8,6 +8,7 @@ from memories.api.v1.agents.views import AgentsView, AgentView
 from memories.api.v1.context.views import ContextView
 from memories.api.v1.dreams.views import DreamRestoreView, DreamsView, DreamView
 from memories.api.v1.episodes.views import EpisodesView, EpisodeView
+from memories.api.v1.extractions.previews import ExtractionPreviewView
 from memories.api.v1.extractions.views import ExtractionRetryView, ExtractionsView, ExtractionView
 from memories.api.v1.facts.views import (
     FactFeedbackView,
@@ -147,6 +148,7 @@ urlpatterns = [
     path("privacy/requests", PrivacyRequestsView.as_view()),
     path("privacy/requests/<uuid:case_id>", PrivacyRequestView.as_view()),
     path("extractions", ExtractionsView.as_view()),
+    path("extractions/preview", ExtractionPreviewView.as_view()),
     path("extractions/<uuid:run_id>", ExtractionView.as_view()),
     path("extractions/<uuid:run_id>/retry", ExtractionRetryView.as_view()),
     path("graph/triples", TriplesView.as_view()),

@@ -127,11 +127,10 @@ def check_allowed(memory: Fact | Episode, *, actor: Actor, expected_version: int
 
 def _check_own_word(memory: Fact | Episode, actor: Actor) -> None:
     """Errors: OperatorWord. Of binding words the person may change their own, unless an operator keeps it."""
-    is_persons = isinstance(memory, Fact) and memory.source == Source.PERSON
-    if is_persons and not actor.is_person:
-        raise OperatorWord(_("The person stated this on their own page. Only they or an operator can change it."))
-    if not is_persons or memory.pinned:
+    if not (isinstance(memory, Fact) and memory.is_persons_word):
         raise OperatorWord
+    if not actor.is_person:
+        raise OperatorWord(_("The person stated this on their own page. Only they or an operator can change it."))
 
 
 def is_own(fact: Fact, actor: Actor) -> bool:

@@ -158,7 +158,7 @@ def correct_fact(
             changes.refuse(fact, [refusal_key_of_text(fact.content)])
         changes.remove_refusals(fact.end_user, [refusal_key_of_text(content)])
         state_binding(fact, content, actor=actor, now=now)
-        if not actor.is_operator:
+        if actor.is_person:
             guarding.check_fact(fact, texts_before, AS_USER)
         fact.value, fact.category, fact.status = "", category or fact.category, Status.ACTIVE
     return fact

@@ -16,6 +16,7 @@ from memories.files import paths
 from memories.imports import sources
 from memories.imports.namespaces import REST, USER
 from memories.imports.places import Given, opened
+from memories.imports.records import NO_TEXT
 from memories.imports.runs import Run, UnknownSourceError, UnsaidPersonError
 from memories.imports.sources import AUTO, CHATS, SOURCES
 from memories.management import HubCommand, counted
@@ -24,8 +25,8 @@ from memories.models import Tenant
 
 DEEPAGENTS, LANGGRAPH = "deepagents", "langgraph"
 _OF_AGENTS = CHATS | {DEEPAGENTS, "markdown"}
-# After so many records it says how far it is.
-_TOLD = 1000
+# After so many records it says how far it is: a conversation can be large.
+_TOLD, _TOLD_OF_CONVERSATIONS = 1000, 100
 
 
 class Command(HubCommand):
@@ -121,7 +122,7 @@ class Command(HubCommand):
         taken = 0
         try:
             for taken in run.steps():
-                if not taken % _TOLD:
+                if not taken % (_TOLD_OF_CONVERSATIONS if run.is_of_conversations else _TOLD):
                     self.stderr.write(
                         f"… {run.conversations.done['conversations'] or taken} of {run.expected or 'all'}"
                     )
@@ -153,6 +154,8 @@ class Command(HubCommand):
         left_out, refused = run.counted()
         for reason, count in sorted(left_out.items()):
             self.stdout.write(f"{count} left out: {reason}")
+        if left_out[NO_TEXT] and run.source == LANGGRAPH and not run.items.done["found"]:
+            self.stdout.write("Items without a text can be kept as they are: --as items.")
         for reason, count in sorted(refused.items()):
             self.stderr.write(f"{count} refused: {reason}")
         return refused

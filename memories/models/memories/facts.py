@@ -10,6 +10,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Cast
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
@@ -311,6 +312,16 @@ class Fact(models.Model):
     def protected(self) -> bool:
         """No job changes, merges or supersedes it, and it does not fade."""
         return self.binding or self.pinned or self.locked
+
+    @property
+    def is_persons_word(self) -> bool:
+        """Whether the person stated it on their own page, and no operator keeps it besides."""
+        return self.binding and self.source == Source.PERSON and not (self.pinned or self.locked)
+
+    @property
+    def confirmed_by(self) -> Promise:
+        """Who made it binding."""
+        return _("Confirmed by the person") if self.is_persons_word else _("Confirmed by operator")
 
     def can_be_superseded_by(self, other: "Fact") -> bool:
         """Whether the other can take its place: the person's own gives way to no agent's, as all agents are told it."""

@@ -45,7 +45,7 @@ class ReviewItem(models.Model):
         # Conflict.
         LESS_SURE = "less_sure", _("Less certain than the existing fact")
         OUTRANKED = "outranked", _("Contradicts a more trusted source")
-        OPERATORS_WORD = "operators_word", _("Contradicts what an operator confirmed")
+        OPERATORS_WORD = "operators_word", _("Contradicts what was confirmed")
         REFUSED_BEFORE = "refused_before", _("Repeated after it was rejected")
         NEAR_REFUSED = "near_refused", _("Similar to a rejected fact")
         REMOVAL = "removal", _("May be no longer true")

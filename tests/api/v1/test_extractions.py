@@ -5,9 +5,10 @@ from decimal import Decimal
 
 import pytest
 
-from memories.models import AuditEvent, SessionQueue
+from memories.models import AuditEvent, EndUser, Fact, SessionQueue
 from tests import factories
-from tests.api.conftest import Hub
+from tests.api.conftest import Hub, hub_of
+from tests.model import Model, candidate
 
 
 def ids(hub: Hub, **query: str) -> list[str]:
@@ -52,3 +53,31 @@ def test_a_parked_batch_is_retried_and_one_that_is_done_is_not(hub: Hub) -> None
     SessionQueue.objects.update(extracted_number=1)
     answer = hub.client.post(f"/extractions/{run.pk}/retry")
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+
+
+def test_a_preview_shows_the_prompt_and_the_answer(hub: Hub, other: Hub, model: Model) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    factories.session(person, [("user", "I live in Leiden"), ("assistant", "Noted")], session_id="s1")
+    model.say(candidate(), candidate("Is in a hurry", confidence=0.1))
+    named = {"user_id": "u1", "session_id": "s1"}
+    shown = hub.client.post("/extractions/preview", named).json()
+    assert (shown["range"], shown["prompt_version"]) == ({"first": 1, "last": 2, "fed": 2}, "memory_update-5")
+    assert [message["role"] for message in shown["prompt"]] == ["system", "user"]
+    assert "I live in Leiden" in shown["prompt"][1]["content"]
+    answer = shown["answer"]
+    assert [(fact["verb"], fact["content"], fact["status"]) for fact in answer["facts"]] == [
+        ("extract", "Lives in Leiden", "active")
+    ]
+    assert answer["refused"] == [{"content": "Is in a hurry", "reason": "low_confidence"}]
+    assert (answer["tokens"], answer["failure"]) == ({"prompt": 70, "completion": 7}, None)
+    assert not Fact.objects.exists()
+    posted = {"user_id": "u2", "messages": [{"role": "user", "content": "I live in Delft"}], "ask": False}
+    assert hub.client.post("/extractions/preview", posted).json()["answer"] is None
+    assert not EndUser.objects.filter(external_id="u2").exists()
+    assert hub.client.post("/extractions/preview", {**named, "user_id": "u9"}).status_code == 404
+    assert other.client.post("/extractions/preview", named).status_code == 404
+    for body in ({"user_id": "u1"}, {**named, "messages": posted["messages"]}, {**named, "after": -1}):
+        assert hub.client.post("/extractions/preview", body).status_code == 400, body
+    writes = hub_of(hub.tenant, scopes=["write"])
+    refused = writes.client.post("/extractions/preview", {**named, "ask": False})
+    assert (refused.status_code, refused.json()["code"]) == (403, "missing_scope")

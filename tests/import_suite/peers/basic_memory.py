@@ -2,17 +2,20 @@
 
 import json
 import os
-import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 FOLDER = Path(os.environ["SUITE_FOLDER"])
 os.environ["BASIC_MEMORY_HOME"] = str(FOLDER / "notes")
-PROGRAM = str(Path(sys.executable).with_name("basic-memory"))
+os.environ["BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED"] = "false"
+from basic_memory.cli.main import app
+
 for title, folder in (("Trip", "travel"), ("Bread", "kitchen"), ("龙井", "tea")):
     text = f"# {title}\n\n- [fact] Likes it #tag\n"
     told = ["tool", "write-note", "--title", title, "--folder", folder, "--content", text, "--local"]
-    subprocess.run([PROGRAM, *told], check=True, capture_output=True, timeout=200)
+    with redirect_stdout(sys.stderr):
+        app(told, standalone_mode=False)
 json.dump(
     {
         "runs": [

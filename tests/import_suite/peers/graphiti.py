@@ -54,7 +54,7 @@ async def main():
                 "given": str(FOLDER / "edges.json"),
                 "rows": 8,
                 "stored": 4,
-                "left_out": {"no_longer_true": 4},
+                "left_out": {"expired": 2, "no_longer_true": 2},
             }
         ]
     }

@@ -107,7 +107,7 @@ def main():
             "diskann": False,
         }
         filled(memory({"provider": "pgvector", "config": config}, "pg"))
-        runs.append({"store": "pgvector", "given": DSN, **expected})
+        runs.append({"store": "pgvector", "given": DSN, "source": "mem0", **expected})
     return {"runs": runs}
 
 

@@ -277,6 +277,71 @@ class Extraction:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PromptMessage:
+    """A message of a prompt, letter by letter."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewedFact:
+    """What would become of a fact; `before` is the text that a known one had."""
+
+    verb: str
+    content: str
+    before: str | None
+    category: str
+    status: str
+    trust: str
+    confidence: float
+    reasons: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewedRefusal:
+    """An item of the model's answer that would not be kept, and the code of the reason."""
+
+    content: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewedSection:
+    """A section of the profile that would be written, or `proposed`: it would wait for review."""
+
+    section: str
+    text: str
+    proposed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewedAnswer:
+    """What would become of a model's answer; nothing of it is stored."""
+
+    facts: list[PreviewedFact]
+    refused: list[PreviewedRefusal]
+    profile: list[PreviewedSection]
+    outcome: dict[str, int]
+    refusals: dict[str, int]
+    calls: int
+    tokens: Tokens
+    cost: float | None
+    failure: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """A dry run of extraction: the exact prompt, and the answer if the model was asked."""
+
+    range: Range
+    extractor: str
+    prompt_version: str
+    prompt: list[PromptMessage]
+    answer: PreviewedAnswer | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExtractionStatus:
     """Where a session's extraction stands."""
 

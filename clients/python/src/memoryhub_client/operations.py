@@ -62,6 +62,7 @@ from memoryhub_client.models import (
     PersonAct,
     PersonDetail,
     PersonLink,
+    Preview,
     PrivacyCase,
     Profile,
     Receipt,
@@ -962,6 +963,23 @@ class Operations:
     @operation("GET", "/extractions/{run_id}")
     def get_extraction(self, run_id: str) -> Extraction:
         """One run."""
+        ...
+
+    @operation("POST", "/extractions/preview")
+    def preview_extraction(
+        self,
+        *,
+        user_id: str | None,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        messages: Sequence[NewMessage] | None = None,
+        after: int | None = None,
+        model: str | None = None,
+        guidance: str | None = None,
+        ask: bool | None = None,
+    ) -> Preview:
+        """The exact prompt of a session's batch, or of messages that are not stored, and what would become of the
+        answer. With `ask=False` the prompt alone. Nothing is stored."""
         ...
 
     @operation("POST", "/extractions/{run_id}/retry")

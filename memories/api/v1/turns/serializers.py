@@ -238,6 +238,13 @@ def conversation_of(given: dict[str, Any]) -> Conversation:
     )
 
 
+def messages_of(given: list[dict[str, Any]], pointer: str) -> list[PostedMessage]:
+    """Checked messages as they are stored. Errors: MessageTooLarge."""
+    messages = [_message(one) for one in given]
+    _refuse_large(messages, pointer)
+    return messages
+
+
 def _message(given: dict[str, Any]) -> PostedMessage:
     content = given["content"]
     return PostedMessage(

@@ -1,6 +1,7 @@
 """Locks two people and all of their sessions for a merge of them, or its undo."""
 
 import uuid
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -18,6 +19,8 @@ from memories.queue import leases
 
 T = TypeVar("T")
 TRIES = 5
+# Locked sessions that are in memory at once.
+ROWS = 2_000
 # Shorter than PostgreSQL's deadlock_timeout: of a merge and a post that wait for each other, the merge is cancelled.
 LOCK_TIMEOUT = "400ms"
 
@@ -61,11 +64,11 @@ def lock(survivor: uuid.UUID, merged: uuid.UUID) -> Pair:
     sessions = SessionQueue.objects.select_for_update(of=("self", "session"))
     sessions = sessions.filter(session__end_user__in=[survivor, merged]).order_by("pk")
     windows = WorkingMemory.objects.select_for_update(of=("self",)).filter(session__end_user__in=[survivor, merged])
-    # A person may have a hundred thousand sessions: as little of each as can be, and no list of their ids.
-    list(sessions.select_related("session").only("session__turn_count"))
-    list(windows.order_by("pk").values_list("pk"))
-    rows = EndUser.objects.select_for_update(of=("self",)).select_related("tenant")
-    people = {person.pk: person for person in rows.filter(pk__in=[survivor, merged]).order_by("pk")}
+    # A person may have a hundred thousand sessions: as little of each as can be, and some thousand at a time.
+    for rows in (sessions.select_related("session").only("session__turn_count"), windows.order_by("pk").only("pk")):
+        deque(rows.iterator(ROWS), maxlen=0)
+    locked = EndUser.objects.select_for_update(of=("self",)).select_related("tenant")
+    people = {person.pk: person for person in locked.filter(pk__in=[survivor, merged]).order_by("pk")}
     if not {survivor, merged} <= people.keys():
         raise NotFound
     pair = Pair(people[survivor], people[merged])

@@ -19,11 +19,12 @@ from memories.capture.ingest import LONGEST_NAME
 from memories.curation.facts.changing import lock_person
 from memories.curation.people.records import person_for_writing
 from memories.exceptions import NotFound, PersonRestricted
-from memories.imports.column_values import built, id_of, mapped, reference
 from memories.imports.fact_import import COMMAND
+from memories.imports.own_exports.lists import WAYS
+from memories.imports.own_exports.values import built, id_of, mapped, reference
+from memories.imports.own_exports.ways import DANGLING, OTHER_NAME, TAKEN, Here, Row, Way
 from memories.imports.raw_documents import RefusedDocumentError, checked
 from memories.imports.records import NOBODY, OTHERS, ExportedRows
-from memories.imports.row_rules import DANGLING, OTHER_NAME, TAKEN, WAYS, Here, Row, Way
 from memories.models import EndUser, Tenant
 from memories.text.secrets import effort
 
