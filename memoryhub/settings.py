@@ -107,6 +107,8 @@ MEMORYHUB_UNREAD_SECONDS = env.number("MEMORYHUB_UNREAD_SECONDS", 30, low=1, hig
 MEMORYHUB_WAIT_SECONDS = env.number("MEMORYHUB_WAIT_SECONDS", 5, low=0, high=300)
 # Files with the indexes of heavy people, of this host. 0: none.
 MEMORYHUB_INDEX_MEGABYTES = env.integer("MEMORYHUB_INDEX_MEGABYTES", 4_096, low=0, high=1_048_576)
+# The largest file that can be uploaded to be imported.
+MEMORYHUB_IMPORT_MEGABYTES = env.integer("MEMORYHUB_IMPORT_MEGABYTES", 512, low=1, high=10_240)
 MEMORYHUB_CONNECTIONS = env.integer("MEMORYHUB_CONNECTIONS", 1_000, low=256, high=65_536)
 # Requests wait for the database most of the time: hence threads. A second process uses a second core.
 WEB_PROCESSES = min(max(os.cpu_count() or 1, 2), 4)
@@ -329,6 +331,7 @@ SPECTACULAR_SETTINGS = {
         "CaseType": ["erasure", "access", "portability", "rectification", "restriction"],
         "Author": ["person", "application", "model", "other"],
         "GroupKind": ["team", "project", "household", "other"],
+        "ImportStatus": ["checking", "checked", "running", "paused", "done", "failed", "undoing", "undone"],
         "DreamStatus": ["running", "waiting", "applied", "unchanged", "declined", "restored", "failed"],
         "DreamEditStatus": ["waiting", "applied", "refused", "declined", "undone"],
         "KeyState": ["active", "expired", "offboarded"],

@@ -41,6 +41,8 @@ from memories.models import (
     GroupFact,
     GroupMember,
     IdempotencyRecord,
+    Import,
+    ImportedRow,
     LoggedContext,
     ManagementKey,
     MemoryFile,
@@ -348,6 +350,22 @@ def export_to_take(person: EndUser) -> PrivacyExport:
     """One that is ready, of a case that is completed."""
     case = privacy_case(person, type=CaseType.ACCESS, state=CaseState.COMPLETED)
     return privacy_export(case, expires_at=timezone.now() + timedelta(days=1))
+
+
+def uploaded(of: Tenant, content: bytes = b"[]", **over: Any) -> Import:
+    """An import that runs, with its file."""
+    given = {"state": "running", "size": len(content), "actor_kind": ActorKind.COMMAND, "created_at": NOW, **over}
+    row = Import.objects.create(tenant=of, kept_until=timezone.now() + timedelta(days=1), **given)
+    row.pieces.create(tenant=of, number=0, content=content)
+    return row
+
+
+def imported_row(person: EndUser, **over: Any) -> ImportedRow:
+    """What an import that is over made of the person."""
+    given = {"state": "done", "actor_kind": ActorKind.COMMAND, "created_at": NOW}
+    made_by = over.pop("made_by", None) or Import.objects.create(tenant=person.tenant, **given)
+    given = {"kind": "fact", "row": new_id(), "end_user": person, **over}
+    return ImportedRow.objects.create(tenant=person.tenant, made_by=made_by, **given)
 
 
 def saved_filter(of: Operator, **over: Any) -> SavedFilter:

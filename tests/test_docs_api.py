@@ -75,6 +75,7 @@ def test_the_curl_lines_work(settings: Any) -> None:
     case = factories.export_to_take(run.end_user).case
     agent = factories.agent(tenant)
     known = {"RUN": str(run.pk), "EPISODE": str(episode.pk), "ACCESS_CASE": str(case.pk), "AGENT": str(agent.pk)}
+    known["IMPORT"] = str(factories.uploaded(tenant).pk)
     known["DREAM"] = str(factories.dream(run.end_user).pk)
     factories.episode(factories.session(factories.end_user(tenant, external_id="u2")))
     known["ENTRY"] = str(factories.diary_entry(run.end_user).pk)

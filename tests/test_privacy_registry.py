@@ -48,6 +48,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         factories.idempotency_record(someone)
         factories.logged_context(someone, [known])
         factories.sent_block(someone, [known])
+        factories.imported_row(someone)
         factories.seen_text(someone)
         factories.person_link(someone)
         factories.store_item(someone)

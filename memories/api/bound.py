@@ -56,6 +56,8 @@ class Bound(StrEnum):
     GROUPS = "groups"
     # It concerns the whole tenant: a key for one person or agent is refused.
     TENANT = "tenant"
+    # It takes what many people said, or shows it: a key for one person or agent is refused.
+    IMPORTS = "imports"
     AGENT = "agent"
     # It changes that agent, for everybody: a key for one person is refused.
     OWN_AGENT = "own_agent"
@@ -96,6 +98,7 @@ _OTHER_AGENT = "This key is for one agent alone: name that one, or leave agent_i
 _EVERYBODY = "This key is for one person alone, and an agent's switches and guidance are for everybody."
 _GROUPS = "This key is for one person or agent alone, and who belongs to a group concerns others."
 _TENANT = "This key is for one person or agent alone, and this concerns everybody."
+_IMPORTS = "This key is for one person or agent alone, and a file can hold what others said."
 _STORE = "This key is for one agent alone, and items of the store are no agent's."
 _EXPORT = "This key is for one agent alone, and an export tells of every one."
 _PAGE = "This key is for one agent alone, and the page for the person tells of every one."
@@ -129,6 +132,8 @@ def _guard_policy(policy: Bound | NamedRow | None, caller: Caller) -> None:
         raise KeyBound(_GROUPS)
     if policy is Bound.TENANT:
         raise KeyBound(_TENANT)
+    if policy is Bound.IMPORTS:
+        raise KeyBound(_IMPORTS)
 
 
 def _is_within(named: NamedRow, caller: Caller, pk: UUID) -> bool:

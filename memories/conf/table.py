@@ -34,6 +34,9 @@ class Rules:
         "Tokens due at once",
         "With this much text waiting, extraction starts immediately.",
     )
+    import_files: int = SettingGroup.CAPTURE.number(
+        5, (1, 1_000), "files", "Files to import", "So many uploaded files can wait to be imported; more are refused."
+    )
     batch_tokens: int = SettingGroup.EXTRACTION.number(
         8_000, (500, 100_000), "tokens", "Batch", "Maximum text that one attempt reads; more is split."
     )

@@ -164,6 +164,7 @@ UPKEEP = Policy(
 # An operator lets a fact that exists be served, or chooses it.
 APPROVAL = Policy(
     verb="approve",
+    road=Road.STATEMENT,
     same_text=Repeated.REPORT,
     same_value=SameValue.BINDS,
     refused=Refused.ENDS,

@@ -14,11 +14,11 @@ from django.db import transaction
 
 from memories.api.v1.turns.serializers import MAX_MESSAGES, TurnsSerializer, conversation_of
 from memories.capture import ingest
-from memories.capture.ingest import Conversation, Lacking, PostedMessage
+from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
 from memories.exceptions import Erased, MemoryHubError, PersonRestricted
 from memories.imports.raw_documents import RefusedDocumentError, checked
-from memories.imports.records import Said
-from memories.models import Session, Tenant, Turn
+from memories.imports.records import Note, Said, untold
+from memories.models import ImportedRow, Session, Tenant, Turn
 from memories.text.secrets import effort
 
 # Bytes of the messages in one part: a request has its own beside them.
@@ -27,6 +27,7 @@ _PART = 8_000_000
 _TOO_MUCH = ("number", "depth", "max_values", "too_large", "message_too_large")
 # Ids of one session that are looked up at once.
 _AT_ONCE = 5000
+Kind = ImportedRow.Kind
 
 
 class ConversationImport:
@@ -34,10 +35,17 @@ class ConversationImport:
     was refused, with its place. `user_id` and `agent_id`: whose those are that name nobody."""
 
     def __init__(
-        self, tenant: Tenant, *, user_id: str, dry_run: bool, agent_id: str, tell: Callable[[str], None]
+        self,
+        tenant: Tenant,
+        *,
+        user_id: str,
+        dry_run: bool,
+        agent_id: str,
+        tell: Callable[[str], None],
+        note: Note = untold,
     ) -> None:
         self._tenant, self._user_id, self._agent_id = tenant, user_id, agent_id
-        self._dry_run, self._tell = dry_run, tell
+        self._dry_run, self._tell, self._note = dry_run, tell, note
         self._seen: set[int] = set()
         self.done, self.left_out = Counter[str](), Counter[str]()
 
@@ -133,6 +141,7 @@ class ConversationImport:
         """One transaction for each part, so that a break loses no more than one. Returns the number of the turn that
         the next part follows."""
         found: dict[str, int] = {}
+        moved: list[ImportedRow] = []
 
         def lacking(session: Session) -> Lacking:
             stored = _stored(session, conversation.messages)
@@ -146,12 +155,14 @@ class ConversationImport:
             back = [] if is_older else [turn for turn in stored.values() if turn.left_at]
             before = _before(conversation.messages, new, found, follows)
             self.done["left"] += len(left)
+            moved.extend(_rows(session, Kind.LEFT, left) + _rows(session, Kind.BACK, back))
             return Lacking(new, left=left, back=back, follows=before, elsewhere=is_older and bool(new))
 
         # An import that is repeated extracts nothing at once.
         wanted = replace(conversation, flush=False)
         with effort.bounded(), transaction.atomic():
             receipt = ingest.store_lacking(tenant=self._tenant, conversation=wanted, lacking=lacking)
+            self._note([*moved, *_stored_turns(receipt)])
             # Everything was checked as it would be; nothing stays.
             transaction.set_rollback(self._dry_run)
         if receipt.session is None:
@@ -167,6 +178,21 @@ def _stored(session: Session, messages: Sequence[PostedMessage]) -> dict[str, Tu
     ids = [message.external_id for message in messages if message.external_id]
     turns = Turn.objects.filter(session=session, external_id__in=ids).only("id", "number", "external_id", "left_at")
     return {str(turn.external_id): turn for turn in turns}
+
+
+def _rows(session: Session, kind: ImportedRow.Kind, turns: Sequence[Turn]) -> list[ImportedRow]:
+    of = {"tenant_id": session.tenant_id, "end_user_id": session.end_user_id, "kind": kind}
+    return [ImportedRow(**of, row=turn.pk) for turn in turns]
+
+
+def _stored_turns(receipt: Receipt) -> list[ImportedRow]:
+    """The new turns of a request, whose numbers follow each other."""
+    numbers = [turn.number for turn in receipt.turns if not turn.duplicate]
+    if not (receipt.session and numbers):
+        return []
+    session = receipt.session
+    of = {"tenant_id": session.tenant_id, "end_user_id": session.end_user_id, "kind": Kind.TURNS}
+    return [ImportedRow(**of, row=session.pk, first=min(numbers), last=max(numbers))]
 
 
 def _left(session: Session, said: Said, *, is_first: bool) -> list[Turn]:

@@ -14,6 +14,8 @@ from memories.imports.places import Given
 
 _SQLITE = b"SQLite format 3\0"
 _ROWS_AT_ONCE = 500
+# Of a value.
+_LONGEST = 100_000_000
 
 
 def is_sqlite(path: Path) -> bool:
@@ -26,6 +28,10 @@ def is_sqlite(path: Path) -> bool:
 def sqlite_rows(path: Path, query: str) -> Iterator[dict[str, Any]]:
     """Read only: a hub that imports changes nothing where it reads."""
     with closing(sqlite3.connect(f"{path.resolve(strict=True).as_uri()}?mode=ro", uri=True)) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        # A view can be a program that never ends, or fills the memory.
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'view'").fetchone():
+            raise ValueError("it has views")
         connection.row_factory = sqlite3.Row
         for row in connection.execute(query):
             yield dict(row)

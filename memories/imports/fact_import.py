@@ -2,8 +2,9 @@
 `stated_by: import`: they replace nothing, and what speaks to a model waits for an operator."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -21,8 +22,8 @@ from memories.curation.statements.documents import DocumentFact, DocumentSection
 from memories.curation.statements.voices import WriteTrust
 from memories.exceptions import MemoryHubError
 from memories.imports.raw_documents import RefusedDocumentError, checked
-from memories.imports.records import NOBODY, StoredMemory, Whose
-from memories.models import ActorKind, EndUser, Fact, Tenant
+from memories.imports.records import NOBODY, Note, StoredMemory, Whose, untold
+from memories.models import ActorKind, EndUser, Fact, ImportedRow, ProfileSection, Tenant
 from memories.models.folding import text_digest
 from memories.text.secrets import effort
 
@@ -36,8 +37,8 @@ class FactImport:
     """An import under way; `done` counts by outcome, `left_out` and `refused` by reason. `user_id`: whose the memories
     are that name nobody."""
 
-    def __init__(self, tenant: Tenant, *, user_id: str, dry_run: bool) -> None:
-        self._tenant, self._user_id, self._dry_run = tenant, user_id, dry_run
+    def __init__(self, tenant: Tenant, *, user_id: str, dry_run: bool, note: Note = untold) -> None:
+        self._tenant, self._user_id, self._dry_run, self._note = tenant, user_id, dry_run, note
         self._waiting: dict[Whose, list[DocumentFact]] = defaultdict(list)
         self._seen: set[tuple[Whose, str]] = set()
         self.done, self.left_out, self.refused = Counter[str](), Counter[str](), Counter[str]()
@@ -92,7 +93,8 @@ class FactImport:
         with transaction.atomic():
             person = person_for_writing(tenant=self._tenant, user_id=whose.user_id, now=timezone.now())
             # In whatever state they are: what somebody changed or forgot since does not come back.
-            existing = set(_facts_called(self._tenant, person, facts))
+            existing = {name for name, _fact in _facts_called(self._tenant, person, facts)}
+            before = _versions(person, whose.agent_id, sections)
             new = [fact for fact in self._first_time(whose, facts) if fact.external_id not in existing]
             held = import_document(
                 end_user=person,
@@ -103,7 +105,13 @@ class FactImport:
                 agent_id=whose.agent_id,
                 voice=IMPORTED,
             )
-            stored = len(set(_facts_called(self._tenant, person, new)))
+            made = _facts_called(self._tenant, person, new)
+            stored = len({name for name, _fact in made})
+            written = _versions(person, whose.agent_id, sections).items() - before.items()
+            of = {"tenant_id": self._tenant.pk, "end_user_id": person.pk}
+            rows = [ImportedRow(**of, kind=ImportedRow.Kind.FACT, row=fact) for _name, fact in made]
+            rows += [ImportedRow(**of, kind=ImportedRow.Kind.SECTION, row=row, last=at) for row, at in written]
+            self._note(rows)
             transaction.set_rollback(self._dry_run)
         self._seen |= {(whose, text) for fact in facts for text in _marks(fact)} if self._dry_run else set()
         self.done.update(
@@ -124,8 +132,17 @@ def _marks(fact: DocumentFact) -> tuple[str, str]:
     return fact.external_id, text_digest(fact.content).hex()
 
 
-def _facts_called(tenant: Tenant, person: EndUser, facts: Sequence[DocumentFact]) -> Iterable[str]:
+def _facts_called(tenant: Tenant, person: EndUser, facts: Sequence[DocumentFact]) -> list[tuple[str, UUID]]:
+    """Those of the person with the ids of these: the id, and the hub's."""
     ids = [fact.external_id for fact in facts if fact.external_id]
     if not ids:
         return []
-    return Fact.objects.of(tenant, person).filter(external_id__in=ids).values_list("external_id", flat=True)
+    return list(Fact.objects.of(tenant, person).filter(external_id__in=ids).values_list("external_id", "pk"))
+
+
+def _versions(person: EndUser, agent_id: str, sections: Mapping[str, DocumentSection]) -> dict[UUID, int]:
+    """The sections that are there of these, with their versions."""
+    if not sections:
+        return {}
+    rows = ProfileSection.objects.filter(tenant=person.tenant_id, end_user=person, agent_id=agent_id)
+    return dict(rows.filter(section__in=sections).values_list("pk", "version"))

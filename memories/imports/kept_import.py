@@ -23,11 +23,11 @@ from memories.files import paths
 from memories.imports import moments
 from memories.imports.fact_import import COMMAND, IMPORTED
 from memories.imports.raw_documents import RefusedDocumentError, checked
-from memories.imports.records import NOBODY, KeptFile, StoredItem
-from memories.models import FileVersion, MemoryFile, Tenant
+from memories.imports.records import NOBODY, KeptFile, Note, StoredItem, untold
+from memories.models import FileVersion, ImportedRow, MemoryFile, Tenant
 from memories.store import writing
 from memories.store.viewers import StoreViewer
-from memories.store.writing import Write
+from memories.store.writing import PutItem, Write
 from memories.text.secrets import effort
 
 # Items in one transaction: a break loses no more than these.
@@ -39,8 +39,8 @@ REASON = "import"
 class Kept:
     """An import under way: `done` counts by outcome, `left_out` and `refused` by reason."""
 
-    def __init__(self, tenant: Tenant, *, dry_run: bool) -> None:
-        self._tenant, self._dry_run, self._now = tenant, dry_run, timezone.now()
+    def __init__(self, tenant: Tenant, *, dry_run: bool, note: Note = untold) -> None:
+        self._tenant, self._dry_run, self._note, self._now = tenant, dry_run, note, timezone.now()
         self.done, self.left_out, self.refused = Counter[str](), Counter[str](), Counter[str]()
 
 
@@ -48,8 +48,8 @@ class FileImport(Kept):
     """Files become memory files of their person and agent, each with its dates, as one version. `agents` counts those
     that are there by whose they are."""
 
-    def __init__(self, tenant: Tenant, *, user_id: str, dry_run: bool) -> None:
-        super().__init__(tenant, dry_run=dry_run)
+    def __init__(self, tenant: Tenant, *, user_id: str, dry_run: bool, note: Note = untold) -> None:
+        super().__init__(tenant, dry_run=dry_run, note=note)
         self._user_id = user_id
         self.agents = Counter[str]()
 
@@ -97,6 +97,10 @@ class FileImport(Kept):
         created = min(file.created_at or modified, modified)
         MemoryFile.objects.filter(pk=written.file.pk).update(created_at=created, updated_at=modified)
         FileVersion.objects.filter(file=written.file, version=1).update(created_at=modified)
+        row = ImportedRow(
+            tenant_id=person.tenant_id, end_user_id=person.pk, kind=ImportedRow.Kind.FILE, row=written.file.pk
+        )
+        self._note([row])
         self.done.update({"stored": 1, "redactions": written.redactions})
         self.agents[agent_id] += 1
 
@@ -104,8 +108,8 @@ class FileImport(Kept):
 class ItemImport(Kept):
     """Items keep their namespace, key, value, dates and what is left of their time to live."""
 
-    def __init__(self, tenant: Tenant, *, dry_run: bool) -> None:
-        super().__init__(tenant, dry_run=dry_run)
+    def __init__(self, tenant: Tenant, *, dry_run: bool, note: Note = untold) -> None:
+        super().__init__(tenant, dry_run=dry_run, note=note)
         self._waiting: list[Write] = []
 
     def take(self, item: StoredItem) -> None:
@@ -128,8 +132,10 @@ class ItemImport(Kept):
             return
         try:
             with effort.bounded(), transaction.atomic():
-                viewer = StoreViewer(self._tenant)
-                stored = writing.write(writes, tenant=self._tenant, viewer=viewer, now=self._now, only_new=True)
+                put = writing.write(
+                    writes, tenant=self._tenant, viewer=StoreViewer(self._tenant), now=self._now, only_new=True
+                )
+                self._note([self._row(item) for item in put])
                 transaction.set_rollback(self._dry_run)
         except MemoryHubError as error:
             if len(writes) == 1:
@@ -137,7 +143,11 @@ class ItemImport(Kept):
             for one in writes if len(writes) > 1 else ():
                 self._store([one])
         else:
-            self.done.update({"stored": stored, "duplicates": len(writes) - stored})
+            self.done.update({"stored": len(put), "duplicates": len(writes) - len(put)})
+
+    def _row(self, item: PutItem) -> ImportedRow:
+        of = {"tenant_id": self._tenant.pk, "end_user_id": item.end_user, "kind": ImportedRow.Kind.ITEM}
+        return ImportedRow(**of, row=item.id, at=item.updated_at)
 
 
 def _write(item: StoredItem, now: datetime) -> Write:

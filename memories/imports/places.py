@@ -108,8 +108,16 @@ class Given:
 
 
 @contextmanager
-def opened(paths: Sequence[str], **options: Any) -> Iterator[Given]:
-    """What was given under these names. Errors: OSError, ValueError."""
+def opened(
+    paths: Sequence[str],
+    *,
+    name: str = "",
+    within: Path | None = None,
+    most_unpacked: int = 0,
+    **options: Any,
+) -> Iterator[Given]:
+    """What was given under these names. `name` is what one file was called, where it lies under another name; archives
+    are unpacked in a folder `within` that one, up to so many bytes; 0: MOST_UNPACKED. Errors: OSError, ValueError."""
     if paths[0].startswith(_DSN):
         yield Given(paths[0], **options)
         return
@@ -119,9 +127,10 @@ def opened(paths: Sequence[str], **options: Any) -> Iterator[Given]:
         for one in map(Path, paths):
             if one.is_dir() or not zipfile.is_zipfile(one):
                 one.stat()
-                roots.append(Part(one.name, one))
+                roots.append(Part(name or one.name, one))
                 continue
-            unpacked = list(_unpacked(one, Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=within)))
+            unpacked = list(_unpacked(one, folder, most_unpacked or MOST_UNPACKED))
             roots += [part for part in unpacked if part]
             skipped += unpacked.count(None)
         yield Given(paths[0], tuple(roots), skipped=skipped, **options)
@@ -148,9 +157,9 @@ def dated(given: Given, parts: Sequence[Part], date: Callable[[dict[str, Any]], 
             yield built_at(files[which], place)
 
 
-def _unpacked(archive: Path, into: Path) -> Iterator[Part | None]:
+def _unpacked(archive: Path, into: Path, most: int) -> Iterator[Part | None]:
     """Each file that may hold something; None for what does not. Errors: OSError, ValueError."""
-    left = MOST_UNPACKED
+    left = most
     try:
         with zipfile.ZipFile(archive) as packed:
             for number, member in enumerate(sorted(packed.infolist(), key=lambda one: one.filename)):

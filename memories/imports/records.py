@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError
+from memories.models import ImportedRow
 
 # Why something is left out. A file or folder whose name begins with a dot: tools keep their logins there.
 HIDDEN = "hidden"
@@ -87,6 +88,14 @@ class StoredItem:
     ttl_minutes: float | None = None
     # The paths that were embedded; None: nobody knows.
     index: Sequence[str] | None = None
+
+
+# What is told, in the transaction that stored them, of rows that an import made: `made_by` is not set yet.
+Note = Callable[[Sequence[ImportedRow]], None]
+
+
+def untold(_rows: Sequence[ImportedRow]) -> None:
+    """Nobody asks."""
 
 
 @dataclass(frozen=True)

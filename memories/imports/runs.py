@@ -17,7 +17,17 @@ from memories.imports.own_exports.reading import SOURCE
 from memories.imports.own_exports.storing import ExportImport
 from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError
-from memories.imports.records import ExportedRows, KeptFile, LeftOut, Record, Said, StoredItem, StoredMemory
+from memories.imports.records import (
+    ExportedRows,
+    KeptFile,
+    LeftOut,
+    Note,
+    Record,
+    Said,
+    StoredItem,
+    StoredMemory,
+    untold,
+)
 from memories.models import Tenant
 
 
@@ -45,16 +55,19 @@ class Run:
         dry_run: bool = False,
         is_trusted: bool = False,
         tell: Callable[[str], None] = lambda _: None,
+        note: Note = untold,
+        read_as: Callable[[Record], Record] = lambda record: record,
     ) -> None:
-        self.source, self.given, self._as_items = source, given, as_items
+        """`note` is told what is stored, in its transaction; `read_as` says what becomes of a record."""
+        self.source, self.given, self._as_items, self._read_as = source, given, as_items, read_as
         self.recognised = 0
         self.left_out, self._refused = Counter[str](), Counter[str]()
         self.conversations = ConversationImport(
-            tenant, user_id=given.user, agent_id=given.agent or "", dry_run=dry_run, tell=tell
+            tenant, user_id=given.user, agent_id=given.agent or "", dry_run=dry_run, tell=tell, note=note
         )
-        self.facts = FactImport(tenant, user_id=given.user, dry_run=dry_run)
-        self.files = FileImport(tenant, user_id=given.user, dry_run=dry_run)
-        self.items = ItemImport(tenant, dry_run=dry_run)
+        self.facts = FactImport(tenant, user_id=given.user, dry_run=dry_run, note=note)
+        self.files = FileImport(tenant, user_id=given.user, dry_run=dry_run, note=note)
+        self.items = ItemImport(tenant, dry_run=dry_run, note=note)
         self.rows = ExportImport(tenant, user_id=given.user, is_trusted=is_trusted)
         # Rows name one another: what a dry run of them would do is seen when all are there.
         self._is_rehearsal = dry_run and source == SOURCE
@@ -63,8 +76,8 @@ class Run:
     def is_of_conversations(self) -> bool:
         return self.source in sources.CHATS
 
-    def steps(self) -> Iterator[int]:
-        """Import, a record at a time: yields how many have been taken.
+    def steps(self, *, after: int = 0) -> Iterator[int]:
+        """Import, a record at a time: yields how many have been taken; `after` so many were taken before.
 
         Errors: UnsaidPersonError; UnknownSourceError at the end, where nothing was recognised; Erased, NotFound,
         PersonRestricted, where all is of one person; OSError, ValueError, sqlite3.Error, psycopg.Error, where it
@@ -78,17 +91,22 @@ class Run:
                 transaction.set_rollback(True)
             yield taken
         else:
-            yield from self._steps()
-        if not self.recognised:
+            yield from self._steps(after)
+        if not (self.recognised or after):
             raise UnknownSourceError(sources.found_instead(self.given))
 
-    def _steps(self) -> Iterator[int]:
+    def _steps(self, after: int = 0) -> Iterator[int]:
         for taken, record in enumerate(self._records(), start=1):
-            self._take(record)
-            yield taken
+            if taken > after:
+                self._take(self._read_as(record))
+                yield taken
+        self.flush()
+        self.rows.finish()
+
+    def flush(self) -> None:
+        """Store what waits for others of its kind."""
         self.facts.flush()
         self.items.flush()
-        self.rows.finish()
 
     def _is_unsaid(self) -> bool:
         """Whether a person would get what is in others' namespaces, too."""

@@ -23,10 +23,12 @@ from memories.conf import shared_keys
 from memories.context import sent_blocks
 from memories.curation import policy_trials
 from memories.curation.access.sign_ins import sweep_sign_ins
+from memories.curation.imports import verbs
 from memories.curation.people import page_links
 from memories.curation.replays import sweep_replays
 from memories.dream import dreaming
 from memories.forgetting import decay
+from memories.imports import working
 from memories.jobs.roll_call import roll_call
 from memories.llm import tokens
 from memories.models import WorkerHeartbeat
@@ -53,6 +55,7 @@ SCHEDULES = {
     "dreams": dreaming.TASK,
     "reminders": reminders.TASK,
     "policy_trials": policy_trials.TASK,
+    "imports": verbs.TASK,
 }
 SCHEDULE_MINUTES = 5
 # Any number, the same for all: one process at a time repairs a row.
@@ -105,6 +108,7 @@ class ClusterPulse(threading.Thread):
             self._cases_at = time.monotonic() + CASES_SECONDS
             unlinked.sweep_leftovers()
             turn_files.sweep()
+            working.sweep_folders()
             for case_id in running.waiting():
                 case_leases.wake(case_id)
 
@@ -126,6 +130,7 @@ class ClusterPulse(threading.Thread):
         downloads.sweep_exports(now)
         store_items.sweep_expired(now=now)
         delivering.sweep(now=now)
+        verbs.sweep(now=now)
 
 
 def ensure_schedules() -> None:

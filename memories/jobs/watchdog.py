@@ -10,9 +10,19 @@ from django.db import DatabaseError, InterfaceError, connections
 from django_q.tasks import async_task
 
 from memories.curation import policy_trials
+from memories.curation.imports import verbs
 from memories.dream import dreaming
 from memories.forgetting import decay, upkeep
-from memories.models import DecayPass, Dream, OperatorMail, PolicyTrial, PrivacyCase, RetentionPass, WebhookDelivery
+from memories.models import (
+    DecayPass,
+    Dream,
+    Import,
+    OperatorMail,
+    PolicyTrial,
+    PrivacyCase,
+    RetentionPass,
+    WebhookDelivery,
+)
 from memories.models.leases import Leased
 from memories.privacy import case_leases, reminders, retention, running
 from memories.queue import backlog, leases
@@ -32,6 +42,7 @@ LOOKING_FOR: dict[type[Leased], tuple[str, ...]] = {
     WebhookDelivery: (delivering.TASK,),
     OperatorMail: (reminders.TASK,),
     PolicyTrial: (policy_trials.TASK,),
+    Import: (verbs.TASK,),
 }
 
 logger = logging.getLogger(__name__)

@@ -21,6 +21,7 @@ from memories.models.conversations.runs import ExtractionRun, ModelUse
 from memories.models.conversations.seen_texts import SeenText
 from memories.models.conversations.serving import ServedDay
 from memories.models.forgetting import DecayPass
+from memories.models.imports import Import, ImportedRow, ImportPiece, ImportSource
 from memories.models.memories.changes import Batch, Change, ChangeSet
 from memories.models.memories.diary import DiaryEntry, DiaryEntryQuerySet, DiaryVector
 from memories.models.memories.dreams import Dream, DreamedEpisode, DreamEdit
@@ -141,6 +142,10 @@ __all__ = [
     "GroupMember",
     "IdempotencyRecord",
     "IdentityCheck",
+    "Import",
+    "ImportPiece",
+    "ImportSource",
+    "ImportedRow",
     "Language",
     "LanguageModel",
     "LoggedContext",

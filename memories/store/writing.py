@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
@@ -75,7 +75,7 @@ _PUT = f"""
     FROM unnest({", ".join(f"%({name})s::{kind}[]" for name, kind in _COLUMNS.items())})
         AS n ({", ".join(_COLUMNS)})
     ON CONFLICT (tenant_id, namespace, key) {{otherwise}}
-    RETURNING i.end_user_id, i.created_at = i.updated_at
+    RETURNING i.end_user_id, i.id, i.updated_at, i.created_at = i.updated_at
 """  # noqa: S608  (names of ours)
 _REPLACE = """
     DO UPDATE SET
@@ -113,10 +113,18 @@ class Write:
         return self.path, self.key
 
 
+class PutItem(NamedTuple):
+    """An item that was put, as it is then, and whose it is."""
+
+    end_user: uuid.UUID | None
+    id: uuid.UUID
+    updated_at: datetime
+
+
 def write(
     writes: Sequence[Write], *, tenant: Tenant, viewer: StoreViewer, now: datetime, only_new: bool = False
-) -> int:
-    """Do all of them, or none; returns how many items were put. `only_new`: what is there stays as it is.
+) -> list[PutItem]:
+    """Do all of them, or none; returns the items that were put. `only_new`: what is there stays as it is.
 
     Two at once for one key follow each other: the later one stays. Errors: InvalidInput, KeyBound, ReviewNeeded,
     CapacityReached, PersonRestricted, Erased.
@@ -161,9 +169,9 @@ def _store(
     tenant: Tenant,
     viewer: StoreViewer,
     now: datetime,
-) -> int | None:
-    """How many items were put. None: whom the namespaces name has changed, and nothing was done."""
-    stored = 0
+) -> list[PutItem] | None:
+    """The items that were put. None: whom the namespaces name has changed, and nothing was done."""
+    stored: list[PutItem] = []
     with transaction.atomic():
         row = first(_PATTERNS, {"tenant": tenant.pk})
         is_current = row is not None and json.loads(row[0]) == viewer.patterns
@@ -181,8 +189,8 @@ def _store(
                 put = _PUT.format(otherwise=_KEEP if only_new else _REPLACE)
                 cursor.execute(put, given | {name: [row[name] for row in owned] for name in _COLUMNS})
                 written = cursor.fetchall()
-                _check_room({owner for owner, is_new in written if is_new or only_new}, tenant)
-                stored = len(written)
+                stored = [PutItem(*put) for *put, _is_new in written]
+                _check_room({owner for owner, *_, is_new in written if is_new or only_new}, tenant)
     return stored
 
 

@@ -10,6 +10,7 @@ from django.core.servers.basehttp import get_internal_wsgi_application
 from django.urls import reverse
 
 from memories.context import log
+from memories.curation.imports import verbs
 from memories.gateway.gateway import Gateway
 from memories.llm import embeddings, tokens
 from memories.mcp_server.mounted import MemoryServer
@@ -18,11 +19,19 @@ from memories.text.injection import detection
 from memories.web.connection import ConnectionLimits
 from memories.web.server import WebServer
 
+# Where files are uploaded to be imported.
+UPLOADS = frozenset({"/api/v1/imports", "/admin/memories/import/add/"})
+
 logger = logging.getLogger(__name__)
 
 
 class HubServer(WebServer):
     beside = (Gateway, MemoryServer)
+
+    @staticmethod
+    def upload_bytes(method: str, path: str) -> int:
+        # With what a form has beside the file.
+        return verbs.most_bytes() + (1 << 20) if method == "POST" and path in UPLOADS else 0
 
     def __init__(self, bind: str) -> None:
         super().__init__(bind, limits(), wait_seconds=settings.MEMORYHUB_WAIT_SECONDS)

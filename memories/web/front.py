@@ -11,7 +11,7 @@ from http import HTTPStatus
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from time import monotonic
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 from urllib.parse import unquote_to_bytes
 
 from memories.exceptions import HubBusy
@@ -30,6 +30,8 @@ Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 # The application refuses a larger body by its Content-Length alone. Such a body is read and thrown away.
 MOST_BODY_BYTES = 10 * 1024 * 1024
 MOST_DRAINED_BYTES = 64 * 1024 * 1024
+# Uploads of one process at a time: they lie in files without names, not in memory.
+MOST_UPLOADS = 4
 # Bodies beyond the first size wait for each other while the bodies of one process hold more than the second.
 SMALL_BODY_BYTES = 64 * 1024
 MOST_HELD_BYTES = 128 * 1024 * 1024
@@ -77,22 +79,30 @@ class Front:
         threads: Threads,
         log: Callable[..., None],
         beside: "Sequence[Callable[..., Beside]]" = (),
+        upload_bytes: Callable[[str, str], int] = lambda _method, _path: 0,
     ) -> None:
         """`log` is called for each answer: with the answer, the WSGI environment and how long it took. `beside` make
-        what answers in the loop itself."""
+        what answers in the loop itself. `upload_bytes`: how large a file may come to this method and path; 0: none."""
         self._application, self._threads, self._log = application, threads, log
+        self._upload_bytes, self._uploads = upload_bytes, asyncio.Semaphore(MOST_UPLOADS)
         self._budget = BodyBudget(MOST_HELD_BYTES)
         self._beside = [make(threads.run, self._log_streamed) for make in beside]
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         began, request = monotonic(), object()
         length = content_length(scope)
+        most = self._upload_bytes(scope["method"], scope["path"])
+        if most and (length is None or MOST_BODY_BYTES < length <= most):
+            async with self._uploads:
+                with SpooledTemporaryFile(max_size=MOST_ANSWER_IN_MEMORY) as file:
+                    if await _spooled(receive, file, most):
+                        await send_answer(await self._answered(scope, file, began, self._ticket(scope)), send)
+            return
         try:
             body = await self._body(receive, length, request)
             if body is None:
                 return
-            ticket = self._threads.admission.ticket(scope)
-            asking.set(ticket)
+            ticket = self._ticket(scope)
             for one in self._beside:
                 if one.takes(scope["path"]):
                     scope[ENDS_WITH_CLIENT] = True
@@ -104,8 +114,12 @@ class Front:
             self._budget.release(request)
         # The body was not read, so nobody knows where the next request begins.
         last = [(b"connection", b"close")] if length is not None and length > MOST_DRAINED_BYTES else []
-        await send({"type": "http.response.start", "status": int(answer.status[:3]), "headers": answer.headers + last})
-        await _send_body(answer.body, send)
+        await send_answer(answer, send, last)
+
+    def _ticket(self, scope: Message) -> Ticket:
+        ticket = self._threads.admission.ticket(scope)
+        asking.set(ticket)
+        return ticket
 
     def error_of(self, path: str, status: int, code: str, detail: str) -> bytes | None:
         """An error in the form of whoever answers this path in the loop; None for all others."""
@@ -144,7 +158,7 @@ class Front:
                 await self._budget.hold(request, size if size <= MOST_BODY_BYTES else 0)
         return b"".join(parts)[: MOST_BODY_BYTES + 1]
 
-    async def _answered(self, scope: Message, body: bytes, began: float, ticket: Ticket) -> Answer:
+    async def _answered(self, scope: Message, body: bytes | IO[bytes], began: float, ticket: Ticket) -> Answer:
         """By Django in a thread, or at once where it would wait too long for one."""
         environ = environ_of(scope, body) | {WHOLE_AT: monotonic()}
         try:
@@ -220,7 +234,7 @@ def content_length(scope: Message) -> int | None:
     return 0
 
 
-def environ_of(scope: Message, body: bytes) -> Environ:
+def environ_of(scope: Message, body: bytes | IO[bytes]) -> Environ:
     """The request in WSGI's form. Headers with "_" are left out: they could pass for headers that a proxy sets."""
     host, port = scope["server"]
     address, sender = scope["client"] or ("", 0)
@@ -236,7 +250,7 @@ def environ_of(scope: Message, body: bytes) -> Environ:
         "REMOTE_PORT": str(sender),
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope["scheme"],
-        "wsgi.input": BytesIO(body),
+        "wsgi.input": BytesIO(body) if isinstance(body, bytes) else body,
         "wsgi.errors": sys.stderr,
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
@@ -293,6 +307,27 @@ async def _drain(receive: Receive) -> bytes | None:
             return None
         more = message.get("more_body", False)
     return b""
+
+
+async def _spooled(receive: Receive, file: IO[bytes], most: int) -> bool:
+    """Write the body to the file, one byte too many of one that is too large; False when the client has gone."""
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return False
+        part, more = message.get("body", b""), message.get("more_body", False)
+        file.write(part[: max(0, most + 1 - size)])
+        size += len(part)
+    file.seek(0)
+    return True
+
+
+async def send_answer(answer: Answer, send: Send, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+    """The answer, with further headers."""
+    status = int(answer.status[:3])
+    await send({"type": "http.response.start", "status": status, "headers": [*answer.headers, *headers]})
+    await _send_body(answer.body, send)
 
 
 async def _send_body(body: Any, send: Send) -> None:

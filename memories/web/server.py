@@ -79,6 +79,11 @@ class WebServer(BaseApplication):  # type: ignore[misc]
     # Make what answers in the loop, beside the WSGI application (web/front.py).
     beside: Sequence[Callable[..., Beside]] = ()
 
+    @staticmethod
+    def upload_bytes(_method: str, _path: str) -> int:
+        """How large a file may come there; 0: none."""
+        return 0
+
     def __init__(self, bind: str, limits: ConnectionLimits | None = None, *, wait_seconds: float = 0.0) -> None:
         """`wait_seconds`: how long a request may wait for a thread; 0: as long as it takes."""
         self._bind, self.wait_seconds = bind, wait_seconds

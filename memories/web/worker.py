@@ -84,7 +84,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
         await self._front.warm()
 
     def _new_process(self) -> Process:
-        self._front = front = Front(self.wsgi, self._threads, self._log_answer, self.app.beside)
+        self._front = front = Front(self.wsgi, self._threads, self._log_answer, self.app.beside, self.app.upload_bytes)
         # MEMORYHUB_TRUSTED_PROXIES decides whose address counts, not uvicorn.
         config = Config(front, access_log=False, log_config=None, lifespan="off", proxy_headers=False, ws="none")
         config.load()

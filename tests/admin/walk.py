@@ -31,10 +31,18 @@ from memories.models.access import roles
 from memories.models.ids import new_id
 from tests import factories
 from tests.admin.cases import with_receipt
+from tests.admin.pages import HOSTILE
 
 REFUSED = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 # As path() writes them, and as re_path() does.
 _ARGUMENT = re.compile(r"<(?:\w+:)?(\w+)>|\^?\(\?P<(\w+)>[^)]*\)")
+
+
+# What a dry run has found.
+SEEN = {
+    "people": [{"name": HOSTILE, "messages": 2, "conversations": 1, "first": "2026-01-02", "last": "2026-02-03"}],
+    "samples": [{"kind": "message", "text": HOSTILE}],
+}
 
 
 def routes() -> list[str]:
@@ -71,6 +79,9 @@ def records() -> dict[str, Any]:
         "storeitem": factories.store_item(person), "memoryfile": factories.memory_file(person),
         "diaryentry": factories.diary_entry(person),
         "dream": factories.dream(person),
+        "import": factories.uploaded(
+            person.tenant, state="checked", counts={"messages": 2}, left_out={"media": 1}, preview=SEEN
+        ),
         "memorygroup": factories.memory_group(person),
         "backup": factories.backup(),
         "managementkey": factories.management_key()[0],

@@ -35,6 +35,7 @@ class Ids:
     entry: str = field(default_factory=lambda: str(uuid.uuid4()))
     group: str = field(default_factory=lambda: str(uuid.uuid4()))
     group_fact: str = field(default_factory=lambda: str(uuid.uuid4()))
+    uploaded: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,12 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "startDream": lambda ids: Call(body={"user_id": ids.user_id}),
     "getDream": lambda ids: Call(path={"dream_id": ids.dream}),
     "restoreDream": lambda ids: Call(path={"dream_id": ids.dream}),
+    "listImports": lambda _ids: Call(),
+    "createImport": lambda _ids: Call(body={"conversations": [SECRET]}),
+    "getImport": lambda ids: Call(path={"import_id": ids.uploaded}),
+    "pauseImport": lambda ids: Call(path={"import_id": ids.uploaded}),
+    "resumeImport": lambda ids: Call(path={"import_id": ids.uploaded}),
+    "undoImport": lambda ids: Call(path={"import_id": ids.uploaded}),
     "listFiles": lambda ids: Call(query={"user_id": ids.user_id, "path": "/memories"}),
     "readFile": lambda ids: Call(query={"user_id": ids.user_id, "path": FILE}),
     "writeFile": lambda ids: Call(body={"user_id": ids.user_id, "path": FILE, "content": "taken over"}),
@@ -216,4 +223,5 @@ def populated(tenant: Tenant) -> Ids:
     entry = factories.diary_entry(person, SECRET)
     group = factories.memory_group(person)
     shared = [str(row.pk) for row in (entry, group, factories.group_fact(group, person, content=SECRET))]
-    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared])
+    uploaded = factories.uploaded(tenant, SECRET.encode())
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, str(uploaded.pk)])

@@ -47,6 +47,8 @@ TENANT = {
     *("listContentPolicyTopics", "listContentPolicyDrops"),
     *("startPolicyDryRun", "getPolicyDryRun", "listPolicyDryRunFindings", "deletePolicyDryRunFindings"),
 }
+# A file can hold what others said.
+IMPORTS = {"listImports", "createImport", "getImport", "pauseImport", "resumeImport", "undoImport"}
 # Of no person: tests/api/v1/test_agents.py.
 AGENTS = {"listAgents", "getAgent", "changeAgent"}
 # What names its person by a namespace.
@@ -80,7 +82,7 @@ def bound(hub: Hub, own: Ids) -> Hub:
 
 
 def test_every_operation_has_its_place() -> None:
-    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS | STORE | GROUPS | TENANT
+    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS | STORE | GROUPS | TENANT | IMPORTS
 
 
 def addresses(patterns: Any, before: str = "") -> Iterator[tuple[str, Any]]:
@@ -146,7 +148,7 @@ def test_who_belongs_to_a_group_is_no_matter_of_a_bound_key(hub: Hub, bound: Hub
     keys = (bound, bound_to(hub, agent_id=own.agent_name))
     before = everything_of(bound)
     for one in keys:
-        for operation in sorted(GROUPS):
+        for operation in sorted(GROUPS | IMPORTS):
             assert send(one.client, operation, own).json()["code"] == "key_bound", operation
     assert everything_of(bound) == before
 

@@ -13,7 +13,7 @@ from django.db import connection
 
 from memories.curation.facts.publishing import publish_fact
 from memories.management import policies
-from memories.models import APIKey, DiaryEntry, Episode, MemoryGroup, Session, Status, StoreItem
+from memories.models import APIKey, DiaryEntry, Episode, Import, MemoryGroup, Session, Status, StoreItem
 from tests import factories
 from tests.api.calls import CALLS, SECRET, Ids, populated, send
 from tests.api.client import operations
@@ -62,6 +62,9 @@ def test_ones_own_ids_do(hub: Hub, other: Hub) -> None:
             elif operation == "writeDiaryEntry":
                 # 201 in any case.
                 assert DiaryEntry.objects.filter(tenant=other.tenant).count() == 2
+            elif operation == "createImport":
+                # 202 in any case.
+                assert Import.objects.filter(tenant=other.tenant).count() == 2
             elif operation == "addGroup":
                 assert MemoryGroup.objects.filter(tenant=other.tenant).count() == 2
             else:

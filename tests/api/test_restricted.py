@@ -61,6 +61,8 @@ AS_EVER = {
     *("startPolicyDryRun", "getPolicyDryRun", "listPolicyDryRunFindings", "deletePolicyDryRunFindings"),
     # Of a group; and whoever is restricted may leave it.
     *("addGroup", "getGroup", "changeGroup", "listGroupMembers", "removeGroupMember"),
+    # Of many people.
+    *("listImports", "createImport", "getImport", "pauseImport", "resumeImport", "undoImport"),
 }
 
 pytestmark = pytest.mark.usefixtures("with_model")
@@ -146,6 +148,8 @@ def test_goes_on(hub: Hub, ids: Ids) -> None:
             other = {"createPrivacyRequest": 202, "addGroup": 201, "removeGroupMember": 204, "personLink": 201}
             other |= {"restoreContentPolicy": 404, "startPolicyDryRun": 202, "getPolicyDryRun": 404}
             other |= {"listPolicyDryRunFindings": 404, "deletePolicyDryRunFindings": 404}
+            # It runs already.
+            other |= {"createImport": 202, "resumeImport": 409, "undoImport": 202}
             assert answer.status_code == other.get(operation, 200), operation
 
 

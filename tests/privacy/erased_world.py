@@ -169,6 +169,10 @@ def _asked(person: EndUser) -> None:
     factories.logged_context(person, [person.facts.first()], query="Who bakes?", memory="<memory>Bakes</memory>")
     factories.sent_block(person, [person.facts.first()])
     factories.seen_text(person)
+    factories.imported_row(person)
+    factories.uploaded(
+        person.tenant, f"{person.external_id} bakes rye".encode(), options={"user_id": person.external_id}
+    )
     case = factories.privacy_case(person, type="access", reference=f"about {person.external_id}", outcome="A text")
     factories.privacy_export(case)
     factories.api_key(person.tenant, binding=Binding(person.external_id))

@@ -66,6 +66,7 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     factories.idempotency_record(person)
     factories.logged_context(person, [stated], query="Where do I live?", memory="<memory>Leiden</memory>")
     factories.sent_block(person, [stated])
+    factories.imported_row(person)
     factories.store_item(person, index_paths=["text"])
     known = factories.triple(person, "Max", "works_at", "Acme", agent_id="travel", turn=talk.turns.get(number=1))
     factories.triple(person, "Max", "works_at", "Acme Inc.").object.aliases.add(known.object)

@@ -20,6 +20,7 @@ from memories.admin.cases.board import cards
 from memories.admin.dreams.forms import DreamNowForm, ReflectNowForm
 from memories.admin.files.tree import FileTreeViews
 from memories.admin.graph.drawing import GraphViews
+from memories.admin.imports.told import imports_of
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column
 from memories.admin.people import timeline
@@ -169,6 +170,8 @@ class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphView
             "older": items.older,
             "clip": timeline.CLIP,
         }
+        if request.user.has_perm("memories.view_import"):
+            page.context_data["imports"] = imports_of(record)
         if request.headers.get("X-Fragment") == "timeline":
             page.template_name = "memories/timeline_days.html"
         return page

@@ -45,6 +45,7 @@ RECORDS: dict[type[Model], str] = {
     models.GraphTriple: "hub",
     models.GraphEntity: "category",
     models.Dream: "bedtime",
+    models.Import: "upload_file",
     models.MemoryGroup: "groups",
     models.StoreItem: "inventory_2",
     models.LoggedContext: "history_edu",

@@ -67,6 +67,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("Graph"), "hub", "graphtriple", others=["admin:memories_graphentity_changelist"]),
             _list(_("Dreams"), "bedtime", "dream"),
             _list(_("Groups of people"), "groups", "memorygroup"),
+            _list(_("Imports"), "upload_file", "import"),
             _list(_("Store items"), "inventory_2", "storeitem"),
             _list(_("Log of contexts"), "history_edu", "loggedcontext"),
             MenuEntry(_("Why recalled?"), "manage_search", "admin:recalled", playground.MAY),

@@ -36,6 +36,7 @@ from memories.admin.files.pages import MemoryFilePage
 from memories.admin.graph.entities import EntityPage
 from memories.admin.graph.pages import TriplePage
 from memories.admin.groups.pages import MemoryGroupPage
+from memories.admin.imports.pages import ImportPage
 from memories.admin.people.pages import PersonPage
 from memories.admin.recall import playground, turn_search
 from memories.admin.recall.logged import LoggedContextPage
@@ -70,6 +71,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.GraphTriple, TriplePage),
     (models.GraphEntity, EntityPage),
     (models.Dream, DreamPage),
+    (models.Import, ImportPage),
     (models.MemoryGroup, MemoryGroupPage),
     (models.StoreItem, StoreItemPage),
     (models.DecayPass, forgetting.DecayPassPage),

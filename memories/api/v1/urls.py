@@ -56,6 +56,13 @@ from memories.api.v1.groups.views import (
     GroupsView,
     GroupView,
 )
+from memories.api.v1.imports.views import (
+    ImportPauseView,
+    ImportResumeView,
+    ImportsView,
+    ImportUndoView,
+    ImportView,
+)
 from memories.api.v1.management.views import (
     InvitationView,
     KeyRotationView,
@@ -139,6 +146,11 @@ urlpatterns = [
     path("files/history", FileHistoryView.as_view()),
     path("files/restore", FileRestoreView.as_view()),
     *(url for kind in PLAIN if kind.plain for url in import_module(kind.plain.api).URLS),
+    path("imports", ImportsView.as_view()),
+    path("imports/<uuid:import_id>", ImportView.as_view()),
+    path("imports/<uuid:import_id>/pause", ImportPauseView.as_view()),
+    path("imports/<uuid:import_id>/resume", ImportResumeView.as_view()),
+    path("imports/<uuid:import_id>/undo", ImportUndoView.as_view()),
     path("users", PeopleView.as_view()),
     path("users/detail", PersonView.as_view()),
     path("person-links", PersonLinksView.as_view()),

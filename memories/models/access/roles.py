@@ -25,6 +25,7 @@ READ = tuple(
         "graphtriple",
         "dream",
         "memorygroup",
+        "import",
     )
 )
 EDIT = (
@@ -40,6 +41,7 @@ EDIT = (
     "memories.change_diaryentry",
     "memories.change_dream",
     "memories.change_memorygroup",
+    "memories.add_import", "memories.change_import",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
     "memories.view_tenant", "memories.view_agent", "memories.export_tenant", "memories.view_webhookendpoint",

@@ -156,6 +156,9 @@ WORD_COLUMNS: Mapping[str, frozenset[str]] = {
     "memories.PrivacyCase": frozenset(
         {"channel", "reference", "extension_reason", "refusal_reason", "hold_reason", "told", "outcome"},
     ),
+    # A file that waits to be read.
+    "memories.ImportPiece": frozenset({"content"}),
+    "memories.Import": frozenset({"options", "preview"}),
     # A copy of all that, which names nobody else's rows.
     "memories.PrivacyExportPiece": frozenset({"content"}),
 }

@@ -185,6 +185,7 @@ STORES: tuple[Store, ...] = (
     Store("memories.PersonLink", "end_user"),
     Store("memories.LoggedContext", "end_user"),
     Store("memories.PolicyFinding", "end_user"),
+    Store("memories.ImportedRow", "end_user"),
     Store("memories.SentBlock", "end_user"),
     Store("memories.Change", "change_set__fact__end_user", also=tuple(f"change_set__{path}" for path in _OF_OTHERS)),
     Store("memories.ChangeSet", "fact__end_user", also=_OF_OTHERS),

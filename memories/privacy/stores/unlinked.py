@@ -16,6 +16,7 @@ from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
 from django_q.models import Task
 from django_q.signing import BadSignature, SignedPackage
 
@@ -29,6 +30,8 @@ from memories.models import (
     Episode,
     ExtractionRun,
     Fact,
+    Import,
+    ImportPiece,
     PrivacyCase,
     ProfileSection,
     ReviewItem,
@@ -253,6 +256,45 @@ class OnlyTheirAgents(CountsRows):
         return Agent.objects.filter(pk__in=found).delete()[0]
 
 
+@dataclass(frozen=True)
+class WaitingImports(CountsRows):
+    """Uploaded files that wait to be imported, of the person's tenant: what they hold of whom, nobody knows before they
+    are read. All of them end, and are uploaded again."""
+
+    model: str = "memories.Import"
+    fields: tuple[str, ...] = Import.columns.erased
+
+    def rows_of(self, person: EndUser) -> QuerySet[Import]:
+        return Import.objects.filter(tenant=person.tenant_id).with_file()
+
+    def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
+        for row in self.rows_of(person).order_by("pk").values("id", "size", "created_at"):
+            yield {name: as_json(value) for name, value in row.items()}
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:
+        found = list(self.rows_of(person).order_by("pk").values_list("pk", flat=True)[:limit])
+        return Import.objects.filter(pk__in=found).abandon("erased", now=timezone.now())
+
+
+@dataclass(frozen=True)
+class WaitingPieces(CountsRows):
+    """The pieces of these files; they go with them."""
+
+    model: str = "memories.ImportPiece"
+    fields: tuple[str, ...] = ImportPiece.columns.erased
+
+    def rows_of(self, person: EndUser) -> QuerySet[ImportPiece]:
+        return ImportPiece.objects.filter(tenant=person.tenant_id)
+
+    def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
+        for row in self.rows_of(person).order_by("pk").values("id", "number"):
+            yield {name: as_json(value) for name, value in row.items()}
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:
+        found = list(self.rows_of(person).order_by("pk").values_list("pk", flat=True)[:limit])
+        return ImportPiece.objects.filter(pk__in=found).delete()[0]
+
+
 BOUND_KEYS = BoundKeys()
 UNLINKED = (
     WaitingTasks("django_q.OrmQ", ("payload",), _waiting_task),
@@ -276,6 +318,8 @@ UNLINKED = (
     LeftIds("memories.EndpointState", "last_session", SOME_SESSION),
     LeftIds("memories.DecayPass", "reached"),
     Files("files", ("exports", turn_files.FOLDER)),
+    WaitingPieces(),
+    WaitingImports(),
     BOUND_KEYS,
     OnlyTheirAgents(),
 )

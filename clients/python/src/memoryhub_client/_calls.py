@@ -99,6 +99,8 @@ class Description:
     repeatable: bool | None = None
     # Of a body that is no change: arguments whose None says something. Elsewhere it leaves them out.
     nulls: frozenset[str] = frozenset()
+    # The argument whose bytes are the body; all others go into the query.
+    raw: str = ""
 
     def place_of(self, argument: str) -> str:
         """`path`, `header`, `query` or `body`."""
@@ -106,7 +108,8 @@ class Description:
             return "path"
         if argument in HEADERS:
             return "header"
-        return "query" if self.method in {"GET", "DELETE"} or argument in self.query else "body"
+        in_query = self.method in {"GET", "DELETE"} or argument in self.query or bool(self.raw)
+        return "query" if in_query and argument != self.raw else "body"
 
 
 class _Described(Generic[P, T]):
@@ -139,7 +142,10 @@ class _Described(Generic[P, T]):
         keyed = "idempotency_key" in self.signature.parameters
         if keyed:
             headers.setdefault("Idempotency-Key", str(uuid.uuid4()))
-        if described.method in {"POST", "PUT", "PATCH"}:
+        if described.raw:
+            headers["Content-Type"] = "application/octet-stream"
+            body = placed["body"][described.raw]
+        elif described.method in {"POST", "PUT", "PATCH"}:
             headers["Content-Type"] = "application/json"
             body = _json({**whole, **placed["body"]})
         # The answer to a change that arrived and bumped the version would be a mismatch the second time.
@@ -215,8 +221,9 @@ def operation(
     document: str = "",
     repeatable: bool | None = None,
     nulls: Iterable[str] = (),
+    raw: str = "",
 ) -> Callable[[Callable[Concatenate[Any, P], T]], Operation[P, T]]:
-    described = Description(method, path, frozenset(query), named or {}, document, repeatable, frozenset(nulls))
+    described = Description(method, path, frozenset(query), named or {}, document, repeatable, frozenset(nulls), raw)
     return lambda function: Operation(described, function)
 
 
@@ -272,6 +279,8 @@ def _query(given: dict[str, Any]) -> list[tuple[str, str]]:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, dict):
+        return json.dumps(value)
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 

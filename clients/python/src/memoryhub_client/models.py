@@ -759,6 +759,36 @@ class RestoredDream(Dream):
     kept: int
 
 
+ImportStatus = Literal["checking", "checked", "running", "paused", "done", "failed", "undoing", "undone"]
+ImportSource = Literal[
+    "auto", "chatgpt", "claude", "claude-code", "codex", "deepseek", "gemini", "grok", "mistral", "open-webui",
+    "librechat", "lobechat", "cherry-studio", "jsonl", "facts", "mem0", "langgraph", "deerflow", "mempalace",
+    "graphiti", "hindsight", "honcho", "memobase", "deepagents", "markdown",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """An uploaded file, and what came of it; `preview` and the counts of a dry run say what would."""
+
+    id: str
+    status: ImportStatus
+    source: str | None
+    size: int
+    has_file: bool
+    position: int
+    expected: int
+    counts: dict[str, int]
+    left_out: dict[str, int]
+    refused: dict[str, int]
+    failure: str | None
+    preview: Any
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    undone_at: datetime | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class OnDisk:
     """How long the deleted rows of an erasure are in the files of the tables."""

@@ -53,6 +53,9 @@ from memoryhub_client.models import (
     GroupKind,
     GroupMember,
     HeldSection,
+    Import,
+    ImportSource,
+    ImportStatus,
     Include,
     Limits,
     MemoryDocument,
@@ -684,6 +687,59 @@ class Operations:
         self, dream_id: str, *, if_match: int | None = None, idempotency_key: str | None = None
     ) -> RestoredDream:
         """Make the files what they were before a dream; `kept` says how many stayed."""
+        ...
+
+    @listing("/imports")
+    def list_imports(
+        self, *, status: ImportStatus | None = None, page_size: int | None = None, cursor: str | None = None
+    ) -> Import:
+        """The imports, the newest first."""
+        ...
+
+    @operation("POST", "/imports", raw="file")
+    def create_import(
+        self,
+        file: bytes,
+        *,
+        user_id: str | None = None,
+        source: ImportSource | None = None,
+        agent_id: str | None = None,
+        authors: dict[str, str | None] | None = None,
+        dry_run: bool | None = None,
+        form: Literal["facts", "items"] | None = None,
+        namespace: str | None = None,
+        folder: str | None = None,
+        time_zone: str | None = None,
+        name: str | None = None,
+    ) -> Import:
+        """Upload a file for a worker to import. `dry_run` says what it would do, and `resume_import` starts it."""
+        ...
+
+    @operation("GET", "/imports/{import_id}")
+    def get_import(self, import_id: str) -> Import:
+        """An import: where it stands, and what came of it."""
+        ...
+
+    @operation("POST", "/imports/{import_id}/pause")
+    def pause_import(self, import_id: str, *, idempotency_key: str | None = None) -> Import:
+        """Let an import rest."""
+        ...
+
+    @operation("POST", "/imports/{import_id}/resume")
+    def resume_import(
+        self,
+        import_id: str,
+        *,
+        user_id: str | None = None,
+        authors: dict[str, str | None] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Import:
+        """Start an import that was checked, or go on with one that rests."""
+        ...
+
+    @operation("POST", "/imports/{import_id}/undo")
+    def undo_import(self, import_id: str, *, idempotency_key: str | None = None) -> Import:
+        """Delete what an import stored, as far as nobody has changed it since."""
         ...
 
     @operation("POST", "/files/restore")

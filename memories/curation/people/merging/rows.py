@@ -63,6 +63,8 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.LoggedContext": Way.STAYS,
     # Nobody asks for it under that id any more.
     "memories.SentBlock": Way.STAYS,
+    # It says what an import made for that id.
+    "memories.ImportedRow": Way.STAYS,
     # It is over with the merge.
     "memories.PersonLink": Way.STAYS,
     # It is forgotten within a week.

@@ -23,7 +23,7 @@ ALTER TABLE memories_policytrial DROP CONSTRAINT policytrial_of_tenant;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0047_person_page'),
+        ('memories', '0047_imports'),
     ]
 
     operations = [

@@ -1,0 +1,1 @@
+"""Imports of uploaded files over the API."""

@@ -1,0 +1,61 @@
+"""A body that is a file, or a form with one: read as it comes, never held in memory."""
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+from django.core.exceptions import SuspiciousOperation
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest
+from django.http.multipartparser import MultiPartParserError
+from django.utils.http import parse_header_parameters
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser, MultiPartParser
+
+from memories.curation.imports.errors import ImportTooLarge
+from memories.curation.imports.verbs import most_bytes
+from memories.exceptions import InvalidInput
+
+FILE = "file"
+# A form has some bytes around its file.
+_AROUND = 1 << 20
+# What the type of a raw body says of its form, where no name does.
+_SUFFIXES: Mapping[str, str] = {
+    "text/csv": ".csv",
+    "text/markdown": ".md",
+    "application/x-ndjson": ".jsonl",
+    "application/jsonl": ".jsonl",
+}
+
+
+class UploadParser(BaseParser):
+    """The fields of a form with the file among them, or the file alone."""
+
+    media_type = "*/*"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, Any]:
+        """Errors: ImportTooLarge, InvalidInput."""
+        context = parser_context or {}
+        request: HttpRequest = context["request"]._request
+        if int(request.META.get("CONTENT_LENGTH") or 0) > most_bytes() + _AROUND:
+            raise ImportTooLarge
+        kind, _parameters = parse_header_parameters(media_type or "")
+        if kind != MultiPartParser.media_type:
+            return {FILE: stream, "name": _SUFFIXES.get(kind, "")}
+        try:
+            found = MultiPartParser().parse(stream, media_type, context)
+        except (ParseError, MultiPartParserError, SuspiciousOperation) as error:
+            raise InvalidInput.at("", "The form cannot be read.", code="syntax") from error
+        file: UploadedFile | None = found.files.get(FILE)
+        fields = {name: values[-1] for name, values in found.data.lists()}
+        return {**fields, **({FILE: file, "name": file.name or ""} if file else {})}
+
+
+def accept_spooled(request: HttpRequest) -> None:
+    """Set the length of a chunked body, which the web server has read to its end."""
+    file: IO[bytes] | None = request.META.get("wsgi.input")
+    if request.META.get("CONTENT_LENGTH") or file is None or "HTTP_TRANSFER_ENCODING" not in request.META:
+        return
+    if hasattr(file, "seek"):
+        request.META["CONTENT_LENGTH"] = str(file.seek(0, 2))
+        file.seek(0)
+        request._stream = file
