@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memories.curation.imports.verbs import ImportOptions
-from memories.imports.records import KeptFile, LeftOut, Record, Said, StoredItem, StoredMemory
+from memories.imports.records import ExportedRows, KeptFile, LeftOut, Record, Said, StoredItem, StoredMemory
 from memories.text.secrets.redaction import redact_text
 
 # Names that are listed; of more only the number.
@@ -39,14 +39,14 @@ class Preview:
         self._samples: list[dict[str, str]] = []
 
     def see(self, record: Record) -> Record:
-        if not isinstance(record, LeftOut | StoredItem | Exception):
+        if not isinstance(record, LeftOut | StoredItem | ExportedRows | Exception):
             self._look(record)
         return self.mapped(record)
 
     def mapped(self, record: Record) -> Record:
         """The record of whom the operator named for its author; left out where that is nobody."""
         authors = self._options.authors
-        if not authors or isinstance(record, LeftOut | StoredItem | Exception):
+        if not authors or isinstance(record, LeftOut | StoredItem | ExportedRows | Exception):
             return record
         name = _author(record)
         if name not in authors:

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -346,7 +347,7 @@ def _fail(work: _Work, failure: str, *, now: datetime, source: str = "", keep_fi
     """End the import; what it stored stays, and can be undone. Errors: LeaseLost."""
     with transaction.atomic():
         row = leases.fence(work)
-        named = {"source": source} if source else {}
+        named: dict[str, Any] = {"source": source} if source else {}
         counts = counts_of(row) if row.state == State.RUNNING else {}
         leases.release(work, state=State.FAILED, failure=failure, finished_at=now, attempts=0, counts=counts, **named)
         if not keep_file:

@@ -20,7 +20,12 @@ def imports_of(person: EndUser) -> list[dict[str, Any]]:
     found: dict[Any, dict[str, Any]] = {}
     for row in counted.order_by("-made_by__created_at", "made_by", "kind")[: SHOWN * len(ROWS)]:
         named = dict(ImportSource.choices).get(row["made_by__source"], row["made_by__source"])
-        one = {"id": row["made_by"], "source": named, "created_at": row["made_by__created_at"], "made": []}
+        one: dict[str, Any] = {
+            "id": row["made_by"],
+            "source": named,
+            "created_at": row["made_by__created_at"],
+            "made": [],
+        }
         number = row["turns"] if row["kind"] == Kind.TURNS else row["number"]
         found.setdefault(row["made_by"], one)["made"].append((str(ROWS[row["kind"]]), number))
     return list(found.values())[:SHOWN]

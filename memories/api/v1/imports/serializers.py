@@ -57,7 +57,7 @@ class ImportsQuery(PageQuery):
 class UploadQuery(Strict):
     """How the file is read. In a form these are fields beside `file`; of a raw body they are parameters."""
 
-    source = OneOf([AUTO, *ImportSource.values], required=False, help_text="Without it the source is recognised.")
+    source = OneOf([AUTO, *ImportSource.values], required=False, help_text="Without it the source is recognised.")  # type: ignore[assignment]
     user_id = Identifier(required=False, help_text="Whose those are that name nobody.")
     agent_id = AgentId(help_text="The agent of conversations and files.")
     authors = Authors(required=False, help_text="A JSON object: who is named in the file → the `user_id` they become.")
@@ -94,7 +94,7 @@ class ResumeSerializer(Strict):
 class ImportSerializer(serializers.Serializer[Import]):
     id = serializers.UUIDField()
     status = serializers.ChoiceField(Import.State.values, source="state")
-    source = OrNull(help_text="Once it is recognised, or named.")
+    source = OrNull(help_text="Once it is recognised, or named.")  # type: ignore[assignment]
     size = serializers.IntegerField(help_text="Bytes of the file.")
     has_file = serializers.BooleanField(help_text="Whether the hub still has the file.")
     position = serializers.IntegerField(help_text="Conversations, memories, files, items and reasons that were taken.")

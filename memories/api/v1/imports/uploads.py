@@ -1,10 +1,9 @@
 """A body that is a file, or a form with one: read as it comes, never held in memory."""
 
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
-from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParserError
 from django.utils.http import parse_header_parameters
@@ -45,14 +44,14 @@ class UploadParser(BaseParser):
             found = MultiPartParser().parse(stream, media_type, context)
         except (ParseError, MultiPartParserError, SuspiciousOperation) as error:
             raise InvalidInput.at("", "The form cannot be read.", code="syntax") from error
-        file: UploadedFile | None = found.files.get(FILE)
+        file: Any = found.files.get(FILE)
         fields = {name: values[-1] for name, values in found.data.lists()}
         return {**fields, **({FILE: file, "name": file.name or ""} if file else {})}
 
 
 def accept_spooled(request: HttpRequest) -> None:
     """Set the length of a chunked body, which the web server has read to its end."""
-    file: IO[bytes] | None = request.META.get("wsgi.input")
+    file: Any = request.META.get("wsgi.input")
     if request.META.get("CONTENT_LENGTH") or file is None or "HTTP_TRANSFER_ENCODING" not in request.META:
         return
     if hasattr(file, "seek"):
