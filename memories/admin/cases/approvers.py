@@ -24,7 +24,8 @@ class Approver(NamedTuple):
 def approvers(first: str, tenant: Tenant | None, *, now: datetime) -> list[Approver]:
     """The operators who can approve an erasure that the operator with the id `first` begins, by name; who can now go
     first. `tenant`: whose case it is, None: of any that they see."""
-    rows = Operator.objects.filter(is_active=True, is_staff=True).exclude(pk=first or None)
+    rows = Operator.objects.filter(is_active=True, is_staff=True)
+    rows = rows.exclude(pk=first) if first else rows
     granted = Q(user_permissions__codename=_CODE) | Q(groups__permissions__codename=_CODE)
     rows = rows.filter(Q(is_superuser=True) | granted)
     if tenant:

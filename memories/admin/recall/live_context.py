@@ -11,7 +11,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -160,10 +160,9 @@ class LiveContextViews(PersonViews):
         person = self.find(request, str(object_id), may_change=False)
         if not request.user.has_perms(MEMORY):
             raise PermissionDenied
-        posted = request.POST if request.method == "POST" else None
+        posted: Any = request.POST if request.method == "POST" else None
         if posted is None and AS_OF in request.GET:
-            posted = QueryDict(mutable=True)
-            posted.update({"max_tokens": str(ContextRequest.max_tokens), AS_OF: request.GET[AS_OF]})
+            posted = {"max_tokens": str(ContextRequest.max_tokens), AS_OF: request.GET[AS_OF]}
         form = AskForm(posted, person=person)
         shown: dict[str, Any] = {"tab": "seen", "ask": form}
         asked = ContextRequest(user_id=person.external_id)
@@ -198,7 +197,7 @@ def _sections(person: EndUser, agent_id: str, at: datetime) -> list[ProfileRevis
     rows = ProfileRevision.objects.filter(end_user=person, agent_id__in={"", agent_id}, created_at__lte=at)
     rows = rows.filter(version__isnull=False)
     last = rows.order_by("agent_id", "section", "-created_at", "-pk").distinct("agent_id", "section")
-    order = {section: place for place, section in enumerate((*BEFORE_FACTS, *AFTER_FACTS))}
+    order: dict[str, int] = {section: place for place, section in enumerate((*BEFORE_FACTS, *AFTER_FACTS))}
     return sorted((row for row in last if row.after), key=lambda row: (row.agent_id, order.get(row.section, 0)))
 
 

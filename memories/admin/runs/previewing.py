@@ -92,7 +92,8 @@ class PreviewForm(forms.Form):
 
     def __init__(self, data: Any = None, *, operator: Any, session: Session | None, initial: Any = None) -> None:
         super().__init__(data, auto_id="preview_%s", initial=initial)
-        self.session, self.person = session, None
+        self.session = session
+        self.person: EndUser | None = None
         self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]
         for name in ("tenant", "text", "user_id", "agent") if session else ("after",):
             del self.fields[name]
@@ -109,7 +110,7 @@ class PreviewForm(forms.Form):
         data = self.cleaned_data
         if self.session:
             return Source(self.session.tenant, session=self.session, after=data["after"])
-        user_id = self.person.external_id if isinstance(self.person, EndUser) else ""
+        user_id = self.person.external_id if self.person else ""
         agent = data["agent"].lower()
         return Source(data["tenant"], messages=turns_of(data["text"]), user_id=user_id, agent_id=agent)
 

@@ -107,7 +107,9 @@ def _rows(place: _Place, rows: QuerySet[Any], terms: Sequence[str]) -> QuerySet[
         rows = rows.searchable()  # type: ignore[attr-defined]  # of turns
     # Ids grow with time.
     newest = rows.order_by("-pk").values("pk")[:LOOKED_THROUGH]
-    found = place.model._default_manager.filter(pk__in=newest).annotate(start=Substr(place.field, 1, CLIP))
+    found: QuerySet[Any] = place.model._default_manager.filter(pk__in=newest).annotate(
+        start=Substr(place.field, 1, CLIP)
+    )
     wanted = Q()
     for term in terms:
         is_in_path = Q(path__icontains=term) if place.model is models.MemoryFile else Q()
@@ -118,7 +120,8 @@ def _rows(place: _Place, rows: QuerySet[Any], terms: Sequence[str]) -> QuerySet[
 
 
 def _text_of(row: Any) -> str:
-    return f"{row.path}: {row.start}" if isinstance(row, models.MemoryFile) else str(row.start)
+    text = str(row.start)
+    return f"{row.path}: {text}" if isinstance(row, models.MemoryFile) else text
 
 
 def _link_of(row: Any) -> str:
