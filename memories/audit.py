@@ -78,17 +78,20 @@ def record(
     *,
     actor: Actor,
     verb: str,
-    target: object,
-    object_id: uuid.UUID,
-    tenant: Tenant | None,
+    target: Any,
     now: datetime,
+    object_id: uuid.UUID | None = None,
+    tenant: Tenant | None = None,
     counts: dict[str, int] | None = None,
     case: uuid.UUID | None = None,
 ) -> AuditEvent:
-    """Write one audit event about `target` (an object or its class). Call it inside the change's transaction.
+    """Write one audit event about the `target`. Call it inside the change's transaction.
 
-    `case` is the privacy case of the change.
+    It is a row, with its tenant if it has one, or with an `object_id` and a `tenant` any object or its class. `case` is
+    the privacy case of the change.
     """
+    if object_id is None:
+        object_id, tenant = target.pk, getattr(target, "tenant", None)
     kind = target if isinstance(target, type) else type(target)
     return AuditEvent.objects.create(
         tenant_uuid=tenant.pk if tenant else None,

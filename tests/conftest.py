@@ -156,7 +156,7 @@ def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
 
 
-class ByFile(LoadFileScheduling):
+class ByFile(LoadFileScheduling):  # type: ignore[misc]  # which has no types
     """A process gets the tests of a file, so that they share its set-up; those of EACH share nothing."""
 
     def _split_scope(self, nodeid: str) -> str:

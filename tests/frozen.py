@@ -282,6 +282,7 @@ def choices() -> Iterator[str]:
     for node in (node for one in sources() for node in one.nodes if isinstance(node, ast.ClassDef)):
         if {_name(base) for base in node.bases} & {"StrEnum", "TextChoices"}:
             values = [one.value for one in node.body if isinstance(one, ast.Assign)]
+            values = [one for one in values if not isinstance(one, ast.Call)]
             words = [getattr(one.elts[0] if isinstance(one, ast.Tuple) else one, "value", "") for one in values]
             yield from [line for line in ["|".join(map(str, words))] if " " not in line]
 

@@ -78,15 +78,7 @@ class Changes(FactWrite):
         self.save(verb, about)
         if self.overruled:
             counts = {**(counts or {}), "overruled_flags": self.overruled}
-        audit.record(
-            actor=self.actor,
-            verb=verb,
-            target=about,
-            object_id=about.pk,
-            tenant=about.tenant,
-            now=self.now,
-            counts=counts,
-        )
+        audit.record(actor=self.actor, verb=verb, target=about, now=self.now, counts=counts)
 
     def save(self, verb: str, about: About | Tenant, *, merged: EndUser | None = None) -> None:
         """Keep the change set; of a key only what many memories went by. What it states a roll back takes back.

@@ -7,7 +7,6 @@ speaks for: only the agent that wrote them reads them.
 """
 
 import uuid
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -16,9 +15,9 @@ from django.utils.translation import gettext as _
 from memories import audit, conf, content_policy
 from memories.audit import Actor
 from memories.content_policy import Road
-from memories.curation.facts.changing import lock_person
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.writing import WriteResult, locked_row, open_write
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted, ReviewNeeded, TooManyEntries
 from memories.files.passages import ChangedText
 from memories.invisible import strip_invisible
@@ -27,17 +26,9 @@ from memories.text.cleaning import clean_lines
 from memories.text.secrets.redaction import redact_text
 
 
-@dataclass(frozen=True)
-class Noted:
-    """The entry as it is stored, and how many secrets were cut out."""
-
-    entry: DiaryEntry
-    redactions: int
-
-
 def write_entry(
     *, end_user: EndUser, agent_id: str, content: str, topic: str, actor: Actor, now: datetime, voice: WriteTrust
-) -> Noted:
+) -> WriteResult[DiaryEntry]:
     """Add an entry to this agent's diary about the person. The same text twice makes two entries.
 
     Errors: NotFound (erased meanwhile), PersonRestricted, TooManyEntries, ReviewNeeded, InvalidInput (nothing is left),
@@ -49,11 +40,7 @@ def write_entry(
         raise InvalidInput.at("/content", _("Nothing of this text can be kept: write a note in words."))
     content_policy.check(end_user.tenant, Road.DIARY, [subject, text])
     _check(text, subject)
-    with transaction.atomic():
-        # Whoever was merged meanwhile is the other one now.
-        person = EndUser.objects.select_related("tenant").get(pk=lock_person(end_user.pk))
-        if person.restricted_at and not actor.is_operator:
-            raise PersonRestricted
+    with open_write(end_user, actor, follows_merge=True) as person:
         _check_number(person)
         entry = DiaryEntry(
             tenant=person.tenant,
@@ -66,8 +53,8 @@ def write_entry(
         )
         entry.say(text, topic=subject)
         entry.save(force_insert=True)
-        _record("write", entry, actor, now)
-    return Noted(entry, redactions + more)
+        audit.record(actor=actor, verb="write", target=entry, now=now)
+    return WriteResult(entry, redactions=redactions + more)
 
 
 def delete_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime, voice: WriteTrust = AS_USER) -> None:
@@ -82,7 +69,7 @@ def delete_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime, voice: Wri
         guarding.check_outranks(entry.trust, voice)
         entry.trashed_at = now
         entry.save(update_fields=["trashed_at"])
-        _record("delete", entry, actor, now)
+        audit.record(actor=actor, verb="delete", target=entry, now=now)
 
 
 def restore_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime) -> None:
@@ -94,7 +81,7 @@ def restore_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime) -> None:
         # The undo of what deleted it leaves it alone from now on.
         entry.trashed_at = entry.change_set = None
         entry.save(update_fields=["trashed_at", "change_set"])
-        _record("restore", entry, actor, now)
+        audit.record(actor=actor, verb="restore", target=entry, now=now)
 
 
 def _check(text: str, topic: str) -> None:
@@ -121,17 +108,7 @@ def _check_number(person: EndUser) -> None:
 
 def _locked(entry_id: uuid.UUID, actor: Actor) -> DiaryEntry:
     """The entry, with its person locked. Errors: NotFound, PersonRestricted for a key."""
-    seen = DiaryEntry.objects.filter(pk=entry_id).values_list("end_user", flat=True).first()
-    owner = lock_person(seen)
-    rows = DiaryEntry.objects.select_for_update(of=("self",)).select_related("tenant", "end_user")
-    # Of another owner: that a merge was undone between the lines above is as good as gone.
-    entry = rows.filter(pk=entry_id, end_user=owner).first()
-    if entry is None:
-        raise NotFound
+    entry = locked_row(DiaryEntry, entry_id)
     if entry.end_user.restricted_at and not actor.is_operator:
         raise PersonRestricted
     return entry
-
-
-def _record(verb: str, entry: DiaryEntry, actor: Actor, now: datetime) -> None:
-    audit.record(actor=actor, verb=verb, target=entry, object_id=entry.pk, tenant=entry.tenant, now=now)

@@ -16,16 +16,16 @@ from memories import audit, conf, content_policy
 from memories.audit import Actor
 from memories.content_policy import Road
 from memories.curation.change_sets import Changes, still_ahead
-from memories.curation.facts.changing import check_allowed, lock_person
+from memories.curation.facts.changing import check_allowed
 from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import scrubbed_episode
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.exceptions import Conflict, NotFound
+from memories.curation.writing import locked_row
+from memories.exceptions import Conflict
 from memories.facts import review_items
 from memories.models import Change, Episode, EpisodeStatus, Tenant
 from memories.text import value_texts
 
-LIVE = (EpisodeStatus.ACTIVE, EpisodeStatus.PENDING)
 TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
 UNDONE_FIELDS = (*TEXTS, "importance", "quality", "flaws", "extractor", "status", "pinned", "binding")
 UNDONE_MOMENTS = ("expires_at", "trashed_at")
@@ -84,7 +84,7 @@ def forget_episode(
 ) -> None:
     """Move an episode to the trash; open items about it are settled. Already there: nothing happens."""
     with transaction.atomic():
-        if locked_episode(episode_id, tenant).status == EpisodeStatus.TRASHED:
+        if locked_row(Episode, episode_id, tenant=tenant).status == EpisodeStatus.TRASHED:
             return
         with _changing(
             episode_id, tenant, "forget", actor=actor, now=now, expected_version=expected_version
@@ -125,10 +125,10 @@ def delete_episode(
     The session remembers how far it was summarised, so no other episode is made of the same turns.
     """
     with transaction.atomic():
-        episode = locked_episode(episode_id, tenant)
+        episode = locked_row(Episode, episode_id, tenant=tenant)
         check_allowed(episode, actor=actor, expected_version=expected_version)
         guarding.check_ends_episode(episode, voice)
-        audit.record(actor=actor, verb="delete", target=episode, object_id=episode.pk, tenant=episode.tenant, now=now)
+        audit.record(actor=actor, verb="delete", target=episode, now=now)
         episode.delete()
 
 
@@ -145,24 +145,12 @@ def _changing(
     """Lock and check the episode, save what the block makes of it, settle what waits about it; all or nothing."""
     changes = Changes(actor=actor, now=now)
     with transaction.atomic():
-        episode = locked_episode(episode_id, tenant)
+        episode = locked_row(Episode, episode_id, tenant=tenant)
         check_allowed(episode, actor=actor, expected_version=expected_version)
         with next_version(episode, verb, changes):
             yield episode
         review_items.settle_episode(episode, now=now, change_set=changes.id)
         changes.save(verb, episode)
-
-
-def locked_episode(episode_id: uuid.UUID, tenant: Tenant | None) -> Episode:
-    """Lock the person, then the episode, in the order of the verbs on facts. Errors: NotFound."""
-    episodes = Episode.objects.filter(pk=episode_id)
-    if tenant is not None:
-        episodes = episodes.filter(tenant=tenant)
-    lock_person(episodes.values_list("end_user", flat=True).first())
-    episode = lock(episode_id)
-    if episode is None:
-        raise NotFound
-    return episode
 
 
 def lock(episode_id: uuid.UUID | None) -> Episode | None:
@@ -183,15 +171,7 @@ def next_version(episode: Episode, verb: str, changes: Changes) -> Iterator[None
     after = _snapshot(episode)
     changed = {name: value for name, value in before.items() if value != after[name]}
     changes.note(Change.Table.EPISODE, Change.Action.CHANGED, episode.pk, version=episode.version, before=changed)
-    audit.record(
-        actor=changes.actor,
-        verb=verb,
-        target=episode,
-        object_id=episode.pk,
-        tenant=episode.tenant,
-        now=changes.now,
-        counts={"version": episode.version},
-    )
+    audit.record(actor=changes.actor, verb=verb, target=episode, now=changes.now, counts={"version": episode.version})
 
 
 def rewrite(episode: Episode, stated: dict[str, Any], *, actor: Actor) -> None:
@@ -223,6 +203,6 @@ def _snapshot(episode: Episode) -> dict[str, Any]:
 
 
 def _must_be_live(episode: Episode) -> None:
-    if episode.status not in LIVE:
+    if episode.status not in EpisodeStatus.LIVE:
         message = _("The episode is %(status)s. Only an operator can restore it.")
         raise Conflict(message % {"status": episode.get_status_display().lower()})

@@ -20,9 +20,9 @@ from django.utils.translation import gettext as _
 from memories import audit, conf
 from memories.audit import Actor
 from memories.content_policy import Road
-from memories.curation.facts.changing import lock_person
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.writing import lock_person, open_write
 from memories.exceptions import (
     Conflict,
     FileIsBinary,
@@ -32,7 +32,6 @@ from memories.exceptions import (
     FolderIsFile,
     InvalidInput,
     OperatorWord,
-    PersonRestricted,
     PreconditionFailed,
     ReviewNeeded,
     TextNotFound,
@@ -348,11 +347,7 @@ def _locked(
 
     The file is None where there is none; the first file, where nobody wrote it, has no row. All or nothing.
     """
-    with transaction.atomic():
-        # Whoever was merged meanwhile is the other one now.
-        person = EndUser.objects.select_related("tenant").get(pk=lock_person(end_user.pk))
-        if person.restricted_at and not writer.actor.is_operator:
-            raise PersonRestricted
+    with open_write(end_user, writer.actor, follows_merge=True) as person:
         tree = FileTree(person.tenant, person, agent_id, writer.now)
         row = _for_update(tree.rows.filter(path=path)).first()
         before = tree.file(path)
@@ -475,12 +470,4 @@ def _add(file: MemoryFile, verb: FileVersion.Verb, new: NewContent, writer: File
 
 
 def _record(verb: str, file: MemoryFile, writer: FileWriter, **counts: int) -> None:
-    audit.record(
-        actor=writer.actor,
-        verb=verb,
-        target=file,
-        object_id=file.pk,
-        tenant=file.tenant,
-        now=writer.now,
-        counts=counts,
-    )
+    audit.record(actor=writer.actor, verb=verb, target=file, now=writer.now, counts=counts)

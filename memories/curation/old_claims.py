@@ -27,12 +27,12 @@ from memories.curation.review.suggestions import reject_fact
 from memories.curation.running_summaries import rewrite_summary, version_of_summary
 from memories.curation.turns import redact_turn
 from memories.exceptions import InvalidInput, NotFound
-from memories.facts.write import LIVE
 from memories.models import (
     ChangeSet,
     DiaryEntry,
     EndUser,
     Episode,
+    EpisodeStatus,
     Fact,
     FactEvidence,
     FactRefusal,
@@ -290,7 +290,7 @@ def _sections(person: EndUser) -> Iterator[_Text]:
 
 
 def _facts(fact: Fact) -> Iterator[_Text]:
-    rows = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE).exclude(pk=fact.pk)
+    rows = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=Status.LIVE).exclude(pk=fact.pk)
     columns = ("content", "category", "agent_id", "status", "version", "created_at")
     for row in rows.only(*columns).order_by("-created_at", "-id")[:MOST_READ]:
         kind = OccurrenceKind.PENDING if row.status == Status.PENDING else OccurrenceKind.FACT
@@ -298,7 +298,7 @@ def _facts(fact: Fact) -> Iterator[_Text]:
 
 
 def _episodes(person: EndUser) -> Iterator[_Text]:
-    rows = Episode.objects.filter(end_user=person, status__in=episodes.LIVE).order_by("-created_at", "-id")
+    rows = Episode.objects.filter(end_user=person, status__in=EpisodeStatus.LIVE).order_by("-created_at", "-id")
     for row in rows.only("version", "status", "created_at", *episodes.TEXTS)[:MOST_READ]:
         yield _Text(OccurrenceKind.EPISODE, row, row.version, [row.summary])
         for field in LISTS:

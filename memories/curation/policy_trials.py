@@ -23,12 +23,13 @@ from memories.content_policy import categories
 from memories.content_policy.wording import Wordings
 from memories.curation import episodes
 from memories.curation.change_sets import CLEAR, Changes
-from memories.curation.facts.changing import lock_facts, lock_person
+from memories.curation.facts.changing import lock_facts
 from memories.curation.graph import taking_back
 from memories.curation.profile.sections import empty_some
 from memories.curation.review import item_states
 from memories.curation.rollback import files, groups, plain
 from memories.curation.tenants.content_policy import current_policy
+from memories.curation.writing import lock_person
 from memories.db import tenancy
 from memories.exceptions import Conflict, NotFound
 from memories.facts import review_items
@@ -68,7 +69,7 @@ def _facts(tenant: Tenant) -> QuerySet[Any]:
 
 
 def _episodes(tenant: Tenant) -> QuerySet[Any]:
-    return Episode.objects.filter(tenant=tenant, status__in=episodes.LIVE)
+    return Episode.objects.filter(tenant=tenant, status__in=(EpisodeStatus.ACTIVE, EpisodeStatus.PENDING))
 
 
 def _sections(tenant: Tenant) -> QuerySet[Any]:

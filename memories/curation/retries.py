@@ -32,7 +32,7 @@ def retry_extraction(*, run: ExtractionRun, actor: Actor, now: datetime) -> None
             raise Conflict(
                 _("There is nothing to retry. The turns of this run are already extracted, or are being extracted now.")
             )
-        audit.record(actor=actor, verb="retry", target=run, object_id=run.pk, tenant=run.tenant, now=now)
+        audit.record(actor=actor, verb="retry", target=run, now=now)
 
 
 def retry_working_memory(*, session: Session, actor: Actor, now: datetime) -> None:
@@ -46,7 +46,7 @@ def retry_working_memory(*, session: Session, actor: Actor, now: datetime) -> No
                 "There is nothing to retry. The session's working memory has not failed, or it is being processed now."
             )
             raise Conflict(message)
-        audit.record(actor=actor, verb="retry", target=session, object_id=session.pk, tenant=session.tenant, now=now)
+        audit.record(actor=actor, verb="retry", target=session, now=now)
 
 
 def retry_parked(*, work: str, failure: str, tenants: QuerySet[Tenant], actor: Actor, now: datetime) -> int:

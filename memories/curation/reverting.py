@@ -20,7 +20,7 @@ from memories import audit
 from memories.audit import Actor
 from memories.curation import episodes, running_summaries, turn_authors
 from memories.curation.change_sets import KEPT_OF_KEYS, Changes, steps
-from memories.curation.facts.changing import check_no_rival, lock_person, rivals_of
+from memories.curation.facts.changing import check_no_rival, own_rivals
 from memories.curation.graph import deciding, taking_back
 from memories.curation.people import external_ids
 from memories.curation.people.merging import undo as merging
@@ -29,6 +29,7 @@ from memories.curation.people.merging.merge import MERGE
 from memories.curation.profile.sections import put_back_section
 from memories.curation.review import item_states
 from memories.curation.rollback import files, groups, patterns, plain, roll_back, selection
+from memories.curation.writing import lock_person
 from memories.exceptions import Conflict, NotFound
 from memories.models import (
     ActorKind,
@@ -254,7 +255,7 @@ def _has_rival(fact: Fact, revision: FactRevision, *, now: datetime, but: Collec
     """Whether another fact gives its key another value by now, if it would be active again."""
     was = copy(fact)
     audit.put_back(was, revision.before)
-    return was.status == Status.ACTIVE and not set(rivals_of(was, now=now)) <= set(but)
+    return was.status == Status.ACTIVE and not {one.pk for one in own_rivals([was], now=now)[was.pk]} <= set(but)
 
 
 def _put_sections_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> None:

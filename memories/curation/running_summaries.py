@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.curation.change_sets import Action, Changes, Table
-from memories.curation.facts.changing import lock_person
+from memories.curation.writing import lock_person
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import Change, ChangeSet, WorkingMemory
 from memories.models.folding import text_digest

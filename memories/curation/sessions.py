@@ -59,15 +59,7 @@ def delete_session(
         if voice.trust != Trust.USER:
             _check_ends(session, voice)
         counts = {"turns": session.turn_count, "facts": _delete_facts(session, now=now)}
-        audit.record(
-            actor=actor,
-            verb="delete",
-            target=session,
-            object_id=session.pk,
-            tenant=session.tenant,
-            now=now,
-            counts=counts,
-        )
+        audit.record(actor=actor, verb="delete", target=session, now=now, counts=counts)
         Dream.objects.doubt(Episode.objects.filter(session=session), now=now)
         Change.objects.of_summary(session.pk).delete()
         _delete_turns(session)

@@ -22,5 +22,5 @@ def delete_store_item(*, item_id: uuid.UUID, expected: datetime, actor: Actor, n
             raise NotFound
         if item.updated_at != expected:
             raise PreconditionFailed
-        audit.record(actor=actor, verb="delete", target=item, object_id=item.pk, tenant=item.tenant, now=now)
+        audit.record(actor=actor, verb="delete", target=item, now=now)
         item.delete()

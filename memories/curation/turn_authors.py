@@ -19,8 +19,7 @@ from memories.curation.change_sets import Action, Changes, Table
 from memories.curation.sessions import STATED
 from memories.curation.turns import LockedTurn, lock_turn, stop_work
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
-from memories.facts.write import LIVE
-from memories.models import Change, ChangeSet, Fact, FactEvidence, Role, Turn, TurnVector
+from memories.models import Change, ChangeSet, Fact, FactEvidence, Role, Status, Turn, TurnVector
 from memories.models.folding import text_digest
 from memories.queue import session_queue
 from memories.scoring import terms
@@ -69,7 +68,7 @@ def correct_author(
 def facts_resting_on(turn: Turn) -> QuerySet[Fact]:
     """The facts in use, or waiting for review, that rest on this turn alone, but for an operator's word."""
     cited = FactEvidence.objects.filter(fact=OuterRef("pk"))
-    facts = Fact.objects.filter(Exists(cited.filter(turn=turn)), end_user=turn.end_user_id, status__in=LIVE)
+    facts = Fact.objects.filter(Exists(cited.filter(turn=turn)), end_user=turn.end_user_id, status__in=Status.LIVE)
     return facts.filter(~Exists(cited.exclude(turn=turn)), binding=False).exclude(extractor__in=STATED)
 
 

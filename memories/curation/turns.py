@@ -226,7 +226,7 @@ def _delete_facts(place: LockedTurn, *, actor: Actor, now: datetime, voice: Writ
     FactEvidence.objects.filter(pk__in=evidence).delete()
     review_items.part([fact.pk for fact in gone])
     for fact in gone:
-        audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+        audit.record(actor=actor, verb="delete", target=fact, now=now)
     Fact.objects.filter(pk__in=[fact.pk for fact in gone]).delete()
     return len(gone)
 
@@ -279,7 +279,7 @@ def _delete_episodes(place: LockedTurn, *, actor: Actor, now: datetime) -> int:
     episodes = _episodes_of(place).select_for_update(of=("self",))
     gone = list(episodes.select_related("tenant").order_by("pk"))
     for episode in gone:
-        audit.record(actor=actor, verb="delete", target=episode, object_id=episode.pk, tenant=episode.tenant, now=now)
+        audit.record(actor=actor, verb="delete", target=episode, now=now)
         if episode.last_number == window.episode_number:
             window.episode_number, window.episodes_made = episode.first_number - 1, window.episodes_made - 1
     Dream.objects.doubt([episode.pk for episode in gone], now=now)

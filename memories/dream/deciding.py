@@ -13,11 +13,11 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.facts.changing import lock_person
 from memories.curation.files import FileWriter, OpenFile, open_file
 from memories.curation.people.errors import PersonMerged
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.writing import lock_person
 from memories.dream import applying
 from memories.dream.dreaming import counts_of, record, writer_of
 from memories.dream.errors import DreamDecided, EditNotUndone, NothingToRestore

@@ -447,4 +447,4 @@ def counts_of(edits: Sequence[DreamEdit]) -> dict[str, int]:
 
 def record(dream: Dream, verb: str, *, actor: Actor, now: datetime, counts: dict[str, int] | None = None) -> None:
     """Audit what became of a dream."""
-    audit.record(actor=actor, verb=verb, target=dream, object_id=dream.pk, tenant=dream.tenant, now=now, counts=counts)
+    audit.record(actor=actor, verb=verb, target=dream, now=now, counts=counts)

@@ -59,7 +59,6 @@ LONGEST_PATTERN = 500
 _MOST_EXISTING = 60
 _LONGEST_EXISTING = 200
 _MOST_ITEMS = 50
-_LIVE = (Status.ACTIVE, Status.PENDING)
 DONE = (Dream.State.APPLIED, Dream.State.UNCHANGED)
 FLAGS = {
     reflections.HABIT: HABIT,
@@ -122,8 +121,12 @@ def left_this_week(person: EndUser, *, now: datetime) -> int:
 
 def messages(person: EndUser, agent_id: str, episodes: Sequence[Episode], *, now: datetime) -> list[Message]:
     """The prompt: these episodes, and what need not be proposed again."""
-    existing = Fact.objects.of(person.tenant, person).for_agent(agent_id).filter(status__in=[*_LIVE, Status.REJECTED])
-    shown = existing.order_by("-updated_at", "-pk").values_list("content", "status")[:_MOST_EXISTING]
+    existing = Fact.objects.of(person.tenant, person).for_agent(agent_id)
+    shown = (
+        existing.filter(status__in=[*Status.LIVE, Status.REJECTED])
+        .order_by("-updated_at", "-pk")
+        .values_list("content", "status")[:_MOST_EXISTING]
+    )
     return reflections.build(
         episodes=[
             EpisodeInput(number, person.local(one.ended_at), one.text[:LONGEST_ENTRY])

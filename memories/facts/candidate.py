@@ -121,6 +121,21 @@ class Candidate:
     is_decisive: bool = False
     triples: Sequence[dict[str, Any]] = ()
 
+    @classmethod
+    def of(cls, fact: Fact) -> "Candidate":
+        """A fact that exists, as it would be stated."""
+        return cls(
+            content=fact.content,
+            category=fact.category,
+            confidence=fact.confidence,
+            trust=Trust(fact.trust),
+            source=Source(fact.source),
+            extractor=fact.extractor,
+            key=fact.key,
+            value=fact.value,
+            agent_id=fact.agent_id,
+        )
+
     @cached_property
     def content_hash(self) -> bytes:
         """Equal for equal texts."""

@@ -13,8 +13,7 @@ from memories.facts.policies import Flagged, Policy, Repeated, SameValue, Weaker
 from memories.facts.refusals import RefusalOutcome
 from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST
 from memories.facts.timeline import Interval
-from memories.facts.write import LIVE
-from memories.models import Fact, RelationType, ReviewItem
+from memories.models import Fact, RelationType, ReviewItem, Status
 from memories.models.memories.refusals import RefusalKey
 from memories.trust import Trust, is_believed, rank
 
@@ -115,7 +114,7 @@ def _blocked(candidate: Candidate, compared: Comparison, policy: Policy, _waits:
     beside = compared.interval.neighbours if compared.interval and not compared.restated else []
     others = [fact for fact in beside if not states_value(fact, candidate)]
     for fact in [*compared.rivals, *compared.refines, *stated, *others]:
-        if fact.protected and (fact.status in LIVE or fact in others):
+        if fact.protected and (fact.status in Status.LIVE or fact in others):
             return _hold(Reason.OPERATORS_WORD, fact, compared, policy, opposed=fact not in compared.refines)
     return _hold(Reason.NEAR_REFUSED, compared.near_refused, compared, policy) if compared.near_refused else None
 
@@ -162,8 +161,9 @@ def _less_sure(candidate: Candidate, compared: Comparison, policy: Policy, _wait
 def _keep(candidate: Candidate, compared: Comparison, policy: Policy) -> Decision:
     """It is kept: as another statement of a fact, as one that is over, or as a new one that takes others' places."""
     interval, suggestion = compared.interval, compared.suggestion
-    rivals = [] if interval else [one for one in compared.rivals if not one.protected]
-    beaten = [one for one in rivals if one.agent_id == candidate.agent_id]
+    takes_all = policy.weaker == Weaker.SUPERSEDES_ALL
+    rivals = [] if interval else [one for one in compared.rivals if takes_all or not one.protected]
+    beaten = [one for one in rivals if takes_all or one.agent_id == candidate.agent_id]
     ended = compared.refused_keys if compared.refusal == RefusalOutcome.LIFT and not interval else ()
     restated = None if policy.same_value == SameValue.BINDS else compared.restated
     if restated:

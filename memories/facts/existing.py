@@ -8,13 +8,12 @@ from typing import Any
 
 from django.db.models import Q
 
-from memories.facts import refusals, timeline
+from memories.facts import policies, refusals, timeline
 from memories.facts.candidate import Candidate, NearbyFact, Verdict, has_readers_of
 from memories.facts.policies import Policy, Refused, Repeated
 from memories.facts.refusals import RefusalOutcome
 from memories.facts.review_items import SUGGESTED
 from memories.facts.timeline import Interval
-from memories.facts.write import LIVE
 from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ReviewItem, Status
 from memories.models.folding import fold
 from memories.models.memories.refusals import RefusalKey, refusal_key_of_text, refusal_keys
@@ -74,7 +73,7 @@ class ExistingFacts:
         near = {one.fact_id: one for one in candidate.near}
         by_verdict: dict[Verdict, list[Fact]] = {verdict: [] for verdict in Verdict}
         for fact in self._in_order(candidate, near):
-            if verdict := self._verdict(fact, candidate, near.get(fact.pk)):
+            if verdict := _verdict(fact, candidate, near.get(fact.pk), self.policy, now=self.now):
                 by_verdict[verdict].append(fact)
         same, rivals = by_verdict[Verdict.SAME], by_verdict[Verdict.CONTRADICTS]
         interval = self._interval(candidate, rivals)
@@ -94,8 +93,9 @@ class ExistingFacts:
 
     def add_twin(self, candidate: Candidate) -> None:
         """Add the fact with the candidate's text that somebody else committed meanwhile."""
-        live = Fact.objects.of(self.person.tenant, self.person).filter(status__in=LIVE, agent_id=candidate.agent_id)
-        twins = live.filter(content_hash=candidate.content_hash).select_related("tenant", "end_user")
+        live = Fact.objects.of(self.person.tenant, self.person).filter(status__in=Status.LIVE)
+        same = live.filter(agent_id=candidate.agent_id, content_hash=candidate.content_hash)
+        twins = same.select_related("tenant", "end_user")
         self.facts.append(twins.select_for_update(of=("self",), no_key=True).get())
 
     def _heard(self, candidate: Candidate, compared: Comparison) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class ExistingFacts:
         suggestion = twin if twin and twin.status == Status.PENDING and not twin.protected else None
         beside = {fact.pk for fact in compared.rivals}
         said = {"rivals": (), "refines": ()} if compared.same else {"near_refused": self._near_refused(candidate)}
-        own = [one for one in self.facts if self._is_comparable(one, candidate) and self._is_in_force(one)]
+        own = [one for one in self.facts if _is_comparable(one, candidate, self.policy) and _is_in_force(one, self.now)]
         of_key = [one for one in own if candidate.key and one.key == candidate.key]
         return {
             **said,
@@ -140,7 +140,7 @@ class ExistingFacts:
 
     def _twin(self, candidate: Candidate) -> Fact | None:
         """The live fact with the same text."""
-        own = (fact for fact in self.facts if self._is_comparable(fact, candidate))
+        own = (fact for fact in self.facts if _is_comparable(fact, candidate, self.policy))
         return next((fact for fact in own if _has_text(fact, candidate)), None)
 
     def _near_refused(self, candidate: Candidate) -> Fact | None:
@@ -152,42 +152,17 @@ class ExistingFacts:
 
     def _in_order(self, candidate: Candidate, near: Mapping[uuid.UUID, NearbyFact]) -> list[Fact]:
         """The facts that bear on it: the same text first, then the same key, then the nearest."""
-        facts = [fact for fact in self.facts if self._bears(fact, candidate)]
+        facts = [fact for fact in self.facts if _bears(fact, candidate, self.policy)]
         same_text = [fact for fact in facts if _has_text(fact, candidate)]
         same_key = [fact for fact in facts if _has_key(fact, candidate)]
         by_id = {fact.pk: fact for fact in facts if fact.pk in near}
         nearest = [by_id[fact_id] for fact_id in near if fact_id in by_id]
         return list({fact.pk: fact for fact in [*same_text, *same_key, *nearest]}.values())
 
-    def _verdict(self, fact: Fact, candidate: Candidate, near: NearbyFact | None) -> Verdict | None:
-        """Text and key decide before the judgement does."""
-        if self.policy.is_heard and _has_text(fact, candidate) and (fact.status == Status.ACTIVE or fact.protected):
-            return Verdict.SAME
-        # A protected suggestion binds, too: nobody changes what an operator kept.
-        if not self._is_in_force(fact) and not (fact.protected and self._is_in_force(fact, Status.PENDING)):
-            return None
-        has_key = self.policy.compares_keys and _has_key(fact, candidate)
-        if has_key and fact.value and candidate.value:
-            return Verdict.SAME if states_value(fact, candidate) else Verdict.CONTRADICTS
-        is_judged = near and self._is_in_force(fact) and bytes(fact.content_hash) == near.content_hash
-        verdict = near.verdict if near and is_judged else None
-        decides = verdict in (Verdict.SAME, Verdict.CONTRADICTS, Verdict.REFINES)
-        if fact.protected and not decides and has_key:
-            # A corrected fact has no value any more: whatever is stated for its key would take its place.
-            return Verdict.CONTRADICTS
-        return verdict
-
-    def _bears(self, fact: Fact, candidate: Candidate) -> bool:
-        return self._is_comparable(fact, candidate) or (fact.protected and is_met(fact, candidate))
-
-    def _is_comparable(self, fact: Fact, candidate: Candidate) -> bool:
-        """Whether it is one of the candidate's agent; what an agent hears is compared with the person's own, too."""
-        return fact.agent_id == candidate.agent_id or (self.policy.is_heard and not fact.agent_id)
-
     def _has_id(self, fact: Fact, candidate: Candidate) -> bool:
         """Whether it has the caller's own id already; a document may give one id to several facts."""
         is_asked = candidate.external_id and self.policy.same_text == Repeated.REPORT
-        is_own = fact.status in LIVE and fact.agent_id == candidate.agent_id
+        is_own = fact.status in Status.LIVE and fact.agent_id == candidate.agent_id
         return bool(is_asked) and is_own and fact.external_id == candidate.external_id
 
     def _counts(self, fact: Fact, candidate: Candidate) -> bool:
@@ -215,7 +190,7 @@ class ExistingFacts:
         if last >= self.now or not self.policy.compares_keys:
             return None
         of_key = [fact for fact in self.facts if _has_key(fact, candidate) and fact.value and candidate.value]
-        stated = [one for one in of_key if one.status == Status.SUPERSEDED or self._is_in_force(one)]
+        stated = [one for one in of_key if one.status == Status.SUPERSEDED or _is_in_force(one, self.now)]
         contrary = rivals if self.policy.is_heard else ()
         dated = {one.pk: one for one in (*stated, *contrary) if one.agent_id == candidate.agent_id}
         if candidate.binding and any(
@@ -224,9 +199,6 @@ class ExistingFacts:
             # An operator binds the words of what is in force.
             return None
         return timeline.find_interval(list(dated.values()), moment=last)
-
-    def _is_in_force(self, fact: Fact, status: Status = Status.ACTIVE) -> bool:
-        return fact.status == status and (fact.expires_at is None or fact.expires_at > self.now)
 
 
 def load(
@@ -240,16 +212,16 @@ def load(
 ) -> ExistingFacts:
     """Read and lock what bears on the candidates, and the `named` facts, in the order of the facts' ids; the caller
     holds the person's row."""
-    bearing = Q(status__in=LIVE, content_hash__in={one.content_hash for one in candidates})
+    bearing = Q(status__in=Status.LIVE, content_hash__in={one.content_hash for one in candidates})
     if policy.same_text == Repeated.REPORT and (ids := {one.external_id for one in candidates if one.external_id}):
-        bearing |= Q(status__in=LIVE, external_id__in=ids)
+        bearing |= Q(status__in=Status.LIVE, external_id__in=ids)
     if near := {one.fact_id for candidate in candidates for one in candidate.near}:
         bearing |= Q(pk__in=near)
     if named:
-        bearing |= Q(status__in=LIVE, pk__in=named)
+        bearing |= Q(status__in=Status.LIVE, pk__in=named)
     keys = {one.key for one in candidates if one.key} if policy.compares_keys else ()
     if keys:
-        bearing |= Q(status__in=LIVE, key__in=keys)
+        bearing |= Q(status__in=Status.LIVE, key__in=keys)
         if any(one.moments(now)[-1] < now for one in candidates):
             # What was superseded bears on what was said before or after it and arrives only now.
             agents = {one.agent_id for one in candidates}
@@ -262,6 +234,18 @@ def load(
     asked += [refusal_key_of_text(fact.content) for fact in locked if fact.status in GONE]
     refused = FactRefusal.objects.found(person, asked)
     return ExistingFacts(person, policy, now, locked, refused, _contested(locked) if policy.is_heard else {}, visible)
+
+
+def rivals_of(facts: Collection[Fact], *, now: datetime) -> Mapping[uuid.UUID, Sequence[Fact]]:
+    """By fact, what gives its key another value for its agent, and the protected facts that bind it and say something
+    else of the key, or nothing any more because somebody corrected them; one query for all."""
+    keyed = [fact for fact in facts if fact.key]
+    people, keys = {fact.end_user_id for fact in keyed}, {fact.key for fact in keyed}
+    live = Fact.objects.filter(end_user__in=people, key__in=keys, status__in=Status.LIVE).order_by("pk")
+    of_person: dict[uuid.UUID, list[Fact]] = {}
+    for row in live if keyed else ():
+        of_person.setdefault(row.end_user_id, []).append(row)
+    return {fact.pk: _rivals(fact, of_person.get(fact.end_user_id, ()), now=now) for fact in facts}
 
 
 def lock_values(fact: Fact, *, now: datetime) -> list[Fact]:
@@ -277,22 +261,8 @@ def lock_values(fact: Fact, *, now: datetime) -> list[Fact]:
 
 def protected_twin(fact: Fact) -> Fact | None:
     """The live protected fact of others that has the same text: the person's own repeats none of an agent's."""
-    same = met_facts(fact).filter(status__in=LIVE, content_hash=fact.content_hash)
-    return same.exclude(agent_id=fact.agent_id).order_by("pk").first()
-
-
-def protected_rivals(fact: Fact, *, now: datetime) -> list[Fact]:
-    """The protected facts that give its key another value, or none any more because somebody corrected them; locked."""
-    if not fact.key:
-        return []
-    found = met_facts(fact).active(now=now).filter(category=fact.category, key=fact.key).exclude(pk=fact.pk)
-    return [one for one in found.select_for_update(no_key=True).order_by("pk") if not states_value(one, fact)]
-
-
-def met_facts(fact: Fact) -> FactQuerySet:
-    """The protected facts that the statement meets, as is_met() has it."""
-    protected = Fact.objects.of(fact.tenant, fact.end_user).filter(PROTECTED)
-    return protected.filter(agent_id__in={"", fact.agent_id}) if fact.agent_id else protected
+    others = Fact.objects.twins_of(fact).filter(PROTECTED).exclude(agent_id=fact.agent_id)
+    return next((one for one in others if is_met(one, fact)), None)
 
 
 def is_met(fact: Fact, candidate: Candidate | Fact) -> bool:
@@ -306,8 +276,47 @@ def states_value(fact: Fact, candidate: Candidate | Fact) -> bool:
     return _has_key(fact, candidate) and bool(candidate.value) and fold(fact.value) == fold(candidate.value)
 
 
-def _has_text(fact: Fact, candidate: Candidate) -> bool:
-    return fact.status in LIVE and bytes(fact.content_hash) == candidate.content_hash
+def _rivals(fact: Fact, others: Iterable[Fact], *, now: datetime) -> list[Fact]:
+    stated = (one for one in others if one.pk != fact.pk and _bears(one, fact, policies.APPROVAL))
+    return [one for one in stated if _verdict(one, fact, None, policies.APPROVAL, now=now) == Verdict.CONTRADICTS]
+
+
+def _verdict(
+    fact: Fact, candidate: Candidate | Fact, near: NearbyFact | None, policy: Policy, *, now: datetime
+) -> Verdict | None:
+    """Text and key decide before the judgement does."""
+    if policy.is_heard and _has_text(fact, candidate) and (fact.status == Status.ACTIVE or fact.protected):
+        return Verdict.SAME
+    # A protected suggestion binds, too: nobody changes what an operator kept.
+    if not _is_in_force(fact, now) and not (fact.protected and _is_in_force(fact, now, Status.PENDING)):
+        return None
+    has_key = policy.compares_keys and _has_key(fact, candidate)
+    if has_key and fact.value and candidate.value:
+        return Verdict.SAME if states_value(fact, candidate) else Verdict.CONTRADICTS
+    is_judged = near and _is_in_force(fact, now) and bytes(fact.content_hash) == near.content_hash
+    verdict = near.verdict if near and is_judged else None
+    decides = verdict in (Verdict.SAME, Verdict.CONTRADICTS, Verdict.REFINES)
+    if fact.protected and not decides and has_key:
+        # A corrected fact has no value any more: whatever is stated for its key would take its place.
+        return Verdict.CONTRADICTS
+    return verdict
+
+
+def _bears(fact: Fact, candidate: Candidate | Fact, policy: Policy) -> bool:
+    return _is_comparable(fact, candidate, policy) or (fact.protected and is_met(fact, candidate))
+
+
+def _is_comparable(fact: Fact, candidate: Candidate | Fact, policy: Policy) -> bool:
+    """Whether it is one of the candidate's agent; what an agent hears is compared with the person's own, too."""
+    return fact.agent_id == candidate.agent_id or (policy.is_heard and not fact.agent_id)
+
+
+def _is_in_force(fact: Fact, now: datetime, status: Status = Status.ACTIVE) -> bool:
+    return fact.status == status and (fact.expires_at is None or fact.expires_at > now)
+
+
+def _has_text(fact: Fact, candidate: Candidate | Fact) -> bool:
+    return fact.status in Status.LIVE and bytes(fact.content_hash) == bytes(candidate.content_hash)
 
 
 def _has_key(fact: Fact, candidate: Candidate | Fact) -> bool:

@@ -49,6 +49,7 @@ class Weaker(StrEnum):
     WAITS = "it waits beside the fact that it contradicts"
     WAITS_BESIDE = "it waits beside the fact that it names"
     SUPERSEDES = "it takes the place of all but protected facts"
+    SUPERSEDES_ALL = "it takes the place of all, protected facts too"
     NONE = "it contradicts nothing"
 
 
@@ -159,4 +160,14 @@ UPKEEP = Policy(
     flagged=Flagged.DROP,
     weaker=Weaker.NONE,
     superseded="merge",
+)
+# An operator lets a fact that exists be served, or chooses it.
+APPROVAL = Policy(
+    verb="approve",
+    road=Road.STATEMENT,
+    same_text=Repeated.REPORT,
+    same_value=SameValue.BINDS,
+    refused=Refused.ENDS,
+    flagged=Flagged.SERVED,
+    weaker=Weaker.SUPERSEDES_ALL,
 )

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from memories.facts.candidate import Candidate
 
 Table, Action = Change.Table, Change.Action
-LIVE = (Status.ACTIVE, Status.PENDING)
 # What a fact says, as the content policy judges it.
 _SAID = ("content", "key", "value", "raw", "source_error", "tags", "structured")
 
@@ -84,7 +83,7 @@ class FactWrite:
         fact.version += 1
         fact.updated_at = self.now
         fact.refresh_decay(now=self.now, rules=conf.rules(fact.tenant))
-        if fact.status in LIVE and any(before[name] != getattr(fact, name) for name in _ONCE):
+        if fact.status in Status.LIVE and any(before[name] != getattr(fact, name) for name in _ONCE):
             _save(fact)
         else:
             fact.save()
@@ -179,6 +178,5 @@ def _save(fact: Fact) -> None:
             fact.save()
     except IntegrityError as error:
         # Only fact_text_once can fail here: the person has another live fact with this very text.
-        live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE).exclude(pk=fact.pk)
-        same = live.filter(agent_id=fact.agent_id, content_hash=fact.content_hash)
+        same = Fact.objects.twins_of(fact).filter(agent_id=fact.agent_id)
         raise DuplicateFact(fact_id=same.values_list("pk", flat=True).first()) from error

@@ -282,7 +282,7 @@ def insert_before(interval: Interval, write: FactWrite, *, by: Fact, verb: str =
 def end(fact: Fact, write: FactWrite, *, by: Fact) -> None:
     """The fact held until `by` did, unless it ended before."""
     if timeline.ends_at(fact, by=by):
-        write.supersede(fact, by=by, ended=by.valid_from)
+        write.supersede(fact, by=by, ended=by.valid_from, verb="supersede")
 
 
 def split(fact: Fact, write: FactWrite, *, by: Fact, verb: str) -> Fact:

@@ -55,7 +55,7 @@ def add_memory(call: AgentCall) -> ToolResult:
     visible = FactVisibility.of(asker.caller, {"agent_id": asker.agent_id}).filter(Fact.objects.all(), person)
     fact = add_fact(
         end_user=person, draft=draft, actor=asker.caller.actor, now=call.now, voice=asker.voice, visible=visible
-    ).fact
+    ).row
     text = f"Remembered (id {fact.pk})."
     if fact.status == Status.PENDING:
         text = f"Kept as a suggestion (id {fact.pk}): it is remembered once an operator approves it."

@@ -6,9 +6,9 @@ from django.db import transaction
 from django.http import HttpResponse, HttpResponseBase
 
 from memories.api.downloads import attached
-from memories.curation.facts.changing import lock_person
 from memories.curation.people.records import update_person
 from memories.curation.sessions import delete_session, facts_of_session
+from memories.curation.writing import lock_person
 from memories.models import CaseType, ExportState, IdentityCheck
 from memories.models.people.people import SWITCHES, who_switched
 from memories.models.people.tenants import PersonMay

@@ -15,7 +15,6 @@ from django.utils.functional import Promise
 
 from memories.admin.trail.sentences import sentence_of
 from memories.exceptions import NotFound
-from memories.facts.write import LIVE
 from memories.models import (
     CLOSED,
     ActorKind,
@@ -118,7 +117,7 @@ def remembered(person: EndUser, *, number: int, now: datetime) -> Remembered:
 def fact_of(person: EndUser, fact_id: uuid.UUID) -> Fact:
     """A fact of the person that agents are told, or that waits. Errors: NotFound."""
     facts = Fact.objects.filter(pk__in=rows_of("memories.Fact", person).values("pk"))
-    fact: Fact | None = _with_evidence(facts, ALL_CITED).filter(pk=fact_id, status__in=LIVE).first()
+    fact: Fact | None = _with_evidence(facts, ALL_CITED).filter(pk=fact_id, status__in=Status.LIVE).first()
     if fact is None:
         raise NotFound
     return fact

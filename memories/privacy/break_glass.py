@@ -24,7 +24,7 @@ def erase(*, case_id: uuid.UUID, policy: str, actor: Actor, now: datetime, relea
     first. Errors: those of the verbs (CaseHeld for a case on hold) and of the run.
     """
     case = PrivacyCase.objects.select_related("tenant").get(pk=case_id)
-    audit.record(actor=actor, verb=VERB, target=case, object_id=case.pk, tenant=case.tenant, now=now, case=case.pk)
+    audit.record(actor=actor, verb=VERB, target=case, now=now, case=case.pk)
     step: dict[str, Any] = {"case_id": case_id, "expected_version": None, "actor": actor, "now": now}
     if case.state == CaseState.ON_HOLD and releases:
         case = cases.release_case(**step)

@@ -126,13 +126,4 @@ def finish(work: ClaimedCase, *, now: datetime, verb: str, **changes: Any) -> No
 def record(case: PrivacyCase, verb: str, counts: Mapping[str, int], *, now: datetime) -> None:
     """Audit what the run did, in counts."""
     actor = Actor(kind=ActorKind.RUN, id=str(case.pk))
-    audit.record(
-        actor=actor,
-        verb=verb,
-        target=case,
-        object_id=case.pk,
-        tenant=case.tenant,
-        now=now,
-        counts=dict(counts),
-        case=case.pk,
-    )
+    audit.record(actor=actor, verb=verb, target=case, now=now, counts=dict(counts), case=case.pk)

@@ -121,6 +121,4 @@ def actor_of(row: DecayPass | RetentionPass) -> Actor:
 
 def record(row: DecayPass | RetentionPass, verb: str, counts: dict[str, int], *, now: datetime) -> None:
     """Audit what a pass did."""
-    audit.record(
-        actor=actor_of(row), verb=verb, target=row, object_id=row.pk, tenant=row.tenant, now=now, counts=counts
-    )
+    audit.record(actor=actor_of(row), verb=verb, target=row, now=now, counts=counts)

@@ -196,10 +196,10 @@ def populated(tenant: Tenant) -> Ids:
     SessionQueue.objects.filter(session=session).update(parked_at=factories.NOW, due_at=None, failure="model_timeout")
     draft = FactDraft(content=SECRET, category="other")
     given: dict[str, Any] = {"actor": factories.COMMAND, "now": factories.NOW}
-    fact = add_fact(end_user=person, draft=draft, **given).fact
+    fact = add_fact(end_user=person, draft=draft, **given).row
     # A key restores what a key has forgotten.
     by_key: dict[str, Any] = {"actor": Actor(kind=ActorKind.KEY), "now": factories.NOW}
-    trashed = add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **by_key).fact
+    trashed = add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **by_key).row
     forget_fact(fact_id=trashed.pk, tenant=tenant, **by_key)
     # Before there is an episode, so that one is left to dream of.
     dream = factories.dream(person, SECRET)

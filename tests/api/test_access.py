@@ -101,7 +101,7 @@ def test_one_fact(plain: Hub, seer: Hub, anna: EndUser, guarded: str, key: str) 
     asked = {key: "doctor" if key == "roles" else "sales"}
     for operation, (method, end, body, query) in OPERATIONS.items():
         draft = FactDraft(content=f"Takes warfarin, {operation}", category="other", **GUARDED[guarded])
-        fact = add_fact(end_user=anna, draft=draft, actor=factories.COMMAND, now=factories.NOW).fact
+        fact = add_fact(end_user=anna, draft=draft, actor=factories.COMMAND, now=factories.NOW).row
         path = f"/facts/{fact.pk}{end}"
         never = plain.client.call(method, f"/facts/{anna.pk}{end}", body, query=query)
         before, events = Fact.objects.filter(pk=fact.pk).values().get(), AuditEvent.objects.count()

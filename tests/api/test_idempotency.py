@@ -401,7 +401,7 @@ def test_an_operation_of_curation_keeps_its_own_conflicts(hub: Hub) -> None:
     """A failed insert inside the operation costs neither its transaction nor the key."""
     person = factories.end_user(hub.tenant, external_id="u1")
     draft = FactDraft(content="Drinks tea", category="other")
-    known = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW).fact
+    known = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW).row
     body = {"user_id": "u1", "content": "drinks TEA", "category": "other"}
     answers = [send(hub.client, body, path="/facts") for _ in range(2)]
     assert [answer.json()["existing_id"] for answer in answers] == [str(known.pk)] * 2

@@ -55,14 +55,14 @@ def sound() -> tuple[Session, Fact]:
     SessionQueue.objects.filter(session=session).update(extracted_number=3, due_at=None, pending_user=False)
     run = factories.run(session, last_number=2)
     draft = FactDraft(content=SECRET, category="constraint")
-    fact = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW).fact
+    fact = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW).row
     Fact.objects.filter(pk=fact.pk).update(extraction=run)
     factories.evidence(fact, session.turns.get(number=1), quote="penicillin")
     factories.profile_section(person)
     factories.episode(session, last_number=3, fed_turns=2)
     factories.session(person, [("user", "Still waiting")])
     draft = FactDraft(content="Carries an allergy card", category="other")
-    other = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW).fact
+    other = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW).row
     FactRelation.objects.create(
         tenant_id=fact.tenant_id, fact=fact, target=other, type="related_to", created_at=factories.NOW
     )
@@ -188,7 +188,7 @@ def no_successor(session: Session, fact: Fact) -> None:
 
 def never_closed(session: Session, fact: Fact) -> None:
     draft = FactDraft(content="newer", category="other")
-    newer = add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=factories.NOW).fact
+    newer = add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=factories.NOW).row
     Fact.objects.filter(pk=fact.pk).update(status="superseded", superseded_by=newer)
 
 
@@ -419,7 +419,7 @@ def test_a_successor_that_was_deleted_for_good_is_no_breach(with_model: None) ->
     no_successor(fact.evidence.get().session, fact)
     later = factories.NOW + timedelta(hours=1)
     draft = FactDraft(content="newer", category="other")
-    newer = add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=later).fact
+    newer = add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=later).row
     delete_fact(fact_id=newer.pk, tenant=None, actor=factories.COMMAND, now=later)
     assert invariants.check() == []
 

@@ -3,6 +3,7 @@
 import json
 import stat
 import zipfile
+from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -60,7 +61,7 @@ def test_portability_to_a_file_that_is_replaced(person: EndUser, tmp_path: Path)
     assert json.loads(zipfile.ZipFile(path).read("data.json"))["profile"] == "portability"
 
 
-FORMS = {
+FORMS: dict[str, Callable[[str], list[tuple[str, str]]]] = {
     "facts": lambda told: [(one["text"], one["user_id"]) for one in map(json.loads, told.splitlines())],
     "mem0": lambda told: [(one["memory"], one["user_id"]) for one in json.loads(told)["results"]],
     "langgraph": lambda told: [

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 def add(person: EndUser, content: str = "Lives in Leiden", *, actor: Actor = KEY, **over: Any) -> Fact:
     draft = FactDraft(**{"content": content, "category": "knowledge", **over})
-    return add_fact(end_user=person, draft=draft, actor=actor, now=NOW).fact
+    return add_fact(end_user=person, draft=draft, actor=actor, now=NOW).row
 
 
 def test_a_key_states_an_active_fact_of_user_trust(person: EndUser) -> None:

@@ -26,7 +26,7 @@ DAY = timedelta(days=1)
 
 def note(person: EndUser, content: str, *, by: Actor = KEY, agent_id: str = "", now: Any = NOW) -> DiaryEntry:
     given = {"end_user": person, "agent_id": agent_id, "content": content, "topic": "", "voice": AS_USER}
-    return write_entry(**given, actor=by, now=now).entry  # type: ignore[arg-type]
+    return write_entry(**given, actor=by, now=now).row  # type: ignore[arg-type]
 
 
 def contents() -> set[str]:

@@ -39,7 +39,7 @@ Ending = Callable[[], Any]
 def fact(transactional_db: None) -> Fact:
     person = factories.end_user()
     draft = FactDraft(content="Lives in Leiden", category="identity", key="city", value="Leiden")
-    return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW).fact
+    return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW).row
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ Verb = Callable[..., Any]
 def fact(person: EndUser) -> Fact:
     """Stated by a key, so that its history begins with version 1."""
     draft = FactDraft(content="Lives in Leiden", category="knowledge", key="home_city", value="Leiden", confidence=0.8)
-    return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW).fact
+    return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW).row
 
 
 def call(verb: Verb, fact: Fact, *, actor: Actor = KEY, **over: Any) -> Any:

@@ -41,7 +41,7 @@ SAYS = "The oven takes an hour on Mondays"
 def state(group: MemoryGroup, person: EndUser, content: str = SAYS, *, by: Actor = KEY, **given: Any) -> GroupFact:
     return state_group_fact(
         group_id=group.pk, end_user=person, content=content, actor=by, now=NOW, voice=AS_USER, **given
-    ).fact
+    ).row
 
 
 def said_by(fact: GroupFact) -> set[Any]:

@@ -211,7 +211,7 @@ class TestMergeIsRefused:
 class TestUndo:
     def test_everything_is_as_it_was(self, facts: list[Fact]) -> None:
         factories.review_item(facts[1], known=facts[0], kind="possible_duplicate", reason="not_judged")
-        refused = add_fact(end_user=facts[0].end_user, draft=FactDraft(SAID, "knowledge"), actor=STAFF, now=NOW).fact
+        refused = add_fact(end_user=facts[0].end_user, draft=FactDraft(SAID, "knowledge"), actor=STAFF, now=NOW).row
         forget_fact(fact_id=refused.pk, tenant=None, actor=STAFF, now=NOW)
         before = told()
         made = merge(facts)

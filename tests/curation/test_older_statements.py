@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from memories import invariants
 from memories.audit import Actor
-from memories.curation.facts.adding import FactDraft, Stated, add_fact
+from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
 from memories.curation.statements.provenance import Provenance
+from memories.curation.writing import WriteResult
 from memories.models import ActorKind, EndUser, Fact, FactEvidence, ReviewItem, Turn
 from tests import factories
 from tests.database import PATIENCE, blocked, held
@@ -36,7 +37,7 @@ def turn_of(person: EndUser, number: int) -> Turn:
     return session.turns.get()
 
 
-def state(person: EndUser, city: str, *numbers: int, actor: Actor = KEY, **over: Any) -> Stated:
+def state(person: EndUser, city: str, *numbers: int, actor: Actor = KEY, **over: Any) -> WriteResult[Fact]:
     """State that the person lives there, citing a turn of each of these days; none: now."""
     draft = FactDraft(f"Lives in {city}", "identity", key="city", value=city, **over)
     provenance = Provenance(evidence=[turn_of(person, number).pk for number in numbers])
@@ -69,8 +70,8 @@ def staff() -> Actor:
 
 @pytest.mark.parametrize("by", ["key", "operator"])
 def test_it_ends_where_the_newer_one_begins(person: EndUser, by: str) -> None:
-    newer = state(person, "Utrecht", 9).fact
-    older = state(person, "Leiden", 2, actor=staff() if by == "operator" else KEY, confidence=1.0).fact
+    newer = state(person, "Utrecht", 9).row
+    older = state(person, "Leiden", 2, actor=staff() if by == "operator" else KEY, confidence=1.0).row
     assert history(person) == [
         ("Leiden", "superseded", 2, 9, "Utrecht", [2]),
         ("Utrecht", "active", 9, None, None, [9]),
@@ -87,25 +88,25 @@ def test_the_controls_said_later_or_now_it_supersedes(person: EndUser) -> None:
         ("Leiden", "superseded", 2, 9, "Utrecht", [2]),
         ("Utrecht", "active", 9, None, None, [9]),
     ]
-    fact = state(person, "Delft").fact
+    fact = state(person, "Delft").row
     assert [row[:2] for row in history(person)][1:] == [("Utrecht", "superseded"), ("Delft", "active")]
     assert Fact.objects.get(value="Utrecht").valid_to == fact.valid_from
 
 
 def test_however_unsure_it_waits_for_nobody(person: EndUser) -> None:
     state(person, "Utrecht", 9, confidence=0.95)
-    assert state(person, "Leiden", 2, confidence=0.5).fact.status == "superseded"
+    assert state(person, "Leiden", 2, confidence=0.5).row.status == "superseded"
 
 
 def test_against_an_operators_word_it_waits(person: EndUser) -> None:
     state(person, "Utrecht", 9, actor=staff())
-    assert state(person, "Leiden", 2).fact.status == "pending"
+    assert state(person, "Leiden", 2).row.status == "pending"
     assert ReviewItem.objects.get().reason == "operators_word"
 
 
 def test_of_the_same_value_the_known_fact_is_dated_back(person: EndUser) -> None:
     state(person, "Leiden", 1)
-    known = state(person, "Utrecht", 9).fact
+    known = state(person, "Utrecht", 9).row
     stated = add_fact(
         end_user=person,
         draft=FactDraft("Is at home in Utrecht", "identity", key="city", value="Utrecht"),
@@ -113,7 +114,7 @@ def test_of_the_same_value_the_known_fact_is_dated_back(person: EndUser) -> None
         now=timezone.now(),
         provenance=Provenance(evidence=[turn_of(person, 5).pk]),
     )
-    assert (stated.is_new, stated.fact.pk) == (False, known.pk)
+    assert (stated.is_new, stated.row.pk) == (False, known.pk)
     assert history(person) == [
         ("Leiden", "superseded", 1, 5, "Utrecht", [1]),
         ("Utrecht", "active", 5, None, None, [5, 9]),

@@ -25,7 +25,7 @@ def test_it_is_stored_again() -> None:
     with pytest.raises(DuplicateFact):
         add_fact(end_user=person, draft=draft, actor=KEY, now=now)
     stated = add_fact(end_user=person, draft=draft, actor=KEY, now=now + timedelta(hours=2))
-    assert stated.fact.status == "active"
+    assert stated.row.status == "active"
     assert Fact.objects.get(pk=known.pk).status == "trashed"
 
 

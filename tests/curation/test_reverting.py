@@ -100,7 +100,7 @@ def test_a_change_of_a_fact_is_taken_back(fact: Fact, verb: str) -> None:
 
 
 def test_a_correction_refuses_again_what_it_had_lifted(fact: Fact) -> None:
-    other = add_fact(end_user=fact.end_user, draft=FactDraft("Lives in Delft", "knowledge"), **BY_STAFF).fact
+    other = add_fact(end_user=fact.end_user, draft=FactDraft("Lives in Delft", "knowledge"), **BY_STAFF).row
     forget_fact(fact_id=other.pk, tenant=None, **BY_STAFF)
     before = world()
     correct_fact(fact_id=fact.pk, tenant=None, content="Lives in Delft", reason="", **BY_STAFF)

@@ -31,7 +31,7 @@ DRAFTS: list[dict[str, Any]] = [
 def test_a_stated_secret_is_nowhere_nor_an_edited_one(person: EndUser, given: dict[str, Any]) -> None:
     draft = FactDraft(**{"content": "Likes tea", "category": "knowledge", **given})
     by: dict[str, Any] = {"actor": factories.COMMAND, "now": NOW}
-    fact = add_fact(end_user=person, draft=draft, **by).fact
+    fact = add_fact(end_user=person, draft=draft, **by).row
     assert places_of(SECRET) == []
     fields = {place for place in places_of("redacted:password") if place.startswith("memories_fact.")}
     assert fields == {f"memories_fact.{name}" for name in given if name != "key"}
@@ -70,6 +70,6 @@ def test_what_is_no_secret_stays(person: EndUser) -> None:
         "structured": {"since": [2019, None, {"深": True}]},
     }
     draft = FactDraft(category="constraint", **stated)
-    added = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW).fact
+    added = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW).row
     fact = Fact.objects.get(pk=added.pk)
     assert {name: getattr(fact, name) for name in stated} == stated

@@ -28,7 +28,7 @@ def write(person: EndUser, summary: str = SPEAKS) -> ReviewItem | None:
 
 def cite(session: Session, turn_id: uuid.UUID) -> Fact:
     draft, provenance = FactDraft("Says hello", "other"), Provenance(evidence=[turn_id], raw="Hello")
-    return add_fact(end_user=session.end_user, draft=draft, provenance=provenance, actor=KEY, now=NOW).fact
+    return add_fact(end_user=session.end_user, draft=draft, provenance=provenance, actor=KEY, now=NOW).row
 
 
 def test_the_same_held_text_by_many_waits_once(person: EndUser) -> None:
@@ -41,7 +41,7 @@ def test_the_same_statement_of_many_agents_waits_once(person: EndUser) -> None:
 
     def state(_: int) -> Fact:
         draft = FactDraft("Lives in Leiden", "knowledge")
-        return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW, voice=voice).fact
+        return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW, voice=voice).row
 
     outcomes = at_once(6, state)
     assert [one for one in outcomes if isinstance(one, Fact)] == [Fact.objects.get()]

@@ -61,7 +61,7 @@ def forget(tenant: Tenant, now: datetime = NOW, *, confirm: bool = False) -> Dec
 
 def stated(person: EndUser, content: str, now: datetime = LONG_AGO) -> Fact:
     """With the revision that a real one begins with."""
-    return add_fact(end_user=person, draft=FactDraft(content, "knowledge"), actor=KEY, now=now).fact
+    return add_fact(end_user=person, draft=FactDraft(content, "knowledge"), actor=KEY, now=now).row
 
 
 def faded(person: EndUser, count: int) -> list[Fact]:

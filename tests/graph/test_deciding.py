@@ -117,7 +117,7 @@ class TestRollBack:
     @staticmethod
     def state(person: EndUser, object_: str, by: Actor, *, agent_id: str = "", **over: Any) -> GraphTriple:
         draft = TripleDraft(TripleRelation("Max", "works at", object_, agent_id), **over)
-        return add_triple(end_user=person, draft=draft, actor=by, now=NOW).triple
+        return add_triple(end_user=person, draft=draft, actor=by, now=NOW).row
 
     @staticmethod
     def rolled_back(person: EndUser, **selected: Any) -> tuple[int, int]:

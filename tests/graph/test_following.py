@@ -37,7 +37,7 @@ def ended_sound(db: None) -> Any:
 
 def state(person: EndUser, value: str, *, since: datetime = SINCE, now: datetime = NOW, **over: Any) -> Fact:
     draft = FactDraft(f"Lives in {value}", "identity", key="home_city", value=value, **over)
-    return add_fact(end_user=person, draft=draft, actor=COMMAND, now=now, provenance=Provenance(valid_from=since)).fact
+    return add_fact(end_user=person, draft=draft, actor=COMMAND, now=now, provenance=Provenance(valid_from=since)).row
 
 
 def told(person: EndUser) -> list[tuple[str, str, str, datetime | None, datetime | None]]:

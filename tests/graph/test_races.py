@@ -49,7 +49,7 @@ def open_ones(person: EndUser) -> list[str]:
 def test_of_two_replacements_one_takes_place(person: EndUser) -> None:
     factories.triple(person, "Max", "works_at", "Acme")
     outcomes = at_once(4, lambda number: replace(person, f"Company {number}"))
-    assert sorted(type(one).__name__ for one in outcomes) == ["Conflict"] * 3 + ["StatingResult"]
+    assert sorted(type(one).__name__ for one in outcomes) == ["Conflict"] * 3 + ["WriteResult"]
     assert len(open_ones(person)) == 1
     assert GraphTriple.objects.get(object__name="Acme").valid_to == AT
 
@@ -68,7 +68,7 @@ def test_the_same_statement_at_once_is_one_triple(person: EndUser) -> None:
 
     outcomes: list[Any] = at_once(4, state)
     assert sorted(one.is_new for one in outcomes) == [False, False, False, True]
-    assert len({one.triple.pk for one in outcomes}) == 1
+    assert len({one.row.pk for one in outcomes}) == 1
     assert GraphEntity.objects.count() == 2
 
 

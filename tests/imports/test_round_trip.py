@@ -52,7 +52,7 @@ def elsewhere(transactional_db: None) -> Tenant:
 def known(**over: Any) -> EndUser:
     """Somebody with a row of each kind, with what makes rows unlike others."""
     person = somebody(factories.tenant(slug="here"), external_id="u-1", **over)
-    stated = Fact.objects.get(content="Lives in Leiden")
+    stated = person.facts.get(content="Lives in Leiden")
     older = factories.fact(person, "Lives in Delft", status="superseded", superseded_by=stated, tags=["home", "old"])
     factories.fact(person, "Owns a boat", agent_id="travel", trust="operator", binding=True, pinned=True)
     FactRefusal.objects.create(

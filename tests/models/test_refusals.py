@@ -89,7 +89,7 @@ def test_nothing_is_asked_for_nothing(person: EndUser, django_assert_num_queries
 def test_what_was_forgotten_under_a_key_of_before_does_not_come_back(person: EndUser) -> None:
     refuse(person, old_digest(BEFORE, "text", "lives in leiden"))
     again, other = (
-        add_fact(end_user=person, draft=FactDraft(text, "identity"), actor=KEY, now=NOW).fact
+        add_fact(end_user=person, draft=FactDraft(text, "identity"), actor=KEY, now=NOW).row
         for text in (LEIDEN, "Lives in Delft")
     )
     assert (again.status, other.status) == ("pending", "active")

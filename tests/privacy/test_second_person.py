@@ -5,8 +5,10 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
+from memories.admin.cases.approvers import approvers
 from memories.audit import Actor
 from memories.curation.access.invitations import invite
 from memories.curation.access.operators import OperatorDraft, add_operator, set_password
@@ -144,3 +146,17 @@ def test_who_opened_it_is_told_so_as_before(lone: Operator, person: EndUser) -> 
     assert "You opened this case." in text_of(client.get(page_of(case)))
     with pytest.raises(errors.CaseSamePerson):
         approve(case, lone, person)
+
+
+def test_the_form_that_opens_a_case_says_who_can_approve_and_from_when(lone: Operator, person: EndUser) -> None:
+    old = factories.operator(username="old", date_joined=timezone.now() - 400 * DAY)
+    young, nobody = made_by(lone), factories.operator(username="reader", is_superuser=False)
+    first, second = approvers(str(lone.pk), person.tenant, now=timezone.now())
+    assert (first.operator, first.since) == (old, None)
+    assert second.operator == young
+    assert second.since
+    assert DAY - timedelta(minutes=5) < second.since - timezone.now() <= DAY
+    assert second_person.barred_until(str(lone.pk), str(young.pk), at=second.since) is None
+    page = text_of(signed_in(lone).get(f"{reverse('admin:memories_privacycase_add')}?person={person.pk}"))
+    assert "Who can approve the erasure" in page
+    assert f"<bdi>{nobody.username}</bdi>" not in page

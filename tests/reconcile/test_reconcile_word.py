@@ -175,7 +175,7 @@ def test_a_refused_text_that_an_operator_approved_since_is_a_fact_like_others(
     extract: Extractor, person: EndUser
 ) -> None:
     forget(factories.fact(person, "Lives in Leiden"))
-    stated = add_fact(end_user=person, draft=FactDraft("Lives in Leiden", "identity"), actor=COMMAND, now=NOW).fact
+    stated = add_fact(end_user=person, draft=FactDraft("Lives in Leiden", "identity"), actor=COMMAND, now=NOW).row
     assert stated.status == "pending"
     approve_fact(fact_id=stated.pk, actor=Actor.operator(factories.operator()), now=NOW)
     assert extract(candidate("Lives in Leiden")).outcome == {"reinforced": 1}

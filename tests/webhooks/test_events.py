@@ -66,7 +66,7 @@ def told(*names: str) -> list[tuple[Any, ...]]:
 
 
 def state(person: EndUser, text: str = "Likes tea", **over: Any) -> Any:
-    return add_fact(end_user=person, draft=FactDraft(text, "preference", **over), actor=COMMAND, now=NOW).fact
+    return add_fact(end_user=person, draft=FactDraft(text, "preference", **over), actor=COMMAND, now=NOW).row
 
 
 @contextmanager

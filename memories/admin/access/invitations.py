@@ -18,10 +18,11 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.debug import sensitive_post_parameters
 
 from memories.admin.access.operator_forms import AcceptForm, check_twice
-from memories.admin.site.page import render_page
+from memories.admin.site.page import actor_of, render_page
 from memories.curation.access.invitations import accept_invitation, invited, link_of, send, sends_to
 from memories.exceptions import MemoryHubError
 from memories.models import Operator
+from memories.privacy.trail.second_person import barred_until
 
 
 def urls() -> list[URLPattern]:
@@ -44,6 +45,9 @@ def hand_over(request: HttpRequest, operator: Operator, secret: str) -> Template
         "operator": operator,
         "link": "" if sent else link,
         "failed": sends_to(operator) and not sent,
+        "approves_from": barred_until(str(actor_of(request).id), str(operator.pk), at=timezone.now())
+        if operator.has_perm("memories.approve_privacycase")
+        else None,
     }
     page = render_page(request, "memories/invitation_made.html", **context)
     page["Cache-Control"] = "no-store"
@@ -77,5 +81,11 @@ def accept(request: HttpRequest) -> HttpResponse:
 def _page(
     request: HttpRequest, form: AcceptForm, *, gone: bool = False, operator: Operator | None = None, status: int = 200
 ) -> TemplateResponse:
-    context = {"title": _("Choose a password"), "form": form, "gone": gone, "operator": operator}
+    context = {
+        "title": _("Choose a password"),
+        "form": form,
+        "gone": gone,
+        "operator": operator,
+        "perms_of_operator": operator is not None and operator.has_perm("memories.approve_privacycase"),
+    }
     return render_page(request, "memories/invitation.html", status=status, **context)

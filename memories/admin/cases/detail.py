@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memories.admin.cases.approvers import Approver, approvers
 from memories.admin.cases.wording import (
     STATE_COLOURS,
     TYPE_ICONS,
@@ -127,6 +128,7 @@ def shown_of(case: PrivacyCase, operator: Operator, *, now: datetime) -> dict[st
         "ready": ready,
         "trail": [(event, _sentence(_who(names, event), event), _counted(event)) for event in events],
         "may_not_approve": why_not_approve(case, operator, now=now),
+        "approvers": _approvers(case, now=now),
         "ties": [Tie(tie).label for tie in second_person.ties_of(case)],
         "is_hold_over": bool(case.hold_review_on and case.hold_review_on <= timezone.localdate(now)),
     }
@@ -194,6 +196,13 @@ def why_not_approve(case: PrivacyCase, operator: Operator, *, now: datetime) -> 
         return "opened" if case.opened_kind == ActorKind.OPERATOR else "verified"
     waits = case.type == CaseType.ERASURE and case.state == CaseState.SCOPED
     return "own" if waits and first and second_person.is_own_of(first, str(operator.pk), at=now) else ""
+
+
+def _approvers(case: PrivacyCase, *, now: datetime) -> list[Approver] | None:
+    """Who can approve it; None once it is approved, and where nobody has to."""
+    if case.type != CaseType.ERASURE or case.approved_at or case.state in CLOSED:
+        return None
+    return approvers(second_person.first_of(case), case.tenant, now=now)
 
 
 def _places(found: Mapping[str, int]) -> list[tuple[str, str, int]]:

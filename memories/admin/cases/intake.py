@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 
 from memories.admin.access.tenant_scope import tenants_of, within
+from memories.admin.cases.approvers import approvers
 from memories.admin.cases.forms import LONGEST_ID
 from memories.admin.cases.wording import TYPES_SAY
 from memories.admin.people.finding import find_by_name
@@ -144,6 +145,7 @@ class IntakeViews(RecordPage):
             "form": form,
             "person": person,
             "open_cases": cases_of(person).unanswered(timezone.now()) if person else [],
+            "approvers": approvers(str(actor_of(request).id), person.tenant if person else None, now=timezone.now()),
             "types": [(one.label, TYPES_SAY[one.value]) for one in CaseType],
         }
         return render_page(request, "memories/case_add.html", status=status, **shown)

@@ -108,7 +108,11 @@ def _steps(found: dict[str, bool], *, tenants: int, has_model: bool, tenant: Ten
         ),
         Step(
             _("Invite a second operator"),
-            _("So that nobody is locked out, and an erasure has somebody to approve it. They choose a password first."),
+            _(
+                "So that nobody is locked out, and an erasure has somebody to approve it. They choose a password "
+                "first. What you open they can approve only 24 hours after you created the account or set its "
+                "password, and 24 hours after the last day of your invitation: invite them early."
+            ),
             found["second"],
             reverse("admin:memories_operator_add"),
             _("Invite an operator"),

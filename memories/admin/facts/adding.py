@@ -121,7 +121,7 @@ class FactAddingViews(RecordPage):
         if form.is_valid() and form.person:
             given: dict[str, Any] = {"draft": form.draft(), "reason": form.cleaned_data["reason"]}
             try:
-                fact = add_fact(end_user=form.person, **given, actor=actor_of(request), now=timezone.now()).fact
+                fact = add_fact(end_user=form.person, **given, actor=actor_of(request), now=timezone.now()).row
             except MemoryHubError as error:
                 form.add_error(None, error.detail)
                 duplicate = error.fact_id if isinstance(error, DuplicateFact) else None

@@ -16,7 +16,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.facts.detail import LIVE
 from memories.admin.facts.forms import end_of
 from memories.admin.site import reasons
 from memories.admin.site.bulk import BulkForm, BulkViews, RowVersions
@@ -132,7 +131,7 @@ def _why_not(verb: str, fact: Fact) -> str:
     """Why the verb will leave this fact as it is; empty when it will not."""
     if fact.status == Status.TRASHED:
         return gettext("in the trash already")
-    if verb != "forget" and fact.status not in LIVE:
+    if verb != "forget" and fact.status not in Status.LIVE:
         return gettext("not live")
     if verb == "promote" and not fact.agent_id:
         return gettext("the end user's own already")

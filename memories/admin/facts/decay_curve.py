@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memories import conf
-from memories.admin.facts.detail import LIVE
-from memories.models import Episode, EpisodeStatus, Fact, FactRevision
+from memories.models import Episode, EpisodeStatus, Fact, FactRevision, Status
 from memories.scoring.decay import Numbers, Remembered, decay_score
 
 LEARNED, MENTIONED, RECALLED, FORGOTTEN = "learned", "mentioned", "recalled", "forgotten"
@@ -92,7 +91,7 @@ def curve_of(fact: Fact, revisions: Sequence[FactRevision], *, now: datetime) ->
     phases = _phases(fact, revisions[::-1])
     if fact.last_recalled_at:
         phases = with_recall(phases, fact.last_recalled_at)
-    live = fact.status in LIVE
+    live = fact.status in Status.LIVE
     return draw(phases, rules, now=now, below=rules.forget_below, forget_at=fact.forget_at, live=live)
 
 

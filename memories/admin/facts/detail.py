@@ -31,7 +31,6 @@ from memories.models import (
     Turn,
 )
 
-LIVE = (Status.ACTIVE, Status.PENDING)
 MOST_CITATIONS = 20
 MOST_REVISIONS = 20
 MOST_RELATED = 20
@@ -121,7 +120,7 @@ def revisions(fact: Fact, rows: Sequence[FactRevision], operator: Operator | Ano
     actors = names_of(rows)
     # A quote is a turn's text.
     listed = [name for name in LISTED if name != "raw" or may_see_turns(operator)]
-    in_trash, is_live = fact.status == Status.TRASHED, fact.status in LIVE
+    in_trash, is_live = fact.status == Status.TRASHED, fact.status in Status.LIVE
     return [
         RevisionDiff(
             revision=row,

@@ -14,7 +14,7 @@ from memories.admin.facts import forms
 from memories.admin.facts.adding import FactAddingViews
 from memories.admin.facts.bulk import FactBulkViews
 from memories.admin.facts.decay_curve import curve_of
-from memories.admin.facts.detail import LIVE, citations, newest_revisions, purged_on, related, revisions
+from memories.admin.facts.detail import citations, newest_revisions, purged_on, related, revisions
 from memories.admin.facts.merging import FactMergingViews
 from memories.admin.facts.old_claims import OldClaimViews
 from memories.admin.lists import cells
@@ -125,7 +125,7 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
         rows = newest_revisions(record)
         return {
             "fact": record,
-            "live": record.status in LIVE,
+            "live": record.status in Status.LIVE,
             "trashed": record.status == Status.TRASHED,
             "citations": citations(record, request.user),
             "revisions": revisions(record, rows, request.user),

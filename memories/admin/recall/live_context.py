@@ -72,7 +72,10 @@ class _MomentInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold 
     input_type = "datetime-local"
 
     def format_value(self, value: Any) -> Any:
-        return timezone.localtime(value).strftime("%Y-%m-%dT%H:%M") if isinstance(value, datetime) else value
+        if isinstance(value, datetime):
+            return timezone.localtime(value).strftime("%Y-%m-%dT%H:%M")
+        # A day that an address names is its last minute.
+        return f"{value}T23:59" if value and parse_day(str(value)) else value
 
 
 class MomentField(forms.DateTimeField):

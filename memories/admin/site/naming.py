@@ -28,6 +28,15 @@ def called(record: Model) -> str:
     return str(record) if isinstance(record, NAMED) else f"{kind_of(record)} {short_id(record)}"
 
 
+def named(record: Model, operator: Any) -> str:
+    """The same for the page of a record alone, with the name of a person or session, for who may see these."""
+    if isinstance(record, models.EndUser) and operator.has_perm("memories.view_enduser"):
+        return f"{kind_of(record)} {record.display_name or record.external_id}"
+    if isinstance(record, models.Session) and operator.has_perm("memories.view_session"):
+        return f"{kind_of(record)} {record.external_id}"
+    return called(record)
+
+
 def short_id(record: Model) -> str:
     """The start of the id, which encodes the time, and its end, which differs between records of one moment."""
     whole = str(record.pk)

@@ -30,7 +30,7 @@ from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import TenantFilter, any_tenant, within
 from memories.admin.lists import export, saved_filters, tabs
 from memories.admin.lists.change_list import HubChangeList
-from memories.admin.site.naming import called, list_of
+from memories.admin.site.naming import called, list_of, named
 from memories.audit import Actor, kept_request_id
 from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.models import Operator
@@ -298,6 +298,8 @@ class RecordPage(HubModelAdmin):
     ) -> TemplateResponse:
         """The page. `tried` is a rejected form, which is shown again with its input."""
         may_change = self.has_change_permission(request, record)
+        # For the way to the page, too, which has the record alone.
+        record.page_name = named(record, request.user)
         verbs = {name: form for name, form in self.verbs.items() if request.user.has_perms(form.needs_permissions)}
         forms_of_page = {name: form(record=record) for name, form in verbs.items()} if may_change else {}
         for name, form in verbs.items():
@@ -305,7 +307,7 @@ class RecordPage(HubModelAdmin):
                 forms_of_page[name] = tried
         context = {
             **self.admin_site.each_context(request),
-            "title": called(record),
+            "title": record.page_name,
             "opts": self.opts,
             "original": record,
             "forms": forms_of_page,

@@ -114,7 +114,11 @@ def without_app(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @register.filter
 def crumb(title: object) -> str:
     """A breadcrumb: the name of a record, or a capitalized word."""
-    return called(title) if isinstance(title, Model) else str(capfirst(crumb_of(title)))
+    return (
+        getattr(title, "page_name", None) or called(title)
+        if isinstance(title, Model)
+        else str(capfirst(crumb_of(title)))
+    )
 
 
 @register.filter

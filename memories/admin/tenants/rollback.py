@@ -24,12 +24,13 @@ from memories.admin.site.fields import AgentField, PersonField, SessionField, Te
 from memories.admin.site.page import actor_of, render_page, require
 from memories.admin.site.reasons import ReasonField
 from memories.admin.site.wording import exact
+from memories.admin.trail.authors import names_of
 from memories.curation.people.external_ids import LONGEST_ID
 from memories.curation.reverting import revert
 from memories.curation.rollback.roll_back import RollbackPreview, preview_rollback, roll_back
 from memories.curation.rollback.selection import ROLL_BACK, Selector
 from memories.exceptions import MemoryHubError
-from memories.models import APIKey, ChangeSet, EndUser, Operator, Session, Tenant
+from memories.models import ActorKind, APIKey, ChangeSet, EndUser, Operator, Session, Tenant
 from memories.models.ids import parse_uuid
 
 # Query parameters that fill in the form: the hub's ids, nothing personal.
@@ -189,7 +190,8 @@ def rollback_page(request: HttpRequest) -> HttpResponse:
 def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
     """The result of a roll back. A POST undoes it."""
     require(request, *MAY)
-    done = get_object_or_404(within(request.user, ChangeSet.objects.filter(verb=ROLL_BACK)), pk=change_set)
+    rows = ChangeSet.objects.filter(verb=ROLL_BACK).select_related("tenant", "end_user")
+    done = get_object_or_404(within(request.user, rows), pk=change_set)
     if request.method == "POST" and not done.undone_at:
         try:
             revert(change_set=change_set, actor=actor_of(request), now=timezone.now())
@@ -199,7 +201,9 @@ def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
             messages.success(request, gettext("Roll back undone; later changes were kept."))
         return HttpResponseRedirect(request.path)
     undone = ChangeSet.objects.filter(pk=done.reverted_by).first()
-    return render_page(request, "memories/rolled_back.html", title=gettext("Rolled back"), done=done, undone=undone)
+    by = names_of([done]).get(done.actor_id, str(ActorKind(done.actor_kind).label))
+    shown = {"title": gettext("Rolled back"), "done": done, "undone": undone, "by": by}
+    return render_page(request, "memories/rolled_back.html", **shown)
 
 
 def _prefilled(request: HttpRequest) -> dict[str, str]:

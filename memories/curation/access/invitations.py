@@ -42,7 +42,7 @@ def invite(*, operator_id: uuid.UUID, actor: Actor, now: datetime) -> tuple[Oper
         if not operator.is_active:
             raise Conflict(_("This operator cannot sign in. Turn “Can sign in” on first."))
         _write(operator, _digest(secret), now + INVITATION_VALID)
-        _record(operator, "invite", actor=actor, now=now)
+        audit.record(verb="invite", target=operator, actor=actor, now=now)
     return operator, secret
 
 
@@ -102,7 +102,7 @@ def revoke_invitation(*, operator_id: uuid.UUID, actor: Actor, now: datetime) ->
         if operator.invitation is None:
             raise Conflict(_("There is no open invitation: it was used or revoked."))
         _write(operator, None, None)
-        _record(operator, "revoke_invitation", actor=actor, now=now)
+        audit.record(verb="revoke_invitation", target=operator, actor=actor, now=now)
     return operator
 
 
@@ -124,7 +124,7 @@ def accept_invitation(*, secret: str, password: str, now: datetime) -> Operator:
         operator.set_password(password)
         operator.save(update_fields=["password"])
         _write(operator, None, None)
-        _record(operator, "accept_invitation", actor=Actor.operator(operator), now=now)
+        audit.record(verb="accept_invitation", target=operator, actor=Actor.operator(operator), now=now)
     return operator
 
 
@@ -140,7 +140,3 @@ def _digest(secret: str) -> bytes:
 def _write(operator: Operator, digest: bytes | None, until: datetime | None) -> None:
     operator.invitation, operator.invited_until = digest, until
     operator.save(update_fields=["invitation", "invited_until"])
-
-
-def _record(operator: Operator, verb: str, *, actor: Actor, now: datetime) -> None:
-    audit.record(verb=verb, target=operator, object_id=operator.pk, tenant=None, actor=actor, now=now)

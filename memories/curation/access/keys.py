@@ -180,7 +180,7 @@ def revoke_management_key(*, key: ManagementKey, actor: Actor, now: datetime) ->
     """Refuse the key from now on; a second time changes nothing. The keys that it made stay."""
     with transaction.atomic():
         if ManagementKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now):
-            audit.record(actor=actor, verb="revoke", target=key, object_id=key.pk, tenant=key.tenant, now=now)
+            audit.record(actor=actor, verb="revoke", target=key, now=now)
 
 
 def authenticate_key(*, plaintext: str, now: datetime) -> APIKey | None:
@@ -213,7 +213,7 @@ def rotate_api_key(*, key: APIKey, ends_at: datetime, actor: Actor, now: datetim
         old.successor = successor
         old.expires_at = min(old.expires_at, ends_at) if old.expires_at else ends_at
         old.save(update_fields=["successor", "expires_at"])
-        audit.record(actor=actor, verb="rotate", target=old, object_id=old.pk, tenant=old.tenant, now=now)
+        audit.record(actor=actor, verb="rotate", target=old, now=now)
     return successor, plaintext
 
 
@@ -231,7 +231,7 @@ def put_off_end(*, key: APIKey, ends_at: datetime, expected: datetime | None, ac
             raise PreconditionFailed
         old.expires_at = ends_at
         old.save(update_fields=["expires_at"])
-        audit.record(actor=actor, verb="put_off_end", target=old, object_id=old.pk, tenant=old.tenant, now=now)
+        audit.record(actor=actor, verb="put_off_end", target=old, now=now)
     return old
 
 
@@ -241,7 +241,7 @@ def revoke_api_key(*, key: APIKey, actor: Actor, now: datetime) -> None:
     unrevoked = Q(revoked_at=None) | Q(revoked_with_tenant=True)
     with transaction.atomic():
         if APIKey.objects.filter(unrevoked, pk=key.pk).update(revoked_at=now, revoked_with_tenant=False):
-            audit.record(actor=actor, verb="revoke", target=key, object_id=key.pk, tenant=key.tenant, now=now)
+            audit.record(actor=actor, verb="revoke", target=key, now=now)
 
 
 def holds_key(text: str) -> bool:

@@ -75,7 +75,7 @@ def add_operator(*, draft: OperatorDraft, password: str | None, actor: Actor, no
         operator = Operator(is_staff=True, date_joined=now)
         operator.set_password(password)
         _write(operator, draft)
-        _record(operator, "add", actor=actor, now=now)
+        audit.record(verb="add", target=operator, actor=actor, now=now)
     return operator
 
 
@@ -103,7 +103,7 @@ def update_operator(
             # A link that went to the former address, or to somebody who is to stay out, must not work later.
             operator.invitation = operator.invited_until = None
             operator.save(update_fields=["invitation", "invited_until"])
-        _record(operator, "update", actor=actor, now=now, counts=dict.fromkeys(changed, 1))
+        audit.record(verb="update", target=operator, actor=actor, now=now, counts=dict.fromkeys(changed, 1))
     return operator
 
 
@@ -168,7 +168,7 @@ def set_password(*, operator_id: uuid.UUID, password: str, actor: Actor, now: da
         operator.set_password(password)
         operator.invitation = operator.invited_until = None
         operator.save(update_fields=["password", "invitation", "invited_until"])
-        _record(operator, "set_password", actor=actor, now=now)
+        audit.record(verb="set_password", target=operator, actor=actor, now=now)
     return operator
 
 
@@ -188,7 +188,7 @@ def set_preferences(
         Operator.objects.filter(pk=operator.pk).update(
             language=language, time_zone=time_zone, mail_cases=mail_cases, mail_queues=mail_queues
         )
-        _record(operator, "set_preferences", actor=actor, now=now)
+        audit.record(verb="set_preferences", target=operator, actor=actor, now=now)
 
 
 def save_group(
@@ -343,7 +343,3 @@ def _check_administrator_is_left(*, before: bool) -> None:
 def _permissions(names: Collection[str]) -> list[Permission]:
     every = Permission.objects.select_related("content_type")
     return [one for one in every if f"{one.content_type.app_label}.{one.codename}" in names]
-
-
-def _record(operator: Operator, verb: str, **about: Any) -> None:
-    audit.record(verb=verb, target=operator, object_id=operator.pk, tenant=None, **about)

@@ -29,7 +29,7 @@ def link_provider(*, operator_id: uuid.UUID, account: SocialAccount, now: dateti
         if linked is None:
             account.user = operator
             account.save()
-            _record(operator, "link_provider", actor=Actor.operator(operator), now=now)
+            audit.record(verb="link_provider", target=operator, actor=Actor.operator(operator), now=now)
         elif (linked.provider, linked.uid) != (account.provider, account.uid):
             raise Conflict(
                 _(
@@ -57,7 +57,7 @@ def unlink_provider(*, operator_id: uuid.UUID, actor: Actor, now: datetime) -> O
             if session.get_decoded().get(SESSION_KEY) == str(operator.pk)
         ]
         Session.objects.filter(pk__in=theirs).delete()
-        _record(operator, "unlink_provider", actor=actor, now=now)
+        audit.record(verb="unlink_provider", target=operator, actor=actor, now=now)
     return operator
 
 
@@ -66,7 +66,3 @@ def _locked(operator_id: uuid.UUID) -> Operator:
     if operator is None:
         raise NotFound
     return operator
-
-
-def _record(operator: Operator, verb: str, *, actor: Actor, now: datetime) -> None:
-    audit.record(actor=actor, verb=verb, target=operator, object_id=operator.pk, tenant=None, now=now)

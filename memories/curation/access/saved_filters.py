@@ -27,7 +27,7 @@ def save_filter(
             raise Conflict(_("You have reached the limit of saved filters for this list. Delete one first."))
         given = {"choices": choices, "created_at": now}
         row, _made = mine.update_or_create(operator=operator, model=model, name=name, defaults=given)
-        audit.record(actor=actor, verb="save_filter", target=row, object_id=row.pk, tenant=None, now=now)
+        audit.record(actor=actor, verb="save_filter", target=row, now=now)
     return row
 
 

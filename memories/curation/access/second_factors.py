@@ -81,9 +81,7 @@ def remove_second_factor(*, operator_id: uuid.UUID, actor: Actor, now: datetime)
         check_covers(powers_of_actor(actor, needs=CHANGE_OPERATOR), powers_of(operator))
         if not Authenticator.objects.filter(user=operator).delete()[0]:
             raise Conflict
-        audit.record(
-            actor=actor, verb="remove_second_factor", target=operator, object_id=operator.pk, tenant=None, now=now
-        )
+        audit.record(actor=actor, verb="remove_second_factor", target=operator, now=now)
     return operator
 
 

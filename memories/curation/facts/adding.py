@@ -5,30 +5,26 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
-from memories.curation.facts.changing import lock_person
 from memories.curation.facts.readers import check_readers
-from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
 from memories.curation.statements import guarding
 from memories.curation.statements.provenance import (
     NO_PROVENANCE,
     Provenance,
     ResolvedEvidence,
-    lock_sessions,
     resolve_evidence,
 )
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound, PersonRestricted
+from memories.curation.writing import WriteResult, open_write
+from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound
 from memories.facts import policies
 from memories.facts.candidate import Candidate
 from memories.facts.record import record
-from memories.facts.write import LIVE
 from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold
 from memories.reconcile import neighbours
@@ -56,14 +52,6 @@ class FactDraft:
     external_id: str = ""
 
 
-@dataclass(frozen=True)
-class Stated:
-    """What became of a statement: the fact, and whether it is a new one or one that was known in other words."""
-
-    fact: Fact
-    is_new: bool = True
-
-
 def add_fact(
     *,
     end_user: EndUser,
@@ -75,7 +63,7 @@ def add_fact(
     provenance: Provenance = NO_PROVENANCE,
     visible: FactQuerySet | None = None,
     corrects: Fact | None = None,
-) -> Stated:
+) -> WriteResult[Fact]:
     """Store a stated fact, without secrets.
 
     The fact becomes active and supersedes what gave its key another value. A key's statement becomes a suggestion with
@@ -93,8 +81,7 @@ def add_fact(
     # Before the lock: it may ask an endpoint.
     near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=candidate, now=now)
     candidate, changes = replace(candidate, near=near), Changes(actor=actor, now=now, reason=reason)
-    with transaction.atomic():
-        _lock(end_user, provenance)
+    with open_write(end_user, None, turns=provenance.evidence):
         check_readers(candidate, end_user)
         evidence = resolve_evidence(end_user, provenance, raw=candidate.raw, visible=visible)
         candidate = _resolved(candidate, evidence, voice.lowered(evidence.trusts), stated_source=provenance.source)
@@ -109,7 +96,7 @@ def add_fact(
         if done.is_new or fact.pk in changes.facts:
             item_states.settle(changes)
             changes.record("add" if done.is_new else "reinforce", fact)
-    return Stated(fact, is_new=done.is_new)
+    return WriteResult(fact, is_new=done.is_new)
 
 
 def folded_key(key: str) -> str:
@@ -125,9 +112,8 @@ def folded_key(key: str) -> str:
 def check_own_id(fact: Fact) -> None:
     """The caller holds the person's row. Errors: DuplicateFact when another live fact of its agent has its external
     id."""
-    live = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE, external_id=fact.external_id)
-    same = live.filter(agent_id=fact.agent_id).exclude(pk=fact.pk) if fact.external_id else Fact.objects.none()
-    if taken := same.order_by("pk").values_list("pk", flat=True).first():
+    same = Fact.objects.twins_of(fact, external_id=fact.external_id, agent_id=fact.agent_id)
+    if fact.external_id and (taken := same.values_list("pk", flat=True).first()):
         raise DuplicateFact(_("The person already has a fact with this external_id."), fact_id=taken)
 
 
@@ -166,16 +152,6 @@ def _resolved(
         is_import=write_trust.imports,
         flags=guarding.flags_of_fact(candidate, write_trust),
     )
-
-
-def _lock(end_user: EndUser, provenance: Provenance) -> None:
-    """Lock what the statement is about and rests on. Errors: PersonMerged, PersonRestricted."""
-    lock_sessions(end_user, provenance.evidence)
-    # Two statements about one key, or one and an extraction, follow each other.
-    if lock_person(end_user.pk) != end_user.pk:
-        raise PersonMerged
-    if EndUser.objects.filter(pk=end_user.pk, restricted_at__isnull=False).exists():
-        raise PersonRestricted
 
 
 def _check_active(corrected: Fact) -> None:

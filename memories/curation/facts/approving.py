@@ -1,33 +1,35 @@
 """How an approved suggestion becomes a fact: in force, or closed before what was said later (rules.md, 5.11)."""
 
 import uuid
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.db.models import Max
 
 from memories.curation.change_sets import Changes
-from memories.curation.facts.changing import approve, lock_facts, make_way
+from memories.curation.facts.changing import approve, chosen, gives_way, lock_facts, own_rivals
 from memories.facts import existing, timeline
 from memories.facts.timeline import Interval
 from memories.facts.writer import insert_before
 from memories.models import Fact, FactEvidence, ReviewItem, Status
-from memories.models.folding import fold
 
 
 def approve_suggestion(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] = ()) -> None:
     """Make the locked suggestion active in place of what contradicts it, also of the facts `instead_of`; if one of them
     was said later, keep the suggestion closed, as what held until then."""
-    met = {rival.pk for rival in _rivals([fact], now=changes.now)[fact.pk]}
-    rivals = lock_facts({*met, *instead_of})
-    later = _later({fact: rivals})[fact]
-    interval = _interval(fact, later, now=changes.now) if later else None
-    if interval:
-        _close(fact, interval, changes)
-    else:
-        approve(fact, changes)
-        make_way(fact, changes, instead_of=instead_of)
+    contradicting = {rival.pk for rival in _rivals([fact], now=changes.now)[fact.pk]}
+    rivals = lock_facts({*contradicting, *instead_of})
+    later, interval = _later({fact: rivals})[fact], None
+    if later:
+        stated = {row.pk: row for row in (*later, *existing.lock_values(fact, now=changes.now))}
+        interval = timeline.find_interval(list(stated.values()), moment=_last_stated([fact])[fact])
+    decision = chosen(fact, rivals, interval=interval)
+    if decision.interval:
+        _close(fact, decision.interval, changes)
+        return
+    approve(fact, changes)
+    for rival in decision.supersedes:
+        changes.supersede(rival, by=fact)
 
 
 def stated_earlier(facts: Collection[Fact], *, now: datetime) -> set[uuid.UUID]:
@@ -47,16 +49,7 @@ def asked_too_late(items: Iterable[ReviewItem], *, now: datetime) -> set[uuid.UU
 
 def _rivals(facts: Collection[Fact], *, now: datetime) -> Mapping[uuid.UUID, Sequence[Fact]]:
     """By fact, what is in force and gives its key another value, or contradicts it in an open conflict."""
-    found: defaultdict[uuid.UUID, list[Fact]] = defaultdict(list)
-    keyed = [fact for fact in facts if fact.key and fact.value]
-    if keyed:
-        people, keys = {fact.end_user_id for fact in keyed}, {fact.key for fact in keyed}
-        active = Fact.objects.active(now=now).filter(end_user__in=people, key__in=keys).exclude(value="")
-        of_key: defaultdict[tuple[object, ...], list[Fact]] = defaultdict(list)
-        for row in active.order_by("pk"):
-            of_key[_place(row)].append(row)
-        for fact in keyed:
-            found[fact.pk] += [row for row in of_key[_place(fact)] if fold(row.value) != fold(fact.value)]
+    found = own_rivals(facts, now=now)
     if facts:
         items = ReviewItem.objects.waiting().filter(fact__in=facts, kind=ReviewItem.Kind.CONFLICT).exclude(known=None)
         for item in items.select_related("known").order_by("pk"):
@@ -65,21 +58,13 @@ def _rivals(facts: Collection[Fact], *, now: datetime) -> Mapping[uuid.UUID, Seq
     return found
 
 
-def _place(fact: Fact) -> tuple[object, ...]:
-    return fact.tenant_id, fact.end_user_id, fact.agent_id, fact.category, fact.key
-
-
 def _later(rivals: Mapping[Fact, Sequence[Fact]]) -> Mapping[Fact, Sequence[Fact]]:
     """By suggestion, those of its rivals that it would supersede although they were said later."""
     last_stated = _last_stated({one for fact, some in rivals.items() if some for one in (fact, *some)})
     return {
-        fact: [rival for rival in some if _gives_way(rival, fact) and last_stated[rival] > last_stated[fact]]
+        fact: [rival for rival in some if gives_way(rival, fact) and last_stated[rival] > last_stated[fact]]
         for fact, some in rivals.items()
     }
-
-
-def _gives_way(rival: Fact, fact: Fact) -> bool:
-    return rival.pk != fact.pk and rival.status == Status.ACTIVE and rival.can_be_superseded_by(fact)
 
 
 def _last_stated(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
@@ -89,11 +74,6 @@ def _last_stated(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
     cited = FactEvidence.objects.filter(fact__in=own, turn__isnull=False).values_list("fact")
     moments = dict(cited.annotate(last_stated=Max(timeline.SENT_AT))) if own else {}
     return {fact: moments.get(fact.pk, fact.last_confirmed_at) for fact in facts}
-
-
-def _interval(fact: Fact, later: Sequence[Fact], *, now: datetime) -> Interval | None:
-    stated = {row.pk: row for row in (*later, *existing.lock_values(fact, now=now))}
-    return timeline.find_interval(list(stated.values()), moment=_last_stated([fact])[fact])
 
 
 def _close(fact: Fact, interval: Interval, changes: Changes) -> None:

@@ -9,15 +9,19 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.review import item_states
-from memories.exceptions import Conflict, FactLocked, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
-from memories.facts.write import LIVE
-from memories.models import ActorKind, EndUser, Episode, Fact, FactRevision, ReviewItem, Source, Status, Tenant, Trust
+from memories.curation.writing import locked_row
+from memories.exceptions import Conflict, FactLocked, OperatorWord, PersonRestricted, PreconditionFailed
+from memories.facts import policies
+from memories.facts.candidate import Candidate
+from memories.facts.decision import Decision, decide
+from memories.facts.existing import Comparison, rivals_of
+from memories.facts.timeline import Interval
+from memories.models import ActorKind, Episode, Fact, FactRevision, ReviewItem, Source, Status, Tenant, Trust
 from memories.models.folding import fold
 
 
@@ -72,7 +76,7 @@ def deciding_fact(
     """
     changes = Changes(actor=actor, now=now, reason=reason, confirmed=confirmed)
     with transaction.atomic():
-        fact = locked_fact(fact_id, tenant)
+        fact = locked_row(Fact, fact_id, tenant=tenant)
         check_allowed(fact, actor=actor, expected_version=expected_version, unlocks=unlocks)
         status_before = fact.status
         yield fact, changes
@@ -80,31 +84,6 @@ def deciding_fact(
         if fact.status == Status.PENDING != status_before:
             item_states.wait_again(fact, now=now)
         changes.record(verb, fact)
-
-
-def locked_fact(fact_id: uuid.UUID, tenant: Tenant | None) -> Fact:
-    """Lock the person, then the fact. Errors: NotFound."""
-    facts = Fact.objects.filter(pk=fact_id)
-    if tenant is not None:
-        facts = facts.filter(tenant=tenant)
-    lock_person(facts.values_list("end_user", flat=True).first())
-    fact = facts.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user").first()
-    if fact is None:
-        raise NotFound
-    return fact
-
-
-def lock_person(person_id: uuid.UUID | None) -> uuid.UUID:
-    """Serialise with extraction's commits and other decisions about the person. Returns the id of who was locked.
-
-    If the person was merged into another one while we waited, that one is locked, too, and holds their memories.
-    Errors: NotFound.
-    """
-    people = EndUser.objects.select_for_update(no_key=True).values_list("merged_into", flat=True)
-    found = list(people.filter(pk=person_id)) if person_id else []
-    if person_id is None or not found:
-        raise NotFound
-    return lock_person(found[0]) if found[0] else person_id
 
 
 def lock_facts(ids: Collection[uuid.UUID | None]) -> Sequence[Fact]:
@@ -143,38 +122,53 @@ def is_own(fact: Fact, actor: Actor) -> bool:
 
 
 def must_be_live(fact: Fact) -> None:
-    if fact.status not in LIVE:
+    if fact.status not in Status.LIVE:
         raise Conflict(_("The fact is %(status)s. Restore it first.") % {"status": fact.get_status_display().lower()})
-
-
-def rivals_of(fact: Fact, *, now: datetime) -> list[uuid.UUID]:
-    """The other active facts that give the same (category, key) another value."""
-    if not (fact.key and fact.value):
-        return []
-    active = Fact.objects.of(fact.tenant, fact.end_user).active(now=now).exclude(Q(pk=fact.pk) | Q(value=""))
-    same_key = active.filter(agent_id=fact.agent_id, category=fact.category, key=fact.key)
-    return [pk for pk, value in same_key.values_list("pk", "value") if fold(value) != fold(fact.value)]
 
 
 def check_no_rival(facts: Sequence[Fact], *, now: datetime) -> None:
     """Errors: Conflict when a fact beyond these gives one of their keys another value by now."""
     own = {fact.pk for fact in facts}
-    if any(set(rivals_of(fact, now=now)) - own for fact in facts if fact.status == Status.ACTIVE):
+    rivals = own_rivals([fact for fact in facts if fact.status == Status.ACTIVE], now=now)
+    if any({one.pk for one in some} - own for some in rivals.values()):
         raise Conflict(
             _("Another fact now gives one of the keys a different value. Correct or forget that fact first.")
         )
 
 
-def make_way(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] = ()) -> None:
+def own_rivals(facts: Collection[Fact], *, now: datetime) -> dict[uuid.UUID, list[Fact]]:
+    """By fact, the other active facts of its agent that give its key another value; one query for all."""
+    found = rivals_of(facts, now=now)
+    return {
+        fact.pk: [
+            one
+            for one in found[fact.pk]
+            if one.agent_id == fact.agent_id and one.status == Status.ACTIVE and one.value and fact.value
+        ]
+        for fact in facts
+    }
+
+
+def supersede_rivals(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] = ()) -> None:
     """Supersede what gives the fact's key another value, and what contradicts it in an open conflict.
 
     An agent's fact takes no place of the person's own: that agent is told it instead (FactQuerySet.latest_for()).
     """
     conflicts = ReviewItem.objects.waiting().filter(fact=fact, kind=ReviewItem.Kind.CONFLICT).exclude(known=None)
-    against = [*rivals_of(fact, now=changes.now), *conflicts.values_list("known", flat=True), *instead_of]
-    for rival in lock_facts(against):
-        if rival.status == Status.ACTIVE and rival.can_be_superseded_by(fact):
-            changes.supersede(rival, by=fact)
+    by_key = [one.pk for one in own_rivals([fact], now=changes.now)[fact.pk]]
+    rivals = lock_facts([*by_key, *conflicts.values_list("known", flat=True), *instead_of])
+    for rival in chosen(fact, rivals).supersedes:
+        changes.supersede(rival, by=fact)
+
+
+def gives_way(rival: Fact, fact: Fact) -> bool:
+    return rival.pk != fact.pk and rival.status == Status.ACTIVE and rival.can_be_superseded_by(fact)
+
+
+def chosen(fact: Fact, rivals: Sequence[Fact], *, interval: Interval | None = None) -> Decision:
+    """What becomes of the fact if an operator lets it be served, or chooses it, beside these rivals."""
+    compared = Comparison(rivals=[one for one in rivals if gives_way(one, fact)], interval=interval)
+    return decide(Candidate.of(fact), compared, policies.APPROVAL, trusts_assistant=False)
 
 
 def approve(fact: Fact, changes: Changes, verb: str = "approve") -> None:

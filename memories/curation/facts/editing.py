@@ -18,7 +18,7 @@ from memories.curation.statements.provenance import Provenance, RelationDraft
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import DuplicateFact, ReviewNeeded
-from memories.facts.existing import protected_rivals, protected_twin
+from memories.facts.existing import protected_twin, rivals_of
 from memories.models import Fact, FactQuerySet, RelationType, Status, Tenant
 from memories.models.folding import fold
 from memories.models.memories.refusals import refusal_key_of_text
@@ -107,17 +107,15 @@ def _check_words(fact: Fact, before: Fact, *, now: datetime, related: Iterable[t
     """
     if fact.status != Status.ACTIVE:
         return
-    if any(kind == RelationType.CONTRADICTS and _is_binding(target) for kind, target in related):
+    contradicted = [target for kind, target in related if kind == RelationType.CONTRADICTS]
+    if any(target.protected and target.status == Status.ACTIVE for target in contradicted):
         raise ReviewNeeded
     is_reworded = bytes(fact.content_hash) != bytes(before.content_hash)
     if is_reworded and (twin := protected_twin(fact)):
         raise DuplicateFact(fact_id=twin.pk)
-    if any(getattr(fact, name) != getattr(before, name) for name in _KEYED) and protected_rivals(fact, now=now):
+    is_rekeyed = any(getattr(fact, name) != getattr(before, name) for name in _KEYED)
+    if is_rekeyed and any(one.protected for one in rivals_of([fact], now=now)[fact.pk]):
         raise ReviewNeeded
-
-
-def _is_binding(fact: Fact) -> bool:
-    return fact.protected and fact.status == Status.ACTIVE
 
 
 def _follow(fact: Fact, before: Fact, changes: Changes) -> None:

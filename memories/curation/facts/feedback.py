@@ -7,9 +7,10 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.facts.changing import changing_fact, locked_fact
+from memories.curation.facts.changing import changing_fact
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.writing import locked_row
 from memories.exceptions import Conflict, PersonRestricted
 from memories.models import Fact, Status, Tenant
 
@@ -25,7 +26,7 @@ def give_feedback(
     ReviewNeeded where it would let a fact fade sooner that has more trust than the `voice`.
     """
     with transaction.atomic():
-        fact = locked_fact(fact_id, tenant)
+        fact = locked_row(Fact, fact_id, tenant=tenant)
         if fact.status != Status.ACTIVE:
             message = _("The fact is %(status)s, so no context contains it.")
             raise Conflict(message % {"status": fact.get_status_display().lower()})

@@ -8,9 +8,10 @@ from django.db import transaction
 from memories import audit, outbox
 from memories.audit import Actor
 from memories.curation.change_sets import Changes, refusals_against
-from memories.curation.facts.changing import check_allowed, deciding_fact, is_own, locked_fact
+from memories.curation.facts.changing import check_allowed, deciding_fact, is_own
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.writing import locked_row
 from memories.facts import review_items
 from memories.models import Fact, Status, Tenant
 
@@ -31,7 +32,7 @@ def forget_fact(
     FactLocked, PreconditionFailed, ReviewNeeded where the `voice` may not end it.
     """
     with transaction.atomic():
-        if locked_fact(fact_id, tenant).status == Status.TRASHED:
+        if locked_row(Fact, fact_id, tenant=tenant).status == Status.TRASHED:
             return None
         with (
             deciding_fact(
@@ -56,12 +57,12 @@ def delete_fact(
 ) -> None:
     """Delete a fact with its evidence and revisions: no text stays, the refusal does. Errors: as forget_fact()."""
     with transaction.atomic():
-        fact = locked_fact(fact_id, tenant)
+        fact = locked_row(Fact, fact_id, tenant=tenant)
         check_allowed(fact, actor=actor, expected_version=expected_version)
         guarding.check_ends(fact, voice, is_own=is_own(fact, actor))
         Changes(actor=actor, now=now).refuse(fact, refusals_against(fact))
         review_items.part([fact.pk])
-        audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+        audit.record(actor=actor, verb="delete", target=fact, now=now)
         if fact.status == Status.ACTIVE:
             outbox.facts_gone(fact.tenant, [(fact.pk, fact.end_user_id)], now=now)
         fact.delete()

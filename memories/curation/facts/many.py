@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
@@ -13,12 +12,11 @@ from memories import conf
 from memories.audit import Actor
 from memories.conf import Rules
 from memories.curation.change_sets import FORGET, Changes
-from memories.curation.facts.changing import lock_person
-from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.exceptions import Conflict, PersonRestricted
+from memories.curation.writing import open_write
+from memories.exceptions import Conflict
 from memories.models import EndUser, Fact, FactQuerySet, Status
 
 MOST = 1_000
@@ -56,12 +54,8 @@ def forget_facts(
     Errors: Conflict when they are not those that `token` stands for, or too many; PersonMerged, PersonRestricted.
     """
     changes = Changes(actor=actor, now=now)
-    with transaction.atomic():
-        # Whoever changes one of them holds the person: what is read from here on stays as it is.
-        if lock_person(end_user.pk) != end_user.pk:
-            raise PersonMerged
-        if EndUser.objects.filter(pk=end_user.pk, restricted_at__isnull=False).exists():
-            raise PersonRestricted
+    # Whoever changes one of them holds the person: what is read from here on stays as it is.
+    with open_write(end_user, None):
         seen = look(
             facts.select_related("tenant", "end_user").select_for_update(of=("self",), no_key=True),
             voice=voice,

@@ -10,8 +10,9 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
-from memories.curation.facts.changing import lock_facts, lock_person, state_binding
+from memories.curation.facts.changing import lock_facts, state_binding
 from memories.curation.review import item_states
+from memories.curation.writing import lock_person
 from memories.exceptions import Conflict, InvalidInput, NotFound, PreconditionFailed
 from memories.facts.candidate import has_readers_of
 from memories.models import Fact, FactEvidence, RelationType, Status

@@ -9,9 +9,10 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
-from memories.curation.facts.changing import is_own, locked_fact
+from memories.curation.facts.changing import is_own
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.statements.voices import WriteTrust
+from memories.curation.writing import locked_row
 from memories.exceptions import Conflict, PersonRestricted
 from memories.facts import review_items
 from memories.facts.review_items import ReviewQuestion
@@ -41,8 +42,8 @@ def propose_correction(
         expires_at=fact.expires_at,
     )
     person = fact.end_user
-    stated = add_fact(end_user=person, draft=draft, actor=actor, now=now, reason=reason, voice=voice, corrects=fact)
-    return stated.fact
+    proposed = add_fact(end_user=person, draft=draft, actor=actor, now=now, reason=reason, voice=voice, corrects=fact)
+    return proposed.row
 
 
 def ask_to_forget(*, fact_id: uuid.UUID, tenant: Tenant, actor: Actor, now: datetime) -> bool:
@@ -51,7 +52,7 @@ def ask_to_forget(*, fact_id: uuid.UUID, tenant: Tenant, actor: Actor, now: date
     Returns whether it is forgotten. A second request asks nothing new. Errors: NotFound, Conflict, PersonRestricted.
     """
     with transaction.atomic():
-        fact = locked_fact(fact_id, tenant)
+        fact = locked_row(Fact, fact_id, tenant=tenant)
         if fact.end_user.restricted_at:
             raise PersonRestricted
         if is_own(fact, actor):
@@ -62,5 +63,5 @@ def ask_to_forget(*, fact_id: uuid.UUID, tenant: Tenant, actor: Actor, now: date
         # Whether it still holds may be asked already.
         if not ReviewItem.objects.waiting().filter(known=fact, fact=None).exists():
             review_items.ask(ReviewQuestion(ReviewItem.Reason.FORGET_ASKED, known=fact), run=None, now=now)
-            audit.record(actor=actor, verb="ask_to_forget", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+            audit.record(actor=actor, verb="ask_to_forget", target=fact, now=now)
     return False

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.facts.changing import changing_fact, deciding_fact, make_way, must_be_live
+from memories.curation.facts.changing import changing_fact, deciding_fact, must_be_live, supersede_rivals
 from memories.exceptions import Conflict
 from memories.models import Fact, MemoryScope, Status
 
@@ -73,5 +73,5 @@ def promote_fact(
         with changes.changing(fact, "promote"):
             fact.agent_id = ""
         if fact.status == Status.ACTIVE:
-            make_way(fact, changes)
+            supersede_rivals(fact, changes)
     return fact

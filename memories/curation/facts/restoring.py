@@ -7,12 +7,12 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes, refusals_of, still_ahead
-from memories.curation.facts.changing import deciding_fact, make_way, rivals_of
+from memories.curation.facts.changing import deciding_fact, supersede_rivals
 from memories.curation.review.suggestions import UNAPPROVED
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, DuplicateFact, NotFound, OperatorWord
-from memories.facts.existing import protected_rivals, protected_twin
+from memories.facts.existing import protected_twin, rivals_of
 from memories.models import ActorKind, Fact, FactRefusal, FactRevision, Source, Status, Tenant, Trust
 
 RESTORED_FIELDS = (
@@ -58,11 +58,11 @@ def restore_fact(
             # One key has one value at a time. A rival makes way for an operator's choice, not for a key's.
             if not actor.is_operator and (twin := protected_twin(fact)):
                 raise DuplicateFact(fact_id=twin.pk)
-            if not actor.is_operator and (rivals_of(fact, now=now) or protected_rivals(fact, now=now)):
+            if not actor.is_operator and rivals_of([fact], now=now)[fact.pk]:
                 raise Conflict(
                     _("Another active fact gives this key a different value. Only an operator can restore this fact.")
                 )
-            make_way(fact, changes)
+            supersede_rivals(fact, changes)
     return fact
 
 

@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes, still_ahead
-from memories.curation.facts.changing import check_no_rival, lock_facts, lock_person, state_binding
+from memories.curation.facts.changing import check_no_rival, lock_facts, state_binding
 from memories.curation.review import item_states
+from memories.curation.writing import lock_person
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
-from memories.facts.write import LIVE
 from memories.models import (
     Change,
     Fact,
@@ -89,11 +89,11 @@ def _locked(fact_id: uuid.UUID) -> tuple[Fact, Fact]:
 
 def _take_out_of(survivor: Fact, fact: Fact, rest: str, changes: Changes) -> None:
     """Remove the evidence that the survivor has from this fact, and give it the text `rest`."""
-    FactEvidence.objects.filter(fact=survivor, pk__in=_copied_evidence(fact)).filter(
-        turn__in=FactEvidence.objects.filter(fact=fact).values("turn")
-    ).delete()
+    copied = Change.objects.filter(change_set=_merge_of(fact), table=Change.Table.EVIDENCE, action=Change.Action.MADE)
+    own = FactEvidence.objects.filter(fact=fact).values("turn")
+    FactEvidence.objects.filter(fact=survivor, pk__in=copied.values_list("number"), turn__in=own).delete()
     _derivation(fact).delete()
-    if survivor.status in LIVE and rest and fold(rest) != fold(survivor.content):
+    if survivor.status in Status.LIVE and rest and fold(rest) != fold(survivor.content):
         with changes.changing(survivor, "split"):
             state_binding(survivor, rest, actor=changes.actor, now=changes.now)
         changes.remove_refusals_of(survivor)
@@ -107,9 +107,3 @@ def _merge_of(fact: Fact) -> uuid.UUID | None:
     """The change set in which it was superseded last."""
     superseded = FactRevision.objects.filter(fact=fact, before__has_key="superseded_by").exclude(change_set=None)
     return superseded.values_list("change_set", flat=True).first()
-
-
-def _copied_evidence(fact: Fact) -> QuerySet[Change, int | None]:
-    """The survivor's evidence that the merge copied."""
-    made = Change.objects.filter(change_set=_merge_of(fact), table=Change.Table.EVIDENCE, action=Change.Action.MADE)
-    return made.values_list("number", flat=True)

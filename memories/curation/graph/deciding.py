@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
-from memories.curation.facts.changing import lock_person
 from memories.curation.graph import stating, taking_back
+from memories.curation.writing import lock_person
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.graph import naming
 from memories.models import Change, GraphEntity, GraphTriple, TripleStatus, Trust
@@ -113,7 +113,7 @@ def join_entities(*, entity_id: uuid.UUID, name: str, actor: Actor, now: datetim
         before = {"merged_into": None, "left": str(root.pk)}
         changes.note(Change.Table.ENTITY, Change.Action.CHANGED, entity.pk, before=before)
         changes.save("join_entities", entity.end_user)
-        audit.record(actor=actor, verb="join", target=entity, object_id=entity.pk, tenant=entity.tenant, now=now)
+        audit.record(actor=actor, verb="join", target=entity, now=now)
     return changes
 
 
@@ -146,11 +146,4 @@ def _deciding(
         taking_back.save(triple, before, changes)
         changes.counts["triples"] = 1
         changes.save(verb, triple.end_user)
-        audit.record(
-            actor=actor,
-            verb=verb.removesuffix("_triple"),
-            target=triple,
-            object_id=triple.pk,
-            tenant=triple.tenant,
-            now=now,
-        )
+        audit.record(actor=actor, verb=verb.removesuffix("_triple"), target=triple, now=now)

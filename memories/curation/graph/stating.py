@@ -5,29 +5,25 @@ comes before or after.
 """
 
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from memories import audit, conf, content_policy
 from memories.audit import Actor
 from memories.content_policy import Road
-from memories.curation.facts.changing import lock_person
-from memories.curation.people.errors import PersonMerged
-from memories.curation.statements import guarding, provenance
+from memories.curation.statements import guarding
 from memories.curation.statements.provenance import ResolvedEvidence
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.writing import WriteResult, open_write
 from memories.exceptions import (
     BeyondTrust,
     Conflict,
     InvalidInput,
     OperatorWord,
-    PersonRestricted,
     ReviewNeeded,
     TripleOfFact,
 )
@@ -62,17 +58,9 @@ class TripleDraft:
     turn_id: uuid.UUID | None = None
 
 
-@dataclass(frozen=True)
-class StatingResult:
-    """What became of a statement: the triple, and whether it is a new one."""
-
-    triple: GraphTriple
-    is_new: bool = True
-
-
 def add_triple(
     *, end_user: EndUser, draft: TripleDraft, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
-) -> StatingResult:
+) -> WriteResult[GraphTriple]:
     """Store a stated triple, without secrets; one that is open already, or has the same interval, is answered itself.
 
     A key's statement waits for an operator when it speaks to a model or when its `voice` is not believed.
@@ -82,13 +70,12 @@ def add_triple(
     check_interval(draft.valid_from, draft.valid_to, at="/valid_to")
     draft = replace(draft, relation=clean(end_user, draft.relation))
     _check_policy(end_user, draft.relation)
-    with transaction.atomic():
-        lock(end_user, actor, turns=[draft.turn_id] if draft.turn_id else [])
+    with open_write(end_user, actor, turns=[draft.turn_id] if draft.turn_id else []):
         turn = _turn(end_user, draft.turn_id)
         voice = voice.lowered(ResolvedEvidence([turn]).trusts) if turn else voice
         if existing := _same(end_user, draft):
-            return StatingResult(existing, is_new=False)
-        return StatingResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
+            return WriteResult(existing, is_new=False)
+        return WriteResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
 
 
 def end_triples(
@@ -106,8 +93,7 @@ def end_triples(
     PersonRestricted.
     """
     relation = clean(end_user, relation)
-    with transaction.atomic():
-        lock(end_user, actor)
+    with open_write(end_user, actor):
         found = list(_relating(end_user, relation).open())
         for triple in found:
             check_may_change(triple, actor=actor, voice=voice)
@@ -126,7 +112,7 @@ def supersede_triple(
     actor: Actor,
     now: datetime,
     voice: WriteTrust = AS_USER,
-) -> StatingResult:
+) -> WriteResult[GraphTriple]:
     """End the open triple and open the new one at the same moment (None: now), both or neither. Done already: the
     new one as it is.
 
@@ -137,13 +123,12 @@ def supersede_triple(
     _check_policy(end_user, draft.relation)
     if naming.digest_of(old.object) == naming.digest_of(draft.relation.object):
         raise InvalidInput.at("/new_object", _("Name another object than the old one."), code="same_object")
-    with transaction.atomic():
-        lock(end_user, actor, turns=[draft.turn_id] if draft.turn_id else [])
+    with open_write(end_user, actor, turns=[draft.turn_id] if draft.turn_id else []):
         turn = _turn(end_user, draft.turn_id)
         voice = voice.lowered(ResolvedEvidence([turn]).trusts) if turn else voice
         ending = list(_relating(end_user, old).open())
         if not ending:
-            return StatingResult(_superseded_before(end_user, old, draft.relation, at), is_new=False)
+            return WriteResult(_superseded_before(end_user, old, draft.relation, at), is_new=False)
         moment = at or now
         for triple in ending:
             check_may_change(triple, actor=actor, voice=voice)
@@ -156,23 +141,14 @@ def supersede_triple(
             close(triple, ended=moment, actor=actor, now=now)
         draft = replace(draft, valid_from=moment, valid_to=None)
         if existing := _same(end_user, draft):
-            return StatingResult(existing, is_new=False)
-        return StatingResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
+            return WriteResult(existing, is_new=False)
+        return WriteResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
 
 
 def check_interval(start: datetime | None, end: datetime | None, *, at: str) -> None:
     """Errors: InvalidInput when it would end before it begins. A moment alone, which never holds, is a date."""
     if start and end and end < start:
         raise InvalidInput.at(at, _("It would end before it begins: no moment is inside of it."), code="inverted")
-
-
-def lock(end_user: EndUser, actor: Actor, *, turns: Sequence[uuid.UUID] = ()) -> None:
-    """Lock the person, before them what a statement rests on. Errors: NotFound, PersonMerged, PersonRestricted."""
-    provenance.lock_sessions(end_user, turns)
-    if lock_person(end_user.pk) != end_user.pk:
-        raise PersonMerged
-    if not actor.is_operator and EndUser.objects.filter(pk=end_user.pk, restricted_at__isnull=False).exists():
-        raise PersonRestricted
 
 
 def check_may_change(triple: GraphTriple, *, actor: Actor, voice: WriteTrust = AS_USER) -> None:
@@ -192,7 +168,7 @@ def close(triple: GraphTriple, *, ended: datetime, actor: Actor, now: datetime) 
     """End a locked triple, and write the audit event."""
     triple.valid_to, triple.updated_at, triple.version = ended, now, triple.version + 1
     triple.save(update_fields=["valid_to", "updated_at", "version"])
-    audit.record(actor=actor, verb="end", target=triple, object_id=triple.pk, tenant=triple.tenant, now=now)
+    audit.record(actor=actor, verb="end", target=triple, now=now)
 
 
 def clean(person: EndUser, relation: TripleRelation) -> TripleRelation:

@@ -5,7 +5,6 @@ member's own word, speaks to a model or looks like a secret is refused.
 """
 
 import uuid
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -14,10 +13,10 @@ from django.utils.translation import gettext as _
 from memories import audit, conf, content_policy
 from memories.audit import Actor
 from memories.content_policy import Road
-from memories.curation.facts.changing import lock_person
 from memories.curation.groups.membership import lock_group, locked_people
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.writing import WriteResult, open_write
 from memories.exceptions import (
     Conflict,
     InvalidInput,
@@ -34,15 +33,6 @@ from memories.text.cleaning import clean_lines
 from memories.text.secrets.redaction import redact_text
 
 
-@dataclass(frozen=True)
-class SharedFact:
-    """The fact as it is stored, whether it is new, and how many secrets were cut out."""
-
-    fact: GroupFact
-    is_new: bool
-    redactions: int
-
-
 def state_group_fact(
     *,
     group_id: uuid.UUID,
@@ -53,7 +43,7 @@ def state_group_fact(
     voice: WriteTrust,
     about: EndUser | None = None,
     agent_id: str = "",
-) -> SharedFact:
+) -> WriteResult[GroupFact]:
     """Store what the member said. What is known already, also from others, rests on this member, too, from now on.
 
     Errors: NotFound (the group; somebody was erased), PersonRestricted, NotAMember, MayNotWrite, ReviewNeeded,
@@ -87,8 +77,8 @@ def state_group_fact(
             defaults={**author, "said_at": now},
             create_defaults={**author, "said_at": now, "created_at": now},
         )
-        _record("add" if is_new else "reinforce", fact, actor, now)
-    return SharedFact(fact, is_new, redactions)
+        audit.record(actor=actor, verb="add" if is_new else "reinforce", target=fact, now=now)
+    return WriteResult(fact, is_new, redactions)
 
 
 def withdraw_group_fact(
@@ -105,12 +95,9 @@ def withdraw_group_fact(
     `agent_id`: only what they said through this agent. Errors: NotFound, PersonRestricted, ReviewNeeded for what has
     more trust than the `voice`.
     """
-    with transaction.atomic():
-        owner = lock_person(end_user.pk)
-        if EndUser.objects.filter(pk=owner, restricted_at__isnull=False).exists():
-            raise PersonRestricted
+    with open_write(end_user, None, follows_merge=True) as owner:
         fact = _locked(fact_id)
-        behind = EndUser.objects.behind(owner).values("pk")
+        behind = EndUser.objects.behind(owner.pk).values("pk")
         own = GroupEvidence.objects.filter(fact=fact, end_user__in=behind)
         own = own.filter(agent_id=agent_id) if agent_id else own
         if fact.trashed_at or not own.exists():
@@ -119,7 +106,7 @@ def withdraw_group_fact(
         stays = GroupEvidence.objects.filter(fact=fact).exclude(pk__in=own.values("pk")).exists()
         if stays:
             own.delete()
-            _record("withdraw", fact, actor, now)
+            audit.record(actor=actor, verb="withdraw", target=fact, now=now)
         else:
             # It keeps its evidence, so that an operator can restore it.
             _trash(fact, actor, now)
@@ -150,7 +137,7 @@ def restore_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime) -> No
             raise Conflict(_("Somebody else has done this meanwhile."))
         if not fact.change_set and present_twin(fact):
             raise Conflict(_("A member has stated the same again. Delete that fact first."))
-        _record("restore", put_back(fact), actor, now)
+        audit.record(actor=actor, verb="restore", target=put_back(fact), now=now)
 
 
 def present_twin(fact: GroupFact) -> GroupFact | None:
@@ -229,8 +216,4 @@ def _locked(fact_id: uuid.UUID) -> GroupFact:
 def _trash(fact: GroupFact, actor: Actor, now: datetime) -> None:
     fact.trashed_at = now
     fact.save(update_fields=["trashed_at"])
-    _record("delete", fact, actor, now)
-
-
-def _record(verb: str, fact: GroupFact, actor: Actor, now: datetime) -> None:
-    audit.record(actor=actor, verb=verb, target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+    audit.record(actor=actor, verb="delete", target=fact, now=now)

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.facts.changing import lock_person
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.writing import lock_person
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted
 from memories.models import EndUser, GroupEvidence, GroupMember, MemoryGroup, Tenant
 from memories.text.cleaning import clean_lines
@@ -32,7 +32,7 @@ def found_group(
         # People are locked before the group, in one order.
         people = locked_people(*(person.pk for person in members))
         group.save(force_insert=True)
-        _record("add", group, actor, now)
+        audit.record(actor=actor, verb="add", target=group, now=now)
         for person in people:
             set_member(group_id=group.pk, end_user=person, may_write=True, actor=actor, now=now)
     return group
@@ -48,7 +48,7 @@ def change_group(
         group.name = group.name if checked is None else checked
         group.kind = group.kind if kind is None else kind
         group.save(update_fields=["name", "kind"])
-        _record("update", group, actor, now)
+        audit.record(actor=actor, verb="update", target=group, now=now)
     return group
 
 
@@ -68,7 +68,7 @@ def delete_group(*, group_id: uuid.UUID, actor: Actor, now: datetime, voice: Wri
         guarding.check_none(said, guarding.outranking(voice))
         group.trashed_at = now
         group.save(update_fields=["trashed_at"])
-        _record("delete", group, actor, now)
+        audit.record(actor=actor, verb="delete", target=group, now=now)
 
 
 def restore_group(*, group_id: uuid.UUID, actor: Actor, now: datetime) -> None:
@@ -80,7 +80,7 @@ def restore_group(*, group_id: uuid.UUID, actor: Actor, now: datetime) -> None:
             raise Conflict(_("Somebody else has done this meanwhile."))
         group.trashed_at = None
         group.save(update_fields=["trashed_at"])
-        _record("restore", group, actor, now)
+        audit.record(actor=actor, verb="restore", target=group, now=now)
 
 
 def people_with_data_in(group: MemoryGroup) -> QuerySet[EndUser]:
@@ -106,7 +106,7 @@ def set_member(
         if is_new or member.may_write != may_write:
             member.may_write = may_write
             member.save(update_fields=["may_write"])
-            _record("add_member" if is_new else "change_member", group, actor, now)
+            audit.record(actor=actor, verb="add_member" if is_new else "change_member", target=group, now=now)
             audit.record(
                 actor=actor,
                 verb="join_group" if is_new else "change_member",
@@ -131,7 +131,7 @@ def remove_member(*, group_id: uuid.UUID, end_user: EndUser, actor: Actor, now: 
         gone, _each = GroupMember.objects.filter(group=group, end_user__in=behind).delete()
         if not gone:
             raise NotFound
-        _record("remove_member", group, actor, now)
+        audit.record(actor=actor, verb="remove_member", target=group, now=now)
         audit.record(actor=actor, verb="leave_group", target=EndUser, object_id=owner, tenant=group.tenant, now=now)
 
 
@@ -162,7 +162,3 @@ def _checked_name(name: str) -> str:
     if not kept or detection.are_meant_for_model(kept) or detection.speaks_to_model(kept):
         raise InvalidInput.at("/name", _("Give a name that says who the group is, and speaks to no model."))
     return kept[:100]
-
-
-def _record(verb: str, group: MemoryGroup, actor: Actor, now: datetime) -> None:
-    audit.record(actor=actor, verb=verb, target=group, object_id=group.pk, tenant=group.tenant, now=now)

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from memories import conf
@@ -13,15 +12,14 @@ from memories.audit import Actor
 from memories.conf import Rules
 from memories.curation import episodes
 from memories.curation.change_sets import CLEAR, Changes
-from memories.curation.facts.changing import lock_facts, lock_person
+from memories.curation.facts.changing import lock_facts
 from memories.curation.graph import taking_back
-from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import empty_sections, written_sections
 from memories.curation.review import item_states
 from memories.curation.rollback import files, groups, plain
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.exceptions import PersonRestricted
+from memories.curation.writing import open_write
 from memories.facts import review_items
 from memories.kinds import PLAIN
 from memories.models import (
@@ -68,12 +66,7 @@ def clear_memories(
     end: nothing is done then.
     """
     changes = Changes(actor=actor, now=now, reason=reason)
-    with transaction.atomic():
-        if lock_person(end_user.pk) != end_user.pk:
-            raise PersonMerged
-        end_user.refresh_from_db(fields=["restricted_at"])
-        if end_user.restricted_at and not actor.is_operator:
-            raise PersonRestricted
+    with open_write(end_user, actor):
         fact_rows, episode_rows = _remembered(end_user, agent_id, Fact.objects.all() if visible is None else visible)
         kept_files = Q(pk__in=[])
         if not actor.is_operator:
@@ -178,7 +171,7 @@ def _check_ends(
 def _remembered(end_user: EndUser, agent_id: str, facts: FactQuerySet) -> tuple[FactQuerySet, QuerySet[Episode]]:
     """The facts and episodes of the person, or of one agent of theirs, that are no trash yet."""
     fact_rows = facts.of(end_user.tenant, end_user).exclude(status__in=_KEPT)
-    episode_rows = Episode.objects.filter(tenant=end_user.tenant, end_user=end_user, status__in=episodes.LIVE)
+    episode_rows = Episode.objects.filter(tenant=end_user.tenant, end_user=end_user, status__in=EpisodeStatus.LIVE)
     if agent_id:
         fact_rows, episode_rows = fact_rows.filter(agent_id=agent_id), episode_rows.filter(session__agent_id=agent_id)
     return fact_rows, episode_rows

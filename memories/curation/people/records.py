@@ -60,7 +60,7 @@ def update_person(
         for name, value in changes.items():
             setattr(person, name, value)
         person.save(update_fields=list(changes))
-        audit.record(actor=actor, verb="update", target=person, object_id=person.pk, tenant=person.tenant, now=now)
+        audit.record(actor=actor, verb="update", target=person, now=now)
     return person
 
 

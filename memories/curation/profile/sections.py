@@ -18,8 +18,8 @@ from memories import audit, content_policy
 from memories.audit import Actor
 from memories.content_policy import Road
 from memories.curation.change_sets import Changes
-from memories.curation.people.errors import PersonMerged
-from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
+from memories.curation.writing import locked_person
+from memories.exceptions import Conflict, OperatorWord, PreconditionFailed
 from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection, Trust
 from memories.text.secrets.scrubbing import scrubbed_text
 
@@ -184,14 +184,7 @@ def locked_section(
     Errors: NotFound, PersonMerged, PreconditionFailed; PersonRestricted and OperatorWord for a key.
     """
     # The person's row serialises the first writers of a section, which has no row to lock yet; jobs hold it too.
-    people = EndUser.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
-    person = people.filter(pk=person_id).first()
-    if person is None:
-        raise NotFound
-    if person.merged_into_id:
-        raise PersonMerged
-    if person.restricted_at and not actor.is_operator:
-        raise PersonRestricted
+    person = locked_person(person_id, actor)
     named = {"tenant": person.tenant, "end_user": person, "agent_id": agent_id, "section": section}
     row = ProfileSection.objects.filter(**named).first() or ProfileSection(**named, version=0)
     row.end_user = person

@@ -41,5 +41,5 @@ def _assign(item_id: uuid.UUID, to: str, verb: str, *, actor: Actor, now: dateti
         item.taken_by, item.taken_at = to, now if to else None
         # The version stays: whoever looks at the item may decide it as before.
         item.save(update_fields=["taken_by", "taken_at"])
-        audit.record(actor=actor, verb=verb, target=item, object_id=item.pk, tenant=item.tenant, now=now)
+        audit.record(actor=actor, verb=verb, target=item, now=now)
     return item

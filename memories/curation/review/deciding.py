@@ -13,8 +13,9 @@ from django.utils.translation import gettext as _
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.episodes import lock
-from memories.curation.facts.changing import lock_facts, lock_person
+from memories.curation.facts.changing import lock_facts
 from memories.curation.review import item_states
+from memories.curation.writing import lock_person
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import EpisodeStatus, Fact, FactRevision, ReviewItem, Status
 

@@ -10,7 +10,7 @@ from memories.audit import Actor
 from memories.curation.change_sets import Changes, refusals_against
 from memories.curation.episodes import next_version, rewrite
 from memories.curation.facts.approving import approve_suggestion
-from memories.curation.facts.changing import approve, make_way, state_binding
+from memories.curation.facts.changing import approve, state_binding, supersede_rivals
 from memories.curation.profile.sections import take_proposed_section
 from memories.curation.review.deciding import Choice, ExpectedVersions, deciding
 from memories.curation.review.suggestions import turn_down
@@ -44,7 +44,7 @@ def approve_item(
             if item.fact.status == Status.PENDING:
                 approve_suggestion(item.fact, changes, instead_of=instead_of)
             else:
-                make_way(item.fact, changes, instead_of=instead_of)
+                supersede_rivals(item.fact, changes, instead_of=instead_of)
         elif item.known and item.reason == ReviewItem.Reason.FORGET_ASKED:
             changes.trash([item.known], "forget")
             changes.refuse(item.known, refusals_against(item.known))
@@ -146,7 +146,7 @@ def merge_items(
             kept.category, kept.status = category or kept.category, Status.ACTIVE
         changes.copy_evidence(of=other, to=kept)
         changes.relate(kept, other, RelationType.DERIVED_FROM)
-        make_way(kept, changes)
+        supersede_rivals(kept, changes)
     return item
 
 
@@ -174,7 +174,7 @@ def _reword(item: ReviewItem, fact: Fact, stated: dict[str, Any], changes: Chang
         state_binding(fact, content, actor=changes.actor, now=changes.now)
         fact.category, fact.status = stated.get("category") or fact.category, Status.ACTIVE
     changes.remove_refusals_of(fact)
-    make_way(fact, changes, instead_of=[item.known.pk] if item.known else [])
+    supersede_rivals(fact, changes, instead_of=[item.known.pk] if item.known else [])
 
 
 def _pair(item: ReviewItem) -> tuple[Fact, Fact]:

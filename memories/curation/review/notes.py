@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.facts.changing import lock_person
+from memories.curation.writing import lock_person
 from memories.exceptions import InvalidInput, NotFound
 from memories.models import ReviewItem, ReviewNote
 from memories.text.secrets.redaction import redact_text
@@ -24,7 +24,7 @@ def add_note(*, item_id: uuid.UUID, text: str, actor: Actor, now: datetime) -> R
         note = ReviewNote.objects.create(
             tenant=item.tenant, item=item, text=text, actor_kind=actor.kind, actor_id=actor.id, created_at=now
         )
-        audit.record(actor=actor, verb="note", target=item, object_id=item.pk, tenant=item.tenant, now=now)
+        audit.record(actor=actor, verb="note", target=item, now=now)
     return note
 
 
@@ -34,7 +34,7 @@ def delete_note(*, item_id: uuid.UUID, note_id: uuid.UUID, actor: Actor, now: da
         item = _locked(item_id)
         own = ReviewNote.objects.filter(pk=note_id, item=item, actor_kind=actor.kind, actor_id=actor.id)
         if own.delete()[0]:
-            audit.record(actor=actor, verb="delete_note", target=item, object_id=item.pk, tenant=item.tenant, now=now)
+            audit.record(actor=actor, verb="delete_note", target=item, now=now)
 
 
 def _locked(item_id: uuid.UUID) -> ReviewItem:

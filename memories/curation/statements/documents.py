@@ -12,19 +12,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.facts.changing import lock_person
 from memories.curation.facts.editing import edit_fact
-from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.stating import state_profile_section
 from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import scrubbed_fact
 from memories.curation.statements.voices import AS_USER, IMPORTED, WriteTrust
-from memories.exceptions import ContentForbidden, OperatorWord, PersonRestricted, RefusedBefore, ReviewNeeded
+from memories.curation.writing import open_write
+from memories.exceptions import ContentForbidden, OperatorWord, RefusedBefore, ReviewNeeded
 from memories.facts import policies
 from memories.facts.candidate import Candidate
 from memories.facts.record import record
@@ -95,12 +93,7 @@ def import_document(
     Errors: PersonMerged, PersonRestricted, DuplicateFact, CapacityReached when a fact would be archived at once.
     """
     updated = _told_again(updated)
-    with transaction.atomic():
-        if lock_person(end_user.pk) != end_user.pk:
-            raise PersonMerged
-        end_user.refresh_from_db(fields=["restricted_at"])
-        if end_user.restricted_at:
-            raise PersonRestricted
+    with open_write(end_user, None):
         new_sections = _changed_sections(end_user, sections, agent_id) if agent_id else sections
         held = [
             _write_section(end_user, agent_id, name, section, updated=updated, actor=actor, now=now, voice=voice)
@@ -126,8 +119,6 @@ def import_document(
             actor=actor,
             verb="import",
             target=end_user,
-            object_id=end_user.pk,
-            tenant=end_user.tenant,
             now=now,
             counts={"facts": len(stored), "sections": len(sections)},
         )
@@ -231,7 +222,8 @@ def _change_named(
         if fact is None:
             rest.append((stated, None))
         elif not fact.protected:
-            changes = _changes(fact, stated)
+            names = ("content", "category", "confidence", "source_error")
+            changes = {name: getattr(stated, name) for name in names if getattr(stated, name) != getattr(fact, name)}
             try:
                 changed.append(_changed(fact, changes, stated, updated=updated, actor=actor, now=now, voice=voice))
             except ContentForbidden:
@@ -242,11 +234,6 @@ def _change_named(
     # Not a change of the fact, for which there would be a revision.
     Fact.objects.bulk_update(changed, ["document"])
     return rest
-
-
-def _changes(fact: Fact, stated: DocumentFact) -> dict[str, Any]:
-    names = ("content", "category", "confidence", "source_error")
-    return {name: getattr(stated, name) for name in names if getattr(stated, name) != getattr(fact, name)}
 
 
 def _changed(

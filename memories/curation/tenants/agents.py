@@ -47,15 +47,7 @@ def change_agent(
             Tenant.objects.filter(pk=current.tenant_id).update(guidance_version=F("guidance_version") + 1)
         if changed.get("extraction"):
             _let_go_on(current)
-        audit.record(
-            actor=actor,
-            verb="update",
-            target=current,
-            object_id=current.pk,
-            tenant=current.tenant,
-            now=now,
-            counts=dict.fromkeys(changed, 1),
-        )
+        audit.record(actor=actor, verb="update", target=current, now=now, counts=dict.fromkeys(changed, 1))
     return current
 
 

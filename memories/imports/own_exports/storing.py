@@ -6,7 +6,7 @@ names a row finds it. Nothing here is replaced: a text, a path or a section that
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import DataError, IntegrityError, transaction
@@ -16,8 +16,8 @@ from memories import audit
 from memories.api.v1.memory.serializers import MemoryQuery
 from memories.capture.agents import note_agents
 from memories.capture.ingest import LONGEST_NAME
-from memories.curation.facts.changing import lock_person
 from memories.curation.people.records import person_for_writing
+from memories.curation.writing import lock_person
 from memories.exceptions import NotFound, PersonRestricted
 from memories.imports.fact_import import COMMAND
 from memories.imports.own_exports.lists import WAYS
@@ -30,7 +30,6 @@ from memories.text.secrets import effort
 
 # What of a person's record comes where this hub has nothing.
 _RECORD = ("display_name", "time_zone", "language", "metadata")
-_SWITCHES = ("capture", "serve")
 # What is stored of nobody whose turns are not.
 _CAPTURED = ("sessions", "turns", "episodes")
 # A row that the database refuses, such as one with the number of another.
@@ -44,7 +43,7 @@ class ExportImport(Here):
         super().__init__(tenant, timezone.now(), is_trusted=is_trusted)
         self._user_id = user_id
         self.stored, self.there, self.refused = Counter[str](), Counter[str](), Counter[str]()
-        self._is_captured = True
+        self._is_captured = self._stays_captured = True
         # By old id the row that says the same here.
         self._same: dict[uuid.UUID, uuid.UUID] = {}
 
@@ -68,6 +67,9 @@ class ExportImport(Here):
     def finish(self) -> None:
         self.left_out[OTHERS] += len(self.group_facts)
         self.group_facts.clear()
+        if not self._stays_captured:
+            on = EndUser.objects.filter(pk=self.person.pk, capture=True)
+            on.update(capture=False, capture_off_by=COMMAND.kind)
         if self.stored:
             counts = {"facts": self.stored["facts"], "sections": self.stored["profile_sections"]}
             audit.record(
@@ -117,13 +119,12 @@ class ExportImport(Here):
         own = self.person
         for name in _RECORD:
             setattr(own, name, getattr(own, name) or getattr(given, name))
-        for name in _SWITCHES:
-            # It is switched on by whoever asks for it.
-            if getattr(own, name) and not getattr(given, name):
-                setattr(own, name, False)
-                setattr(own, f"{name}_off_by", COMMAND.kind)
+        # What is off there is off here; it is switched on by whoever asks for it. Turns come first.
+        self._stays_captured = given.capture
+        if own.serve and not given.serve:
+            own.serve, own.serve_off_by = False, COMMAND.kind
         own.created_at = min(own.created_at, given.created_at or own.created_at)
-        own.save(update_fields=[*_RECORD, *_SWITCHES, *(f"{name}_off_by" for name in _SWITCHES), "created_at"])
+        own.save(update_fields=[*_RECORD, "serve", "serve_off_by", "created_at"])
 
     def _take(self, record: ExportedRows, rows: Sequence[Mapping[str, Any]]) -> None:
         """One transaction; where the database refuses it, each row by itself."""
@@ -204,18 +205,15 @@ class ExportImport(Here):
 
     def _distinct(self, way: Way, rows: Sequence[Row]) -> list[Row]:
         """Without those that say what a row here says already; what names them is led to that one."""
-        limited = [one for one in rows if way.once and way.is_once(one.made)]
-        last = way.once[-1] if limited else ""
-        values = [getattr(one.made, last) for one in limited]
-        held = (
-            way.model._default_manager.filter(way.among, end_user=self.person.pk, **{f"{last}__in": values})
-            if limited
-            else ()
-        )
-        seen = {tuple(map(_plain, key)): pk for pk, *key in held.values_list("pk", *way.once)} if limited else {}
+        keys = {
+            one.old: tuple(_plain(getattr(one.made, name)) for name in way.once)
+            for one in rows
+            if way.once and way.is_once(one.made)
+        }
+        seen = self._those_with(way, keys.values()) if keys else {}
         kept: list[Row] = []
         for one in rows:
-            key = tuple(_plain(getattr(one.made, name)) for name in way.once) if one in limited else None
+            key = keys.get(one.old)
             same = seen.get(key) if key else None
             if same:
                 self._same[one.old] = same
@@ -225,6 +223,12 @@ class ExportImport(Here):
                 seen[key] = one.made.pk
             kept.append(one)
         return kept
+
+    def _those_with(self, way: Way, keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], uuid.UUID]:
+        """The person's rows that may have one of these keys, by theirs."""
+        last = {f"{way.once[-1]}__in": [key[-1] for key in keys]}
+        held = way.model._default_manager.filter(way.among, end_user=self.person.pk, **last)
+        return {tuple(map(_plain, key)): pk for pk, *key in held.values_list("pk", *way.once)}
 
 
 Counts = tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]

@@ -1,6 +1,7 @@
 """Episodes: what happened in a stretch of a conversation, in short."""
 
 from datetime import datetime
+from enum import nonmember
 from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
@@ -31,6 +32,7 @@ class EpisodeStatus(models.TextChoices):
     # Too poor to be served before somebody has looked at it.
     PENDING = "pending", _("Pending")
     TRASHED = "trashed", _("In the trash")
+    LIVE = nonmember((ACTIVE[0], PENDING[0]))
 
 
 # Episodes that search may find and that have no vector of their present text.

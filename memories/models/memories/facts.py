@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -87,6 +87,11 @@ class FactQuerySet(models.QuerySet["Fact"]):
     def of(self, tenant: Tenant, end_user: EndUser) -> Self:
         """The facts of one person: every read of memories starts here."""
         return self.filter(tenant=tenant, end_user=end_user)
+
+    def twins_of(self, fact: "Fact", **same: Any) -> Self:
+        """The other live facts of its person with its text, or with this instead."""
+        live = self.filter(tenant=fact.tenant_id, end_user=fact.end_user_id, status__in=Status.LIVE)
+        return live.filter(**same or {"content_hash": bytes(fact.content_hash)}).exclude(pk=fact.pk).order_by("pk")
 
     def active(self, *, now: datetime) -> Self:
         return self.filter(visibility.active(now))

@@ -7,6 +7,7 @@ condition, with named parameters for its values (hand_written.condition). Conver
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from enum import nonmember
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -29,6 +30,8 @@ class Status(models.TextChoices):
     REJECTED = "rejected", _("Rejected")
     ARCHIVED = "archived", _("Archived")
     TRASHED = "trashed", _("In the trash")
+    # What is served, or waits to be.
+    LIVE = nonmember((ACTIVE[0], PENDING[0]))
 
 
 class MemoryScope(models.TextChoices):

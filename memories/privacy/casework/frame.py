@@ -68,7 +68,7 @@ def _is_own_export(verb: CaseVerb, case: PrivacyCase, actor: Actor) -> bool:
 
 
 def record(verb: CaseVerb, case: PrivacyCase, *, actor: Actor, now: datetime) -> None:
-    audit.record(actor=actor, verb=str(verb), target=case, object_id=case.pk, tenant=case.tenant, now=now, case=case.pk)
+    audit.record(actor=actor, verb=str(verb), target=case, now=now, case=case.pk)
 
 
 def required_text(pointer: str, text: str) -> str:

@@ -66,6 +66,20 @@ def is_own_of(first: str, second: str, *, at: datetime) -> bool:
     return _is_maker(first, second, at=at, since=since) or _gave_password(first, second, since=since, at=at)
 
 
+def barred_until(first: str, second: str, *, at: datetime) -> datetime | None:
+    """When the second account may approve what the first one began, if it may not at this moment.
+
+    At the latest: an account that was made by one that the first one made may be free sooner.
+    """
+    if not is_own_of(first, second, at=at):
+        return None
+    events = AuditEvent.objects.filter(_MADE | _PASSWORD | _INVITED, object_type=Operator.__name__, object_id=second)
+    since = at - SAME_DAY - INVITATION_VALID
+    rows = events.filter(created_at__gt=since, created_at__lte=at).values_list("verb", "created_at")
+    ends = sorted(made + SAME_DAY + (INVITATION_VALID if verb == "invite" else timedelta(0)) for verb, made in rows)
+    return next((end for end in ends if end > at and not is_own_of(first, second, at=end)), None)
+
+
 def _is_account(who: str) -> bool:
     try:
         return bool(uuid.UUID(who))

@@ -52,7 +52,7 @@ def known(hub: Hub) -> Fact:
 def told(hub: Hub, content: str = "Lives in Leiden", value: str = "Leiden", **over: Any) -> Fact:
     person = person_for_writing(tenant=hub.tenant, user_id="u1", now=factories.NOW)
     draft = FactDraft(**{"content": content, "value": value, **CITY, **over})
-    return add_fact(end_user=person, draft=draft, actor=factories.KEY, now=factories.NOW).fact
+    return add_fact(end_user=person, draft=draft, actor=factories.KEY, now=factories.NOW).row
 
 
 def state(hub: Hub, **over: Any) -> Any:
@@ -131,4 +131,4 @@ def test_an_operators_statement_never_waits(hub: Hub, known: Fact, staff: Actor)
     pin(known, staff)
     for content, value in (("Lives in Leiden", "Leiden"), ("Lives in Delft", "Delft")):
         draft = FactDraft(content, value=value, **CITY)
-        assert add_fact(end_user=known.end_user, draft=draft, actor=staff, now=factories.NOW).fact.status == "active"
+        assert add_fact(end_user=known.end_user, draft=draft, actor=staff, now=factories.NOW).row.status == "active"

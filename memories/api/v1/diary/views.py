@@ -69,7 +69,7 @@ class DiaryView(Endpoint):
             now=self.now,
             voice=self.voice(given.get("stated_by")),
         )
-        return Response({**DiaryEntrySerializer(noted.entry).data, "redactions": noted.redactions}, status=201)
+        return Response({**DiaryEntrySerializer(noted.row).data, "redactions": noted.redactions}, status=201)
 
 
 class DiaryEntryView(Endpoint):

@@ -160,7 +160,7 @@ class FactsView(FactEndpoint):
             provenance=provenance,
             visible=self.visibility.filter(Fact.objects.all(), person),
         )
-        return self.changed(stated.fact.pk, status=201 if stated.is_new else 200)
+        return self.changed(stated.row.pk, status=201 if stated.is_new else 200)
 
 
 class FactsDeletionView(FactEndpoint):

@@ -107,7 +107,7 @@ class TriplesView(GraphEndpoint):
             now=self.now,
             voice=self.voice(given.get("stated_by")),
         )
-        return self.triple(stated.triple, status=201 if stated.is_new else 200)
+        return self.triple(stated.row, status=201 if stated.is_new else 200)
 
 
 class InvalidationView(GraphEndpoint):
@@ -172,7 +172,7 @@ class SupersessionView(GraphEndpoint):
             now=self.now,
             voice=self.voice(given.get("stated_by")),
         )
-        return self.triple(stated.triple, status=201 if stated.is_new else 200)
+        return self.triple(stated.row, status=201 if stated.is_new else 200)
 
 
 class EntitiesView(GraphEndpoint):

@@ -228,7 +228,7 @@ class GroupFactsView(_GroupFactEndpoint):
             now=self.now,
             voice=self.voice(given.get("stated_by")),
         )
-        fact = lookups.group_fact(group=group, fact_id=stated.fact.pk)
+        fact = lookups.group_fact(group=group, fact_id=stated.row.pk)
         # The kept answer names everybody who said it, and whom it is about: it goes with any of them.
         people = GroupEvidence.objects.filter(fact=fact).values_list("end_user", flat=True)
         self.subjects.update({*people, *([fact.about_id] if fact.about_id else [])})

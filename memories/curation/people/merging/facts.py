@@ -14,7 +14,6 @@ from memories.curation.people.merging.locks import Pair
 from memories.curation.sessions import STATED
 from memories.facts import review_items
 from memories.facts.review_items import ReviewQuestion
-from memories.facts.write import LIVE
 from memories.models import EndUser, Fact, FactRefusal, ReviewItem, Status
 from memories.trust import rank
 
@@ -78,7 +77,7 @@ def ask(pairs: Sequence[tuple[uuid.UUID, uuid.UUID]], refused: Sequence[uuid.UUI
 
 
 def _live(person: EndUser) -> QuerySet[Fact]:
-    return Fact.objects.of(person.tenant, person).filter(status__in=LIVE)
+    return Fact.objects.of(person.tenant, person).filter(status__in=Status.LIVE)
 
 
 def _strength(fact: Fact) -> tuple[Any, ...]:
