@@ -95,7 +95,7 @@ def _checked(given: Mapping[str, Any], at: str, faults: list[Fault]) -> PolicyCa
         field: _texts(topic.get(field) if given.get(field) is None else given[field], field, at, faults)
         for field in LISTS
     }
-    return PolicyCategory(name=name, description=description, **lists)  # type: ignore[typeddict-item]
+    return PolicyCategory(name=name, description=description, **lists)  # type: ignore[typeddict-item,no-any-return]
 
 
 def _texts(given: Any, field: str, at: str, faults: list[Fault]) -> list[str]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.utils import timezone
@@ -51,7 +52,8 @@ def add(tenant_id: uuid.UUID, dropped: Iterable[Drop], *, now: datetime) -> None
     # In one order, so that two transactions never wait for each other.
     with tenancy.of_tenant(tenant_id), transaction.atomic(), connection.cursor() as cursor:
         for one in sorted(counted):
-            given = {"tenant": tenant_id, "day": now.astimezone(UTC).date(), "count": counted[one], "now": now}
+            given: dict[str, Any] = {"tenant": tenant_id, "day": now.astimezone(UTC).date(), "now": now}
+            given |= {"count": counted[one]}
             cursor.execute(_ADD, given | {"version": one.version, "category": one.category, "road": one.road})
 
 

@@ -9,6 +9,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -33,7 +34,7 @@ from memories.db import tenancy
 from memories.exceptions import Conflict, NotFound
 from memories.facts import review_items
 from memories.facts.write import texts_of
-from memories.kinds import PLAIN
+from memories.kinds import PLAIN, Kind
 from memories.models import (
     ActorKind,
     Batch,
@@ -68,7 +69,7 @@ def _facts(tenant: Tenant) -> QuerySet[Any]:
 
 
 def _episodes(tenant: Tenant) -> QuerySet[Any]:
-    return Episode.objects.filter(tenant=tenant, status__in=episodes.LIVE)
+    return Episode.objects.filter(tenant=tenant, status__in=(EpisodeStatus.ACTIVE, EpisodeStatus.PENDING))
 
 
 def _sections(tenant: Tenant) -> QuerySet[Any]:
@@ -90,6 +91,11 @@ def _said(tenant: Tenant) -> QuerySet[Any]:
     return GroupEvidence.objects.filter(tenant=tenant, fact__trashed_at=None).select_related("fact")
 
 
+def _plain(kind: Kind, tenant: Tenant) -> QuerySet[Any]:
+    rows: QuerySet[Any] = kind.rows.filter(tenant=tenant, trashed_at=None)
+    return rows
+
+
 def _episode_texts(row: Any) -> Sequence[str]:
     return [row.summary, *row.key_topics, *row.actions_taken, *row.outcomes]
 
@@ -108,7 +114,7 @@ _READ: Mapping[str, tuple[Rows, Callable[[Any], Sequence[str]]]] = {
     "group_fact": (_said, lambda row: [row.fact.content]),
     **{
         kind.name: (
-            lambda tenant, kind=kind: kind.rows.filter(tenant=tenant, trashed_at=None),
+            partial(_plain, kind),
             lambda row: [row.topic, row.content],
         )
         for kind in PLAIN
@@ -280,7 +286,7 @@ def _delete_step(work: Lease[PolicyTrial], now: datetime) -> None:
             row.ended_at = now
             done = ChangeSet.objects.filter(batch=row.batch).values_list("counts", flat=True)
             counts = {"asked": row.total, "done": sum(sum(one.values()) for one in done)}
-            Batch.objects.filter(pk=row.batch).update(counts=counts)
+            Batch.objects.filter(pk__in=[row.batch]).update(counts=counts)
             actor = Actor(ActorKind(row.actor_kind), row.actor_id)
             audit.record(
                 actor=actor, verb=DELETED, target=row, object_id=row.pk, tenant=row.tenant, now=now, counts=counts
@@ -295,6 +301,7 @@ def _delete_step(work: Lease[PolicyTrial], now: datetime) -> None:
             ids.setdefault(kind, []).append(pk)
         row.seen += sum(map(len, ids.values()))
         leases.renew(work, attempts=0, seen=row.seen)
+        # Who was erased took theirs along.
         if owner := EndUser.objects.select_related("tenant").filter(pk=person).first():
             _delete_of(owner, ids, row, now)
         mine.delete()
@@ -304,7 +311,7 @@ def _delete_of(person: EndUser, ids: Mapping[str, Sequence[uuid.UUID]], row: Pol
     """One change set about a locked person, as clear_memories() makes it: of what is still there, and still theirs."""
     changes = Changes(actor=Actor(ActorKind(row.actor_kind), row.actor_id), now=now)
 
-    def still(kind: str) -> QuerySet[Any]:
+    def still(kind: str) -> Any:
         rows, _texts = _READ[kind]
         return rows(row.tenant).filter(pk__in=ids.get(kind, ()), end_user=person)
 

@@ -37,7 +37,9 @@ class NewPolicyCategorySerializer(Strict):
 
 class NewContentPolicySerializer(Strict):
     categories = NewPolicyCategorySerializer(
-        many=True, max_length=MOST_CATEGORIES, help_text="Empty: nothing is forbidden."
+        many=True,
+        max_length=MOST_CATEGORIES,  # type: ignore[call-arg]  # of the list
+        help_text="Empty: nothing is forbidden.",
     )
 
 
@@ -90,7 +92,10 @@ class PolicyDropSerializer(serializers.Serializer[PolicyDrop]):
 
 class NewDryRunSerializer(Strict):
     categories = NewPolicyCategorySerializer(
-        many=True, required=False, max_length=MOST_CATEGORIES, help_text="Left out: those of the policy in force."
+        many=True,
+        required=False,
+        max_length=MOST_CATEGORIES,  # type: ignore[call-arg]  # of the list
+        help_text="Left out: those of the policy in force.",
     )
 
 
