@@ -118,11 +118,11 @@ def _best_turns(person: "EndUser", questions: "list[PreparedQuery]") -> list[lis
 def _best_facts(person: "EndUser", questions: "list[PreparedQuery]") -> list[list[str]]:
     from memories import conf
     from memories.scoring import weighting
-    from memories.scoring.decay import Remembered, decay_score
+    from memories.scoring.decay import DecayInput, decay_score
 
     found, now, rules = _read(_FACTS, person), datetime.now(UTC), conf.rules(person.tenant)
     left = [
-        one[6] if one[9] else decay_score(Remembered(one[6], one[8], one[7], one[10]), rules, now=now) for one in found
+        one[6] if one[9] else decay_score(DecayInput(one[6], one[8], one[7], one[10]), rules, now=now) for one in found
     ]
     weights = weighting.Weights(
         confidence=np.array([one[5] for one in found], np.float32),

@@ -36,7 +36,7 @@ THINGS = (
 _ENDS = b"0\r\n\r\n"
 _FORKED = multiprocessing.get_context("fork")
 # What goes on meanwhile, by its name.
-Beside = Mapping[str, Callable[[], AbstractContextManager[None]]]
+MountedApp = Mapping[str, Callable[[], AbstractContextManager[None]]]
 
 
 @row("gateway")
@@ -114,7 +114,7 @@ def _beside_streams(stage: Stage, bare: Server) -> Iterator[Figure]:
     many streams that do not go through the hub tell what that costs alone."""
     count = max(1, STREAMS // stage.size.shrink)
     streams = f"{count} open streams"
-    beside: Beside = {
+    beside: MountedApp = {
         "without": nullcontext,
         "past": lambda: _open_streams(bare, count),
         "through": lambda: _open_streams(stage.hub, count),
@@ -125,7 +125,7 @@ def _beside_streams(stage: Stage, bare: Server) -> Iterator[Figure]:
         yield Figure(f"{through} ÷ as many past the hub", found["through"], "a second", floor=found["past"])
 
 
-def kept_beside(stage: Stage, beside: Beside) -> dict[str, dict[str, float]]:
+def kept_beside(stage: Stage, beside: MountedApp) -> dict[str, dict[str, float]]:
     """Pages of the admin and posts a second, beside each of these. They take turns, each time in the other order, and
     the first turn is warm-up. By what is done and beside what: the median."""
     page = [stage.hub.request("GET", browsing.facts_address(), Cookie=browsing.signed_in())] * stage.size.requests

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks import load, rows
 from benchmarks.figures import Figure, at_least
-from benchmarks.gateway import Beside, kept_beside, meanwhile
+from benchmarks.gateway import MountedApp, kept_beside, meanwhile
 from benchmarks.load import RefusedError, Server
 from benchmarks.rows import row
 from benchmarks.stage import Stage
@@ -65,7 +65,7 @@ def _beside_calls(stage: Stage, bound: Server) -> Iterator[Figure]:
     def calling(make: Any) -> Any:
         return lambda: _steady(bound, [make(bound, tool, at) for at in range(100) for tool in CALLS])
 
-    beside: Beside = {"without": nullcontext, "api": calling(_by_api), "mcp": calling(_by_mcp)}
+    beside: MountedApp = {"without": nullcontext, "api": calling(_by_api), "mcp": calling(_by_mcp)}
     calls = f"{A_SECOND} calls a second"
     for what, found in kept_beside(stage, beside).items():
         by_mcp = f"{what}, beside {calls} by MCP"

@@ -34,7 +34,7 @@ SAID_OF_FACT = ("agent_id", "category", "key", "value", "content")
 
 
 @dataclass(frozen=True)
-class Happened:
+class WebhookEvent:
     """An event: ids, codes and times alone. `person`: whose memory it is about, and with whom it goes.
 
     `once`: an endpoint is told it once, however often it is written.
@@ -46,7 +46,9 @@ class Happened:
     once: str = ""
 
 
-def publish(tenant_id: uuid.UUID, happened: Iterable[Happened], *, now: datetime, tenant: Tenant | None = None) -> None:
+def publish(
+    tenant_id: uuid.UUID, happened: Iterable[WebhookEvent], *, now: datetime, tenant: Tenant | None = None
+) -> None:
     """Write what happened for each endpoint that wants it, in the caller's transaction.
 
     `tenant`: its row, where the caller has read it: it says whether anybody wants these events.
@@ -76,7 +78,7 @@ def is_wanted(tenant: Tenant, event: Event) -> bool:
 def facts_changed(changed: Sequence[tuple[Fact, Mapping[str, Any]]], *, now: datetime) -> None:
     """Publish facts that came into use, say something else, were replaced or went out of use. Each with its snapshot
     before the change."""
-    happened: dict[uuid.UUID, list[Happened]] = {}
+    happened: dict[uuid.UUID, list[WebhookEvent]] = {}
     tenants: dict[uuid.UUID, Tenant | None] = {}
     for fact, before in changed:
         event = _event_of(before.get("status"), fact.status)
@@ -87,7 +89,7 @@ def facts_changed(changed: Sequence[tuple[Fact, Mapping[str, Any]]], *, now: dat
         data: dict[str, Any] = {"fact_id": fact.pk, "person_id": fact.end_user_id}
         if event == Event.FACT_SUPERSEDED:
             data["superseded_by"] = fact.superseded_by_id
-        happened.setdefault(fact.tenant_id, []).append(Happened(event, data, fact.end_user_id))
+        happened.setdefault(fact.tenant_id, []).append(WebhookEvent(event, data, fact.end_user_id))
         tenants[fact.tenant_id] = tenants.get(fact.tenant_id) or _tenant_read(fact)
     for tenant_id, events in happened.items():
         publish(tenant_id, events, now=now, tenant=tenants[tenant_id])
@@ -95,7 +97,9 @@ def facts_changed(changed: Sequence[tuple[Fact, Mapping[str, Any]]], *, now: dat
 
 def facts_gone(tenant: Tenant, gone: Iterable[tuple[uuid.UUID, uuid.UUID]], *, now: datetime) -> None:
     """Publish facts in use that are deleted, or go to the trash by hand-written SQL: each with its person."""
-    happened = [Happened(Event.FACT_FORGOTTEN, {"fact_id": fact, "person_id": person}, person) for fact, person in gone]
+    happened = [
+        WebhookEvent(Event.FACT_FORGOTTEN, {"fact_id": fact, "person_id": person}, person) for fact, person in gone
+    ]
     publish(tenant.pk, happened, now=now, tenant=tenant)
 
 

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Occasion:
+class Reminder:
     """What somebody may be reminded of, and who may see it."""
 
     kind: OperatorMail.Kind
@@ -69,7 +69,7 @@ def remind(*, now: datetime) -> int:
     return sum(_send(work, now=now) for work in _claimed())
 
 
-def _cases(now: datetime) -> Iterator[Occasion]:
+def _cases(now: datetime) -> Iterator[Reminder]:
     opened = PrivacyCase.objects.unanswered(now).filter(created_at__gt=now - NEWS)
     for case in opened.order_by("created_at", "pk"):
         yield _of_case(Kind.CASE_OPENED, case, "opened")
@@ -77,22 +77,22 @@ def _cases(now: datetime) -> Iterator[Occasion]:
         yield _of_case(Kind.CASE_DUE, case, f"{case.due_at.date()}:{level_of(case, now)}")
 
 
-def _of_case(kind: OperatorMail.Kind, case: PrivacyCase, which: str) -> Occasion:
+def _of_case(kind: OperatorMail.Kind, case: PrivacyCase, which: str) -> Reminder:
     once = f"case:{case.pk.hex}:{which}"
-    return Occasion(kind, once, "memories.view_privacycase", tenant=case.tenant_id, about=case.pk)
+    return Reminder(kind, once, "memories.view_privacycase", tenant=case.tenant_id, about=case.pk)
 
 
-def _queues(now: datetime) -> Iterator[Occasion]:
+def _queues(now: datetime) -> Iterator[Reminder]:
     if backlog.overdue_seconds() >= LONG_QUEUE.total_seconds():
-        yield Occasion(Kind.LONG_QUEUE, f"queue:{now.date()}", "memories.view_session")
+        yield Reminder(Kind.LONG_QUEUE, f"queue:{now.date()}", "memories.view_session")
     old = ReviewItem.objects.waiting().filter(created_at__lte=now - LONG_REVIEW)
     year, week, _day = now.isocalendar()
     for tenant in old.order_by("tenant").values_list("tenant", flat=True).distinct():
         once = f"review:{tenant.hex}:{year}-{week}"
-        yield Occasion(Kind.LONG_REVIEW, once, "memories.view_reviewitem", tenant=tenant)
+        yield Reminder(Kind.LONG_REVIEW, once, "memories.view_reviewitem", tenant=tenant)
 
 
-def _reminders(operator: Operator, occasions: list[Occasion], now: datetime) -> Iterator[OperatorMail]:
+def _reminders(operator: Operator, occasions: list[Reminder], now: datetime) -> Iterator[OperatorMail]:
     """Of what the operator asked for and may see."""
     within = None if operator.all_tenants else set(operator.tenants.values_list("pk", flat=True))
     for one in occasions:

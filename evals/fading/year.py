@@ -14,7 +14,7 @@ from memories.curation.change_sets import Changes
 from memories.curation.facts.restoring import restore_fact
 from memories.models import ActorKind, Episode, Fact
 from memories.retrieval import recalls
-from memories.scoring.decay import Remembered, decay_score
+from memories.scoring.decay import DecayInput, decay_score
 from tests import factories
 
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -133,7 +133,7 @@ def _look(year: Year, story: Story, row: Fact | Episode, night: int, now: dateti
 def _score(row: Any, now: datetime) -> float:
     if row.protected:
         return float(row.importance)
-    memory = Remembered(row.importance, row.last_reinforced)
+    memory = DecayInput(row.importance, row.last_reinforced)
     if isinstance(row, Fact):
         memory = memory._replace(mentions=row.mentions, category=row.category)
     return decay_score(memory, conf.rules(row.tenant), now=now)

@@ -107,7 +107,7 @@ def _delete_facts(session: Session, *, now: datetime) -> int:
         used = Fact.objects.filter(pk__in=found, status=Status.ACTIVE).values_list("pk", "end_user")
         outbox.facts_gone(session.tenant, used, now=now)
     Fact.objects.filter(pk__in=found).delete()
-    review_items.note_loss(list(here.reflected().values_list("pk", flat=True)), now=now)
+    review_items.flag_lost_evidence(list(here.reflected().values_list("pk", flat=True)), now=now)
     return len(found)
 
 

@@ -221,7 +221,7 @@ def _delete_facts(place: LockedTurn, *, actor: Actor, now: datetime, voice: Writ
     gone = list(alone.order_by("pk"))
     for fact in gone:
         guarding.check_ends(fact, voice)
-    review_items.note_loss(list(here.reflected().values_list("pk", flat=True)), now=now)
+    review_items.flag_lost_evidence(list(here.reflected().values_list("pk", flat=True)), now=now)
     quotes.forget(turn.tenant_id, [turn.pk])
     FactEvidence.objects.filter(pk__in=evidence).delete()
     review_items.part([fact.pk for fact in gone])

@@ -25,7 +25,7 @@ from memories.llm.prompts.episode_summary import EpisodeSummary
 from memories.llm.prompts.memory_update import TurnInput
 from memories.models import Agent, Episode, EpisodeStatus, Event, ReviewItem, Session
 from memories.models.memories.episodes import LONGEST_SUMMARY
-from memories.outbox import Happened
+from memories.outbox import WebhookEvent
 from memories.text import signal_phrases
 from memories.text.injection import detection
 from memories.text.signals import Patterns
@@ -256,7 +256,7 @@ def store(
     episode.refresh_decay(now=now, rules=conf.rules(session.tenant))
     episode.save(force_insert=True)
     data = {"episode_id": episode.pk, "session_id": session.pk, "person_id": session.end_user_id}
-    made = Happened(Event.EPISODE_CREATED, {**data, "status": episode.status}, person=session.end_user_id)
+    made = WebhookEvent(Event.EPISODE_CREATED, {**data, "status": episode.status}, person=session.end_user_id)
     outbox.publish(session.tenant_id, [made], now=now, tenant=session.tenant)
     if draft.is_poor:
         review_items.ask(ReviewQuestion(ReviewItem.Reason.POOR_QUALITY, episode=episode), run=None, now=now)

@@ -23,7 +23,7 @@ from memories.llm.prices import cost_of
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import Event, ExtractionRun, SessionQueue
-from memories.outbox import Happened
+from memories.outbox import WebhookEvent
 from memories.queue import circuit_breaker, queue_rows, session_queue
 from memories.queue.attempts import Attempt
 from memories.queue.leases import WORKER_LOST
@@ -235,7 +235,7 @@ def _commit(
         run.save(force_update=True)
         session_queue.finish(claim, queue, extracted_number=batch.last_number, now=now)
         data = {"session_id": run.session_id, "run_id": run.pk, "person_id": run.end_user_id}
-        extracted = Happened(Event.SESSION_EXTRACTED, data, person=run.end_user_id)
+        extracted = WebhookEvent(Event.SESSION_EXTRACTED, data, person=run.end_user_id)
         outbox.publish(run.tenant_id, [extracted], now=now, tenant=run.tenant)
     ATTEMPTS.count("extraction", "committed")
 

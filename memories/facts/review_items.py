@@ -19,7 +19,7 @@ from memories.models import (
     Status,
     Trust,
 )
-from memories.outbox import Happened
+from memories.outbox import WebhookEvent
 from memories.text.injection import detection
 
 Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
@@ -103,7 +103,7 @@ def _publish(items: list[ReviewItem], *, now: datetime) -> None:
     """Tell webhooks of those that were opened: another batch may have asked the same."""
     opened = set(ReviewItem.objects.filter(pk__in=[item.pk for item in items]).values_list("pk", flat=True))
     happened = [
-        Happened(
+        WebhookEvent(
             Event.REVIEW_OPENED,
             {
                 "review_item_id": item.pk,
@@ -158,7 +158,7 @@ def settle(facts: Collection[uuid.UUID], *, now: datetime, change_set: uuid.UUID
     )
 
 
-def note_loss(facts: Collection[uuid.UUID], *, now: datetime) -> int:
+def flag_lost_evidence(facts: Collection[uuid.UUID], *, now: datetime) -> int:
     """Note on the open items of these patterns that a part of their evidence goes; returns how many.
 
     The item is another one by that: a decision of somebody who has not seen it is refused.

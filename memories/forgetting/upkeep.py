@@ -36,7 +36,7 @@ COUNTED = ("reviewed", "stale", "merged", "upkeep_failures", "upkeep_refused")
 _PAGE = 50
 
 
-def hindrance(rules: conf.Rules, tenant: Tenant) -> str:
+def reason_disabled(rules: conf.Rules, tenant: Tenant) -> str:
     """Why there is no upkeep; empty when there is."""
     if not (rules.staleness_review or rules.merge_crowded):
         return _("Upkeep is off: neither “Staleness review” nor “Merge crowded categories” is enabled.")
@@ -47,7 +47,7 @@ def hindrance(rules: conf.Rules, tenant: Tenant) -> str:
 def follow(work: Work, state: DecayPass.PassState) -> None:
     """Open the upkeep of a nightly pass that the brake did not hold; in the pass's last transaction."""
     is_nightly = work.row.trigger == DecayPass.Trigger.SCHEDULE and state == DecayPass.PassState.DONE
-    if is_nightly and not hindrance(work.rules, work.row.tenant):
+    if is_nightly and not reason_disabled(work.rules, work.row.tenant):
         begin(work.row)
 
 
@@ -117,7 +117,7 @@ def _work(work: Work, until: float | None = None, *, now: datetime) -> bool:
 
 def _next_people(work: Work, *, now: datetime) -> list[EndUser]:
     left = work.rules.upkeep_people - work.counts["reviewed"]
-    if left <= 0 or hindrance(work.rules, work.row.tenant):
+    if left <= 0 or reason_disabled(work.rules, work.row.tenant):
         return []
     return upkeep_candidates.people(tenant=work.row.tenant, rules=work.rules, now=now, limit=min(left, _PAGE))
 

@@ -11,7 +11,7 @@ from memories.curation.diary import write_entry
 from memories.curation.files import FileWriter, NewContent, write_file
 from memories.curation.graph.stating import TripleDraft, TripleRelation, add_triple
 from memories.curation.groups.facts import state_group_fact
-from memories.curation.groups.membership import found_group
+from memories.curation.groups.membership import create_group
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.dream import applying, summaries
 from memories.dream.dreaming import writer_of
@@ -66,7 +66,7 @@ def _dream(person: EndUser, dream: Dream, *, now: datetime) -> None:
 def _group(person: EndUser, *, actor: Actor, now: datetime) -> None:
     name, facts = GROUP
     kind = MemoryGroup.Kind.TEAM
-    group = found_group(tenant=person.tenant, name=name, kind=kind, actor=actor, now=now, members=[person])
+    group = create_group(tenant=person.tenant, name=name, kind=kind, actor=actor, now=now, members=[person])
     for content in facts:
         state_group_fact(
             group_id=group.pk, end_user=person, content=content, agent_id=AGENT, actor=actor, now=now, voice=AS_USER

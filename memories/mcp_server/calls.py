@@ -16,7 +16,7 @@ from memories.api import shapes
 from memories.api.errors import Problem, problem_of
 from memories.api.throttles import count
 from memories.exceptions import MemoryHubError
-from memories.mcp_server.askers import MCPCaller
+from memories.mcp_server.callers import MCPCaller
 from memories.models import Scope
 from memories.text.secrets import effort
 

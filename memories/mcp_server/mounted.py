@@ -20,7 +20,7 @@ from memories.api.errors import problem_of
 from memories.api.parsers import decode
 from memories.api.shapes import LEAST_VALUES
 from memories.exceptions import HubBusy, InvalidInput
-from memories.mcp_server.askers import MCPCaller, RefusedRequest, identify
+from memories.mcp_server.callers import MCPCaller, RefusedRequest, identify
 from memories.telemetry.families import note_request
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from memories.db import tenancy
-from memories.mcp_server.askers import MCPCaller
+from memories.mcp_server.callers import MCPCaller
 from memories.mcp_server.calls import ToolResult, carry_out
 from memories.mcp_server.tools import (
     DOCUMENT_OF,

@@ -19,7 +19,7 @@ from memories.context.recalled_turns import RECALLED_ROLES
 from memories.context.rendering import one_line
 from memories.llm.prompts.framing import shorten
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
-from memories.mcp_server.askers import MCPCaller
+from memories.mcp_server.callers import MCPCaller
 from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.models import Category, EndUser, Fact, FactQuerySet, GroupFact, GroupFactQuerySet, Scope, Tenant
 from memories.retrieval import search

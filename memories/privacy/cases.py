@@ -28,7 +28,7 @@ from memories.models import (
     ReturnPolicy,
     Tenant,
 )
-from memories.outbox import Happened
+from memories.outbox import WebhookEvent
 from memories.privacy import case_leases, registry
 from memories.privacy.casework import frame, restriction, workflow
 from memories.privacy.casework.errors import CaseOwnAccount, CaseSamePerson
@@ -88,7 +88,7 @@ def open_case(
         frame.record(CaseVerb.OPEN, case, actor=actor, now=now)
         # Who asked is not told: the case says so to whoever may read it.
         data = {"case_id": case.pk, "type": case.type, "due_at": case.due_at}
-        outbox.publish(tenant.pk, [Happened(Event.CASE_OPENED, data)], now=now, tenant=tenant)
+        outbox.publish(tenant.pk, [WebhookEvent(Event.CASE_OPENED, data)], now=now, tenant=tenant)
     return case
 
 

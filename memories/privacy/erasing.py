@@ -28,7 +28,7 @@ from memories import conf, outbox
 from memories.db import tenancy
 from memories.db.lock_timeouts import retry_while_locked
 from memories.models import CaseState, Dream, EndUser, Event, PrivacyCase, SessionQueue, Tombstone, WorkingMemory
-from memories.outbox import Happened
+from memories.outbox import WebhookEvent
 from memories.privacy import case_leases, ledger, receipts, registry, verification
 from memories.privacy.case_leases import ClaimedCase
 from memories.privacy.searching import search_terms
@@ -207,7 +207,9 @@ def _publish(people: Sequence[uuid.UUID], case: PrivacyCase, *, now: datetime) -
     The events name the person by the hub's ids, as earlier events did.
     """
     data = [{"person_id": person, "case_id": case.pk} for person in people]
-    outbox.publish(case.tenant_id, [Happened(Event.PERSON_ERASED, one) for one in data], now=now, tenant=case.tenant)
+    outbox.publish(
+        case.tenant_id, [WebhookEvent(Event.PERSON_ERASED, one) for one in data], now=now, tenant=case.tenant
+    )
 
 
 def _write_tombstones(case: PrivacyCase, person: EndUser | None, now: datetime) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from memories import outbox
 from memories.models import Event, PrivacyCase
-from memories.outbox import Happened
+from memories.outbox import WebhookEvent
 from memories.privacy.casework.workflow import SOON_DAYS, level_of
 
 TASK = "memories.tasks.remind"
@@ -29,5 +29,5 @@ def publish_due_cases(*, now: datetime) -> int:
         data = {"case_id": case.pk, "type": case.type, "due_at": case.due_at, "level": str(level)}
         # An extension moves the day, and it comes near once more.
         once = f"due:{case.pk.hex}:{case.due_at.date()}:{level}"
-        outbox.publish(case.tenant_id, [Happened(Event.CASE_DUE, data, once=once)], now=now, tenant=case.tenant)
+        outbox.publish(case.tenant_id, [WebhookEvent(Event.CASE_DUE, data, once=once)], now=now, tenant=case.tenant)
     return len(cases)

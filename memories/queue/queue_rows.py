@@ -16,7 +16,7 @@ from memories.exceptions import LeaseLost, PersonRestricted
 from memories.llm import client
 from memories.models import EndUser, Event, LanguageModel, Session, SessionQueue
 from memories.models.conversations.conversations import QueueRow, QueueRowQuerySet
-from memories.outbox import Happened
+from memories.outbox import WebhookEvent
 from memories.queue import circuit_breaker, leases, own_models, spending
 from memories.queue.attempts import Attempt, Row, SessionLease
 from memories.queue.retry_policy import INTERRUPTED, RESTRICTED, RetryDecision
@@ -83,7 +83,7 @@ def _waits_for_cap(row: QueueRow, session: Session, own: LanguageModel) -> bool:
     row.due_at, row.failure = until, spending.CAPPED
     end_lease(row)
     row.save(update_fields=["due_at", "failure", "lease_token", "lease_until", "woken_at"])
-    reached = Happened(Event.BUDGET_REACHED, {"until": until}, once=f"budget:{until.isoformat()}")
+    reached = WebhookEvent(Event.BUDGET_REACHED, {"until": until}, once=f"budget:{until.isoformat()}")
     outbox.publish(session.tenant_id, [reached], now=row.clock, tenant=session.tenant)
     return True
 

@@ -28,7 +28,7 @@ from memories.retrieval.memory_index import DAY, Memories, MemoryRanking, today
 from memories.retrieval.outdated import Written
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.turn_index import Stretches
-from memories.scoring.decay import Remembered, decay_score
+from memories.scoring.decay import DecayInput, decay_score
 from memories.scoring.ranking import Units
 from memories.scoring.weighting import Weights
 
@@ -234,7 +234,7 @@ def open_index(person: EndUser, space: EmbeddingSpace | None, *, rules: conf.Rul
 def _decayed(episode: EpisodeFeatures, rules: conf.Rules, day: datetime) -> EpisodeFeatures:
     if episode.stays:
         return episode._replace(left=episode.importance)
-    return episode._replace(left=decay_score(Remembered(episode.importance, episode.last_reinforced), rules, now=day))
+    return episode._replace(left=decay_score(DecayInput(episode.importance, episode.last_reinforced), rules, now=day))
 
 
 class VisibleEpisode(NamedTuple):

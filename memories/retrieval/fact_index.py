@@ -13,7 +13,7 @@ from memories import conf
 from memories.models import EmbeddingSpace, EndUser, MemoryScope
 from memories.retrieval.cache import indexes
 from memories.retrieval.memory_index import DAY, Memories
-from memories.scoring.decay import Remembered, decay_score
+from memories.scoring.decay import DecayInput, decay_score
 from memories.scoring.ranking import Units
 from memories.scoring.weighting import Weights
 
@@ -89,4 +89,4 @@ def decayed(fact: FactFeatures, rules: conf.Rules, day: datetime) -> float:
     if fact.forget_at is None:
         return fact.importance
     last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
-    return decay_score(Remembered(fact.importance, last, fact.mentions, fact.category), rules, now=day)
+    return decay_score(DecayInput(fact.importance, last, fact.mentions, fact.category), rules, now=day)

@@ -22,7 +22,7 @@ class Numbers(Protocol):
     def grace_days(self) -> float: ...
 
 
-class Remembered(NamedTuple):
+class DecayInput(NamedTuple):
     """What a memory fades from: importance (0..1), its last mention or recall, how often it was said, and when it
     arrived (None: when it was said)."""
 
@@ -33,7 +33,7 @@ class Remembered(NamedTuple):
     arrived: datetime | None = None
 
 
-def half_life(memory: Remembered, numbers: Numbers) -> float | None:
+def half_life(memory: DecayInput, numbers: Numbers) -> float | None:
     """Days until it counts half: its category's own · (1 + log2(mentions)); None: it never fades.
 
     Mentions below 1 count as 1.
@@ -42,7 +42,7 @@ def half_life(memory: Remembered, numbers: Numbers) -> float | None:
     return None if days is None else days * (1 + math.log2(max(1, memory.mentions)))
 
 
-def decay_score(memory: Remembered, numbers: Numbers, *, now: datetime) -> float:
+def decay_score(memory: DecayInput, numbers: Numbers, *, now: datetime) -> float:
     """What is left of its importance (0..1): importance · 2^(−max(0, days − grace) / half-life).
 
     Days count from the last reinforcement; a moment in the future counts as now.
@@ -52,7 +52,7 @@ def decay_score(memory: Remembered, numbers: Numbers, *, now: datetime) -> float
     return memory.importance if halving is None else memory.importance * 2 ** (-fading / halving)
 
 
-def forget_at(memory: Remembered, numbers: Numbers, *, below: float) -> datetime | None:
+def forget_at(memory: DecayInput, numbers: Numbers, *, below: float) -> datetime | None:
     """When decay_score passes `below`: its inverse, last + grace + half-life · log2(importance / below).
 
     None: never, for a category that does not fade and for a threshold of 0. An importance already at or below the

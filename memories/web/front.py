@@ -54,7 +54,7 @@ class Answer:
     sent: int
 
 
-class Beside(Protocol):
+class MountedApp(Protocol):
     """An application for requests that may take long: no thread waits for them."""
 
     def takes(self, path: str) -> bool: ...
@@ -70,7 +70,7 @@ class Beside(Protocol):
     async def end(self) -> None: ...
 
 
-class Front:
+class RequestBuffer:
     """An ASGI application over a WSGI one."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Front:
         application: Application,
         threads: Threads,
         log: Callable[..., None],
-        beside: "Sequence[Callable[..., Beside]]" = (),
+        beside: "Sequence[Callable[..., MountedApp]]" = (),
         upload_bytes: Callable[[str, str], int] = lambda _method, _path: 0,
     ) -> None:
         """`log` is called for each answer: with the answer, the WSGI environment and how long it took. `beside` make

@@ -14,7 +14,7 @@ from gunicorn.glogging import Logger
 
 from memories.telemetry.log_fields import ANSWERED_ID, ANSWERED_TENANT
 from memories.web.connection import ConnectionLimits
-from memories.web.front import Beside
+from memories.web.front import MountedApp
 from memories.web.worker import LoopWorker
 from memoryhub.log_lines import masked
 
@@ -77,7 +77,7 @@ class WebServer(BaseApplication):  # type: ignore[misc]
     """gunicorn with the hub's settings. `bind` is host:port, or fd://N for a socket that listens already."""
 
     # Make what answers in the loop, beside the WSGI application (web/front.py).
-    beside: Sequence[Callable[..., Beside]] = ()
+    beside: Sequence[Callable[..., MountedApp]] = ()
 
     @staticmethod
     def upload_bytes(_method: str, _path: str) -> int:

@@ -23,7 +23,7 @@ from uvicorn.config import Config
 
 from memories.telemetry.families import note_request
 from memories.web.connection import Connection, Process
-from memories.web.front import Answer, Environ, Front
+from memories.web.front import Answer, Environ, RequestBuffer
 from memories.web.threads import Threads
 
 LOOK_SECONDS = 0.5
@@ -84,7 +84,9 @@ class LoopWorker(Worker):  # type: ignore[misc]
         await self._front.warm()
 
     def _new_process(self) -> Process:
-        self._front = front = Front(self.wsgi, self._threads, self._log_answer, self.app.beside, self.app.upload_bytes)
+        self._front = front = RequestBuffer(
+            self.wsgi, self._threads, self._log_answer, self.app.beside, self.app.upload_bytes
+        )
         # MEMORYHUB_TRUSTED_PROXIES decides whose address counts, not uvicorn.
         config = Config(front, access_log=False, log_config=None, lifespan="off", proxy_headers=False, ws="none")
         config.load()

@@ -13,7 +13,7 @@ from memories.admin.facts.decay_curve import LEARNED, MENTIONED, RECALLED, Curve
 from memories.admin.site.wording import day_of
 from memories.audit import Actor
 from memories.models import ActorKind, Episode, Fact, FactRevision
-from memories.scoring.decay import Remembered, forget_at
+from memories.scoring.decay import DecayInput, forget_at
 from tests import factories
 from tests.admin.pages import page_of, text_of
 
@@ -29,7 +29,7 @@ def ago(days: float) -> datetime:
 def phase(
     days: float, *, importance: float = 0.8, cause: str = LEARNED, kept: bool = False, mentions: int = 1
 ) -> Phase:
-    return Phase(ago(days), Remembered(importance, ago(days), mentions, "goal"), kept, cause)
+    return Phase(ago(days), DecayInput(importance, ago(days), mentions, "goal"), kept, cause)
 
 
 def curve(*phases: Phase, live: bool = True) -> Curve:

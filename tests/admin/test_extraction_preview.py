@@ -51,7 +51,11 @@ def test_a_session_is_tried_and_the_page_says_what_would_come_of_it(
 
 def test_a_pasted_text_with_a_guidance(admin: Client, model: Model) -> None:
     tenant = factories.tenant()
-    given = {"tenant": tenant.pk, "text": "User: I live in Delft\nAssistant: Fine", "guidance": "Only <homes>."}
+    given: dict[str, Any] = {
+        "tenant": tenant.pk,
+        "text": "User: I live in Delft\nAssistant: Fine",
+        "guidance": "Only <homes>.",
+    }
     assert "&lt;homes&gt;" in text_of(post(admin, "show", **given, other_guidance="on"))
     assert "User: I live" not in str(model.prompts)
     post(admin, "run", **given)

@@ -102,7 +102,7 @@ def test_why_there_is_no_upkeep_is_said_in_the_words_of_the_page() -> None:
     assert (rules.staleness_review, rules.merge_crowded) == (False, False)
     for language in ("en", "zh-hans"):
         with translation.override(language):
-            said = upkeep.hindrance(rules, tenant)
+            said = upkeep.reason_disabled(rules, tenant)
         assert said
         assert "_" not in said
 

@@ -11,7 +11,7 @@ from typing import Any
 from uvicorn.config import Config
 
 from memories.web.connection import Connection, ConnectionLimits, Process
-from memories.web.front import Application, Environ, Front
+from memories.web.front import Application, Environ, RequestBuffer
 from memories.web.threads import Threads
 
 PATIENCE_SECONDS = 180.0
@@ -69,7 +69,7 @@ def served(
 
     async def serve() -> None:
         pool = Threads(threads, bound=wait_seconds)
-        front = Front(noted, pool, lambda *_: None, beside)
+        front = RequestBuffer(noted, pool, lambda *_: None, beside)
         config = Config(front, access_log=False, log_config=None, lifespan="off", proxy_headers=False, ws="none")
         config.load()
         log = lambda *line: found.refused.append(line)  # noqa: E731

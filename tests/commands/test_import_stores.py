@@ -387,7 +387,7 @@ def drawer(name: str, text: str, *, collection: str = "mempalace_drawers", **mor
     return {"name": name, "collection": collection, "members": {"chroma:document": text, **usual, **more}}
 
 
-def palace(folder: Path, *drawers: dict[str, Any]) -> None:
+def palace(folder: Path, *read_mempalace: dict[str, Any]) -> None:
     """Of Chroma's tables what holds texts and their members, as Chroma 1 has them."""
     with closing(sqlite3.connect(folder / "chroma.sqlite3")) as database, database:
         database.executescript(
@@ -401,11 +401,11 @@ def palace(folder: Path, *drawers: dict[str, Any]) -> None:
             );
             """
         )
-        for name in {one["collection"] for one in drawers}:
+        for name in {one["collection"] for one in read_mempalace}:
             database.execute("INSERT INTO collections VALUES (?, ?)", (name, name))
             for scope in ("METADATA", "VECTOR"):
                 database.execute("INSERT INTO segments VALUES (?, ?, ?)", (f"{name} {scope}", scope, name))
-        for place, one in enumerate(drawers):
+        for place, one in enumerate(read_mempalace):
             segment = f"{one['collection']} METADATA"
             database.execute("INSERT INTO embeddings VALUES (?, ?, ?)", (place, segment, one["name"]))
             for key, value in one["members"].items():

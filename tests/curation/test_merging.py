@@ -18,7 +18,7 @@ from memories.curation.facts.editing import edit_fact
 from memories.curation.people.errors import PersonMerged
 from memories.curation.people.merging import rows as merging_rows
 from memories.curation.people.merging.merge import merge_people, preview_person_merge
-from memories.curation.people.merging.rows import Way
+from memories.curation.people.merging.rows import MergeStrategy
 from memories.curation.people.merging.undo import may_undo_person_merge
 from memories.curation.profile.sections import write_profile_section
 from memories.curation.reverting import revert
@@ -135,14 +135,14 @@ def sound() -> bool:
 class TestWhatMoves:
     def test_every_store_is_considered(self) -> None:
         assert merging_rows.CONSIDERED.keys() == {store.model for store in registry.STORES}
-        carried = {model for model, way in merging_rows.CONSIDERED.items() if way == Way.CARRIED}
+        carried = {model for model, way in merging_rows.CONSIDERED.items() if way == MergeStrategy.CARRIED}
         assert carried == {*merging_rows.WITH_SESSION, *merging_rows.WITH_TURN, *merging_rows.WITH_FACT}
 
     def test_whatever_has_a_persons_id_of_its_own_does_not_merely_hang(self) -> None:
         for label, way in merging_rows.CONSIDERED.items():
             fields = apps.get_model(label)._meta.get_fields()
             owned = any(field.related_model is EndUser and field.concrete for field in fields)
-            assert owned != (way == Way.HANGS), label
+            assert owned != (way == MergeStrategy.HANGS), label
 
     def test_no_row_of_any_store_is_left_behind(self, ours: EndUser, theirs: EndUser) -> None:
         remembered(ours, "bread")
@@ -158,7 +158,7 @@ class TestWhatMoves:
         done = merge(ours, theirs)
         for store in registry.STORES:
             assert store.rows_of(ours).count() >= before[store.model], store.model
-        copies = [store for store in registry.STORES if merging_rows.CONSIDERED[store.model] == Way.CARRIED]
+        copies = [store for store in registry.STORES if merging_rows.CONSIDERED[store.model] == MergeStrategy.CARRIED]
         assert len(copies) == 6
         for store in [*copies, *(one for one in registry.STORES if one.model in ("memories.Fact", "memories.Session"))]:
             rows = apps.get_model(store.model)._default_manager

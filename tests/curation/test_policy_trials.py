@@ -71,6 +71,7 @@ def test_what_it_found_is_deleted_with_one_undo(tenant: Tenant, people: list[End
     trial.refresh_from_db()
     assert (policy_trials.state_of(trial), trial.findings.count(), live()) == ("deleted", 0, 2)
     assert not ProfileSection.objects.written().exists()
+    assert trial.batch
     assert Batch.objects.get(pk=trial.batch).counts == {"asked": 14, "done": 14}
     assert ChangeSet.objects.filter(batch=trial.batch).count() == 2
     again = run(tenant)

@@ -132,10 +132,10 @@ def test_killed_during_the_model_call(
 
 
 def test_told_to_end_it_finishes_what_it_is_at(workers: list[Worker], endpoint: Endpoint) -> None:
-    asked, enough, askers = threading.Event(), threading.Event(), list[int]()
+    asked, enough, callers = threading.Event(), threading.Event(), list[int]()
 
     def hold(handler: Handler) -> None:
-        askers.append(int(handler.headers["Authorization"].rpartition("-")[2]))
+        callers.append(int(handler.headers["Authorization"].rpartition("-")[2]))
         asked.set()
         assert enough.wait(PATIENCE)
         answer(handler)
@@ -143,7 +143,7 @@ def test_told_to_end_it_finishes_what_it_is_at(workers: list[Worker], endpoint: 
     endpoint.responds(hold)
     session = factories.session(factories.end_user(), (("user", "我住在莱顿"), ("assistant", "Noted")), flush=True)
     assert asked.wait(PATIENCE)
-    told, begun = workers[askers[0]].process, time.monotonic()
+    told, begun = workers[callers[0]].process, time.monotonic()
     told.terminate()
     threading.Timer(1.0, enough.set).start()
     assert told.wait(PATIENCE) == 0

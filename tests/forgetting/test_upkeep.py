@@ -529,7 +529,7 @@ class TestNights:
         assert upkeep.is_due() == opens
 
     def test_by_default_it_is_off(self, person: EndUser) -> None:
-        assert upkeep.hindrance(conf.hub_rules(), factories.tenant()).startswith("Upkeep is off")
+        assert upkeep.reason_disabled(conf.hub_rules(), factories.tenant()).startswith("Upkeep is off")
 
     def test_what_a_night_left_over_is_the_next_ones(self, person: EndUser, model: Model) -> None:
         old(person)

@@ -58,7 +58,7 @@ def test_forgetting_is_set_at_once(extract: Extractor, person: EndUser, category
     fact = only(person)
     assert fact.decay_score == 0.8
     rules = conf.hub_rules()
-    memory = decay.Remembered(0.8, fact.last_confirmed_at, 1, category)
+    memory = decay.DecayInput(0.8, fact.last_confirmed_at, 1, category)
     assert fact.forget_at == decay.forget_at(memory, rules, below=rules.forget_below)
     assert (fact.forget_at is None) == (category == "constraint")
 
@@ -93,7 +93,7 @@ def test_same_text_reinforces(extract: Extractor, person: EndUser, text: str) ->
     assert (fact.mentions, fact.version) == (2, 2)
     assert LATER <= fact.last_confirmed_at < LATER + timedelta(minutes=1)
     rules = conf.hub_rules()
-    memory = decay.Remembered(0.5, fact.last_confirmed_at, 2, "knowledge")
+    memory = decay.DecayInput(0.5, fact.last_confirmed_at, 2, "knowledge")
     assert fact.forget_at == decay.forget_at(memory, rules, below=rules.forget_below)
     assert FactEvidence.objects.filter(fact=fact).count() == 2
     revision = fact.revisions.get(version=2)

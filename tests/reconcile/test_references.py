@@ -64,7 +64,7 @@ def test_reinforced(extract: Extractor, known: Fact) -> None:
     assert known.confidence == pytest.approx(0.85)
     assert LATER <= known.last_confirmed_at < LATER + timedelta(minutes=1)
     rules = conf.hub_rules()
-    memory = decay.Remembered(0.5, known.last_confirmed_at, 2, "knowledge")
+    memory = decay.DecayInput(0.5, known.last_confirmed_at, 2, "knowledge")
     assert known.forget_at == decay.forget_at(memory, rules, below=rules.forget_below)
     assert list(known.evidence.values_list("turn_number", flat=True)) == [1, 4]
     assert [(item.version, item.verb, item.actor_id) for item in known.revisions.all()] == [

@@ -13,7 +13,7 @@ from memories import conf
 from memories.models import EndUser, Episode, Fact, FactRevision, Status
 from memories.retrieval import recalls
 from memories.retrieval.recalls import Buffer, RecallWriter
-from memories.scoring.decay import Remembered, decay_score, forget_at
+from memories.scoring.decay import DecayInput, decay_score, forget_at
 from tests import factories
 from tests.database import at_once, held, statements
 from tests.factories import NOW
@@ -94,7 +94,7 @@ class TestFlush:
         assert recall(fact) == 1
         fact.refresh_from_db()
         rules = conf.hub_rules()
-        memory = Remembered(0.8, NOW, 2, fact.category)
+        memory = DecayInput(0.8, NOW, 2, fact.category)
         assert fact.last_recalled_at == NOW
         assert fact.decay_score == decay_score(memory, rules, now=NOW) == 0.8
         assert fact.forget_at == forget_at(memory, rules, below=rules.forget_below)
@@ -109,7 +109,7 @@ class TestFlush:
         assert recalls.flush(now=NOW) == 1
         found = Episode.objects.get()
         rules = conf.hub_rules()
-        expected = forget_at(Remembered(0.6, NOW), rules, below=rules.forget_episodes_below)
+        expected = forget_at(DecayInput(0.6, NOW), rules, below=rules.forget_episodes_below)
         assert (found.last_recalled_at, found.forget_at, found.version) == (NOW, expected, 1)
         assert found.updated_at == LONG_AGO
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memories import conf
 from memories.models import Category
-from memories.scoring.decay import Remembered, decay_score, forget_at, half_life
+from memories.scoring.decay import DecayInput, decay_score, forget_at, half_life
 
 LAST = datetime(2026, 1, 1, tzinfo=UTC)
 HUB = conf.hub_rules()
@@ -33,16 +33,16 @@ numbers = st.builds(
     grace_days=st.floats(0, 365),
 )
 memories = st.builds(
-    Remembered, importances, moments, mention_counts, st.sampled_from([*Category.values, "episode"]), st.none()
+    DecayInput, importances, moments, mention_counts, st.sampled_from([*Category.values, "episode"]), st.none()
 )
 
 
 def score(importance: float, days: float, mentions: int = 1) -> float:
-    return decay_score(Remembered(importance, LAST, mentions, "knowledge"), HUB, now=LAST + timedelta(days=days))
+    return decay_score(DecayInput(importance, LAST, mentions, "knowledge"), HUB, now=LAST + timedelta(days=days))
 
 
 def forgotten(importance: float, mentions: int = 1, category: str = "knowledge") -> datetime | None:
-    return forget_at(Remembered(importance, LAST, mentions, category), HUB, below=BELOW)
+    return forget_at(DecayInput(importance, LAST, mentions, category), HUB, below=BELOW)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_decay_score_follows_the_formula(importance: float, days: float, mention
 
 @pytest.mark.parametrize(("mentions", "days"), [(-1, 90), (0, 90), (1, 90), (2, 180), (4, 270), (8, 360)])
 def test_half_life_grows_with_the_mentions(mentions: int, days: float) -> None:
-    assert half_life(Remembered(0.5, LAST, mentions, "knowledge"), HUB) == pytest.approx(days)
+    assert half_life(DecayInput(0.5, LAST, mentions, "knowledge"), HUB) == pytest.approx(days)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_half_life_grows_with_the_mentions(mentions: int, days: float) -> None:
     ],
 )
 def test_a_tenants_numbers(given_numbers: Numbers, category: str, left_after_60_days: float) -> None:
-    left = decay_score(Remembered(1.0, LAST, 1, category), given_numbers, now=LAST + timedelta(days=60))
+    left = decay_score(DecayInput(1.0, LAST, 1, category), given_numbers, now=LAST + timedelta(days=60))
     assert left == pytest.approx(left_after_60_days)
 
 
@@ -116,17 +116,17 @@ def test_forget_at_is_where_the_score_passes_the_threshold(importance: float, me
 def test_identity_relationship_and_constraint_never_fade(category: str) -> None:
     never = category in {"identity", "relationship", "constraint"}
     assert (forgotten(0.5, category=category) is None) is never
-    assert (half_life(Remembered(0.5, LAST, 1, category), HUB) is None) is never
+    assert (half_life(DecayInput(0.5, LAST, 1, category), HUB) is None) is never
 
 
 def test_below_a_threshold_of_nothing_nobody_falls() -> None:
-    assert forget_at(Remembered(0.5, LAST), HUB, below=0.0) is None
-    assert forget_at(Remembered(0.5, LAST), HUB, below=0.01) is not None
+    assert forget_at(DecayInput(0.5, LAST), HUB, below=0.0) is None
+    assert forget_at(DecayInput(0.5, LAST), HUB, below=0.01) is not None
 
 
 @given(memory=memories, given_numbers=numbers, days=st.floats(-400, 40_000), more=st.floats(0, 40_000))
 def test_the_score_is_bounded_and_only_falls(
-    memory: Remembered, given_numbers: Numbers, days: float, more: float
+    memory: DecayInput, given_numbers: Numbers, days: float, more: float
 ) -> None:
     earlier, later = (
         decay_score(memory, given_numbers, now=memory.last_reinforced + timedelta(days=passed))
@@ -136,14 +136,14 @@ def test_the_score_is_bounded_and_only_falls(
 
 
 @given(memory=memories, given_numbers=numbers, days=st.floats(0, 40_000), more=st.integers(0, 10**6))
-def test_more_mentions_never_score_lower(memory: Remembered, given_numbers: Numbers, days: float, more: int) -> None:
+def test_more_mentions_never_score_lower(memory: DecayInput, given_numbers: Numbers, days: float, more: int) -> None:
     now = memory.last_reinforced + timedelta(days=days)
     oftener = memory._replace(mentions=memory.mentions + more)
     assert decay_score(memory, given_numbers, now=now) <= decay_score(oftener, given_numbers, now=now)
 
 
 @given(memory=memories, given_numbers=numbers, below=st.floats(0.01, 1))
-def test_forget_at_is_the_inverse_of_the_score(memory: Remembered, given_numbers: Numbers, below: float) -> None:
+def test_forget_at_is_the_inverse_of_the_score(memory: DecayInput, given_numbers: Numbers, below: float) -> None:
     at = forget_at(memory, given_numbers, below=below)
     if at is None:
         far = datetime.max.replace(tzinfo=UTC)
@@ -156,7 +156,7 @@ def test_forget_at_is_the_inverse_of_the_score(memory: Remembered, given_numbers
 
 @given(memory=memories, given_numbers=numbers, below=st.floats(0.01, 1), looks=st.lists(st.floats(0, 9_000)))
 def test_how_often_a_pass_ran_changes_nothing(
-    memory: Remembered, given_numbers: Numbers, below: float, looks: list[float]
+    memory: DecayInput, given_numbers: Numbers, below: float, looks: list[float]
 ) -> None:
     """Whatever was stored in between: score and date come from the base values, which no pass touches."""
     due = forget_at(memory, given_numbers, below=below)
@@ -173,13 +173,13 @@ def test_how_often_a_pass_ran_changes_nothing(
     mentions=mention_counts,
 )
 def test_a_date_beyond_the_calendar_is_never(importance: float, last: datetime, mentions: int) -> None:
-    at = forget_at(Remembered(importance, last, mentions), HUB, below=BELOW)
+    at = forget_at(DecayInput(importance, last, mentions), HUB, below=BELOW)
     assert at is None or at >= last
 
 
 def test_what_was_said_long_ago_has_the_days_of_grace_from_its_arrival() -> None:
     arrived = LAST + timedelta(days=900)
-    old = Remembered(0.5, LAST, category="knowledge", arrived=arrived)
+    old = DecayInput(0.5, LAST, category="knowledge", arrived=arrived)
     assert forget_at(old, HUB, below=BELOW) == arrived + timedelta(days=30)
     # The control: what is still fresh when it arrives fades as if it had been there.
     fresh = old._replace(arrived=LAST + timedelta(days=1))
@@ -190,6 +190,6 @@ def test_what_was_said_long_ago_has_the_days_of_grace_from_its_arrival() -> None
 
 def test_the_end_of_the_calendar_is_where_never_begins() -> None:
     end = datetime.max.replace(tzinfo=UTC)
-    assert forget_at(Remembered(0.2, end - timedelta(days=31)), HUB, below=BELOW) is not None
-    assert forget_at(Remembered(0.2, end - timedelta(days=29)), HUB, below=BELOW) is None
-    assert forget_at(Remembered(1.0, end), HUB, below=BELOW) is None
+    assert forget_at(DecayInput(0.2, end - timedelta(days=31)), HUB, below=BELOW) is not None
+    assert forget_at(DecayInput(0.2, end - timedelta(days=29)), HUB, below=BELOW) is None
+    assert forget_at(DecayInput(1.0, end), HUB, below=BELOW) is None

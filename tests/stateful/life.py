@@ -5,7 +5,7 @@ from hypothesis.stateful import invariant
 
 from memories import conf, invariants
 from memories.models import Fact, SessionQueue, WorkingMemory
-from memories.scoring.decay import Remembered, forget_at
+from memories.scoring.decay import DecayInput, forget_at
 from tests.stateful.asking import Asking
 from tests.stateful.curating import Curating
 from tests.stateful.working import Working
@@ -66,5 +66,5 @@ def _fades_at(fact: Fact) -> object:
     if fact.protected:
         return None
     rules = conf.rules(fact.tenant)
-    memory = Remembered(fact.importance, fact.last_reinforced, fact.mentions, fact.category, fact.created_at)
+    memory = DecayInput(fact.importance, fact.last_reinforced, fact.mentions, fact.category, fact.created_at)
     return forget_at(memory, rules, below=rules.forget_below)

@@ -18,7 +18,7 @@ from memories.curation.tenants import webhooks
 from memories.curation.tenants.off_boarding import off_board_tenant, take_back_tenant
 from memories.exceptions import InvalidInput
 from memories.models import EndUser, Event, Tenant, WebhookDelivery, WebhookEndpoint
-from memories.outbox import Happened
+from memories.outbox import WebhookEvent
 from memories.queue import leases
 from memories.webhooks import delivering, messages
 from tests import factories
@@ -59,7 +59,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def tell(person: EndUser, count: int = 1, event: Event = Event.FACT_CREATED) -> list[WebhookDelivery]:
-    happened = [Happened(event, {"number": number}, person.pk) for number in range(count)]
+    happened = [WebhookEvent(event, {"number": number}, person.pk) for number in range(count)]
     with transaction.atomic():
         outbox.publish(person.tenant_id, happened, now=NOW, tenant=person.tenant)
     return list(WebhookDelivery.objects.order_by("data__number"))
@@ -235,7 +235,7 @@ def test_content_is_sent_if_the_endpoint_has_it_and_is_read_when_it_is_sent(
 ) -> None:
     listen(person, receiver, content=True)
     said, forgotten = (factories.fact(person, text) for text in ("Lives in Leiden", "Owns a red bicycle"))
-    happened = [Happened(Event.FACT_CREATED, {"fact_id": fact.pk}, person.pk) for fact in (said, forgotten)]
+    happened = [WebhookEvent(Event.FACT_CREATED, {"fact_id": fact.pk}, person.pk) for fact in (said, forgotten)]
     outbox.publish(person.tenant_id, happened, now=NOW, tenant=person.tenant)
     assert "Leiden" not in str(list(WebhookDelivery.objects.values()))
     forgotten.status = "trashed"

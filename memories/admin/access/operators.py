@@ -37,7 +37,7 @@ from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import HubModelAdmin, RecordPage, VerbForm, actor_of, render_page, url_of
 from memories.curation.access.invitations import add_invited_operator, sends_to
 from memories.curation.access.operators import add_operator
-from memories.curation.access.powers import Powers, powers_of, powers_of_group
+from memories.curation.access.powers import PermissionSet, powers_of, powers_of_group
 from memories.curation.access.second_factors import has_second_factor
 from memories.exceptions import MemoryHubError
 from memories.models import Operator
@@ -256,6 +256,6 @@ class GroupPage(AddablePage):
         return form.record
 
 
-def _covers(operator: Operator | AnonymousUser, powers: Powers) -> bool:
+def _covers(operator: Operator | AnonymousUser, powers: PermissionSet) -> bool:
     """Whether the operator has all of these powers."""
     return isinstance(operator, Operator) and powers_of(operator).cover(powers)

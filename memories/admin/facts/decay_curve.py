@@ -10,7 +10,7 @@ from typing import Any
 
 from memories import conf
 from memories.models import Episode, EpisodeStatus, Fact, FactRevision, Status
-from memories.scoring.decay import Numbers, Remembered, decay_score
+from memories.scoring.decay import DecayInput, Numbers, decay_score
 
 LEARNED, MENTIONED, RECALLED, FORGOTTEN = "learned", "mentioned", "recalled", "forgotten"
 STEPS = 72
@@ -26,7 +26,7 @@ class Phase:
     """What a memory was from `start` on; `kept`: it does not fade meanwhile. `cause`: what began it, for its dot."""
 
     start: datetime
-    memory: Remembered
+    memory: DecayInput
     kept: bool
     cause: str = ""
 
@@ -98,7 +98,7 @@ def curve_of(fact: Fact, revisions: Sequence[FactRevision], *, now: datetime) ->
 def curve_of_episode(episode: Episode, *, now: datetime) -> Curve:
     """The curve of an episode, which has no revisions: as if it had always been what it is."""
     rules = conf.rules(episode.tenant)
-    memory = Remembered(episode.importance, episode.created_at)
+    memory = DecayInput(episode.importance, episode.created_at)
     phases = [Phase(episode.created_at, memory, episode.protected, LEARNED)]
     if episode.last_recalled_at:
         phases = with_recall(phases, episode.last_recalled_at)
@@ -110,7 +110,7 @@ def curve_of_episode(episode: Episode, *, now: datetime) -> Curve:
 def _phases(fact: Fact, rows: Sequence[FactRevision]) -> list[Phase]:
     """One for each revision, oldest first. Before the first of them the fact was what that revision changed."""
     if not rows:
-        memory = Remembered(fact.importance, fact.last_confirmed_at, fact.mentions, fact.category)
+        memory = DecayInput(fact.importance, fact.last_confirmed_at, fact.mentions, fact.category)
         return [Phase(fact.created_at, memory, fact.protected, LEARNED)]
     first = rows[0]
     phases = [] if first.version == 1 else [_phase({**first.after, **first.before}, fact.created_at, LEARNED)]
@@ -122,7 +122,7 @@ def _phases(fact: Fact, rows: Sequence[FactRevision]) -> list[Phase]:
 
 def _phase(state: dict[str, Any], start: datetime, cause: str) -> Phase:
     confirmed = datetime.fromisoformat(state["last_confirmed_at"])
-    memory = Remembered(state["importance"], confirmed, state["mentions"], state["category"])
+    memory = DecayInput(state["importance"], confirmed, state["mentions"], state["category"])
     return Phase(start, memory, any(state[name] for name in ("pinned", "locked", "binding")), cause)
 
 

@@ -31,8 +31,8 @@ from memories.audit import Actor
 from memories.curation.groups.facts import delete_group_fact, restore_group_fact
 from memories.curation.groups.membership import (
     change_group,
+    create_group,
     delete_group,
-    found_group,
     remove_member,
     restore_group,
     set_member,
@@ -210,7 +210,7 @@ class MemoryGroupPage(RecordPage):
             given = {name: form.cleaned_data[name] for name in ("tenant", "name", "kind")}
             people = form.cleaned_data["people"]
             try:
-                group = found_group(**given, members=people, actor=actor_of(request), now=timezone.now())
+                group = create_group(**given, members=people, actor=actor_of(request), now=timezone.now())
             except MemoryHubError as error:
                 status = add_refusal(form, error)
             else:

@@ -138,7 +138,7 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
         "preview": preview,
         "forecast": forecast(tenant, now=now),
         "rules": conf.rules(tenant),
-        "no_upkeep": upkeep.hindrance(conf.rules(tenant), tenant),
+        "no_upkeep": upkeep.reason_disabled(conf.rules(tenant), tenant),
         "latest": DecayPass.objects.filter(tenant=tenant).first(),
         "may_run": request.user.has_perm(CHANGE),
     }

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.curation.access.powers import (
-    Powers,
+    PermissionSet,
     check_covers,
     labels,
     powers_given,
@@ -304,7 +304,7 @@ def locked(operator_id: uuid.UUID) -> Operator:
     return operator
 
 
-def _wanted(operator: Operator | None, draft: OperatorDraft) -> Powers:
+def _wanted(operator: Operator | None, draft: OperatorDraft) -> PermissionSet:
     tenants = None if draft.all_tenants else draft.tenants
     return powers_given(operator, groups=draft.groups, tenants=tenants, superuser=draft.is_superuser)
 

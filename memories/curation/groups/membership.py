@@ -20,7 +20,7 @@ from memories.text.injection import detection
 from memories.text.secrets.redaction import redact_text
 
 
-def found_group(
+def create_group(
     *, tenant: Tenant, name: str, kind: str, actor: Actor, now: datetime, members: Sequence[EndUser] = ()
 ) -> MemoryGroup:
     """Make a group of these people, who may write, or without members.

@@ -49,7 +49,7 @@ def take_back(selector: Selector, changes: Changes) -> None:
     FactEvidence.objects.filter(pk__in=[row.pk for row in gone]).delete()
     left = set(FactEvidence.objects.filter(fact__in=facts).values_list("fact", flat=True))
     changes.trash([fact for fact in facts if fact.pk not in left], ROLL_BACK)
-    review_items.note_loss(left, now=changes.now)
+    review_items.flag_lost_evidence(left, now=changes.now)
     changes.counts["patterns"] += len(facts)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.db.models import Q
 
 from memories.imports.own_exports import conversations, facts, groups, kept
-from memories.imports.own_exports.ways import FOLLOWS, Way
+from memories.imports.own_exports.ways import FOLLOWS, MergeStrategy
 from memories.kinds import PLAIN
 from memories.models import (
     Episode,
@@ -25,34 +25,34 @@ from memories.models import (
 )
 
 _OPEN = Q(status__in=[Status.ACTIVE, Status.PENDING])
-WAYS: Mapping[str, Way] = {
-    "sessions": Way(
+WAYS: Mapping[str, MergeStrategy] = {
+    "sessions": MergeStrategy(
         Session, ("agent_id", "external_id"), is_taken_whole=True, complete=conversations.session,
         after=conversations.beside_sessions,
     ),
-    "turns": Way(
+    "turns": MergeStrategy(
         Turn, ("session_id", "number"), parents={"session": Session}, complete=conversations.turn,
         after=conversations.beside_turns,
     ),
-    "facts": Way(
+    "facts": MergeStrategy(
         Fact, ("agent_id", "content_hash"), _OPEN, lambda fact: fact.status in (Status.ACTIVE, Status.PENDING),
         complete=facts.fact, after=facts.beside_facts, link=facts.link_facts,
     ),
-    "refusals": Way(FactRefusal, store=facts.refusals),
-    "profile_sections": Way(ProfileSection, ("agent_id", "section"), complete=kept.section),
-    "profile_history": Way(ProfileRevision, complete=kept.section),
-    "episodes": Way(
+    "refusals": MergeStrategy(FactRefusal, store=facts.refusals),
+    "profile_sections": MergeStrategy(ProfileSection, ("agent_id", "section"), complete=kept.section),
+    "profile_history": MergeStrategy(ProfileRevision, complete=kept.section),
+    "episodes": MergeStrategy(
         Episode, ("session_id", "first_number"), parents={"session": Session}, complete=conversations.episode,
         after=conversations.beside_episodes,
     ),
-    "files": Way(MemoryFile, ("agent_id", "path"), complete=kept.file, after=kept.beside_files),
-    **{kind.plural: Way(kind.model, complete=kept.plain(kind)) for kind in PLAIN},
-    "groups": Way(MemoryGroup, store=groups.groups),
-    "group_facts": Way(GroupFact, store=groups.group_facts),
-    "said_in_groups": Way(GroupEvidence, store=groups.said_in_groups),
-    "graph_entities": Way(GraphEntity, ("digest",), complete=kept.entity, link=kept.link_entities),
+    "files": MergeStrategy(MemoryFile, ("agent_id", "path"), complete=kept.file, after=kept.beside_files),
+    **{kind.plural: MergeStrategy(kind.model, complete=kept.plain(kind)) for kind in PLAIN},
+    "groups": MergeStrategy(MemoryGroup, store=groups.groups),
+    "group_facts": MergeStrategy(GroupFact, store=groups.group_facts),
+    "said_in_groups": MergeStrategy(GroupEvidence, store=groups.said_in_groups),
+    "graph_entities": MergeStrategy(GraphEntity, ("digest",), complete=kept.entity, link=kept.link_entities),
     # Those of facts follow their facts.
-    "graph_triples": Way(
+    "graph_triples": MergeStrategy(
         GraphTriple, parents={"subject": GraphEntity, "object": GraphEntity}, loose={"turn": Turn},
         left_out=lambda _, row: FOLLOWS if row.get("fact") else "", complete=kept.triple,
     ),

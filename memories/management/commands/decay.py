@@ -36,9 +36,9 @@ class Command(HubCommand):
         if options["preview"]:
             self._write_preview(decay.preview(tenant, now))
             return
-        hindrance = upkeep.hindrance(conf.rules(tenant), tenant) if options["upkeep"] else ""
-        if hindrance:
-            raise CommandError(hindrance)
+        reason_disabled = upkeep.reason_disabled(conf.rules(tenant), tenant) if options["upkeep"] else ""
+        if reason_disabled:
+            raise CommandError(reason_disabled)
         try:
             done = decay.forget(tenant=tenant, now=now, trigger=DecayPass.Trigger.COMMAND, confirm=options["confirm"])
         except MemoryHubError as error:

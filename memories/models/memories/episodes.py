@@ -19,7 +19,7 @@ from memories.models.memories import visibility
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.scoring import terms
-from memories.scoring.decay import Remembered, decay_score, forget_at
+from memories.scoring.decay import DecayInput, decay_score, forget_at
 
 UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 LONGEST_SUMMARY = 200
@@ -175,7 +175,7 @@ class Episode(models.Model):
         self.forget_at, self.decay_score = None, self.importance
         if self.protected:
             return
-        memory = Remembered(self.importance, self.last_reinforced)
+        memory = DecayInput(self.importance, self.last_reinforced)
         self.decay_score = decay_score(memory, rules, now=now)
         self.forget_at = forget_at(memory, rules, below=rules.forget_episodes_below)
 

@@ -23,7 +23,7 @@ from memories.models.memories.visibility import MemoryScope, Status
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.scoring import terms
-from memories.scoring.decay import Remembered, decay_score, forget_at
+from memories.scoring.decay import DecayInput, decay_score, forget_at
 from memories.trust import Source, Trust
 
 if TYPE_CHECKING:
@@ -376,6 +376,6 @@ class Fact(models.Model):
         self.forget_at, self.decay_score = None, self.importance
         if self.protected:
             return
-        memory = Remembered(self.importance, self.last_reinforced, self.mentions, self.category, self.created_at)
+        memory = DecayInput(self.importance, self.last_reinforced, self.mentions, self.category, self.created_at)
         self.decay_score = decay_score(memory, rules, now=now)
         self.forget_at = forget_at(memory, rules, below=rules.forget_below)

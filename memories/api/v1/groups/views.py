@@ -26,7 +26,7 @@ from memories.api.v1.groups.serializers import (
     shown,
 )
 from memories.curation.groups.facts import delete_group_fact, state_group_fact, withdraw_group_fact
-from memories.curation.groups.membership import change_group, delete_group, found_group, remove_member, set_member
+from memories.curation.groups.membership import change_group, create_group, delete_group, remove_member, set_member
 from memories.curation.people.records import person_for_writing
 from memories.exceptions import InvalidInput, KeyBound
 from memories.models import EndUser, GroupEvidence, GroupMember, MemoryGroup, Scope
@@ -61,7 +61,7 @@ class GroupsView(Endpoint):
         idempotent=True,
     )
     def post(self, request: Request) -> Response:
-        group = found_group(tenant=self.tenant, actor=self.actor, now=self.now, **self.body(NewGroupSerializer))
+        group = create_group(tenant=self.tenant, actor=self.actor, now=self.now, **self.body(NewGroupSerializer))
         return Response(self.shown(group, GroupSerializer), status=201)
 
 

@@ -32,12 +32,12 @@ def same_keys(survivor: EndUser, merged: EndUser) -> list[tuple[uuid.UUID, uuid.
     return sorted((their.pk, our.pk) for their, our in pairs if their.text != our.text and _meet(their, our))
 
 
-def ruled_out(survivor: EndUser, merged: EndUser) -> list[uuid.UUID]:
+def refused_by_other(survivor: EndUser, merged: EndUser) -> list[uuid.UUID]:
     """Active facts of either that were refused of the other, and are not an operator's word."""
     return [fact for one, other in ((survivor, merged), (merged, survivor)) for fact in _refused(one, other)]
 
 
-def fold_twins(pair: Pair, changes: Changes) -> int:
+def merge_duplicates(pair: Pair, changes: Changes) -> int:
     """Let the stronger of two facts with the same text supersede the other; returns how many.
 
     Before the facts move: fact_text_once lets no person have a text twice.

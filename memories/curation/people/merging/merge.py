@@ -71,7 +71,7 @@ def preview_person_merge(*, survivor: EndUser, merged: EndUser) -> PersonMergePr
         merged=theirs,
         same_texts=same_texts,
         same_keys=len(facts.same_keys(survivor, merged)),
-        refused=len(facts.ruled_out(survivor, merged)),
+        refused=len(facts.refused_by_other(survivor, merged)),
         same_sessions=same_session_ids(survivor, merged).count(),
         sections=profile.outcomes(survivor, merged),
         taken=records.fields_to_take(Pair(survivor, merged)),
@@ -110,7 +110,7 @@ def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: Changes, expected: t
     if expected is not None and expected != tuple(person.generation for person in pair.people):
         raise PreconditionFailed
     # Compared before they are one person's.
-    keys, refused = facts.same_keys(*pair.people), facts.ruled_out(*pair.people)
+    keys, refused = facts.same_keys(*pair.people), facts.refused_by_other(*pair.people)
     _join(pair, changes)
     changes.counts["asked"] = facts.ask(keys, refused, changes)
     records.join(pair, changes)
@@ -133,7 +133,7 @@ def _join(pair: Pair, changes: Changes) -> None:
     """Move everything, and count it."""
     survivor, merged = pair.people
     counts = changes.counts
-    counts["twins"], counts["renamed"] = facts.fold_twins(pair, changes), rename_sessions(pair, changes)
+    counts["twins"], counts["renamed"] = facts.merge_duplicates(pair, changes), rename_sessions(pair, changes)
     sessions = list(Session.objects.filter(end_user=merged).values_list("pk", flat=True))
     theirs = list(Fact.objects.filter(end_user=merged).values_list("pk", flat=True))
     counts["sessions"], counts["facts"] = changes.move(Table.SESSION, sessions), changes.move(Table.FACT, theirs)

@@ -37,7 +37,7 @@ ROWS = 5_000
 _DIGITS = 12
 
 
-class Way(Enum):
+class MergeStrategy(Enum):
     """How the rows of a store come to their new person."""
 
     # By a rule of its own, in this module or one beside it.
@@ -50,62 +50,62 @@ class Way(Enum):
     STAYS = auto()
 
 
-CONSIDERED: Mapping[str, Way] = {
-    "memories.EndUser": Way.OWN_RULE,
-    "memories.Session": Way.OWN_RULE,
-    "memories.SessionQueue": Way.HANGS,
-    "memories.WorkingMemory": Way.HANGS,
-    "memories.Turn": Way.CARRIED,
-    "memories.TurnVector": Way.CARRIED,
-    "memories.Episode": Way.CARRIED,
-    "memories.EpisodeVector": Way.CARRIED,
-    "memories.ExtractionRun": Way.CARRIED,
-    "memories.LoggedContext": Way.STAYS,
+CONSIDERED: Mapping[str, MergeStrategy] = {
+    "memories.EndUser": MergeStrategy.OWN_RULE,
+    "memories.Session": MergeStrategy.OWN_RULE,
+    "memories.SessionQueue": MergeStrategy.HANGS,
+    "memories.WorkingMemory": MergeStrategy.HANGS,
+    "memories.Turn": MergeStrategy.CARRIED,
+    "memories.TurnVector": MergeStrategy.CARRIED,
+    "memories.Episode": MergeStrategy.CARRIED,
+    "memories.EpisodeVector": MergeStrategy.CARRIED,
+    "memories.ExtractionRun": MergeStrategy.CARRIED,
+    "memories.LoggedContext": MergeStrategy.STAYS,
     # Nobody asks for it under that id any more.
-    "memories.SentBlock": Way.STAYS,
+    "memories.SentBlock": MergeStrategy.STAYS,
     # It says what an import made for that id.
-    "memories.ImportedRow": Way.STAYS,
+    "memories.ImportedRow": MergeStrategy.STAYS,
     # It is over with the merge.
-    "memories.PersonLink": Way.STAYS,
+    "memories.PersonLink": MergeStrategy.STAYS,
     # It is forgotten within a week.
-    "memories.SeenText": Way.STAYS,
+    "memories.SeenText": MergeStrategy.STAYS,
     # It says what happened under that id.
-    "memories.WebhookDelivery": Way.STAYS,
+    "memories.WebhookDelivery": MergeStrategy.STAYS,
     # Its namespace names the id that it was written under.
-    "memories.StoreItem": Way.STAYS,
-    "memories.StoreItemVector": Way.HANGS,
-    "memories.Fact": Way.OWN_RULE,
-    "memories.FactVector": Way.CARRIED,
-    "memories.FactEvidence": Way.HANGS,
-    "memories.FactRevision": Way.HANGS,
-    "memories.FactRelation": Way.HANGS,
-    "memories.GraphEntity": Way.OWN_RULE,
-    "memories.GraphTriple": Way.OWN_RULE,
-    "memories.ReviewItem": Way.OWN_RULE,
-    "memories.ReviewNote": Way.HANGS,
-    "memories.ChangeSet": Way.OWN_RULE,
-    "memories.Change": Way.HANGS,
-    "memories.MemoryFile": Way.OWN_RULE,
-    "memories.FileVersion": Way.HANGS,
+    "memories.StoreItem": MergeStrategy.STAYS,
+    "memories.StoreItemVector": MergeStrategy.HANGS,
+    "memories.Fact": MergeStrategy.OWN_RULE,
+    "memories.FactVector": MergeStrategy.CARRIED,
+    "memories.FactEvidence": MergeStrategy.HANGS,
+    "memories.FactRevision": MergeStrategy.HANGS,
+    "memories.FactRelation": MergeStrategy.HANGS,
+    "memories.GraphEntity": MergeStrategy.OWN_RULE,
+    "memories.GraphTriple": MergeStrategy.OWN_RULE,
+    "memories.ReviewItem": MergeStrategy.OWN_RULE,
+    "memories.ReviewNote": MergeStrategy.HANGS,
+    "memories.ChangeSet": MergeStrategy.OWN_RULE,
+    "memories.Change": MergeStrategy.HANGS,
+    "memories.MemoryFile": MergeStrategy.OWN_RULE,
+    "memories.FileVersion": MergeStrategy.HANGS,
     # plain.py
-    **{kind.model._meta.label: Way.OWN_RULE for kind in PLAIN},
-    **{kind.embedded.vectors._meta.label: Way.OWN_RULE for kind in PLAIN if kind.embedded},
-    "memories.GroupMember": Way.OWN_RULE,
-    "memories.GroupEvidence": Way.OWN_RULE,
-    "memories.GroupFact": Way.OWN_RULE,
+    **{kind.model._meta.label: MergeStrategy.OWN_RULE for kind in PLAIN},
+    **{kind.embedded.vectors._meta.label: MergeStrategy.OWN_RULE for kind in PLAIN if kind.embedded},
+    "memories.GroupMember": MergeStrategy.OWN_RULE,
+    "memories.GroupEvidence": MergeStrategy.OWN_RULE,
+    "memories.GroupFact": MergeStrategy.OWN_RULE,
     # It has no person of its own: its members lead to it.
-    "memories.MemoryGroup": Way.HANGS,
+    "memories.MemoryGroup": MergeStrategy.HANGS,
     # A log of what was done for that id. What is open ends: locks.py.
-    "memories.Dream": Way.STAYS,
-    "memories.DreamEdit": Way.HANGS,
-    "memories.DreamedEpisode": Way.HANGS,
-    "memories.ProfileSection": Way.OWN_RULE,
-    "memories.ProfileRevision": Way.OWN_RULE,
-    "memories.FactRefusal": Way.OWN_RULE,
-    "memories.IdempotencyRecord": Way.OWN_RULE,
-    "memories.PrivacyCase": Way.STAYS,
-    "memories.PrivacyExport": Way.HANGS,
-    "memories.PrivacyExportPiece": Way.HANGS,
+    "memories.Dream": MergeStrategy.STAYS,
+    "memories.DreamEdit": MergeStrategy.HANGS,
+    "memories.DreamedEpisode": MergeStrategy.HANGS,
+    "memories.ProfileSection": MergeStrategy.OWN_RULE,
+    "memories.ProfileRevision": MergeStrategy.OWN_RULE,
+    "memories.FactRefusal": MergeStrategy.OWN_RULE,
+    "memories.IdempotencyRecord": MergeStrategy.OWN_RULE,
+    "memories.PrivacyCase": MergeStrategy.STAYS,
+    "memories.PrivacyExport": MergeStrategy.HANGS,
+    "memories.PrivacyExportPiece": MergeStrategy.HANGS,
 }
 # Copies of the person's id, and the row that each follows.
 WITH_SESSION = {
