@@ -83,6 +83,8 @@ def resume(visit: Visit) -> HttpResponseBase:
     own = [name for name in SWITCHES if getattr(visit.person, who_switched(name)) == visit.actor.kind]
     if own:
         update_person(end_user=visit.person, changes=dict.fromkeys(own, True), actor=visit.actor, now=visit.now)
+    if any(not getattr(visit.person, name) for name in SWITCHES if name not in own):
+        return visit.back("person-data", failed="off_by_others")
     return visit.back("person-data", said="resumed")
 
 
@@ -138,5 +140,5 @@ def _open(visit: Visit, kind: CaseType) -> uuid.UUID:
 
 
 def _paused_by_person(visit: Visit) -> bool:
-    kinds = {getattr(visit.person, who_switched(name)) for name in SWITCHES if not getattr(visit.person, name)}
-    return kinds == {visit.actor.kind}
+    """Whether there is something that they can switch on; the rest may be off by others."""
+    return any(getattr(visit.person, who_switched(name)) == visit.actor.kind for name in SWITCHES)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import F, Model, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -234,7 +234,8 @@ def shown(fact: Fact) -> ShownFact:
 def _said(one: FactEvidence) -> Said:
     turn = one.turn
     text = one.quote or (turn.own_text if turn else "")
-    who = words.WHO["user"] if one.quote or turn is None else words.WHO.get(turn.voice, words.WHO["other"])
+    # What a key quotes may be the assistant's words.
+    who = words.WHO.get(turn.voice, words.WHO["other"]) if turn else words.WHO["user"]
     return Said(who, _short(text), turn.sent_at if turn else one.created_at)
 
 
@@ -246,8 +247,8 @@ def _with_evidence(facts: Any, most: int) -> Any:
 def _forgotten_by_person(person: EndUser) -> QuerySet[Any]:
     """What the person forgot on their page, and nobody has touched since."""
     trashed = rows_of("memories.Fact", person).filter(status=Status.TRASHED)
-    last = FactRevision.objects.filter(fact__in=trashed.values("pk"), verb="forget", actor_kind=ActorKind.PERSON)
-    return last.values("fact")
+    by_person = FactRevision.objects.filter(fact__in=trashed.values("pk"), verb="forget", actor_kind=ActorKind.PERSON)
+    return by_person.filter(version=F("fact__version")).values("fact")
 
 
 def _grouped(facts: list[Fact]) -> list[Group]:
@@ -261,5 +262,6 @@ def _grouped(facts: list[Fact]) -> list[Group]:
 def beside(person: EndUser) -> dict[str, Any]:
     """What else is remembered: short summaries of the person, and what groups share of them."""
     sections = rows_of("memories.ProfileSection", person).exclude(summary="").order_by("agent_id", "section")
-    told = rows_of("memories.GroupFact", person).filter(trashed_at=None).select_related("group").order_by("-said_at")
+    told = rows_of("memories.GroupFact", person).filter(trashed_at=None, group__trashed_at=None)
+    told = told.select_related("group").order_by("-said_at")
     return {"sections": list(sections[:ROWS]), "told_in_groups": list(told[:ROWS])}

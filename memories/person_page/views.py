@@ -16,6 +16,7 @@ from memories.curation.facts.restoring import restore_fact
 from memories.curation.people import page_links
 from memories.curation.people.errors import PageLinkUsed
 from memories.exceptions import MemoryHubError, OperatorWord
+from memories.invisible import strip_invisible
 from memories.models.people.tenants import PersonMay
 from memories.person_page import colors, frame, reading
 from memories.person_page.frame import Visit, require, visited
@@ -37,7 +38,7 @@ def open_page(request: HttpRequest, token: str) -> HttpResponseBase:
         except PageLinkUsed as error:
             # Back, or the address once more, in the browser that opened it.
             if _is_open_here(request, token):
-                return HttpResponseRedirect(reverse("person-page"), status=HTTPStatus.SEE_OTHER)
+                return HttpResponseRedirect(reverse("person-page"), status=HTTPStatus.SEE_OTHER, headers=frame.HEADERS)
             return frame.closed(error.code, error.status)
         except MemoryHubError as error:
             return frame.closed(error.code, error.status)
@@ -69,7 +70,7 @@ def correct(visit: Visit, fact_id: uuid.UUID) -> HttpResponseBase:
     """The person's own words bind, as an operator's do."""
     require(visit, PersonMay.CORRECT)
     row = reading.fact_of(visit.person, fact_id)
-    text = visit.request.POST.get("text", "").strip()
+    text = strip_invisible(visit.request.POST.get("text", "")).strip()
     if not text or len(text) > LONGEST:
         return visit.back("person-fact", fact_id, failed="too_long" if text else "empty")
     try:

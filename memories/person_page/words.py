@@ -22,6 +22,8 @@ FAILED: Mapping[str, Promise] = {
     "review_needed": _("This reads like instructions to a program, so it cannot be remembered. Say it in other words."),
     "restricted": _("The use of your data is restricted at the moment, so nothing can be changed here."),
     "version_mismatch": _("This has changed since you opened the page. Look at it once more."),
+    "content_forbidden": _("The tenant's content policy does not allow this to be remembered. Nothing was stored."),
+    "off_by_others": _("The application or its staff switched it off. Ask there to switch it on again."),
     "not_found": _("This is not here any more."),
     "empty": _("Write what is right, in a sentence."),
     "too_long": _("This is too long. Write at most 2,000 characters."),
