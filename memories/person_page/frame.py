@@ -74,7 +74,8 @@ class Visit:
     def number(self) -> int:
         """The page of a list that the address asks for, from 1."""
         given = self.request.GET.get("page", "")
-        return int(given) if given.isascii() and given.isdigit() and 0 < int(given[:9]) <= MOST_PAGES else 1
+        is_number = given.isascii() and given.isdigit() and len(given) < 10
+        return int(given) if is_number and 0 < int(given) <= MOST_PAGES else 1
 
     def may(self, what: PersonMay) -> bool:
         return page_links.may(self.link, what)
@@ -149,9 +150,12 @@ def page(name: str, *, status: int = HTTPStatus.OK, link: PersonLink | None = No
 
 def framed_by(response: Response, link: PersonLink | None) -> Response:
     """Let the sites that the link declares show it in a frame, and no others."""
-    if link and link.embed_origins:
-        response._csp_replace = {"frame-ancestors": link.embed_origins}  # type: ignore[attr-defined]  # django-csp's
-        response.xframe_options_exempt = True  # type: ignore[attr-defined]  # Django's
+    return _frameable(response, link.embed_origins) if link and link.embed_origins else response
+
+
+def _frameable(response: Response, origins: list[str]) -> Response:
+    response._csp_replace = {"frame-ancestors": origins}  # type: ignore[attr-defined]  # django-csp's
+    response.xframe_options_exempt = True  # type: ignore[attr-defined]  # Django's
     return response
 
 
@@ -161,7 +165,8 @@ def closed(code: str, status: int, *, link: PersonLink | None = None, **more: st
     response = page("person_page_closed", status=status, link=link, heading=heading, text=text)
     for name, value in more.items():
         response.headers[name.replace("_", "-").title()] = value
-    return response
+    # Without a session nobody knows whose frame it is; there is nothing of anybody on it, and nothing to press.
+    return response if link else _frameable(response, ["*"])
 
 
 def keep_cookie(response: HttpResponse, link: PersonLink, value: str) -> None:

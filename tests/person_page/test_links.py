@@ -194,12 +194,19 @@ def test_declared_sites_alone_may_frame_it(own: Own) -> None:
         policy = answer.headers["Content-Security-Policy"]
         assert f"frame-ancestors {SITE};" in f"{policy};"
         assert "X-Frame-Options" not in answer.headers
+    # What only says that there is no session any more says so in any frame: it has nothing to press.
+    PersonLink.objects.update(ends_at=timezone.now())
+    for answer in (own.client.get("/me/"), Client().get("/me/"), Client().get(address)):
+        assert "frame-ancestors *;" in f"{answer.headers['Content-Security-Policy']};"
+        assert "X-Frame-Options" not in answer.headers
+        assert "<form" not in answer.content.decode()
 
 
 def test_every_answer_keeps_to_itself(own: Own, others: Own) -> None:
     fact = factories.fact(own.person)
     _, address = own.link()
-    answers = [own.client.get(address), own.client.get("/me/"), own.client.get(f"/me/facts/{fact.pk}")]
+    answers = [own.client.get(address), own.client.get(address), own.client.get("/me/")]
+    answers += [own.client.get(f"/me/facts/{fact.pk}")]
     answers += [Client().get(address), Client().get("/me/"), own.post(f"facts/{fact.pk}/forget")]
     for answer in answers:
         assert (answer.headers["Cache-Control"], answer.headers["X-Robots-Tag"]) == ("no-store", "noindex, nofollow")
