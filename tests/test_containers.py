@@ -116,6 +116,8 @@ class TestProxy:
         assert set(re.findall(r"\$\w+", form)).isdisjoint(
             {"$request", "$request_uri", "$args", "$http_referer", "$uri"}
         )
+        for way_in in ("/exports/", "/me/open/"):
+            assert f"~^{way_in} {way_in}…;" in NGINX
         assert re.findall(r"access_log (.+);", NGINX) == ["/dev/stdout discreet"]
         assert re.findall(r"error_log (.+);", NGINX) == ["stderr crit"]
 
