@@ -288,6 +288,10 @@ WHITENOISE_USE_FINDERS = True
 
 # The API accepts bodies of 10 MB (docs/api.md). Django's default is 2.5 MB.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "memories.api.v1.imports.uploads.UnnamedUploadHandler",
+]
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["memories.api.authentication.KeyAuthentication"],

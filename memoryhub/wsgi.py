@@ -21,7 +21,12 @@ class Utf8Request(WSGIRequest):
     """
 
     def _set_content_type_params(self, meta: dict[str, Any]) -> None:
-        self.content_type, self.content_params = parse_header_parameters(meta.get("CONTENT_TYPE", ""))
+        try:
+            self.content_type, self.content_params = parse_header_parameters(meta.get("CONTENT_TYPE", ""))
+        except ValueError:
+            # A parameter in a character set that there is not. Others read the header again.
+            meta["CONTENT_TYPE"] = meta["CONTENT_TYPE"].partition(";")[0]
+            self.content_type, self.content_params = parse_header_parameters(meta["CONTENT_TYPE"])
 
 
 class Utf8Handler(WSGIHandler):

@@ -67,8 +67,9 @@ class ConversationImport:
         except RefusedDocumentError as error:
             self._refuse(str(error))
         except MemoryHubError as error:
-            if self._user_id and isinstance(error, Erased | PersonRestricted):
-                # Nothing else can be stored either.
+            is_named = bool(said.body.get("user_id"))
+            if self._user_id and not is_named and isinstance(error, Erased | PersonRestricted):
+                # Nothing else that names nobody can be stored either.
                 raise
             self._refuse(error.code)
 

@@ -30,9 +30,11 @@ def sqlite_rows(path: Path, query: str) -> Iterator[dict[str, Any]]:
     with closing(sqlite3.connect(f"{path.resolve(strict=True).as_uri()}?mode=ro", uri=True)) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         # A view can be a program that never ends, or fills the memory.
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'view'").fetchone():
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE lower(type) = 'view'").fetchone():
             raise ValueError("it has views")
         connection.row_factory = sqlite3.Row
+        # What is no text is refused where it stands.
+        connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         for row in connection.execute(query):
             yield dict(row)
 

@@ -7,8 +7,9 @@ Each comes as a fact of a memory document, as `PUT /memory` takes it, with whose
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from memories.imports import moments, namespaces
 from memories.imports.databases import is_sqlite, sqlite_rows, table_rows
@@ -37,6 +38,7 @@ _ENDS = ("ends", "expires_at", "expires", "expiration_date", "valid_to", "valid_
 _OVER = frozenset({"invalidated", "deleted", "archived", "superseded", "forgotten"})
 _ASSISTANT = ("assistant", "ai", "model", "agent", "bot")
 _LARGEST_CELL = 1024 * 1024
+_LONGEST_LINE = 4 * _LARGEST_CELL
 
 
 def mem0(given: Given, parts: list[Part]) -> Iterator[Record]:
@@ -88,9 +90,9 @@ def _whose_words(row: Mapping[str, Any], person: str) -> str:
 
 
 def _mem0_history(given: Given, path: Path) -> Iterator[Record]:
-    rows = sqlite_rows(path, "SELECT rowid, * FROM history ORDER BY memory_id, rowid")
+    rows: Iterator[Any] = sqlite_rows(path, "SELECT rowid, * FROM history ORDER BY memory_id, rowid")
     last: dict[str, Any] = {}
-    for row in [*rows, None]:
+    for row in chain(rows, [None]):
         if last and (row is None or row["memory_id"] != last["memory_id"]):
             gone = last["is_deleted"] or last["event"] == "DELETE"
             reason = "deleted" if gone else _whose_words(last, given.user)
@@ -143,7 +145,7 @@ def langgraph_rows(given: Given, parts: list[Part], columns: str = "", beside: s
             value = row.get("value")
             try:
                 value = json.loads(value) if isinstance(value, str | bytes) else value
-            except ValueError:
+            except (ValueError, RecursionError):
                 value = None
             yield {**row, "value": value, "namespace": str(row.get("prefix")).split(".")}
 
@@ -205,10 +207,13 @@ def facts(given: Given, parts: list[Part], *, source: str = "facts") -> Iterator
 
 
 def columns_of(path: Path) -> list[str]:
-    """The columns of CSV by its heading. Errors: OSError."""
+    """The columns of CSV by its heading. Errors: OSError, ValueError."""
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         heading = file.readline(_LARGEST_CELL)
-    return [name.strip().lower() for name in next(csv.reader([heading], delimiter=_delimiter(heading)), [])]
+    try:
+        return [name.strip().lower() for name in next(csv.reader([heading], delimiter=_delimiter(heading)), [])]
+    except csv.Error as error:
+        raise ValueError("it has no heading") from error
 
 
 def _delimiter(heading: str) -> str:
@@ -219,13 +224,21 @@ def _delimiter(heading: str) -> str:
 def _cells(path: Path) -> Iterable[dict[str, Any] | RefusedDocumentError]:
     csv.field_size_limit(_LARGEST_CELL)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        heading = file.readline()
+        heading = file.readline(_LONGEST_LINE)
         file.seek(0)
         try:
-            for row in csv.DictReader(file, delimiter=_delimiter(heading)):
+            for row in csv.DictReader(_lines(file), delimiter=_delimiter(heading)):
                 yield {str(name).strip().lower(): value for name, value in row.items() if name and value}
         except csv.Error:
             yield RefusedDocumentError("syntax")
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """Errors: csv.Error, where one is longer than memory should hold."""
+    while line := file.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE:
+            raise csv.Error("the line is too long")
+        yield line
 
 
 def _fact(given: Given, row: Mapping[str, Any], source: str) -> Record:

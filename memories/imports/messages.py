@@ -15,7 +15,8 @@ SENDERS = {
     "assistant": "assistant", "ai": "assistant", "model": "assistant", "bot": "assistant", "response": "assistant",
 }  # fmt: skip
 # How a client shows a thought inside of an answer.
-_THOUGHT = re.compile(r"<details type=\"reasoning\".*?</details>\s*|<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL)
+_THOUGHT = re.compile(r"<(?:(details) type=\"reasoning\"|think(?:ing)?>)")
+_ENDS = {"details": re.compile(r"</details>\s*"), None: re.compile(r"</think(?:ing)?>\s*")}
 # ChatGPT's marks of what an answer cites.
 _CITED = re.compile("\ue200[^\ue201]{0,2000}\ue201|[\ue200-\ue206]|【[0-9:]{1,12}†[^】]{0,200}】")
 
@@ -34,7 +35,7 @@ class Talk:
         """Add a message; one that says nothing is counted. Without a time it is of when the conversation began."""
         sender = SENDERS.get(role.lower()) if isinstance(role, str) else None
         if sender == "assistant" and isinstance(text, str):
-            text = _CITED.sub("", _THOUGHT.sub("", text))
+            text = _CITED.sub("", _without_thoughts(text))
         if not sender or not isinstance(text, str) or not text.strip():
             self.left_out[NO_TEXT] += 1
             return
@@ -61,3 +62,19 @@ class Talk:
         """The same in each export, as a conversation begins only once."""
         first = [str(self.messages[0].get(name)) for name in ("content", "timestamp")] if self.messages else []
         return f"import-{hashlib.sha256(json.dumps(first).encode()).hexdigest()[:32]}"
+
+
+def _without_thoughts(text: str) -> str:
+    """In one pass: where no end follows a beginning, none follows a later one."""
+    pieces: list[str] = []
+    unended: set[str | None] = set()
+    kept = at = 0
+    while found := _THOUGHT.search(text, at):
+        at = found.end()
+        end = None if found[1] in unended else _ENDS[found[1]].search(text, at)
+        if end is None:
+            unended.add(found[1])
+            continue
+        pieces.append(text[kept : found.start()])
+        kept = at = end.end()
+    return "".join([*pieces, text[kept:]])

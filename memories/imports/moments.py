@@ -1,6 +1,7 @@
 """Times as other systems write them: seconds or milliseconds since 1970, ISO-8601, days, dates of JSON of databases."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
+from math import isfinite
 from typing import Any
 
 # Seconds up to the year 5138; what is more is in smaller units.
@@ -37,6 +38,8 @@ def _placed(value: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _since_1970(value: float) -> datetime:
+    if not isfinite(value):
+        raise ValueError
     while abs(value) >= _MOST_SECONDS:
         value /= 1000
     return datetime.fromtimestamp(value, UTC)

@@ -4,9 +4,12 @@ An archive is unpacked beside the hub's temporary files as long as the import ru
 once, and no archive can be read from its middle. Names in it are never used as paths.
 """
 
+import io
 import shutil
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +31,22 @@ READ = JSON | {".csv", ".md", ".markdown", ".txt", ""}
 LISTS = ("conversations", "results", "memories", "items", "edges", "conclusions", "profiles")
 # No export of a person's is larger, and a small archive can hold more than any disk.
 MOST_UNPACKED = 50 * 1024**3
+# Conversations that are put in order.
+MOST_DATED = 1_000_000
+# Of the list of an archive's files, in bytes: some hundred thousand of them.
+_LONGEST_LIST = 16 * 1024 * 1024
+# zipfile unpacks others without a bound of what it holds at once.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+class _ArchiveFile(io.FileIO):
+    """zipfile reads the list of an archive's files at once, and makes an object of each."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Errors: BadZipFile."""
+        if size is not None and size > _LONGEST_LIST:
+            raise zipfile.BadZipFile("its list is too long")
+        return super().read(size)
 
 
 class Part(NamedTuple):
@@ -139,7 +158,7 @@ def opened(
 def dated(given: Given, parts: Sequence[Part], date: Callable[[dict[str, Any]], Any]) -> Iterator[Outcome]:
     """The documents of these files, the oldest first: a text without a date comes before those with one.
 
-    They are read twice, and one at a time is in memory. What is refused comes first.
+    They are read twice, and one at a time is in memory. What is refused comes first. Errors: OSError, ValueError.
     """
     places: list[tuple[str, int, Place]] = []
     for which, part in enumerate(parts):
@@ -148,6 +167,8 @@ def dated(given: Given, parts: Sequence[Part], date: Callable[[dict[str, Any]], 
                 found = built_at(file, place)
                 if isinstance(found, RefusedDocumentError):
                     yield found
+                elif found and len(places) == MOST_DATED:
+                    raise ValueError("it holds too many conversations")
                 elif found:
                     places.append((str(given.moment(date(found)) or ""), which, place))
     places.sort(key=lambda one: one[0])
@@ -161,7 +182,7 @@ def _unpacked(archive: Path, into: Path, most: int) -> Iterator[Part | None]:
     """Each file that may hold something; None for what does not. Errors: OSError, ValueError."""
     left = most
     try:
-        with zipfile.ZipFile(archive) as packed:
+        with _ArchiveFile(archive) as file, zipfile.ZipFile(file) as packed:
             for number, member in enumerate(sorted(packed.infolist(), key=lambda one: one.filename)):
                 name = PurePosixPath(member.filename.replace("\\", "/"))
                 if member.is_dir():
@@ -169,6 +190,8 @@ def _unpacked(archive: Path, into: Path, most: int) -> Iterator[Part | None]:
                 if name.suffix.lower() not in READ or _is_hidden(name.parts) or "__MACOSX" in name.parts:
                     yield None
                     continue
+                if member.compress_type not in _METHODS:
+                    raise NotImplementedError
                 path = into / f"{number}{name.suffix.lower()}"
                 with packed.open(member) as source, path.open("wb") as target:
                     # What the archive says of the size may be wrong.
@@ -178,7 +201,7 @@ def _unpacked(archive: Path, into: Path, most: int) -> Iterator[Part | None]:
                 if left <= 0:
                     raise ValueError("it holds too much")
                 yield Part(name.as_posix(), path)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OverflowError, RuntimeError) as error:
         shutil.rmtree(into, ignore_errors=True)
         raise ValueError("it is no archive that can be read") from error
 

@@ -12,6 +12,8 @@ from memories.text.secrets.redaction import redact_text
 # Names that are listed; of more only the number.
 MOST_PEOPLE = 200
 SAMPLES, LONGEST = 3, 300
+# No id is longer: such a name becomes nobody.
+LONGEST_NAME = 255
 NOT_CHOSEN = "not_chosen"
 
 
@@ -67,7 +69,7 @@ class Preview:
 
     def _look(self, record: Said | StoredMemory | KeptFile) -> None:
         name = _author(record)
-        if name not in self._people and len(self._people) >= MOST_PEOPLE:
+        if len(name) > LONGEST_NAME or (name not in self._people and len(self._people) >= MOST_PEOPLE):
             self._more.add(hash(name))
             return
         person = self._people.setdefault(name, _Person())

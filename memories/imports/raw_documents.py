@@ -6,8 +6,9 @@ broken is refused by itself. What is made of it for the hub is then read as stri
 """
 
 import json
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -19,6 +20,8 @@ from memories.exceptions import InvalidInput
 
 # A conversation of an export becomes several requests, and has more beside each message than a request.
 _TIMES = 10
+# Of one file.
+MOST_DOCUMENTS = 10_000_000
 _CHUNK = 1024 * 1024
 _HEAD = 4096
 _BOM = b"\xef\xbb\xbf"
@@ -74,11 +77,33 @@ class Line(NamedTuple):
     start: int
 
 
+class Places:
+    """Places in the order of the file, in 16 bytes each: a file can have millions of documents."""
+
+    def __init__(self) -> None:
+        self._bounds = array("Q")
+
+    def __len__(self) -> int:
+        return len(self._bounds) // 2
+
+    def __iter__(self) -> Iterator[Place]:
+        return (Place(*self._bounds[at : at + 2]) for at in range(0, len(self._bounds), 2))
+
+    def append(self, place: Place) -> None:
+        """Errors: ValueError, beyond what memory should hold."""
+        if len(self) >= MOST_DOCUMENTS:
+            raise ValueError("it holds too many documents")
+        self._bounds.extend(place)
+
+
 class Documents:
     """The documents of a file, of which only the places are in memory; each is built when it is asked for."""
 
-    def __init__(self, path: Path, places: Sequence[Place]) -> None:
-        self.path, self.places = path, places
+    def __init__(self, path: Path, places: Iterable[Place]) -> None:
+        """Errors: ValueError, where there are too many."""
+        self.path, self.places = path, Places()
+        for place in places:
+            self.places.append(place)
 
     def __iter__(self) -> Iterator[Outcome]:
         with self.path.open("rb") as file:
@@ -92,7 +117,7 @@ def list_in(path: Path) -> Documents:
     Errors: OSError, ValueError when it is no list.
     """
     with path.open("rb") as file:
-        return Documents(path, list(_of_list(file, _whole(file))))
+        return Documents(path, _of_list(file, _whole(file)))
 
 
 def lines_in(path: Path) -> Iterator[Outcome]:
@@ -118,7 +143,7 @@ def found_in(path: Path, *, lists: Sequence[str] = ()) -> Documents:
     Errors: OSError, ValueError when it is none of these.
     """
     with path.open("rb") as file:
-        return Documents(path, list(_split(file, lists)))
+        return Documents(path, _split(file, lists))
 
 
 def documents_in(path: Path, refused: Counter[str], *, lists: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -159,7 +184,7 @@ def lists_in(path: Path) -> dict[str, Documents]:
     with path.open("rb") as file:
         members = _named_members(file, _whole(file))
         found = {name: place for name, place in members if _read(file, place._replace(end=place.start + 1)) == b"["}
-        return {name: Documents(path, list(_of_list(file, place))) for name, place in found.items()}
+        return {name: Documents(path, _of_list(file, place)) for name, place in found.items()}
 
 
 def beginning(path: Path) -> bytes:
@@ -293,9 +318,9 @@ def _named_members(file: BinaryIO, place: Place) -> Iterator[tuple[str, Place]]:
             yield key.strip().strip(b'"').decode("utf-8", "replace"), _stripped(file, Place(at, end))
 
 
-def _members(file: BinaryIO, place: Place) -> list[Place]:
+def _members(file: BinaryIO, place: Place) -> Places:
     """Where the members of the list or object are that these bytes are. Errors: ValueError when it has no end."""
-    places: list[Place] = []
+    places = Places()
     start, is_over = place.start, False
     for at, sign, level in _brackets(file, place):
         if is_over:

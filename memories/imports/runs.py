@@ -137,7 +137,11 @@ class Run:
     def _records(self) -> Iterator[Record]:
         parts, others = sources.chosen(self.given, self.source)
         read = file_stores.read_items if self._as_items else sources.SOURCES[self.source].read
-        yield from read(self.given, parts)
+        try:
+            yield from read(self.given, parts)
+        except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
+            # Of the reader alone: a table without a column, a number where a text should be.
+            raise ValueError("it has another form than expected") from error
         yield from others
 
     def _take(self, record: Record) -> None:

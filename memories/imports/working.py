@@ -7,6 +7,7 @@ it said so last is found by its ids, so each is stored once, and counted once: w
 nothing more is stored.
 """
 
+import errno
 import logging
 import re
 import shutil
@@ -16,9 +17,9 @@ import time
 import uuid
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,10 @@ PAUSE = timedelta(seconds=10)
 UNPACKED = 4
 UNKNOWN, UNREADABLE, USER_NEEDED = "unknown_source", "unreadable", "user_needed"
 NAMESPACE_NEEDED, COMMAND_ONLY = "namespace_needed", "command_only"
+DISK = "disk"
+# Faults of this host, and not of the file.
+_OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+GOT_ON: Mapping[str, Any] = {"attempts": 0, "failure": ""}
 _CODE = re.compile(r"[a-z][a-z_]{0,39}")
 State, Kind = Import.State, ImportedRow.Kind
 
@@ -106,7 +111,7 @@ def claim(import_id: uuid.UUID) -> _Work | None:
 def run(work: _Work, *, now: datetime, seconds: float = SLICE_SECONDS) -> bool:
     """Carry on the import; False when the slice is over, and the rest is left to the next claim.
 
-    A worker that lost its lease stops silently. Errors: DatabaseError, which was noted.
+    A worker that lost its lease stops silently. Errors: DatabaseError, OSError, which were noted.
     """
     began = time.monotonic()
     try:
@@ -120,6 +125,9 @@ def run(work: _Work, *, now: datetime, seconds: float = SLICE_SECONDS) -> bool:
         return True
     except (DatabaseError, InterfaceError):
         _retry(work, "database")
+        raise
+    except OSError:
+        _retry(work, DISK)
         raise
 
 
@@ -157,6 +165,9 @@ def _laid_out(row: Import) -> Iterator[Path]:
         path = Path(folder) / "file"
         with path.open("wb") as file:
             file.writelines(verbs.pieces_of(row))
+        if path.stat().st_size != row.size:
+            # An erasure, or an undo, took pieces away meanwhile.
+            raise ImportStoppedError
         named = path.with_suffix(_suffix(path, str(row.options.get("name", ""))))
         path.rename(named)
         yield named
@@ -197,7 +208,10 @@ def _import(work: _Work, path: Path, *, now: datetime) -> bool:
                 _fail(work, failure, now=now, source=source, keep_file=failure == USER_NEEDED)
                 return True
             leases.renew(work, source=source)
-            return _Importing(work, found, source).carry_on(now=now)
+            # Nobody stands in where the run can begin: it leaves out what names nobody, too.
+            is_ready = not _cannot_begin(source, options, is_check=False)
+            read = replace(found, user=options.user_id) if is_ready else found
+            return _Importing(work, read, source).carry_on(now=now)
     except UnsaidPersonError:
         _fail(work, NAMESPACE_NEEDED, now=now)
     except UnknownSourceError:
@@ -205,6 +219,8 @@ def _import(work: _Work, path: Path, *, now: datetime) -> bool:
     except (Erased, PersonRestricted) as error:
         _fail(work, error.code, now=now)
     except (ValueError, RecursionError, OSError, sqlite3.Error, EOFError) as error:
+        if isinstance(error, OSError) and error.errno in _OF_DISK:
+            raise
         logger.info("Import %s cannot be read: %s", work.row.pk, type(error).__name__)
         _fail(work, UNREADABLE, now=now)
     return True
@@ -247,7 +263,7 @@ class _Importing:
                 said = time.monotonic()
             if not self._work.is_check and time.monotonic() > self._work.until:
                 self._say(taken)
-                leases.release(self._work, attempts=0)
+                leases.release(self._work, attempts=0, kept_until=now + verbs.KEPT)
                 return False
         self._say(taken)
         self._end(now=now)
@@ -276,7 +292,9 @@ class _Importing:
             "refused": Counter({} if self._work.is_check else self._row.refused) + refused,
         }
         expected = max(self._run.expected, 0)
-        leases.renew(self._work, position=taken, expected=expected, attempts=0, failure="", **found)
+        # A dry run begins anew each time: it has got on only when it ends.
+        got_on: dict[str, Any] = {} if self._work.is_check else GOT_ON
+        leases.renew(self._work, position=taken, expected=expected, **got_on, **found)
 
     def _end(self, *, now: datetime) -> None:
         """Errors: LeaseLost."""
@@ -284,7 +302,8 @@ class _Importing:
             row = leases.fence(self._work)
             if row.state == State.CHECKING:
                 seen = self._preview.as_json()
-                leases.release(self._work, state=State.CHECKED, preview=seen, position=0, kept_until=now + verbs.KEPT)
+                kept: dict[str, Any] = {"preview": seen, "position": 0, "kept_until": now + verbs.KEPT}
+                leases.release(self._work, state=State.CHECKED, **kept, **GOT_ON)
                 return
             counts = counts_of(row)
             leases.release(self._work, state=State.DONE, counts=counts, finished_at=now)

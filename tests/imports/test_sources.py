@@ -16,6 +16,7 @@ import pytest
 from memoryhub_client import hook
 
 from memories.imports import coding_agents, places, sources
+from memories.imports.messages import Talk
 from memories.imports.places import Given, opened
 from memories.imports.records import KeptFile, LeftOut, Record, Said, StoredMemory
 from memories.imports.sources import SOURCES
@@ -234,11 +235,23 @@ def test_what_comes_in_and_what_is_left_out(
         ("2031-03-01T10:00:00Z", NOW.isoformat()),
         ("no date", None),
         (True, None),
+        # No number of milliseconds makes seconds of these.
+        (float("inf"), None),
+        ("9" * 400, None),
     ],
 )
 def test_times_are_never_later_than_now(value: Any, expected: str | None) -> None:
     moment = Given(zone=ZoneInfo("Europe/Berlin"), now=NOW).moment(value)
     assert (moment.isoformat() if moment else None) == expected
+
+
+def test_thoughts_are_cut_out_in_one_pass() -> None:
+    """Otherwise beginnings without an end would each look through the rest."""
+    thought = '<details type="reasoning" done="true">x</details>\n'
+    message = f"{thought}A <think>b</think>\nc <thinking>d </thinking>e " + "<think>" * 300_000
+    talk = Talk(Given(now=NOW), "s")
+    talk.say("assistant", message, "1")
+    assert talk.messages[0]["content"] == "A c e " + "<think>" * 300_000
 
 
 def test_a_day_ends_when_it_is_over(tmp_path: Path) -> None:

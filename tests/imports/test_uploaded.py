@@ -1,9 +1,12 @@
 """Files that are uploaded to be imported: over the API, by the worker in slices, after a kill, undone, erased."""
 
+import errno
 import io
 import json
+import sqlite3
 import uuid
 import zipfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,10 @@ import pytest
 from django.conf import LazySettings
 from django.utils import timezone
 
+from memories.api.v1.imports.uploads import UnnamedUploadHandler
 from memories.curation.access.keys import Binding
 from memories.curation.imports import verbs
-from memories.imports import tasks, working
+from memories.imports import places, raw_documents, tasks, working
 from memories.models import (
     EndUser,
     Fact,
@@ -27,11 +31,12 @@ from memories.models import (
     Turn,
 )
 from memories.privacy import break_glass
+from memories.privacy.stores.unlinked import WaitingPieces
 from memories.queue import leases
 from tests import factories
 from tests.api.client import HubClient
 from tests.api.conftest import Hub, hub_of
-from tests.imports.test_sources import chatgpt, said
+from tests.imports.test_sources import AT, chatgpt, said
 
 SECRET = "Tr0ub4dor-9x"
 
@@ -56,12 +61,36 @@ def chats(number: int = 3, **over: Any) -> bytes:
     return packed({"conversations.json": json.dumps(talks), "../../evil.json": "[]", "me.png": "x"})
 
 
-def packed(files: dict[str, str]) -> bytes:
+def packed(files: dict[str, str], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", method) as archive:
         for name, text in files.items():
             archive.writestr(name, text)
     return file.getvalue()
+
+
+def broken_within() -> bytes:
+    """An archive whose list is whole, and whose first file is not."""
+    name = b"conversations.json"
+    head = 30 + len(name)
+    return chats()[:head] + b"\xff" + chats()[head + 1 :]
+
+
+def with_a_view() -> bytes:
+    """SQLite takes the kinds of what it lists in any letters."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        made.execute("CREATE VIEW store AS SELECT 'memories.anna' AS prefix, 'k' AS key, '{\"text\": \"x\"}' AS value")
+        made.execute("PRAGMA writable_schema = ON")
+        made.execute("UPDATE sqlite_master SET type = 'VIEW'")
+        return made.serialize()
+
+
+def branches(shown: str) -> bytes:
+    """A conversation with two branches, of which one was shown last."""
+    talk = chatgpt(said("user", "One", id="q1"), said("assistant", "Two", id="a1"))
+    edited = {"id": "q2", "create_time": AT + 9, "recipient": "all", "metadata": {}, **said("user", "Three")}
+    talk["mapping"]["other"] = {"parent": "root", "message": edited}
+    return json.dumps([{**talk, "current_node": shown}]).encode()
 
 
 def facts(*rows: dict[str, Any]) -> bytes:
@@ -189,10 +218,15 @@ def test_in_slices_and_after_a_kill_each_message_comes_once(hub: Hub, monkeypatc
         over = working.run(work, now=timezone.now(), seconds=0.0)
         slices += 1
         row = Import.objects.get()
+        if slices == 3:
+            assert row.kept_until is not None
+            assert row.kept_until > timezone.now()
         if slices == 2:
             # Another worker had stored more than it could say, and died.
             Import.objects.update(
-                position=row.position - 1, counts=row.counts | {"messages": row.counts["messages"] - 2}
+                position=row.position - 1,
+                counts=row.counts | {"messages": row.counts["messages"] - 2},
+                kept_until=timezone.now(),
             )
     assert over
     assert slices == 8
@@ -216,18 +250,43 @@ def test_who_loses_the_lease_stores_nothing_more(hub: Hub) -> None:
 @pytest.mark.parametrize(
     ("body", "query", "failure"),
     [
+        (broken_within(), {"user_id": "anna"}, "unreadable"),
+        (packed({"a.json": "[]"}, zipfile.ZIP_BZIP2), {"user_id": "anna"}, "unreadable"),
+        (packed({f"{'x' * 300}{n}.json": "[]" for n in range(20)}), {"user_id": "anna"}, "unreadable"),
+        (b"a," + b"b" * 200_000, {"user_id": "anna"}, "unknown_source"),
+        (b"[" + b"1," * 600 + b"{}]", {"user_id": "anna", "source": "chatgpt"}, "unreadable"),
+        (with_a_view(), {"user_id": "anna", "source": "langgraph"}, "unreadable"),
         (b"[1, 2", {"user_id": "anna", "source": "chatgpt"}, "unreadable"),
         (b"PK\x03\x04 broken", {"user_id": "anna"}, "unknown_source"),
         (b'[{"new": 1}]', {"user_id": "anna"}, "unknown_source"),
         (chats(), {}, "user_needed"),
         (packed({f"{n}.json": " " * 4_000_000 for n in range(2)}), {"user_id": "anna"}, "unreadable"),
     ],
-    ids=["broken", "no-archive", "unknown", "nobody", "bomb"],
+    ids=[
+        "broken-within",
+        "method",
+        "list",
+        "cell",
+        "members",
+        "view",
+        "broken",
+        "no-archive",
+        "unknown",
+        "nobody",
+        "bomb",
+    ],
 )
 def test_what_cannot_be_imported_says_why(
-    hub: Hub, settings: LazySettings, body: bytes, query: dict[str, str], failure: str
+    hub: Hub,
+    settings: LazySettings,
+    monkeypatch: pytest.MonkeyPatch,
+    body: bytes,
+    query: dict[str, str],
+    failure: str,
 ) -> None:
     settings.MEMORYHUB_IMPORT_MEGABYTES = 1
+    monkeypatch.setattr(places, "_LONGEST_LIST", 5_000)
+    monkeypatch.setattr(raw_documents, "MOST_DOCUMENTS", 500)
     done = worked(hub.client, send(hub.client, body, **query))
     assert (done["status"], done["failure"], done["has_file"]) == ("failed", failure, failure == "user_needed")
     assert not Turn.objects.exists()
@@ -243,6 +302,9 @@ def test_limits_and_keys(hub: Hub, settings: LazySettings) -> None:
 
     assert answered(hub.client, b" " * (1 << 20) + b"x", user_id="a") == (413, "import_too_large")
     assert answered(hub.client, b"") == (400, "invalid")
+    text = b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\nno file\r\n--x--\r\n'
+    no_file = hub.client.call("POST", "/imports", text, content_type="multipart/form-data; boundary=x")
+    assert (no_file.status_code, no_file.json()["errors"][0]["pointer"]) == (400, "/file")
     assert answered(hub.client, b"x", folder="no") == (400, "invalid")
     assert answered(hub.client, b"x", authors="[") == (400, "invalid")
     assert answered(hub.client, chats(), user_id="anna") == (202, "running")
@@ -254,6 +316,17 @@ def test_limits_and_keys(hub: Hub, settings: LazySettings) -> None:
     foreign = hub_of(factories.tenant()).client
     assert foreign.get(f"/imports/{Import.objects.get().pk}").status_code == 404
     assert foreign.post(f"/imports/{Import.objects.get().pk}/undo", {}).status_code == 404
+
+
+def test_a_large_file_of_a_form_has_no_name_that_a_killed_process_leaves(settings: LazySettings) -> None:
+    assert settings.FILE_UPLOAD_HANDLERS[-1].rpartition(".")[2] == UnnamedUploadHandler.__name__
+    handler = UnnamedUploadHandler()
+    handler.new_file("file", "x.zip", "application/zip", None)
+    handler.receive_data_chunk(b"abc", 0)
+    file = handler.file_complete(3)
+    assert (file.read(), file.size, file.name, type(file.file.name)) == (b"abc", 3, "x.zip", int)
+    handler.upload_interrupted()
+    assert file.closed
 
 
 @pytest.mark.parametrize("policy", ["refuse", "allow_new"])
@@ -275,6 +348,10 @@ def test_an_erasure_ends_what_waits_and_what_runs_and_nothing_comes_back(hub: Hu
         assert (told["status"], told["failure"], told["has_file"]) == ("failed", "erased", False)
         assert hub.client.post(f"/imports/{one['id']}/resume", {}).json()["code"] == "import_file_gone"
     assert [one.objects.filter(tenant=hub.tenant).count() for one in (Turn, EndUser)] == [0, 0]
+    # A file that came when the search had passed those that waited goes whole, too.
+    late = send(hub.client, chats(), user_id="berta")
+    assert WaitingPieces().erase(person) == 1
+    assert worked(hub.client, late)["failure"] == "erased"
     # Another tenant's is its own, and the same file can be sent again: the id is met as the case decided.
     assert worked(other, elsewhere)["counts"]["messages"] == 6
     answer = hub.client.call("POST", "/imports", chats(), query={"user_id": "anna"}, content_type="application/zip")
@@ -300,3 +377,103 @@ def test_one_that_ends_its_workers_is_given_up(hub: Hub) -> None:
     row = Import.objects.get()
     assert (row.state, row.failure, row.has_file) == ("failed", "worker_lost", True)
     assert Tenant.objects.count() == 1
+
+
+def test_a_full_disk_is_no_fault_of_the_file(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_args: Any, **_named: Any) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    sent = send(hub.client, chats(), user_id="anna")
+    with monkeypatch.context() as patch:
+        patch.setattr(working, "opened", full)
+        assert tasks.import_some() == 0
+    row = Import.objects.get()
+    assert (row.state, row.failure, row.has_file) == ("running", "disk", True)
+    Import.objects.update(lease_until=None)
+    done = worked(hub.client, sent)
+    assert (done["status"], done["failure"], done["counts"]["messages"]) == ("done", None, 6)
+
+
+def test_what_a_dry_run_took_is_not_taken_for_stored(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dry run begins anew with each worker, so only its end shows that it does not kill them."""
+
+    def killed(*_args: Any, **_named: Any) -> None:
+        raise working.ImportStoppedError
+
+    sent = send(hub.client, chats(), dry_run="true")
+    with monkeypatch.context() as patch:
+        patch.setattr(working._Importing, "_end", killed)
+        patch.setattr(working, "SAID_SECONDS", 0.0)
+        assert tasks.import_some() == 1
+    row = Import.objects.get()
+    assert (row.attempts, row.position) == (1, 3)
+    Import.objects.update(attempts=leases.MOST_ATTEMPTS, lease_token=None, lease_until=None)
+    assert tasks.import_some() == 1
+    assert hub.client.get(f"/imports/{sent['id']}").json()["failure"] == "worker_lost"
+    assert hub.client.post(f"/imports/{sent['id']}/resume", {"user_id": "anna"}).status_code == 202
+    done = worked(hub.client, sent)
+    assert (done["status"], done["counts"]) == ("done", {"conversations": 3, "messages": 6})
+
+
+@pytest.mark.parametrize(
+    ("source", "rows", "stored"),
+    [
+        (
+            "jsonl",
+            [
+                {"user_id": name, "session_id": "s1", "messages": [{"role": "user", "content": "I keep bees"}]}
+                for name in ("anna", "berta", "x" * 300)
+            ],
+            {"conversations": 3, "messages": 1},
+        ),
+        (
+            "facts",
+            [{"id": name, "text": f"Keeps {name} bees", "user_id": name} for name in ("", "anna", "berta", "x" * 300)],
+            {"facts": 1},
+        ),
+    ],
+    ids=["conversations", "facts"],
+)
+def test_a_dry_run_says_what_the_run_does(
+    hub: Hub, source: str, rows: list[dict[str, Any]], stored: dict[str, int]
+) -> None:
+    """Also of who is restricted, of nobody, and of a name that is no id."""
+    factories.end_user(hub.tenant, external_id="anna", restricted_at=timezone.now())
+    checked = worked(hub.client, send(hub.client, facts(*rows), source=source, dry_run="true"))
+    assert checked["status"] == "checked", checked
+    named = {one["name"] for one in checked["preview"]["people"]}
+    assert (named - {""}, checked["preview"]["more"]) == ({"anna", "berta"}, 1)
+    assert hub.client.post(f"/imports/{checked['id']}/resume", {}).status_code == 202
+    done = worked(hub.client, checked)
+    assert [done[name] for name in ("counts", "left_out", "refused")] == [
+        checked[name] for name in ("counts", "left_out", "refused")
+    ]
+    assert (done["status"], done["counts"], done["refused"]["restricted"]) == ("done", stored, 1)
+
+
+def test_an_undo_shows_the_branch_that_was_shown_before(hub: Hub) -> None:
+    def shown() -> set[str | None]:
+        return set(Turn.objects.filter(left_at=None).values_list("external_id", flat=True))
+
+    for branch, expected in [("n1", {"q1", "a1"}), ("other", {"q2"}), ("n1", {"q1", "a1"})]:
+        last = worked(hub.client, send(hub.client, branches(branch), user_id="anna"))
+        assert (last["status"], shown()) == ("done", expected)
+    assert last["counts"].get("messages", 0) == 0
+    hub.client.post(f"/imports/{last['id']}/undo", {})
+    assert worked(hub.client, last)["status"] == "undone"
+    assert (shown(), ImportedRow.objects.filter(made_by=last["id"]).count()) == ({"q2"}, 0)
+
+
+def test_an_undo_leaves_what_restricted_people_have(hub: Hub) -> None:
+    rows = facts({"id": "1", "text": "Keeps bees", "user_id": "anna"}, {"id": "2", "text": "Sails", "user_id": "berta"})
+    sent = [send(hub.client, rows, source="facts"), send(hub.client, packed({"a.md": "Bees"}), user_id="anna")]
+    for one in sent:
+        assert worked(hub.client, one)["status"] == "done"
+    EndUser.objects.filter(external_id="anna").update(restricted_at=timezone.now())
+    for one, undone in zip(sent, ({"facts_undone": 1}, {}), strict=True):
+        hub.client.post(f"/imports/{one['id']}/undo", {})
+        told = worked(hub.client, one)
+        assert told["status"] == "undone"
+        assert {name: count for name, count in told["counts"].items() if "undone" in name} == undone
+        assert told["counts"]["kept"] == 1
+    assert (Fact.objects.get().content, MemoryFile.objects.count()) == ("Keeps bees", 1)

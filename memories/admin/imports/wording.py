@@ -82,6 +82,7 @@ FAILURES: Mapping[str, Promise] = {
     "abandoned": _("Nobody started it for a day. Upload the file again."),
     "worker_lost": _("Its workers were lost. What is stored stays. Continue."),
     "database": _("The database could not be reached."),
+    "disk": _("The disk of the worker was full, or could not be read. What is stored stays. Continue."),
 }
 
 

@@ -45,6 +45,8 @@ from memories.queue.leases import Lease
 STEP, REDACTED = 200, 20
 Kind = ImportedRow.Kind
 BY_UNDO = Actor(kind=ActorKind.COMMAND)
+# What restricted people have stays as it is.
+FREE: Mapping[str, Any] = {"end_user__restricted_at": None, "end_user__merged_into__restricted_at": None}
 
 
 def steps(work: Lease[Import], *, now: datetime) -> Iterator[None]:
@@ -57,6 +59,9 @@ def steps(work: Lease[Import], *, now: datetime) -> Iterator[None]:
     }  # fmt: skip
     while _step(work, Kind.TURNS, 1, _session, now):
         yield
+    for kind in (Kind.LEFT, Kind.BACK):
+        while _step(work, kind, 1, _branches, now):
+            yield
     for kind, act in acts.items():
         while _step(work, kind, STEP, act, now):
             yield
@@ -116,6 +121,16 @@ def _put_branches_back(session: Session, one: ImportedRow) -> None:
     moved.delete()
 
 
+def _branches(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
+    """Those of a session of which the import showed another branch, and stored no message."""
+    [one] = rows
+    turn = Turn.objects.filter(pk=one.row).select_related("session__end_user", "session__tenant").first()
+    if turn and not turn.session.end_user.restricted_at:
+        _put_branches_back(turn.session, one)
+    _forget(rows)
+    return Counter()
+
+
 def _redact(one: ImportedRow, now: datetime) -> Counter[str]:
     end = min(one.last, one.first + REDACTED - 1)
     turns = Turn.objects.filter(session=one.row, number__gte=one.first, number__lte=end, redacted_at=None)
@@ -137,9 +152,8 @@ def _facts(rows: list[ImportedRow], now: datetime) -> Counter[str]:
     list(locked.order_by("pk").values_list("pk"))
     said = Exists(FactEvidence.objects.filter(fact=OuterRef("pk")))
     facts = Fact.objects.filter(pk__in=ids)
-    going = list(
-        facts.filter(~said, version=1, binding=False, locked=False).values_list("pk", "end_user", "status", "tenant")
-    )
+    free = facts.filter(~said, version=1, binding=False, locked=False, **FREE)
+    going = list(free.values_list("pk", "end_user", "status", "tenant"))
     found = [pk for pk, *_ in going]
     review_items.part(found)
     tenant = rows[0].made_by.tenant
@@ -159,7 +173,8 @@ def _sections(rows: list[ImportedRow], now: datetime) -> Counter[str]:
         sections = ProfileSection.objects.select_for_update(of=("self",)).select_related("end_user__tenant")
         section = sections.filter(pk=one.row).first()
         wrote = ProfileRevision.objects.of(section).filter(version=one.last).first() if section else None
-        if section and wrote and section.version == one.last:
+        is_free = section is not None and not section.end_user.restricted_at
+        if section and is_free and wrote and section.version == one.last:
             changes = Changes(actor=BY_UNDO, now=now)
             put_back_section(section, wrote, "undo", changes)
             done["sections_undone"] += 1
@@ -172,7 +187,8 @@ def _sections(rows: list[ImportedRow], now: datetime) -> Counter[str]:
 def _files(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
     files = MemoryFile.objects.filter(pk__in=[one.row for one in rows])
     _lock_people(files)
-    going = list(files.filter(version=1, locked=False).select_for_update(of=("self",)).values_list("pk", flat=True))
+    free = files.filter(version=1, locked=False, **FREE)
+    going = list(free.select_for_update(of=("self",)).values_list("pk", flat=True))
     kept = files.exclude(pk__in=going).filter(trashed_at=None).count()
     MemoryFile.objects.filter(pk__in=going).delete()
     _forget(rows)
@@ -183,7 +199,7 @@ def _items(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
     wanted = Q(pk__in=[])
     for one in rows:
         wanted |= Q(pk=one.row, updated_at=one.at)
-    going = list(StoreItem.objects.select_for_update(of=("self",)).filter(wanted).values_list("pk", flat=True))
+    going = list(StoreItem.objects.select_for_update(of=("self",)).filter(wanted, **FREE).values_list("pk", flat=True))
     kept = StoreItem.objects.filter(pk__in=[one.row for one in rows]).exclude(pk__in=going).count()
     StoreItem.objects.filter(pk__in=going).delete()
     _forget(rows)

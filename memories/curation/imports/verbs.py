@@ -114,6 +114,9 @@ def resume(
             raise ImportNotReady
         if not row.has_file:
             raise ImportFileGone
+        if row.started_at is None:
+            # What was taken was taken by the dry run, which has ended, and kept nothing.
+            row.position = 0
         given = {"user_id": user_id, "authors": None if authors is None else dict(authors)}
         changed = {name: value for name, value in given.items() if value is not None}
         if changed and row.position:

@@ -1,9 +1,12 @@
 """A body that is a file, or a form with one: read as it comes, never held in memory."""
 
 from collections.abc import Mapping
+from tempfile import TemporaryFile
 from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUploadHandler
 from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParserError
 from django.utils.http import parse_header_parameters
@@ -45,8 +48,22 @@ class UploadParser(BaseParser):
         except (ParseError, MultiPartParserError, SuspiciousOperation) as error:
             raise InvalidInput.at("", "The form cannot be read.", code="syntax") from error
         file: Any = found.files.get(FILE)
-        fields = {name: values[-1] for name, values in found.data.lists()}
+        # A field of this name without a file is none.
+        fields = {name: values[-1] for name, values in found.data.lists() if name != FILE}
         return {**fields, **({FILE: file, "name": file.name or ""} if file else {})}
+
+
+class UnnamedUploadHandler(TemporaryFileUploadHandler):
+    """Large files of any form lie on the disk without a name: a process that is killed leaves none."""
+
+    def new_file(self, *arguments: Any, **named: Any) -> None:
+        FileUploadHandler.new_file(self, *arguments, **named)
+        about: tuple[Any, ...] = (self.file_name, self.content_type, 0, self.charset, self.content_type_extra)
+        self.file: Any = UploadedFile(TemporaryFile(), *about)  # noqa: SIM115  (closed with the request)
+
+    def upload_interrupted(self) -> None:
+        if hasattr(self, "file"):
+            self.file.close()
 
 
 def accept_spooled(request: HttpRequest) -> None:
