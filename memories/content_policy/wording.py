@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from memories import budgets
 from memories.exceptions import EmbeddingError
 from memories.llm import embeddings
 from memories.llm.embeddings import USE, Vectors
@@ -25,8 +26,9 @@ from memories.text.words import stems
 # How near a piece must be to an example (the cosine of their vectors): what means the same lies above, what merely has
 # the same form below ("Works as a nurse" and "Works as an engineer": 0.41).
 NEAR_FORBIDDEN, NEAR_ALLOWED = 0.5, 0.5
-# Of a longer piece the vector says little about a part.
-LONGEST_PIECE = 300
+# Of a longer piece the vector says little about a part. It is cut between words, and its parts share so much that a
+# word or phrase that stands at a cut is whole in one of them.
+LONGEST_PIECE, _SHARED = 300, 60
 # Pieces whose vectors are computed at once.
 _AT_ONCE = 200
 # Forms of a word begin alike, and their ends are short.
@@ -39,10 +41,11 @@ _UNSPACED = (
 )
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _WORD = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_])+(?:'(?:(?![{_UNSPACED}])[^\W_])+)*")
-# Where a sentence says several things. An "and" in many languages, and marks between parts.
+# Where a sentence, with single spaces, says several things. An "and" in many languages, and marks between parts.
+_MARKS = ",;:，；：、،؛|•"
 _JOINS = re.compile(
-    r"\s*[,;:，；：、،؛|•]+\s+|[，；、]\s*"
-    r"|\s+(?:and|but|while|und|aber|sowie|et|mais|ainsi que|y|pero|e|mas|и|а|но|و)\s+"
+    rf"[{_MARKS}] |[，；、]"
+    r"| (?:and|but|while|und|aber|sowie|et|mais|ainsi que|y|pero|e|mas|и|а|но|و) "
     r"|(?:并且|而且|但是|同时|以及|不过)",
     re.IGNORECASE,
 )
@@ -69,11 +72,12 @@ class _Phrase:
 
 @dataclass(frozen=True)
 class _Examples:
-    """Examples of all categories: the place of the category of each, whether it is allowed, its vector, its words."""
+    """Examples of all categories. Those of a category that are allowed, and those that are not, stand in a row: where
+    each row starts, of the category at which place, and whether it is allowed."""
 
-    places: Sequence[int]
-    is_allowed: Sequence[bool]
-    vectors: Vectors | None
+    texts: Sequence[str]
+    starts: Sequence[int]
+    rows: Sequence[tuple[int, bool]]
     words: Sequence[frozenset[str]]
 
 
@@ -83,24 +87,29 @@ class Wordings:
     def __init__(self, wordings: Sequence[Wording]) -> None:
         self.wordings = tuple(wordings)
         self._by_stem, self._anywhere = _phrases(self.wordings)
+        folded = {_plain(fold(word)) for one in self.wordings for word in one.words}
+        # "Hide and seek" is one thing: a sentence that has it is not parted.
+        self._joined = tuple(word for word in folded if _JOINS.search(word))
+        self._vectors: Vectors | None = None
 
     def falls_under(self, texts: Iterable[str]) -> str:
         """The name of the first category that one of the texts falls under; empty: none does."""
-        pieces = list(dict.fromkeys(piece for text in texts for piece in _pieces(text)))
+        pieces = list(dict.fromkeys(piece for text in texts for piece in _pieces(text, self._joined)))
         found = self.each(pieces)
         return next((name for name in found if name), "")
 
     def each(self, pieces: Sequence[str]) -> list[str]:
-        """Of each piece the category that it falls under, or an empty text."""
+        """Of each piece the category that it falls under, or an empty text. Errors: RequestTooCostly, within one."""
         found: list[str] = []
         for start in range(0, len(pieces), _AT_ONCE):
+            budgets.check_time()
             found += self._judged(pieces[start : start + _AT_ONCE])
         return found
 
     def excuses(self, name: str, text: str) -> bool:
         """Whether an allowed example of the category has all that the text says: a model may name a category for it."""
         places = [place for place, one in enumerate(self.wordings) if one.name == name]
-        pieces = _pieces(text)
+        pieces = _pieces(text, self._joined)
         near = self._nearness(pieces)
         return bool(pieces and places) and all(_wins(near[row], places[0]) for row in range(len(pieces)))
 
@@ -127,35 +136,41 @@ class Wordings:
     def _nearness(self, pieces: Sequence[str]) -> list[Mapping[int, tuple[float, float]]]:
         """Of each piece, by place of a category, how near its nearest forbidden and its nearest allowed example are."""
         examples = self._examples
-        if not examples.places or not pieces:
+        if not examples.texts or not pieces:
             return [{} for _ in pieces]
-        scores = _scores(pieces, examples)
+        nearest = np.maximum.reduceat(self._scores(pieces), examples.starts, axis=1)
         found: list[Mapping[int, tuple[float, float]]] = []
-        for row in scores:
+        for row in nearest.tolist():
             near: dict[int, tuple[float, float]] = {}
-            for place, is_allowed, score in zip(examples.places, examples.is_allowed, row, strict=True):
+            for (place, is_allowed), value in zip(examples.rows, row, strict=True):
                 forbidden, allowed = near.get(place, (0.0, 0.0))
-                value = float(score)
-                near[place] = (forbidden, max(allowed, value)) if is_allowed else (max(forbidden, value), allowed)
+                near[place] = (forbidden, max(0.0, value)) if is_allowed else (max(0.0, value), allowed)
             found.append(near)
         return found
 
+    def _scores(self, pieces: Sequence[str]) -> Any:
+        """How near each piece is to each example, [pieces, examples]."""
+        examples, vectors = self._examples, _vectors(pieces)
+        if vectors is not None and self._vectors is None:
+            # Kept once they could be had: what fails may come back.
+            self._vectors = _vectors(examples.texts)
+        if vectors is not None and self._vectors is not None:
+            return vectors @ self._vectors.T
+        own = [_words_of(piece) for piece in pieces]
+        return np.array([[_shared(one, example) for example in examples.words] for one in own])
+
     @cached_property
     def _examples(self) -> _Examples:
-        rows = [
-            (place, is_allowed, piece)
-            for place, one in enumerate(self.wordings)
-            for is_allowed, texts in ((False, one.not_allowed), (True, one.allowed))
-            for text in texts
-            for piece in dict.fromkeys((text, *_pieces(text)))
-        ]
-        texts = [text for _, _, text in rows]
-        return _Examples(
-            [place for place, _, _ in rows],
-            [is_allowed for _, is_allowed, _ in rows],
-            _vectors(texts) if texts else None,
-            [_words_of(text) for text in texts],
-        )
+        texts: list[str] = []
+        starts: list[int] = []
+        rows: list[tuple[int, bool]] = []
+        for place, one in enumerate(self.wordings):
+            for is_allowed, given in ((False, one.not_allowed), (True, one.allowed)):
+                if own := [piece for text in given for piece in dict.fromkeys((text, *_pieces(text, self._joined)))]:
+                    starts.append(len(texts))
+                    rows.append((place, is_allowed))
+                    texts += own
+        return _Examples(texts, starts, rows, [_words_of(text) for text in texts])
 
 
 def _wins(near: Mapping[int, tuple[float, float]], place: int) -> bool:
@@ -194,27 +209,40 @@ def _is_form_of(word: str, other: str) -> bool:
     return not stems(word).isdisjoint(stems(other))
 
 
-def _pieces(text: str) -> list[str]:
-    return list(dict.fromkeys(_spoken(text)))
+def _pieces(text: str, joined: Sequence[str]) -> list[str]:
+    """The pieces of the text; a sentence with one of the `joined` phrases, which are folded, is not parted."""
+    return list(dict.fromkeys(_spoken(text, joined)))
 
 
-def _spoken(text: str) -> Iterator[str]:
+def _spoken(text: str, joined: Sequence[str]) -> Iterator[str]:
     for start, end in sentences.spans(text):
-        sentence = text[start:end]
-        for part in _JOINS.split(sentence):
-            for place in range(0, len(part), LONGEST_PIECE):
-                piece = part[place : place + LONGEST_PIECE].strip()
+        sentence = _plain(text[start:end])
+        folded = fold(sentence) if joined else ""
+        is_whole = any(one in folded for one in joined)
+        for part in [sentence] if is_whole else _JOINS.split(sentence):
+            for cut in _cuts(part):
+                piece = cut.strip(f" {_MARKS}")
                 # A mark by itself says nothing.
                 if any(one.isalnum() for one in piece):
                     yield piece
 
 
-def _scores(pieces: Sequence[str], examples: _Examples) -> Any:
-    vectors = _vectors(pieces) if examples.vectors is not None else None
-    if vectors is not None and examples.vectors is not None:
-        return vectors @ examples.vectors.T
-    own = [_words_of(piece) for piece in pieces]
-    return np.array([[_shared(one, example) for example in examples.words] for one in own])
+def _cuts(part: str) -> Iterator[str]:
+    """The part in texts of at most LONGEST_PIECE, cut between words where there are spaces."""
+    start = 0
+    while len(part) - start > LONGEST_PIECE:
+        end = start + LONGEST_PIECE
+        space = part.rfind(" ", start + LONGEST_PIECE // 2, end)
+        end = space if space > 0 else end
+        yield part[start:end]
+        space = part.rfind(" ", start + _SHARED, end - _SHARED)
+        start = space + 1 if space > 0 else end - _SHARED
+    yield part[start:]
+
+
+def _plain(text: str) -> str:
+    """With single spaces: of many a pattern would take the square of their number."""
+    return " ".join(text.split())
 
 
 def _vectors(texts: Sequence[str]) -> Vectors | None:

@@ -422,9 +422,10 @@ def _clean(
         return given, 0
     text, redactions = redact_text(strip_invisible(given.content))
     changed_path = path if existing is None else ""
-    guarding.check_new_words(tree.tenant, Road.FILE, _name_of(changed_path), ChangedText(existing or "", text))
     if not writer.actor.is_operator:
-        _check_text(path if existing is None else "", existing or "", text, writer)
+        _check_text(changed_path, existing or "", text, writer)
+    # After that, because that limits how much a request may have judged.
+    guarding.check_new_words(tree.tenant, Road.FILE, _name_of(changed_path), ChangedText(existing or "", text))
     return NewContent(text, Encoding.UTF_8, len(text.encode())), redactions
 
 

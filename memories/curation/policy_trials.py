@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 from django_q.tasks import async_task
 
@@ -52,6 +52,7 @@ from memories.models import (
     Status,
     Tenant,
     TripleStatus,
+    Trust,
 )
 from memories.models.ids import new_id
 from memories.queue import leases
@@ -121,6 +122,13 @@ _READ: Mapping[str, tuple[Rows, Callable[[Any], Sequence[str]]]] = {
     },
 }
 KINDS = tuple(_READ)
+# Kind → what no key deletes, as in clear_memories(); of the profile empty_some() sees to it.
+_NOT_OF_KEYS: Mapping[str, Q] = {
+    "fact": Q(binding=True) | Q(locked=True),
+    "episode": Q(binding=True),
+    "file": Q(locked=True) | Q(trust=Trust.OPERATOR),
+    "triple": Q(trust=Trust.OPERATOR),
+}
 
 
 def start_trial(
@@ -196,8 +204,10 @@ def work_on(*, now: datetime, seconds: float) -> bool:
         if work is None:
             continue
         with tenancy.of_tenant(work.row.tenant_id):
+            # Once: the examples of all categories become vectors.
+            wordings = Wordings(categories.wordings(work.row.categories))
             while work.row.ended_at is None:
-                _delete_step(work, now) if work.row.batch else _read_step(work, now)
+                _delete_step(work, wordings, now) if work.row.batch else _read_step(work, wordings, now, until=until)
                 if time.monotonic() > until and work.row.ended_at is None:
                     leases.release(work)
                     return True
@@ -219,17 +229,23 @@ def _claim(pk: uuid.UUID) -> Lease[PolicyTrial] | None:
     return Lease(row=row, token=token) if row and token else None
 
 
-def _read_step(work: Lease[PolicyTrial], now: datetime) -> None:
-    """Judge the next memories of a kind, without a transaction, and note those that fall under a category."""
+def _read_step(work: Lease[PolicyTrial], wordings: Wordings, now: datetime, *, until: float) -> None:
+    """Judge the next memories of a kind, without a transaction, and note those that fall under a category.
+
+    Once the slice is over the step ends with the memory that it reads: many long files take longer than a lease.
+    """
     row = work.row
     rows, texts = _READ[row.kind]
     some = rows(row.tenant).order_by("pk")
     found = list((some.filter(pk__gt=row.reached) if row.reached else some)[:STEP])
-    wordings = Wordings(categories.wordings(row.categories))
-    judged = [(one, wordings.falls_under(text for text in texts(one) if text)) for one in found]
-    row.seen += len(found)
-    row.reached = found[-1].pk if found else None
-    if len(found) < STEP:
+    judged: list[tuple[Any, str]] = []
+    for one in found:
+        judged.append((one, wordings.falls_under(text for text in texts(one) if text)))
+        if time.monotonic() > until:
+            break
+    row.seen += len(judged)
+    row.reached = judged[-1][0].pk if judged else None
+    if len(judged) == len(found) < STEP:
         row.reached, place = None, KINDS.index(row.kind) + 1
         if place < len(KINDS):
             row.kind = KINDS[place]
@@ -277,7 +293,7 @@ _KIND_OF: Mapping[type[Any], str] = {
 }
 
 
-def _delete_step(work: Lease[PolicyTrial], now: datetime) -> None:
+def _delete_step(work: Lease[PolicyTrial], wordings: Wordings, now: datetime) -> None:
     """Move what was found of the next person to the trash."""
     row = work.row
     person = row.findings.order_by("end_user").values_list("end_user", flat=True).first()
@@ -287,9 +303,14 @@ def _delete_step(work: Lease[PolicyTrial], now: datetime) -> None:
             done = ChangeSet.objects.filter(batch=row.batch).values_list("counts", flat=True)
             counts = {"asked": row.total, "done": sum(sum(one.values()) for one in done)}
             Batch.objects.filter(pk__in=[row.batch]).update(counts=counts)
-            actor = Actor(ActorKind(row.actor_kind), row.actor_id)
             audit.record(
-                actor=actor, verb=DELETED, target=row, object_id=row.pk, tenant=row.tenant, now=now, counts=counts
+                actor=_actor_of(row),
+                verb=DELETED,
+                target=row,
+                object_id=row.pk,
+                tenant=row.tenant,
+                now=now,
+                counts=counts,
             )
             leases.release(work, attempts=0, ended_at=now)
             return
@@ -301,19 +322,32 @@ def _delete_step(work: Lease[PolicyTrial], now: datetime) -> None:
             ids.setdefault(kind, []).append(pk)
         row.seen += sum(map(len, ids.values()))
         leases.renew(work, attempts=0, seen=row.seen)
-        # Who was erased took theirs along.
-        if owner := EndUser.objects.select_related("tenant").filter(pk=person).first():
-            _delete_of(owner, ids, row, now)
+        # Who was erased took theirs along. A key deletes nothing of whoever is restricted.
+        owner = EndUser.objects.select_related("tenant").filter(pk=person).first()
+        if owner and (owner.restricted_at is None or _actor_of(row).is_operator):
+            _delete_of(owner, ids, row, wordings, now)
         mine.delete()
 
 
-def _delete_of(person: EndUser, ids: Mapping[str, Sequence[uuid.UUID]], row: PolicyTrial, now: datetime) -> None:
-    """One change set about a locked person, as clear_memories() makes it: of what is still there, and still theirs."""
-    changes = Changes(actor=Actor(ActorKind(row.actor_kind), row.actor_id), now=now)
+def _actor_of(row: PolicyTrial) -> Actor:
+    return Actor(ActorKind(row.actor_kind), row.actor_id)
+
+
+def _delete_of(
+    person: EndUser, ids: Mapping[str, Sequence[uuid.UUID]], row: PolicyTrial, wordings: Wordings, now: datetime
+) -> None:
+    """One change set about a locked person, as clear_memories() makes it: of what is still there, still theirs, and
+    still falls under a category: somebody may have corrected it. A key leaves what an operator wrote, and what is
+    locked."""
+    changes = Changes(actor=_actor_of(row), now=now)
 
     def still(kind: str) -> Any:
-        rows, _texts = _READ[kind]
-        return rows(row.tenant).filter(pk__in=ids.get(kind, ()), end_user=person)
+        rows, texts = _READ[kind]
+        found = rows(row.tenant).filter(pk__in=ids.get(kind, ()), end_user=person)
+        if not changes.actor.is_operator:
+            found = found.exclude(_NOT_OF_KEYS.get(kind, Q(pk__in=[])))
+        fallen = [one.pk for one in found if wordings.falls_under(text for text in texts(one) if text)]
+        return found.filter(pk__in=fallen)
 
     facts = lock_facts(still("fact").values_list("pk", flat=True))
     changes.trash(facts, "forget")

@@ -7,8 +7,9 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from memories import audit
+from memories import audit, content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.change_sets import Action, Changes, Table
 from memories.curation.writing import lock_person
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
@@ -32,7 +33,7 @@ def rewrite_summary(
     """Give the running summary this text, without secrets; a compaction in flight is thrown away and begins anew.
 
     `expected_version` is the version_of_summary() that the operator saw. Errors: NotFound,
-    PreconditionFailed.
+    PreconditionFailed, ContentForbidden.
     """
     text = scrubbed_text(summary).strip()
     with transaction.atomic():
@@ -45,6 +46,7 @@ def rewrite_summary(
             raise PreconditionFailed
         if text == row.summary:
             return
+        content_policy.check(row.session.tenant, Road.EPISODE, [text])
         changes = Changes(actor=actor, now=now)
         before = {name: getattr(row, name) for name in _FIELDS}
         row.summary, row.extractor, row.prompt_version = text, "operator", ""

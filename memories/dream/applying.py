@@ -7,7 +7,7 @@ from django.db import transaction
 
 from memories.curation.files import FileWriter, OpenFile, open_file
 from memories.dream.proposals import LONGEST_FILE
-from memories.exceptions import MemoryHubError, NotFound, PersonRestricted
+from memories.exceptions import ContentForbidden, MemoryHubError, NotFound, PersonRestricted
 from memories.files.texts import with_end
 from memories.models import Dream, DreamEdit, FileVersion
 
@@ -78,6 +78,9 @@ def _refuse(edit: DreamEdit, code: str) -> None:
     edit.code = code
     if code:
         edit.state = State.REFUSED
+    if code == ContentForbidden.code:
+        # It is not kept beside the files either.
+        edit.new_text = ""
 
 
 def rebuild(text: str, edits: Sequence[DreamEdit]) -> str | None:

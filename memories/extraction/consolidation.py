@@ -214,14 +214,18 @@ def _commit(
     """Commit results, run and watermark together; `held` are flags of new facts, by place; `refused` counts what the
     answer leaves out.
     """
-    claim = attempt.claim
-    screened = screening.screen(answer, run.tenant)
-    answer = screened.answer
-    admitted = gate.admit(
-        answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held, forbidden=screened.forbidden
-    )
-    profile.prepare(batch.evidence, answer.profile)
-    near = _compare(attempt, run, admitted.candidates)
+    claim, given, prompt_version = attempt.claim, answer, run.prompt_version
+    is_asked = True
+    while is_asked:
+        screened = screening.screen(given, run.tenant)
+        answer, calls, run.prompt_version = screened.answer, attempt.calls, prompt_version
+        admitted = gate.admit(
+            answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held, forbidden=screened.forbidden
+        )
+        profile.prepare(batch.evidence, answer.profile)
+        near = _compare(attempt, run, admitted.candidates)
+        # Another policy may have come while the model compared.
+        is_asked = attempt.calls > calls and screening.is_outdated(screened, run.tenant)
     now = attempt.now()
     with traces.span("commit"), transaction.atomic():
         queue = queue_rows.fence(claim)

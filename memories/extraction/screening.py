@@ -19,9 +19,11 @@ _TEXTS = ("content", "value", "source_error", "tags", "structured", "triples")
 
 @dataclass(frozen=True)
 class Screened:
-    """The answer without what is forbidden, the places of the facts that are, and what is counted of all of it."""
+    """The answer without what is forbidden, the places of the facts that are, and what is counted of all of it.
+    `version`: of the policy."""
 
     answer: MemoryUpdate
+    version: int = 0
     forbidden: frozenset[int] = frozenset()
     dropped: list[Drop] = field(default_factory=list)
 
@@ -30,7 +32,7 @@ def screen(answer: MemoryUpdate, tenant: Tenant) -> Screened:
     """Hold the answer against the tenant's policy as it is now. No transaction is open."""
     policy = content_policy.in_force_now(tenant)
     if policy is None:
-        return Screened(answer)
+        return Screened(answer, tenant.policy_version)
     dropped: list[Drop] = []
     facts, forbidden = [], set()
     for place, raw in enumerate(answer.new_facts):
@@ -41,7 +43,13 @@ def screen(answer: MemoryUpdate, tenant: Tenant) -> Screened:
     sections = {name: _section(raw, policy, dropped) for name, raw in answer.profile.items()}
     told = {name: [_without_reason(raw, policy) for raw in getattr(answer, name)] for name in ("reinforced", "removed")}
     kept = answer.model_copy(update={"new_facts": facts, "profile": sections, **told})
-    return Screened(kept, frozenset(forbidden), dropped)
+    return Screened(kept, tenant.policy_version, frozenset(forbidden), dropped)
+
+
+def is_outdated(screened: Screened, tenant: Tenant) -> bool:
+    """Whether another version of the policy came since."""
+    content_policy.in_force_now(tenant)
+    return tenant.policy_version != screened.version
 
 
 def _category_of(raw: Any, policy: PolicyInForce) -> str:

@@ -45,7 +45,8 @@ def _check_policy(fact: Fact, before: Mapping[str, Any]) -> None:
     was = copy(fact)
     for name in _SAID:
         setattr(was, name, before[name])
-    known = set(texts_of(was))
+    # The key that it had is nothing new beside another value, or none: a correction takes the value away.
+    known = {*texts_of(was), f"{was.key.replace('_', ' ')} "}
     content_policy.check(fact.tenant, Road.STATEMENT, [text for text in texts_of(fact) if text not in known])
 
 

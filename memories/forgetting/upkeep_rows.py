@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from memories import conf
+from memories import conf, content_policy
 from memories.audit import Actor
 from memories.facts import policies, review_items
 from memories.facts.candidate import READERS, Candidate, Citation
@@ -48,6 +48,8 @@ class UpkeepWriter:
 
     def apply(self, decisions: UpkeepDecisions) -> None:
         """After hold(). A fact that has changed since it was shown is left alone, and so are its merges."""
+        # They were loaded before the model was asked.
+        content_policy.in_force_now(self.person.tenant)
         write = FactWrite(self.actor, self.now, change_set=self.change_set)
         as_shown = self._locked(decisions.removed | decisions.sources)
         self._refuse(sum(decisions.refused.values()))

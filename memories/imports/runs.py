@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
+from memories import content_policy
 from memories.imports import file_stores, memory_stores, sources
 from memories.imports.conversation_import import ConversationImport
 from memories.imports.fact_import import FactImport
@@ -107,6 +108,9 @@ class Run:
         """Store what waits for others of its kind."""
         self.facts.flush()
         self.items.flush()
+        # Of a command, too: what its records were refused for is counted outside of their transactions.
+        if not connection.in_atomic_block:
+            content_policy.flush()
 
     def _is_unsaid(self) -> bool:
         """Whether a person would get what is in others' namespaces, too."""

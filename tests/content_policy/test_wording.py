@@ -2,9 +2,11 @@
 
 import pytest
 
-from memories.content_policy import categories
+from memories import budgets
+from memories.content_policy import categories, wording
 from memories.content_policy.wording import Wording, Wordings
-from memories.exceptions import InvalidInput
+from memories.exceptions import InvalidInput, RequestTooCostly
+from memories.llm.prompts import memory_update
 
 TOPICS = Wordings(categories.wordings(categories.checked([{"name": one["name"]} for one in categories.templates()])))
 OWN = Wordings(
@@ -13,6 +15,8 @@ OWN = Wordings(
         Wording("crypto", ("bitcoin",), ("Owns cryptocurrency",), ("Writes articles about bitcoin",)),
     ]
 )
+
+EXAMPLES = [f"example {place} of what somebody says" for place in range(50)]
 
 
 @pytest.mark.parametrize(
@@ -80,3 +84,45 @@ def test_categories_are_checked_completed_and_compared() -> None:
         categories.checked([{"name": "a"}, {"name": "A", "words": ["!!"]}, {"name": ""}, {"name": "b" * 61}])
     places = [fault.pointer for fault in refused.value.faults]
     assert places == ["/categories/1/words/0", "/categories/2/name", "/categories/3/name", "/categories/1/name"]
+
+
+@pytest.mark.parametrize("before", range(270, 305, 3))
+def test_a_word_is_found_wherever_a_long_piece_is_cut(before: int) -> None:
+    said = ("ab " * before)[:before] + " bitcoin " + "ab " * 200
+    assert OWN.falls_under([said]) == "crypto"
+    assert OWN.falls_under([said.replace("bitcoin", "bit coin")]) == ""
+    assert OWN.falls_under(["天" * before + "打牌赢钱" + "天" * 300]) == "赌博"
+
+
+def test_marks_and_spaces_without_end_hide_nothing_and_a_phrase_may_have_an_and() -> None:
+    assert OWN.falls_under([" " * 200_000 + "," * 200_000 + "Holds two Bitcoins since 2019"]) == "crypto"
+    games = Wordings([Wording("games", ("hide and seek", "Katz und Maus"))])
+    assert games.falls_under(["Plays Hide and  Seek with Tom, and sings"]) == "games"
+    assert games.falls_under(["Seeks a flat and hides the keys"]) == ""
+
+
+def test_an_outage_of_the_embedding_is_over_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Wordings([Wording("crypto", (), ("Owns cryptocurrency",), ())])
+    with monkeypatch.context() as out:
+        out.setattr(wording, "_vectors", lambda _texts: None)
+        assert own.falls_under(["Posee criptomonedas"]) == ""
+    assert own.falls_under(["Posee criptomonedas"]) == "crypto"
+
+
+def test_a_request_ends_before_a_text_is_judged_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    with budgets.of_request():
+        assert OWN.falls_under(["Owns bitcoin"]) == "crypto"
+    monkeypatch.setattr(budgets, "MOST_SECONDS", -1.0)
+    with budgets.of_request(), pytest.raises(RequestTooCostly):
+        OWN.falls_under(["Owns bitcoin"])
+
+
+def test_a_prompt_is_told_a_bounded_part_of_a_long_policy() -> None:
+    long = {"description": "d" * 1_000, "words": [], "allowed": EXAMPLES, "not_allowed": EXAMPLES}
+    given = categories.checked([{"name": f"n{place}", **long} for place in range(30)])
+    told = memory_update._policy(given)
+    assert len(told) < memory_update.LONGEST_POLICY + 5_000
+    assert all(f"- n{place}: d" in told for place in range(30))
+    assert "example 0" in told
+    assert "example 49" not in told
+    assert "example 49" in memory_update._policy(given[:1])

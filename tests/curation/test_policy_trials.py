@@ -3,13 +3,24 @@
 import pytest
 
 from memories import tasks
+from memories.audit import Actor
 from memories.curation import policy_trials
 from memories.curation.batches import undo_batch
 from memories.curation.tenants.content_policy import put_policy
 from memories.exceptions import Conflict
-from memories.models import Batch, ChangeSet, EndUser, Fact, PolicyFinding, PolicyTrial, ProfileSection, Tenant
+from memories.models import (
+    ActorKind,
+    Batch,
+    ChangeSet,
+    EndUser,
+    Fact,
+    PolicyFinding,
+    PolicyTrial,
+    ProfileSection,
+    Tenant,
+)
 from tests import factories
-from tests.factories import COMMAND, NOW
+from tests.factories import COMMAND, KEY, NOW
 
 HEALTH = [{"name": "health"}]
 
@@ -82,11 +93,10 @@ def test_what_it_found_is_deleted_with_one_undo(tenant: Tenant, people: list[End
 
 
 def test_one_who_is_erased_meanwhile_is_left_out_and_a_worker_that_dies_is_followed(
-    tenant: Tenant, people: list[EndUser], monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, people: list[EndUser]
 ) -> None:
-    monkeypatch.setattr(policy_trials, "STEP", 1)
     trial = policy_trials.start_trial(tenant=tenant, given=HEALTH, actor=COMMAND, now=NOW)
-    # A slice of no time does one step, and leaves the rest to the next.
+    # A slice of no time reads one memory, and leaves the rest to the next.
     assert policy_trials.work_on(now=NOW, seconds=-1)
     trial.refresh_from_db()
     assert (trial.seen, trial.lease_token) == (1, None)
@@ -95,3 +105,30 @@ def test_one_who_is_erased_meanwhile_is_left_out_and_a_worker_that_dies_is_follo
     while policy_trials.work_on(now=NOW, seconds=0):
         """Until it is over."""
     assert trial.findings.filter(kind="fact").get().end_user == people[1]
+
+
+def test_what_was_corrected_since_stays_and_a_key_leaves_what_is_an_operators(
+    tenant: Tenant, people: list[EndUser]
+) -> None:
+    one, restricted = people
+    for text, over in (("Takes insulin for diabetes", {"binding": True}), ("Has diabetes", {"locked": True})):
+        factories.fact(one, text, **over)
+    trial = run(tenant)
+    assert trial.findings.filter(kind="fact", end_user=one).count() == 3
+    Fact.objects.filter(end_user=one, content="Has asthma").update(content="Likes tea")
+    EndUser.objects.filter(pk=restricted.pk).update(restricted_at=NOW)
+    policy_trials.delete_found(trial_id=trial.pk, tenant=tenant, actor=KEY, now=NOW)
+    drain()
+    assert (live(), ProfileSection.objects.written().get().end_user) == (6, restricted)
+    # A key's deletion has its undo, too; an operator's takes the rest.
+    done = PolicyTrial.objects.get(pk=trial.pk).batch
+    assert done
+    undo_batch(batch_id=done, actor=COMMAND, now=NOW)
+    assert ProfileSection.objects.written().count() == 2
+    again = run(tenant)
+    operator = Actor(ActorKind.OPERATOR, str(factories.operator().pk))
+    policy_trials.delete_found(trial_id=again.pk, tenant=tenant, actor=operator, now=NOW)
+    drain()
+    assert set(Fact.objects.exclude(status="trashed").values_list("content", flat=True)) == {
+        "Likes tea", "Lives in Leiden",
+    }  # fmt: skip

@@ -5,11 +5,21 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import transaction
 from django.db.models.functions import Now
 
+from memories.curation.change_sets import Changes
+from memories.curation.facts.approving import approve_suggestion
+from memories.curation.facts.editing import correct_fact
+from memories.curation.graph.deciding import TripleCorrection, correct_triple
+from memories.curation.graph.stating import TripleRelation
+from memories.curation.review.decisions import approve_edited
+from memories.curation.running_summaries import rewrite_summary
 from memories.curation.tenants.content_policy import put_policy
 from memories.episodes import compaction
+from memories.exceptions import ContentForbidden
 from memories.extraction import consolidation
+from memories.llm import embeddings
 from memories.models import (
     EndUser,
     Episode,
@@ -21,8 +31,8 @@ from memories.models import (
     Tenant,
     WorkingMemory,
 )
-from tests import factories
-from tests.factories import COMMAND, NOW
+from tests import factories, vectors
+from tests.factories import COMMAND, NOW, STAFF
 from tests.model import Model, candidate
 from tests.reconcile.reconciling import attempt
 
@@ -81,6 +91,67 @@ def test_a_policy_that_came_while_the_model_thought_counts(model: Model, person:
     assert isinstance(run, ExtractionRun)
     assert (run.refusals, Fact.objects.get().content) == ({"content_policy": 1}, "Lives in Leiden")
     assert "p1" not in run.prompt_version
+
+
+def test_a_policy_that_came_while_the_model_compared_counts(model: Model, person: EndUser) -> None:
+    tenant = person.tenant
+    put_policy(tenant=tenant, given=[], actor=COMMAND, now=NOW)
+    factories.fact(person, "Likes green tea daily")
+    vectors.embed_all(person, vectors.space(embeddings.HASHED, 16))
+
+    def meanwhile() -> Any:
+        put_policy(tenant=Tenant.objects.get(pk=tenant.pk), given=[{"name": "health"}], actor=COMMAND, now=NOW)
+        return {"judgements": []}
+
+    model.say(candidate("Likes green tea"), candidate("Has asthma"))
+    model.answers += [meanwhile, {"judgements": []}]
+    session = factories.session(person, [("user", "I like green tea, I have asthma"), ("assistant", "ok")], flush=True)
+    run = consolidation.consolidate(session_id=session.pk, now=NOW)
+    assert isinstance(run, ExtractionRun)
+    assert (run.status, run.refusals["content_policy"]) == ("committed", 1)
+    assert len(model.prompts) >= 2
+    assert Fact.objects.filter(content="Likes green tea").exists()
+    assert not Fact.objects.filter(content="Has asthma").exists()
+
+
+def test_what_an_operator_approves_rewrites_or_corrects_is_judged(person: EndUser) -> None:
+    changes = Changes(actor=STAFF, now=NOW)
+    for text, is_allowed in (("Has asthma", False), ("Lives in Leiden", True)):
+        waiting = factories.fact(person, text, status="pending")
+        with transaction.atomic():
+            if is_allowed:
+                approve_suggestion(waiting, changes)
+            else:
+                with pytest.raises(ContentForbidden):
+                    approve_suggestion(waiting, changes)
+        waiting.refresh_from_db()
+        assert (waiting.status == "active") == is_allowed
+    session = factories.session(person, SAID)
+    WorkingMemory.objects.filter(pk=session.pk).update(summary="They talked.")
+    with pytest.raises(ContentForbidden):
+        rewrite_summary(session_id=session.pk, summary="The user has asthma.", actor=STAFF, now=NOW)
+    rewrite_summary(session_id=session.pk, summary="They talked of Leiden.", actor=STAFF, now=NOW)
+    for text, is_allowed in (("The user has asthma.", False), ("They spoke of Leiden.", True)):
+        poor = factories.review_item(None, episode=factories.episode(factories.session(person), status="pending"))
+        if is_allowed:
+            approve_edited(item_id=poor.pk, changes={"summary": text}, actor=STAFF, now=NOW)
+        else:
+            with pytest.raises(ContentForbidden):
+                approve_edited(item_id=poor.pk, changes={"summary": text}, actor=STAFF, now=NOW)
+    triple = factories.triple(person, "user", "is", "tall")
+    for said, is_allowed in (("asthmatic", False), ("short", True)):
+        correction = TripleCorrection(TripleRelation("user", "is", said), None, None)
+        if is_allowed:
+            correct_triple(triple_id=triple.pk, correction=correction, actor=STAFF, now=NOW)
+        else:
+            with pytest.raises(ContentForbidden):
+                correct_triple(triple_id=triple.pk, correction=correction, actor=STAFF, now=NOW)
+    # What is stored since before may be corrected, though its key stays.
+    old = factories.fact(person, "Owns nine pens", key="pens", value="nine")
+    named: dict[str, Any] = {"fact_id": old.pk, "tenant": None, "reason": "", "actor": STAFF, "now": NOW}
+    with pytest.raises(ContentForbidden):
+        correct_fact(content="Owns ten pens", **named)
+    assert correct_fact(content="Likes tea", **named).content == "Likes tea"
 
 
 def test_episodes_and_summaries_lose_the_sentences_that_say_it(model: Model, person: EndUser) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db.models import Max
 
 from memories.curation.change_sets import Changes
-from memories.curation.facts.changing import approve, chosen, gives_way, lock_facts, own_rivals
+from memories.curation.facts.changing import approve, check_policy, chosen, gives_way, lock_facts, own_rivals
 from memories.facts import existing, timeline
 from memories.facts.timeline import Interval
 from memories.facts.writer import insert_before
@@ -78,6 +78,7 @@ def _last_stated(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
 
 def _close(fact: Fact, interval: Interval, changes: Changes) -> None:
     """Close it before the next statement. A fact that was stated before and after it becomes two."""
+    check_policy(fact)
     cited = FactEvidence.objects.filter(fact=fact, turn__isnull=False).order_by("pk")
     changes.remove_refusals_of(fact)
     with changes.changing(fact, "approve"):

@@ -11,7 +11,9 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from memories import content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.change_sets import Changes
 from memories.curation.review import item_states
 from memories.curation.writing import locked_row
@@ -21,6 +23,7 @@ from memories.facts.candidate import Candidate
 from memories.facts.decision import Decision, decide
 from memories.facts.existing import Comparison, rivals_of
 from memories.facts.timeline import Interval
+from memories.facts.write import texts_of
 from memories.models import ActorKind, Episode, Fact, FactRevision, ReviewItem, Source, Status, Tenant, Trust
 from memories.models.folding import fold
 
@@ -171,8 +174,14 @@ def chosen(fact: Fact, rivals: Sequence[Fact], *, interval: Interval | None = No
     return decide(Candidate.of(fact), compared, policies.APPROVAL, trusts_assistant=False)
 
 
+def check_policy(fact: Fact) -> None:
+    """What waited since before the content policy is not remembered either. Errors: ContentForbidden."""
+    content_policy.check(fact.tenant, Road.STATEMENT, texts_of(fact))
+
+
 def approve(fact: Fact, changes: Changes, verb: str = "approve") -> None:
-    """Make a suggestion active, with the trust that it has; lift what refuses it."""
+    """Make a suggestion active, with the trust that it has; lift what refuses it. Errors: ContentForbidden."""
+    check_policy(fact)
     changes.remove_refusals_of(fact)
     with changes.changing(fact, verb):
         fact.status, fact.flags, fact.last_confirmed_at = Status.ACTIVE, [], changes.now

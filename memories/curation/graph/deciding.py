@@ -41,10 +41,12 @@ class Decision(TypedDict, total=False):
 
 
 def approve_triple(*, triple_id: uuid.UUID, **by: Unpack[Decision]) -> Changes:
-    """Serve a triple that waits. Errors: those of _deciding(), Conflict when it does not wait."""
+    """Serve a triple that waits. Errors: those of _deciding(), Conflict when it does not wait, ContentForbidden."""
     with _deciding(triple_id, "approve_triple", **by) as (triple, changes):
         if triple.status != TripleStatus.PENDING:
             raise Conflict(_("This triple does not wait any more."))
+        said = stating.TripleRelation(triple.subject.name, triple.predicate, triple.object.name)
+        stating.check_policy(triple.tenant, said)
         triple.status, triple.flags = TripleStatus.ACTIVE, []
     return changes
 
@@ -59,10 +61,11 @@ def end_triple(*, triple_id: uuid.UUID, ended: datetime, **by: Unpack[Decision])
 
 def correct_triple(*, triple_id: uuid.UUID, correction: TripleCorrection, **by: Unpack[Decision]) -> Changes:
     """Let it say this, as an operator's word, which no key changes. Errors: those of _deciding(), InvalidInput,
-    Conflict when another triple says so."""
+    Conflict when another triple says so, ContentForbidden."""
     stating.check_interval(correction.valid_from, correction.valid_to, at="/valid_to")
     with _deciding(triple_id, "correct_triple", **by) as (triple, changes):
         stated = stating.clean(triple.end_user, correction.relation)
+        stating.check_policy(triple.tenant, stated)
         entities = naming.ensure(triple.tenant_id, triple.end_user_id, [stated.subject, stated.object], now=changes.now)
         triple.subject, triple.object = (entities[naming.digest_of(name)] for name in (stated.subject, stated.object))
         triple.predicate, triple.valid_from, triple.valid_to = (

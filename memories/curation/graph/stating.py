@@ -28,7 +28,7 @@ from memories.exceptions import (
     TripleOfFact,
 )
 from memories.graph import naming
-from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus, Trust, Turn
+from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQuerySet, Tenant, TripleStatus, Trust, Turn
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE, LONGEST_TYPE
 from memories.text.injection import detection
 from memories.text.secrets.scrubbing import scrubbed_text
@@ -69,7 +69,7 @@ def add_triple(
     """
     check_interval(draft.valid_from, draft.valid_to, at="/valid_to")
     draft = replace(draft, relation=clean(end_user, draft.relation))
-    _check_policy(end_user, draft.relation)
+    check_policy(end_user.tenant, draft.relation)
     with open_write(end_user, actor, turns=[draft.turn_id] if draft.turn_id else []):
         turn = _turn(end_user, draft.turn_id)
         voice = voice.lowered(ResolvedEvidence([turn]).trusts) if turn else voice
@@ -120,7 +120,7 @@ def supersede_triple(
     ReviewNeeded (what would have to wait cannot end what is served), NotFound, PersonMerged, PersonRestricted.
     """
     old, draft = clean(end_user, old), replace(draft, relation=clean(end_user, draft.relation))
-    _check_policy(end_user, draft.relation)
+    check_policy(end_user.tenant, draft.relation)
     if naming.digest_of(old.object) == naming.digest_of(draft.relation.object):
         raise InvalidInput.at("/new_object", _("Name another object than the old one."), code="same_object")
     with open_write(end_user, actor, turns=[draft.turn_id] if draft.turn_id else []):
@@ -149,6 +149,12 @@ def check_interval(start: datetime | None, end: datetime | None, *, at: str) -> 
     """Errors: InvalidInput when it would end before it begins. A moment alone, which never holds, is a date."""
     if start and end and end < start:
         raise InvalidInput.at(at, _("It would end before it begins: no moment is inside of it."), code="inverted")
+
+
+def check_policy(tenant: Tenant, said: TripleRelation) -> None:
+    """Errors: ContentForbidden."""
+    predicate = said.predicate.replace("_", " ")
+    content_policy.check(tenant, Road.GRAPH, [f"{said.subject} {predicate} {said.object}", said.object])
 
 
 def check_may_change(triple: GraphTriple, *, actor: Actor, voice: WriteTrust = AS_USER) -> None:
@@ -184,12 +190,6 @@ def clean(person: EndUser, relation: TripleRelation) -> TripleRelation:
         object=_entity(person, texts["value"], at="/object"),
         agent_id=relation.agent_id,
     )
-
-
-def _check_policy(person: EndUser, said: TripleRelation) -> None:
-    """Errors: ContentForbidden."""
-    predicate = said.predicate.replace("_", " ")
-    content_policy.check(person.tenant, Road.GRAPH, [f"{said.subject} {predicate} {said.object}", said.object])
 
 
 def _entity(person: EndUser, name: str, *, at: str) -> str:

@@ -6,9 +6,11 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from memories import content_policy
 from memories.audit import Actor
+from memories.content_policy import Road
 from memories.curation.change_sets import Changes, refusals_against
-from memories.curation.episodes import next_version, rewrite
+from memories.curation.episodes import TEXTS, next_version, rewrite
 from memories.curation.facts.approving import approve_suggestion
 from memories.curation.facts.changing import approve, state_binding, supersede_rivals
 from memories.curation.profile.sections import take_proposed_section
@@ -19,6 +21,7 @@ from memories.exceptions import Conflict, InvalidInput
 from memories.models import Episode, EpisodeStatus, Fact, ProfileRevision, RelationType, ReviewItem, Status
 from memories.models.folding import fold
 from memories.models.memories.refusals import refusal_key_of_text
+from memories.text import value_texts
 from memories.text.secrets.scrubbing import scrubbed_text
 
 Kind = ReviewItem.Kind
@@ -160,6 +163,9 @@ def _serve(episode: Episode, changes: Changes, stated: dict[str, Any] | None = N
         episode.status = EpisodeStatus.ACTIVE
         if stated:
             rewrite(episode, stated, actor=changes.actor)
+        content_policy.check(
+            episode.tenant, Road.EPISODE, value_texts.strings([getattr(episode, name) for name in TEXTS])
+        )
 
 
 def _reword(item: ReviewItem, fact: Fact, stated: dict[str, Any], changes: Changes) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from django.db.models import F
 from django.db.models.functions import Greatest
 
+from memories import content_policy
 from memories.capture.ingest import PostedMessage, attribute
 from memories.imports.own_exports.values import built, inner
 from memories.imports.own_exports.ways import (
@@ -13,10 +14,12 @@ from memories.imports.own_exports.ways import (
     Here,
     Row,
     check,
+    check_policy,
 )
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.models import (
     Episode,
+    Road,
     Role,
     Session,
     SessionQueue,
@@ -32,7 +35,7 @@ def session(_here: Here, made: Session, _: Given) -> None:
 
 
 def beside_sessions(here: Here, rows: Sequence[Row]) -> None:
-    queues, windows = [], []
+    queues, windows, policy = [], [], content_policy.in_force(here.tenant)
     for row in rows:
         queue, window = (inner(row.given, name) for name in ("queue", "working_memory"))
         known = {"tenant_id": here.tenant.pk, "session_id": row.made.pk}
@@ -43,6 +46,7 @@ def beside_sessions(here: Here, rows: Sequence[Row]) -> None:
         queues.append(SessionQueue(**known, extracted_number=done, pending_user=waits, first_pending_at=since))
         own = built(WorkingMemory, {**window, "parked_at": None, "failure": ""})
         own.tenant_id, own.session_id, own.episode_number = here.tenant.pk, row.made.pk, own.left_number
+        own.summary = policy.without(own.summary)[0] if policy else own.summary
         windows.append(own)
     SessionQueue.objects.bulk_create(queues)
     WorkingMemory.objects.bulk_create(windows)
@@ -82,6 +86,7 @@ def episode(here: Here, made: Episode, _: Given) -> None:
     if not made.summary or made.first_number > made.last_number:
         raise RefusedDocumentError("/summary invalid")
     check(here, made, *made.text.split("\n"), made.text)
+    check_policy(here, Road.EPISODE, made.summary, *made.key_topics, *made.actions_taken, *made.outcomes)
     made.say(made.summary)
 
 

@@ -4,13 +4,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memories import audit, conf, outbox
+from memories.content_policy import Road
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import WriteTrust
 from memories.facts import review_items
 from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST, Reason, ReviewQuestion
+from memories.facts.write import texts_of
 from memories.graph import following
 from memories.imports.own_exports.values import built, check_letters, inners, mapped, reference
-from memories.imports.own_exports.ways import DANGLING, ONLY_A_HASH, Given, Here, Row, written
+from memories.imports.own_exports.ways import (
+    DANGLING,
+    ONLY_A_HASH,
+    Given,
+    Here,
+    Row,
+    check_policy,
+    is_allowed,
+    written,
+)
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.models import (
     ActorKind,
@@ -26,6 +37,7 @@ from memories.models import (
     Turn,
 )
 from memories.models.folding import refusal_of_key, refusal_of_text
+from memories.text import value_texts
 from memories.text.injection import detection
 
 
@@ -34,6 +46,7 @@ def fact(here: Here, made: Fact, given: Given) -> None:
         raise RefusedDocumentError("/content blank")
     if isinstance(made.structured, list) or isinstance(made.document, list) or not _are_triples(made):
         raise RefusedDocumentError("/structured invalid")
+    check_policy(here, Road.STATEMENT, *texts_of(made))
     is_operators = written(here, made)
     is_limited = given.get("allowed_users") or given.get("allowed_others")
     made.allowed_users = [here.person.external_id] if is_limited else []
@@ -85,6 +98,7 @@ def _evidence(here: Here, rows: Sequence[Row]) -> None:
         own = built(FactEvidence, one)
         own.tenant_id, own.fact_id, own.session_id = here.tenant.pk, fact.pk, session
         own.turn_id = turns.get(turn) if turn else None
+        own.quote = own.quote if is_allowed(here, own.quote) else ""
         made.append(own)
     FactEvidence.objects.bulk_create(made, ignore_conflicts=True)
 
@@ -97,7 +111,15 @@ def _revisions(here: Here, row: Row) -> Any:
         own.before, own.after = (_snapshot(here, one.get(name)) for name in ("before", "after"))
         if not here.is_trusted and own.actor_kind == ActorKind.OPERATOR:
             own.actor_kind = ActorKind.COMMAND
-        yield own
+        if is_allowed(here, *_said(own.before), *_said(own.after)):
+            yield own
+
+
+def _said(state: Mapping[str, Any]) -> list[str]:
+    """What a state of a fact says, as far as it has it."""
+    key = f"{state.get('key') or ''} {state.get('value') or ''}".replace("_", " ")
+    given = [state.get(name) for name in ("content", "raw", "source_error", "tags", "structured")]
+    return [key, *value_texts.strings(given)]
 
 
 def _snapshot(here: Here, state: Any) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from memories.content_policy import Road
 from memories.imports.own_exports.values import built, id_of, inner, mapped, reference
-from memories.imports.own_exports.ways import DANGLING, OF_GROUP, TAKEN, Given, Here, check
+from memories.imports.own_exports.ways import DANGLING, OF_GROUP, TAKEN, Given, Here, check, check_policy
 from memories.imports.records import OTHERS
 from memories.models import (
     GroupEvidence,
@@ -67,6 +68,7 @@ def said_in_groups(here: Here, rows: Sequence[Given]) -> tuple[int, int, Mapping
             fact.pk, fact.tenant, fact.group_id = mapped(here.person.pk, old), here.tenant, group
             fact.about_id = here.person.pk if given.get("about_you") else None
             check(here, fact, fact.content)
+            check_policy(here, Road.GROUP, fact.content)
             fact.say(fact.content)
             evidence = built(GroupEvidence, row)
             evidence.pk, evidence.tenant = mapped(here.person.pk, id_of(row)), here.tenant

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import DataError, IntegrityError, transaction
 from django.utils import timezone
 
-from memories import audit
+from memories import audit, content_policy
 from memories.api.v1.memory.serializers import MemoryQuery
 from memories.capture.agents import note_agents
 from memories.capture.ingest import LONGEST_NAME
@@ -151,6 +151,8 @@ class ExportImport(Here):
             raise NotFound
         if EndUser.objects.filter(pk=self.person.pk).exclude(restricted_at=None).exists():
             raise PersonRestricted
+        # An export takes long: what may be remembered is asked anew.
+        content_policy.in_force_now(self.tenant)
 
     def _link(self, way: MergeStrategy, rows: Sequence[Mapping[str, Any]]) -> "Counts":
         if way.link:

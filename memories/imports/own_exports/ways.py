@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 
 from django.db.models import Model, Q
 
+from memories import content_policy
+from memories.content_policy import Road
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import WriteTrust
+from memories.exceptions import ContentForbidden
 from memories.files.passages import ChangedText
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.models import (
@@ -103,6 +106,20 @@ def check(here: Here, made: Any, *texts: str) -> None:
     voice = WriteTrust(Trust.USER, imports=True)
     if any(text and guarding.flags_of_text(text, voice) for text in texts):
         raise RefusedDocumentError(_REVIEW)
+
+
+def check_policy(here: Here, road: Road, *texts: str) -> None:
+    """Errors: RefusedDocumentError for what this tenant does not allow to be remembered, whoever wrote it."""
+    try:
+        content_policy.check(here.tenant, road, texts)
+    except ContentForbidden as error:
+        raise RefusedDocumentError(error.code) from error
+
+
+def is_allowed(here: Here, *texts: str) -> bool:
+    """Whether an older state may come with a row; what is left out of a history is not counted."""
+    policy = content_policy.in_force(here.tenant)
+    return policy is None or not policy.forbids(*texts)
 
 
 def check_long(here: Here, made: Any, text: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import accumulate
 from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator
@@ -19,6 +20,8 @@ VERSION = "memory_update-5"
 VERSION_WITH_TRIPLES = "memory_update-5t1"
 # Behind either, where the tenant has a content policy: "memory_update-5p1".
 POLICY_MARK = "p1"
+# Characters of a content policy that the model is told, shared by its categories: the hub's own check knows the rest.
+LONGEST_POLICY = 24_000
 
 PROFILE_SECTIONS = (
     "work_context",
@@ -257,15 +260,18 @@ def turn_element(turn: TurnInput) -> str:
 
 
 def _policy(forbidden: Sequence[ForbiddenTopic]) -> str:
-    return "\n".join([FORBIDDEN, *(line for one in forbidden for line in _topic(one))])
+    room = LONGEST_POLICY // (3 * len(forbidden))
+    return "\n".join([FORBIDDEN, *(line for one in forbidden for line in _topic(one, room))])
 
 
-def _topic(one: ForbiddenTopic) -> Iterator[str]:
-    """What staff wrote is escaped as well: it must not change the form of the prompt."""
-    yield f"- {escape(one['name'])}: {escape(one['description'])}".rstrip(": ")
+def _topic(one: ForbiddenTopic, room: int) -> Iterator[str]:
+    """What staff wrote is escaped as well: it must not change the form of the prompt. Its description, and the examples
+    of each kind, have so many characters, the first ones."""
+    yield f"- {escape(one['name'])}: {escape(one['description'][:room])}".rstrip(": ")
     for said, texts in (("forbidden", one["not_allowed"]), ("allowed", one["allowed"])):
-        if texts:
-            yield f"  {said}: {' | '.join(map(escape, texts))}"
+        ends = accumulate(len(text) for text in texts)
+        if told := [escape(text) for text, end in zip(texts, ends, strict=True) if end <= room]:
+            yield f"  {said}: {' | '.join(told)}"
 
 
 def _profile(sections: Mapping[str, str]) -> Iterator[str]:
