@@ -444,9 +444,10 @@ def logged_context(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> Lo
 
 
 def policy_finding(found: Fact, **over: Any) -> PolicyFinding:
-    """What a dry run found of a fact."""
+    """What the tenant's dry run found of a fact."""
     now = {"created_at": NOW, "ended_at": NOW}
-    trial = PolicyTrial.objects.create(tenant=found.tenant, categories=[], actor_kind="command", **now)
+    trial = PolicyTrial.objects.filter(tenant=found.tenant).first()
+    trial = trial or PolicyTrial.objects.create(tenant=found.tenant, categories=[], actor_kind="command", **now)
     given = {"trial": trial, "end_user": found.end_user, "kind": "fact", "row": found.pk, "category": "health", **over}
     return PolicyFinding.objects.create(tenant=found.tenant, **given)
 

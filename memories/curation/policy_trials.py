@@ -314,9 +314,9 @@ def _delete_step(work: Lease[PolicyTrial], wordings: Wordings, now: datetime) ->
             )
             leases.release(work, attempts=0, ended_at=now)
             return
-        # The person first, as everybody locks.
-        lock_person(person)
         mine = row.findings.filter(end_user=person)
+        # The person first, as everybody locks. Who was merged since left their memories to another.
+        person = lock_person(person)
         ids: dict[str, list[uuid.UUID]] = {}
         for kind, pk in mine.values_list("kind", "row"):
             ids.setdefault(kind, []).append(pk)

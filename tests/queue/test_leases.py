@@ -19,14 +19,19 @@ from django.db.models.functions import Now
 from django_q.models import OrmQ
 
 from memories import reminding
+from memories.curation import policy_trials
+from memories.curation.imports import verbs
 from memories.dream import dreaming
 from memories.exceptions import LeaseLost
 from memories.forgetting import decay, decay_passes, upkeep
+from memories.imports import working
 from memories.jobs import watchdog
 from memories.models import (
     DecayPass,
     Dream,
+    Import,
     OperatorMail,
+    PolicyTrial,
     PrivacyCase,
     RetentionPass,
     Session,
@@ -201,9 +206,27 @@ class Mails(Kind):
         return OperatorMail.objects.create(operator=factories.operator(), kind=kind, once="once", created_at=NOW)
 
 
+class Trials(Kind):
+    model = PolicyTrial
+    claims = staticmethod(lambda row: policy_trials._claim(row.pk))
+    looked_for_by = policy_trials.TASK
+
+    def make(self) -> Any:
+        return policy_trials.start_trial(tenant=factories.tenant(), given=[], actor=factories.COMMAND, now=NOW)
+
+
+class Imports(Kind):
+    model = Import
+    claims = staticmethod(lambda row: working.claim(row.pk))
+    looked_for_by = verbs.TASK
+
+    def make(self) -> Any:
+        return factories.uploaded(factories.tenant())
+
+
 KINDS = [Sessions, Windows, Decays, Upkeeps, Retentions, Cases]
 # They count their attempts in ways of their own.
-OTHER_KINDS = [Dreams, Deliveries, Mails]
+OTHER_KINDS = [Dreams, Deliveries, Mails, Trials, Imports]
 
 # What is the same for all kinds, once for a kind that the broker sweeps and once for one that a task looks for.
 OF_TWO_KINDS = pytest.mark.parametrize("kind", [Sessions, Decays], indirect=True, ids=["sessions", "decays"])

@@ -13,6 +13,9 @@ from memoryhub.database.placement import COLUMN
 
 # Shorter ids ("1", "bob") are words of any language.
 SHORTEST = 4
+# Where a name makes the row the person's: an erasure ends keys that are bound to them and files that wait to be
+# imported, and a case counts both. The tables are of people as well, by what a key or an import made.
+_OWN = frozenset({"memories.APIKey.user_id", "memories.Import.options", "memories.Import.preview"})
 
 
 def mentions_of(person: EndUser) -> dict[str, int]:
@@ -26,7 +29,7 @@ def mentions_of(person: EndUser) -> dict[str, int]:
     found: dict[str, int] = {}
     for table in tables.tables()[0] if names else ():
         theirs = ownership.conditions(table) or list(ownership.referring(table))
-        if theirs and text_columns.of_words(table) and any(column.name == COLUMN for column in table.columns):
+        if theirs and any(column.name == COLUMN for column in table.columns):
             given = {"tenant": person.tenant_id, "people": [pk for pk, _name in behind]}
             found |= _naming(table, theirs, names, given)
     return found
@@ -34,7 +37,9 @@ def mentions_of(person: EndUser) -> dict[str, int]:
 
 def _naming(table: SearchedTable, theirs: list[str], names: list[str], given: dict[str, Any]) -> dict[str, int]:
     """Place → rows that have one of the names there as a word, of the tenant and not of the person."""
-    columns = text_columns.of_words(table)
+    columns = [column for column in text_columns.of_words(table) if table.place(column.name) not in _OWN]
+    if not columns:
+        return {}
     counted = ", ".join(f"count(*) FILTER (WHERE {_any(f'({column.sql})::text', names, given)})" for column in columns)
     others = " AND ".join(f"({condition}) IS NOT TRUE" for condition in theirs)
     statement = f"SELECT {counted} FROM {table.quoted} WHERE {COLUMN} = %(tenant)s AND {others}"  # noqa: S608

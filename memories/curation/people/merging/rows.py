@@ -65,6 +65,8 @@ CONSIDERED: Mapping[str, MergeStrategy] = {
     "memories.SentBlock": MergeStrategy.STAYS,
     # It says what an import made for that id.
     "memories.ImportedRow": MergeStrategy.STAYS,
+    # It says under which id a dry run found a memory; who deletes what it found looks where the memory is now.
+    "memories.PolicyFinding": MergeStrategy.STAYS,
     # It is over with the merge.
     "memories.PersonLink": MergeStrategy.STAYS,
     # It is forgotten within a week.
