@@ -26,6 +26,7 @@ from memories.models import (
     Fact,
     GraphEntity,
     GraphTriple,
+    Import,
     LoggedContext,
     ManagementKey,
     MemoryFile,
@@ -46,6 +47,7 @@ MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
     PrivacyCase, Agent, LoggedContext, MemoryFile, Dream, StoreItem, DiaryEntry, GraphTriple,
     MemoryGroup, WebhookEndpoint, ManagementKey, Backup,
+    Import,
 ]  # fmt: skip
 
 

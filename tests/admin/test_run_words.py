@@ -9,17 +9,17 @@ from memories.admin.runs import wording as run_words
 from memories.llm.prompts.memory_update import CandidateFact
 from tests.catalogue import ROOT
 
-# Where runs of extraction count.
-COUNTING_IN = ("extraction", "reconcile")
+# Where runs of extraction count, and what says there what became of a candidate: the one road writes it.
+COUNTING_IN = ("extraction/*.py", "reconcile/*.py", "facts/writer.py")
 # Modules whose functions return codes, and calls that are given one.
-RETURNING = ("profile.py",)
+RETURNING = ("profile.py", "writer.py")
 COUNTING = ("count", "refuse", "_wait", "_reinforce", "_store", "Refused")
 
 
 def counted() -> dict[str, str]:
     """Each code → the module that counts it."""
     found: dict[str, str] = {}
-    for path in sorted(path for package in COUNTING_IN for path in (ROOT / "memories" / package).glob("*.py")):
+    for path in sorted(path for places in COUNTING_IN for path in (ROOT / "memories").glob(places)):
         for code in codes(path.read_text(encoding="utf-8"), returns_codes=path.name in RETURNING):
             found.setdefault(code, path.name)
     return found
@@ -36,6 +36,8 @@ def codes(source: str, *, returns_codes: bool = False) -> Iterator[str]:
             yield from _codes(node.value)
         elif isinstance(node, ast.Assign) and any(_name(target) == "checks" for target in node.targets):
             yield from _codes_of_table(node.value)
+        elif isinstance(node, ast.Assign) and any(_name(target) == "done" for target in node.targets):
+            yield from _codes(node.value)
 
 
 def _name(node: ast.AST, *, of: bool = False) -> str:
@@ -45,9 +47,12 @@ def _name(node: ast.AST, *, of: bool = False) -> str:
 
 
 def _codes(node: ast.expr) -> list[str]:
-    parts = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
-    texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-    return [text for text in texts if text.isidentifier()]
+    if isinstance(node, ast.IfExp):
+        return [*_codes(node.body), *_codes(node.orelse)]
+    if isinstance(node, ast.Tuple):
+        return [text for part in node.elts for text in _codes(part)]
+    text = node.value if isinstance(node, ast.Constant) else None
+    return [text] if isinstance(text, str) and text.isidentifier() else []
 
 
 def _codes_of_table(node: ast.expr) -> list[str]:

@@ -98,7 +98,7 @@ VERBS = (
     gettext_noop("Change model"), gettext_noop("Clear"), gettext_noop("Complete"), gettext_noop("Confirm"),
     gettext_noop("Correct"), gettext_noop("Correct author"), gettext_noop("Create"), gettext_noop("Decay"),
     gettext_noop("Delete"),
-    gettext_noop("Delete note"), gettext_noop("Download"), gettext_noop("Edit"), gettext_noop("Erase"),
+    gettext_noop("Delete forbidden"), gettext_noop("Delete note"), gettext_noop("Download"), gettext_noop("Edit"), gettext_noop("Erase"),
     gettext_noop("Expire"), gettext_noop("Export"), gettext_noop("Extend"), gettext_noop("Extract"),
     gettext_noop("Fade"), gettext_noop("Fail"), gettext_noop("Feedback"), gettext_noop("Forget"),
     gettext_noop("Forget filter"), gettext_noop("Give back"), gettext_noop("Hold"), gettext_noop("Import"),

@@ -111,7 +111,7 @@ def content_policy(request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         return _page(request, tenant)
     act = _ACTS.get(request.POST.get("act", ""))
     if act is None:
-        raise Http404
+        return _page(request, tenant, status=HTTPStatus.BAD_REQUEST)
     tried = CategoryForm(request.POST, auto_id="tried_%s") if act in (_save, _try) else None
     if tried is not None and not tried.is_valid():
         return _page(request, tenant, tried=tried, status=HTTPStatus.BAD_REQUEST)

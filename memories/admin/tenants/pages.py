@@ -34,6 +34,11 @@ from memories.text.signals import KINDS
 REDACTED = ("name", "extraction_guidance", "signal_phrases", "file_seed", "dream_guide")
 
 
+def _default(name: str) -> Any:
+    """Of the model: a field that a form declares itself does not begin with it."""
+    return Tenant._meta.get_field(name).get_default
+
+
 class TenantForm(forms.ModelForm[Tenant]):
     signal_phrases = PhrasesField(
         label=_("Trigger phrases"),
@@ -54,6 +59,7 @@ class TenantForm(forms.ModelForm[Tenant]):
         longest=LONGEST_PATH,
         most=MOST_LINES,
         rows=6,
+        initial=_default("dream_files"),
         label=_("Files of dreams"),
         help_text=Tenant._meta.get_field("dream_files").help_text,
     )
@@ -61,6 +67,7 @@ class TenantForm(forms.ModelForm[Tenant]):
     person_namespaces = LinesField(
         longest=LONGEST_PATTERN,
         most=MOST_PATTERNS,
+        initial=_default("person_namespaces"),
         label=_("Namespaces of people"),
         help_text=Tenant._meta.get_field("person_namespaces").help_text,
     )
@@ -69,6 +76,7 @@ class TenantForm(forms.ModelForm[Tenant]):
         label=_("What the person may do there"),
         help_text=Tenant._meta.get_field("person_may").help_text,
         choices=PersonMay.choices,
+        initial=_default("person_may"),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
