@@ -14,7 +14,7 @@ import pytest
 from django.conf import LazySettings
 from django.utils import timezone
 
-from memories.api.v1.imports.uploads import UnnamedUploadHandler
+from memories.api.v1.imports.uploads import UnnamedUpload
 from memories.curation.access.keys import Binding
 from memories.curation.imports import verbs
 from memories.imports import places, raw_documents, tasks, working
@@ -319,8 +319,8 @@ def test_limits_and_keys(hub: Hub, settings: LazySettings) -> None:
 
 
 def test_a_large_file_of_a_form_has_no_name_that_a_killed_process_leaves(settings: LazySettings) -> None:
-    assert settings.FILE_UPLOAD_HANDLERS[-1].rpartition(".")[2] == UnnamedUploadHandler.__name__
-    handler = UnnamedUploadHandler()
+    assert settings.FILE_UPLOAD_HANDLERS[-1].rpartition(".")[2] == UnnamedUpload.__name__
+    handler = UnnamedUpload()
     handler.new_file("file", "x.zip", "application/zip", None)
     handler.receive_data_chunk(b"abc", 0)
     file = handler.file_complete(3)

@@ -59,8 +59,8 @@ def steps(work: Lease[Import], *, now: datetime) -> Iterator[None]:
     }  # fmt: skip
     while _step(work, Kind.TURNS, 1, _session, now):
         yield
-    for kind in (Kind.LEFT, Kind.BACK):
-        while _step(work, kind, 1, _branches, now):
+    for moved in (Kind.LEFT, Kind.BACK):
+        while _step(work, moved, 1, _branches, now):
             yield
     for kind, act in acts.items():
         while _step(work, kind, STEP, act, now):
