@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from memories.api.v1.imports.uploads import UnnamedUpload
 from memories.curation.access.keys import Binding
-from memories.curation.imports import verbs
+from memories.curation.imports import taking_back, verbs
 from memories.imports import places, raw_documents, tasks, working
 from memories.models import (
     EndUser,
@@ -477,3 +477,20 @@ def test_an_undo_leaves_what_restricted_people_have(hub: Hub) -> None:
         assert {name: count for name, count in told["counts"].items() if "undone" in name} == undone
         assert told["counts"]["kept"] == 1
     assert (Fact.objects.get().content, MemoryFile.objects.count()) == ("Keeps bees", 1)
+
+
+def test_what_is_said_amid_an_undo_stays(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = send(hub.client, chats(1), user_id="anna")
+    worked(hub.client, sent)
+    delete = taking_back.delete_session
+
+    def late(**given: Any) -> None:
+        """Somebody goes on with the conversation after the look at it, and before the lock."""
+        talk = {"user_id": "anna", "session_id": "c0", "messages": [{"role": "user", "content": "And wasps"}]}
+        assert hub.client.post("/turns", talk).status_code == 202
+        delete(**given)
+
+    monkeypatch.setattr(taking_back, "delete_session", late)
+    hub.client.post(f"/imports/{sent['id']}/undo", {})
+    assert worked(hub.client, sent)["counts"]["messages_undone"] == 2
+    assert [turn.content for turn in Turn.objects.order_by("number")] == ["", "", "And wasps"]
