@@ -290,7 +290,7 @@ WHITENOISE_USE_FINDERS = True
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "memories.api.v1.imports.uploads.UnnamedUploadHandler",
+    "memories.api.v1.imports.uploads.UnnamedUpload",
 ]
 
 REST_FRAMEWORK = {

@@ -7,8 +7,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
+from memories.curation.imports.verbs import resume
 from memories.imports import tasks
 from memories.models import Fact, Import, Turn
 from tests import factories
@@ -61,6 +63,20 @@ def test_a_file_is_checked_started_for_somebody_reported_and_undone(admin_client
         """Another slice."""
     assert (Import.objects.get().state, Turn.objects.count()) == ("undone", 0)
     assert page_of(row) not in text_of(admin_client.get(page_of(person.end_user)))
+
+
+def test_whose_it_is_can_be_said_without_a_dry_run(admin_client: Client) -> None:
+    row = uploaded(admin_client, chats(), "export.zip")
+    # As an application uploads a file: without a dry run, and without a person.
+    resume(import_id=row.pk, tenant=None, actor=factories.COMMAND, now=timezone.now())
+    Import.objects.update(preview={})
+    while not tasks.import_some():
+        """Another slice."""
+    assert "Name the end user" in text_of(admin_client.get(page_of(row)))
+    assert admin_client.post(page_of(row, "start"), {"author_0": "anna"}).status_code == 302
+    while not tasks.import_some():
+        """Another slice."""
+    assert (Import.objects.get().state, Turn.objects.count()) == ("done", 6)
 
 
 def test_authors_become_people_and_hostile_ones_are_shown_harmless(admin_client: Client) -> None:

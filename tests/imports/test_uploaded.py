@@ -14,9 +14,9 @@ import pytest
 from django.conf import LazySettings
 from django.utils import timezone
 
-from memories.api.v1.imports.uploads import UnnamedUploadHandler
+from memories.api.v1.imports.uploads import UnnamedUpload
 from memories.curation.access.keys import Binding
-from memories.curation.imports import verbs
+from memories.curation.imports import taking_back, verbs
 from memories.imports import places, raw_documents, tasks, working
 from memories.models import (
     EndUser,
@@ -319,8 +319,8 @@ def test_limits_and_keys(hub: Hub, settings: LazySettings) -> None:
 
 
 def test_a_large_file_of_a_form_has_no_name_that_a_killed_process_leaves(settings: LazySettings) -> None:
-    assert settings.FILE_UPLOAD_HANDLERS[-1].rpartition(".")[2] == UnnamedUploadHandler.__name__
-    handler = UnnamedUploadHandler()
+    assert settings.FILE_UPLOAD_HANDLERS[-1].rpartition(".")[2] == UnnamedUpload.__name__
+    handler = UnnamedUpload()
     handler.new_file("file", "x.zip", "application/zip", None)
     handler.receive_data_chunk(b"abc", 0)
     file = handler.file_complete(3)
@@ -477,3 +477,20 @@ def test_an_undo_leaves_what_restricted_people_have(hub: Hub) -> None:
         assert {name: count for name, count in told["counts"].items() if "undone" in name} == undone
         assert told["counts"]["kept"] == 1
     assert (Fact.objects.get().content, MemoryFile.objects.count()) == ("Keeps bees", 1)
+
+
+def test_what_is_said_amid_an_undo_stays(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = send(hub.client, chats(1), user_id="anna")
+    worked(hub.client, sent)
+    delete = taking_back.delete_session
+
+    def late(**given: Any) -> None:
+        """Somebody goes on with the conversation after the look at it, and before the lock."""
+        talk = {"user_id": "anna", "session_id": "c0", "messages": [{"role": "user", "content": "And wasps"}]}
+        assert hub.client.post("/turns", talk).status_code == 202
+        delete(**given)
+
+    monkeypatch.setattr(taking_back, "delete_session", late)
+    hub.client.post(f"/imports/{sent['id']}/undo", {})
+    assert worked(hub.client, sent)["counts"]["messages_undone"] == 2
+    assert [turn.content for turn in Turn.objects.order_by("number")] == ["", "", "And wasps"]

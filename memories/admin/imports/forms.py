@@ -68,6 +68,12 @@ class UploadForm(forms.Form):
         )
 
 
+def people_in(record: Import) -> list[dict[str, Any]]:
+    """Who is named in the file, as the dry run found; where none was made, and somebody must be named, nobody is."""
+    found: list[dict[str, Any]] = record.preview.get("people", [])
+    return found or ([{"name": ""}] if record.failure == "user_needed" else [])
+
+
 class StartForm(VerbForm):
     """Whom each author of the file becomes: a field for each that the dry run found; an empty one leaves them out."""
 
@@ -75,7 +81,7 @@ class StartForm(VerbForm):
     done = _("%(import)s has begun. A worker carries it out.")
 
     def __init__(self, data: Any = None, *, record: Import) -> None:
-        self._names = [one["name"] for one in record.preview.get("people", [])]
+        self._names = [one["name"] for one in people_in(record)]
         super().__init__(data, record=record)
         for place, name in enumerate(self._names):
             label = _("End user for “%(name)s”") if name else _("End user, where nobody is named")

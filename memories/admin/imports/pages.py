@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memories.admin.imports.forms import PauseForm, ResumeForm, StartForm, UndoForm, UploadForm
+from memories.admin.imports.forms import PauseForm, ResumeForm, StartForm, UndoForm, UploadForm, people_in
 from memories.admin.imports.wording import FAILURES, OUTCOMES, REASONS, told
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.people.adding import add_refusal
@@ -124,8 +124,7 @@ def source_of(row: Import) -> str:
 
 
 def _people(row: Import) -> list[dict[str, Any]]:
-    people = row.preview.get("people", [])
-    return [{**one, "kept": one.get("memories", 0) + one.get("files", 0)} for one in people]
+    return [{**one, "kept": one.get("memories", 0) + one.get("files", 0)} for one in people_in(row)]
 
 
 def _stored(row: Import) -> int:

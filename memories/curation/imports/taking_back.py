@@ -20,7 +20,7 @@ from memories.curation.change_sets import Changes
 from memories.curation.profile.sections import put_back_section
 from memories.curation.sessions import delete_session
 from memories.curation.turns import redact_turn
-from memories.exceptions import NotFound, PersonRestricted
+from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.facts import review_items
 from memories.models import (
     ActorKind,
@@ -59,8 +59,8 @@ def steps(work: Lease[Import], *, now: datetime) -> Iterator[None]:
     }  # fmt: skip
     while _step(work, Kind.TURNS, 1, _session, now):
         yield
-    for kind in (Kind.LEFT, Kind.BACK):
-        while _step(work, kind, 1, _branches, now):
+    for moved in (Kind.LEFT, Kind.BACK):
+        while _step(work, moved, 1, _branches, now):
             yield
     for kind, act in acts.items():
         while _step(work, kind, STEP, act, now):
@@ -92,11 +92,14 @@ def _session(rows: list[ImportedRow], now: datetime) -> Counter[str]:
     own = sum(last - first + 1 for first, last in same.values_list("first", "last"))
     try:
         if session.turn_count == own and not session.deleted_number:
-            delete_session(session_id=session.pk, tenant=None, actor=BY_UNDO, now=now)
+            delete_session(session_id=session.pk, tenant=None, actor=BY_UNDO, now=now, expected_turns=own)
             same.delete()
             return Counter(messages_undone=own)
         _put_branches_back(session, one)
         return _redact(one, now)
+    except PreconditionFailed:
+        # Somebody went on with it after our look; the next one sees that.
+        return Counter()
     except (NotFound, PersonRestricted):
         same.delete()
         return Counter(kept=own)

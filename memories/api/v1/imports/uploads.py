@@ -53,7 +53,7 @@ class UploadParser(BaseParser):
         return {**fields, **({FILE: file, "name": file.name or ""} if file else {})}
 
 
-class UnnamedUploadHandler(TemporaryFileUploadHandler):
+class UnnamedUpload(TemporaryFileUploadHandler):
     """Large files of any form lie on the disk without a name: a process that is killed leaves none."""
 
     def new_file(self, *arguments: Any, **named: Any) -> None:
