@@ -15,14 +15,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
 from memories import audit, conf, content_policy
 from memories.audit import Actor
 from memories.capture.ingest import PostedMessage, store_turns
-from memories.exceptions import HubBusy, ModelError, PersonRestricted, PreviewRefused
+from memories.exceptions import Conflict, HubBusy, ModelError, PersonRestricted, PreviewRefused
 from memories.extraction import gathering, rules_mode, screening
 from memories.extraction.consolidation import read_by_rules
 from memories.llm import client
@@ -150,8 +150,9 @@ def show(*, source: Source, trial: Trial, now: datetime) -> Preview:
 def run(*, source: Source, trial: Trial, actor: Actor, now: datetime) -> Preview:
     """The prompt, and what would become of the answer to it.
 
-    A failing model is a part of the result. Errors: PersonRestricted, Erased; PreviewRefused where extraction is off or
-    the tenant's daily cap is reached; HubBusy while others run.
+    A failing model is a part of the result. Errors: PersonRestricted, Erased; Conflict where the person of a pasted
+    text is new, and came meanwhile; PreviewRefused where extraction is off or the tenant's daily cap is reached;
+    HubBusy while others run.
     """
     tenant = source.tenant
     if spending.day_of(tenant, own_models.own_of(tenant.pk), now=now).is_capped:
@@ -378,8 +379,12 @@ def _applied(
     """What the ordinary reconciliation makes of it, read before it is rolled back."""
     claim, batch = prepared.claim, prepared.batch
     with _nothing_stays():
-        for row in prepared.rows:
-            row.save(force_insert=True)
+        try:
+            for row in prepared.rows:
+                row.save(force_insert=True)
+        except IntegrityError as error:
+            # While the model thought, somebody came with this id.
+            raise Conflict(_("Somebody else has done this meanwhile.")) from error
         run = ExtractionRun.objects.create(
             tenant=claim.session.tenant,
             end_user=claim.session.end_user,

@@ -8,7 +8,7 @@ from django.apps import apps
 from django.conf import LazySettings
 
 from memories.capture.ingest import PostedMessage
-from memories.exceptions import HubBusy, ModelTimeout, PersonRestricted, PreviewRefused
+from memories.exceptions import Conflict, HubBusy, ModelTimeout, PersonRestricted, PreviewRefused
 from memories.extraction import consolidation, preview
 from memories.extraction.preview import Answered, Preview, Source, Trial
 from memories.models import AuditEvent, DailySpending, EndUser, LanguageModel, Role, Session
@@ -105,6 +105,19 @@ def test_a_pasted_text_of_somebody_and_of_nobody(model: Model, session: Session)
         assert ("Lives in Leiden" in model.prompts[-1]) == bool(user_id == person.external_id)
         assert "sk-abcdef" not in model.prompts[-1]
         assert stored() == before
+
+
+def test_somebody_who_comes_while_the_model_thinks_is_a_conflict(model: Model, session: Session) -> None:
+    tenant = session.tenant
+
+    def meanwhile() -> dict[str, Any]:
+        factories.end_user(tenant, external_id="new")
+        return {"new_facts": [candidate("Lives in Delft")]}
+
+    model.answers.append(meanwhile)
+    with pytest.raises(Conflict):
+        run(Source(tenant, messages=[PostedMessage(Role.USER, "I live in Delft")], user_id="new"))
+    assert not Session.objects.filter(end_user__external_id="new").exists()
 
 
 def test_without_a_model_the_rules_are_tried(settings: LazySettings, session: Session) -> None:
