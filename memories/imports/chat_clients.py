@@ -72,7 +72,7 @@ def deepseek(given: Given, one: dict[str, Any]) -> Iterator[Record]:
             talk.say(role, text, f"{one.get('id')}-{name}", messages[name].get("inserted_at"))
         if "THINK" in kinds:
             talk.omit(THOUGHTS)
-    others = [name for name in nodes if name not in set(shown) and messages[name].get("fragments")]
+    others = [name for name in nodes.keys() - set(shown) if messages[name].get("fragments")]
     if others:
         talk.on_other_branches(*(f"{one.get('id')}-{name}" for name in others))
     yield from talk.records(is_whole=True)
@@ -116,7 +116,7 @@ def _shown(
             talk.omit(TOOLS if node["role"] != "system" else "system")
         else:
             talk.say(node.get("role"), _content(node.get("content")), name, at)
-    others = [name for name in nodes if name not in set(shown)]
+    others = nodes.keys() - set(shown)
     if others:
         talk.on_other_branches(*others)
     yield from talk.records(is_whole=True)

@@ -34,8 +34,8 @@ INSTRUCTIONS = "chatgpt-custom-instructions"
 # The texts of the custom instructions: as they are now, and as they were in older exports.
 _TOLD = ("user_profile", "user_instructions", "about_user_message", "about_model_message")
 # The service's own sentences around what the person wrote.
-_FENCED = re.compile(r"\AThe user provided .*?```(?P<own>.*)```\s*\Z", re.DOTALL)
-_ENTRY = re.compile(r"^\s*(?:\d+\.|[-*])\s+(?:\[(?P<day>[0-9-]{10})\]\.?\s*)?", re.MULTILINE)
+_PROVIDED, _FENCE = "The user provided ", "```"
+_ENTRY = re.compile(r"^[^\S\n]*(?:\d+\.|[-*])\s+(?:\[(?P<day>[0-9-]{10})\]\.?\s*)?", re.MULTILINE)
 
 
 def read(given: Given, parts: list[Part]) -> Iterator[Record]:
@@ -107,7 +107,7 @@ def _conversation(given: Given, conversation: dict[str, Any], kept: _Kept) -> It
     for name in shown:
         if message := _message_of(nodes[name]):
             _say(talk, message, kept)
-    others = [_message_of(node) for name, node in nodes.items() if name not in set(shown)]
+    others = [_message_of(nodes[name]) for name in nodes.keys() - set(shown)]
     spoken = [one for one in others if _text_of(one).strip()]
     if spoken:
         talk.on_other_branches(*(one.get("id") for one in spoken))
@@ -170,8 +170,12 @@ def _part(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _own(text: str) -> str:
-    found = _FENCED.match(text.strip())
-    return (found["own"] if found else text).strip()
+    """What stands between the first fence and the one at the end, where the service put words of its own before it."""
+    told = text.strip()
+    begins = told.find(_FENCE) + len(_FENCE)
+    ends = len(told) - len(_FENCE)
+    is_fenced = told.startswith(_PROVIDED) and told.endswith(_FENCE) and begins <= ends
+    return told[begins:ends].strip() if is_fenced else told
 
 
 def _entries(listed: str, given: Given) -> dict[str, datetime | None]:

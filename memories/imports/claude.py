@@ -14,7 +14,7 @@ from memories.imports.stating import memory
 # What was typed, and what was spoken.
 _SAID = ("text", "voice_note")
 _PLACEHOLDER = re.compile(r"(?:```\s*)?This block is not supported on your current device yet\.\s*(?:```)?")
-_HEADING = re.compile(r"\A(?:\*\*(?P<bold>[^*\n]+)\*\*:?|#+\s*(?P<hash>.+))\Z")
+_HEADING = re.compile(r"\A(?:\*\*[^*\n]+\*\*:?|#[^\n]+|#+\s+\S[^\n]*)\Z")
 _LIST = re.compile(r"^\s*(?:[-*•]|\d+\.)\s+", re.MULTILINE)
 _LONGEST_FACT = 2000
 # Of one message; the service takes fewer.
@@ -61,7 +61,7 @@ def _conversation(given: Given, conversation: dict[str, Any]) -> Iterator[Record
     shown = trees.branch(tree, conversation.get("current_leaf_message_uuid") or next(reversed(by_id), None))
     for name in shown:
         _say(talk, by_id[name])
-    others = [name for name in by_id if name not in set(shown)]
+    others = by_id.keys() - set(shown)
     if others:
         talk.on_other_branches(*others)
         talk.elsewhere |= {f"{name}-attachment-{place}" for name in others for place in range(1, _MOST_ATTACHED)}

@@ -24,9 +24,9 @@ _OPENS = re.compile(
     r"|<(?P<known>system-reminder|local-command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification|user-prompt-submit-hook)>",
     re.MULTILINE,
 )
-_PIPED = re.compile(r"^<stdin>\n.*</stdin>\s*\Z", re.DOTALL | re.MULTILINE)
-_COMMAND = re.compile(r"<command-name>\s*(?P<name>/?\S+?)\s*</command-name>")
-_TYPED = re.compile(r"<command-args>(?P<args>.*)</command-args>", re.DOTALL)
+_PIPED, _PIPE_ENDS = "<stdin>\n", "</stdin>"
+_COMMAND = re.compile(r"<command-name>\s*(?P<name>/?\S{1,255}?)\s*</command-name>")
+_TYPED, _TYPED_ENDS = "<command-args>", "</command-args>"
 _AUTHORS = {"user": "person", "assistant": "model"}
 _OF_CODEX = {"user_message": "user", "UserMessage": "user", "agent_message": "assistant", "AgentMessage": "assistant"}
 _INTERRUPTED = "[Request interrupted by user"
@@ -71,11 +71,17 @@ def codex(given: Given, parts: list[Part]) -> Iterator[Record]:
 def typed(text: str) -> str:
     """What the user typed of a message: a slash command with what stood behind it; no blocks of the agent's own and no
     piped data."""
-    command, args = _COMMAND.search(text), _TYPED.search(text)
+    command = _COMMAND.search(text)
     if command and text.lstrip().startswith("<command-"):
-        said = args["args"].strip() if args else ""
+        said = text.partition(_TYPED)[2].rpartition(_TYPED_ENDS)[0].strip()
         return f"/{command['name'].removeprefix('/')} {said}" if said else ""
-    return "".join(_outside_blocks(_PIPED.sub("", text)))
+    return "".join(_outside_blocks(_without_piped(text)))
+
+
+def _without_piped(text: str) -> str:
+    """Without what stands from the first line that opens piped data to its end, which is that of the text."""
+    before, opens, _piped = f"\n{text}".partition(f"\n{_PIPED}")
+    return f"{before}\n"[1:] if opens and text.rstrip().endswith(_PIPE_ENDS) else text
 
 
 def _say(talk: Talk, role: str, text: str, own_id: str, at: Any) -> None:

@@ -18,7 +18,7 @@ SENDERS = {
 _THOUGHT = re.compile(r"<(?:(details) type=\"reasoning\"|think(?:ing)?>)")
 _ENDS = {"details": re.compile(r"</details>\s*"), None: re.compile(r"</think(?:ing)?>\s*")}
 # ChatGPT's marks of what an answer cites.
-_CITED = re.compile("\ue200[^\ue201]{0,2000}\ue201|[\ue200-\ue206]|【[0-9:]{1,12}†[^】]{0,200}】")
+_CITED = re.compile("\ue200[^\ue200\ue201]{0,2000}\ue201|[\ue200-\ue206]|【[0-9:]{1,12}†[^】]{0,200}】")
 
 
 class Talk:

@@ -254,6 +254,29 @@ def test_thoughts_are_cut_out_in_one_pass() -> None:
     assert talk.messages[0]["content"] == "A c e " + "<think>" * 300_000
 
 
+def test_what_repeats_a_beginning_is_read_in_one_pass(tmp_path: Path) -> None:
+    """Patterns that look through the rest at each beginning would take hours for these."""
+    much = 100_000
+    piped = "<stdin>\n" * much
+    assert coding_agents.typed(f"Mend it\n{piped}</stdin>\n") == "Mend it\n"
+    assert coding_agents.typed(f"Mend it\n{piped}").startswith("Mend it\n<stdin>")
+    assert coding_agents.typed("<stdin>\nx</stdin>") == ""
+    assert coding_agents.typed("<command-name>" * much).startswith("<command-name>")
+    command = "<command-name>/fix</command-name><command-args>the bees</command-args>"
+    assert (coding_agents.typed(command), coding_agents.typed(command + "<command-args>" * much)) == (
+        "/fix the bees",
+    ) * 2
+    told = {**ABOUT, "user_profile": "The user provided " + "``` " * much}
+    context = {"content_type": "model_editable_context", "model_set_context": "\n" * much + LISTED}
+    by_model = {"author": {"role": "assistant"}}
+    talk = chatgpt({"author": {"role": "user"}, "content": told}, {**by_model, "content": context})
+    path = written(tmp_path / "x.json", [talk])
+    assert texts(found("chatgpt", path))[-2:] == ["fact: Keeps bees.", "fact: Is allergic\nto walnuts."]
+    kept = {"conversations_memory": "#" * much + "\nKeeps bees\nand wasps\n\n# Work\n\n**Home**\n\n#\nSea\n\nSails"}
+    [first, *others] = texts(found("claude", written(tmp_path / "memories.json", [kept])))
+    assert (first[:8], others) == ("fact: ##", ["fact: Sails"])
+
+
 def test_a_day_ends_when_it_is_over(tmp_path: Path) -> None:
     """So what ends today still holds; what ends later keeps its end."""
     rows = [{"text": "Lent the key", "user_id": "u1", "expires_at": day} for day in ("2026-05-31", "2099-06-01")]
