@@ -49,6 +49,7 @@ from memories.models import (
     MemoryGroup,
     Operator,
     PersonLink,
+    PolicyDrop,
     PolicyFinding,
     PolicyTrial,
     PrivacyCase,
@@ -450,6 +451,12 @@ def policy_finding(found: Fact, **over: Any) -> PolicyFinding:
     trial = trial or PolicyTrial.objects.create(tenant=found.tenant, categories=[], actor_kind="command", **now)
     given = {"trial": trial, "end_user": found.end_user, "kind": "fact", "row": found.pk, "category": "health", **over}
     return PolicyFinding.objects.create(tenant=found.tenant, **given)
+
+
+def policy_drop(of: Tenant) -> PolicyDrop:
+    """A text that the first version of the tenant's content policy did not allow."""
+    named = {"day": NOW.date(), "version": 1, "category": "health", "road": "statement"}
+    return PolicyDrop.objects.get_or_create(tenant=of, **named, defaults={"count": 1, "last_at": NOW})[0]
 
 
 def sent_block(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> SentBlock:

@@ -69,7 +69,7 @@ class StrictJSONParser(BaseParser):
             raise BodyTooLarge
         body = stream.read(length)
         if len(body) < length:
-            raise _incomplete()
+            raise incomplete()
         operation = getattr(parser_context["view"], parser_context["request"].method.lower(), None)
         taken = getattr(operation, "takes_body", None)
         return self.decode(body, most=shapes.most_values(taken) if taken else MOST_VALUES)
@@ -87,7 +87,7 @@ def accept_chunked(request: HttpRequest) -> None:
     try:
         body = request.META["wsgi.input"].read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
     except (OSError, ParseException) as error:
-        raise _incomplete() from error
+        raise incomplete() from error
     request._stream = BytesIO(body)
     request.META["CONTENT_LENGTH"] = str(len(body))
 
@@ -173,6 +173,11 @@ def refuse_parameters(request: HttpRequest) -> None:
         raise InvalidInput(faults=faults)
 
 
+def incomplete() -> InvalidInput:
+    """A body that is shorter than it says."""
+    return _fault("The body could not be read to its end.", code="incomplete")
+
+
 def escape(key: object) -> str:
     """One step of a JSON pointer."""
     step = str(key)
@@ -230,10 +235,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise _fault("An object names the same key twice.", code="duplicate_key")
     return found
-
-
-def _incomplete() -> InvalidInput:
-    return _fault("The body could not be read to its end.", code="incomplete")
 
 
 def _too_deep(place: Place) -> InvalidInput:

@@ -8,6 +8,7 @@ from typing import Any
 from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.forgetting import forget_fact
+from memories.curation.tenants.content_policy import put_policy
 from memories.models import ActorKind, SessionQueue, Tenant
 from tests import factories
 from tests.api.client import BASE, HubClient, operations
@@ -36,6 +37,7 @@ class Ids:
     group: str = field(default_factory=lambda: str(uuid.uuid4()))
     group_fact: str = field(default_factory=lambda: str(uuid.uuid4()))
     uploaded: str = field(default_factory=lambda: str(uuid.uuid4()))
+    trial: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 @dataclass(frozen=True)
@@ -157,9 +159,9 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "listContentPolicyTopics": lambda _: Call(),
     "listContentPolicyDrops": lambda _: Call(),
     "startPolicyDryRun": lambda _: Call(body={}),
-    "getPolicyDryRun": lambda ids: Call(path={"trial_id": ids.dream}),
-    "listPolicyDryRunFindings": lambda ids: Call(path={"trial_id": ids.dream}),
-    "deletePolicyDryRunFindings": lambda ids: Call(path={"trial_id": ids.dream}),
+    "getPolicyDryRun": lambda ids: Call(path={"trial_id": ids.trial}),
+    "listPolicyDryRunFindings": lambda ids: Call(path={"trial_id": ids.trial}),
+    "deletePolicyDryRunFindings": lambda ids: Call(path={"trial_id": ids.trial}),
     "personLink": lambda ids: Call(body={"user_id": ids.user_id}),
     "createPrivacyRequest": lambda ids: Call(body={"user_id": ids.user_id, "type": "access"}),
     "getPrivacyRequest": lambda ids: Call(path={"case_id": ids.case}),
@@ -224,4 +226,8 @@ def populated(tenant: Tenant) -> Ids:
     group = factories.memory_group(person)
     shared = [str(row.pk) for row in (entry, group, factories.group_fact(group, person, content=SECRET))]
     uploaded = factories.uploaded(tenant, SECRET.encode())
-    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, str(uploaded.pk)])
+    trial = factories.policy_finding(fact).trial
+    # Of what nothing here speaks.
+    put_policy(tenant=tenant, given=[{"name": "棋牌", "words": ["打麻将"]}], **given)
+    factories.policy_drop(tenant)
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, str(uploaded.pk), str(trial.pk)])

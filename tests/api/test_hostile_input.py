@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.conf import LazySettings
 from gunicorn.http.errors import InvalidChunkSize
 
 from memories.models import Turn
@@ -47,13 +48,20 @@ QUERIES = {
 }
 
 
+JSON = "application/json"
+BODIES_OF: dict[str, Any] = {
+    name: body for name, (method, path) in operations().items()
+    if (body := schema()["paths"][path][method.lower()].get("requestBody"))
+}  # fmt: skip
+
+
 # These are tried with every operation, the others with one: one parser and one pagination serve all.
 EVERYWHERE = ("not JSON", "an unknown field", "NUL", "twice", "page_size 201", "cursor of words")
 
 
 def with_body() -> list[str]:
-    paths = schema()["paths"]
-    return [name for name, (method, path) in operations().items() if "requestBody" in paths[path][method.lower()]]
+    """Those that read JSON. createImport takes a file of any type: see below."""
+    return [name for name, body in BODIES_OF.items() if JSON in body["content"]]
 
 
 def address(operation: str) -> tuple[str, str]:
@@ -132,6 +140,56 @@ def test_content_types(hub: Hub) -> None:
     assert rows() == before
     for content_type in ("application/json", "application/json; charset=UTF-8"):
         assert hub.client.call("POST", "/context", {"user_id": "u1"}, content_type=content_type).status_code == 200
+
+
+def form(**parts: bytes) -> bytes:
+    written = b"".join(
+        b'--x\r\nContent-Disposition: form-data; name="%b"%b\r\n\r\n%b\r\n'
+        % (name.encode(), b'; filename="f.jsonl"' if name == "file" else b"", part)
+        for name, part in parts.items()
+    )
+    return written + b"--x--\r\n"
+
+
+FORM, FILE = "multipart/form-data; boundary=x", b'{"text": "Keeps bees", "category": "other"}'
+# Uploads that are none: body, type, and the code of the problem.
+UPLOADS: dict[str, tuple[bytes, str, int, str]] = {
+    "nothing": (b"", "application/zip", 400, "invalid"),
+    "a form without boundary": (form(file=FILE), "multipart/form-data", 400, "invalid"),
+    "a form that is none": (b"[1]", FORM, 400, "invalid"),
+    "a form without file": (form(user_id=b"u1"), FORM, 400, "invalid"),
+    "an empty file": (form(file=b""), FORM, 400, "invalid"),
+    "an unknown field": (form(file=FILE, no_such_field=b"1"), FORM, 400, "invalid"),
+    "NUL": (form(file=FILE, user_id=b"a\x00b"), FORM, 400, "invalid"),
+    "invalid UTF-8": (form(file=FILE, time_zone=b"\xff\xfe"), FORM, 400, "invalid"),
+    "deep": (form(file=FILE, authors=b"[" * 100_000), FORM, 400, "invalid"),
+    "no object": (form(file=FILE, authors=b"[1]"), FORM, 400, "invalid"),
+    "many fields": (form(file=FILE, **{f"p{n}": b"1" for n in range(1100)}), FORM, 400, "invalid"),
+    "a long field": (form(file=FILE, authors=b"[" * (11 << 20)), FORM, 400, "invalid"),
+    "too much": (b" " * ((2 << 20) + 1), "application/zip", 413, "import_too_large"),
+    "a large file": (form(file=b" " * ((1 << 20) + 1)), FORM, 413, "import_too_large"),
+}
+
+
+def test_what_is_no_upload_is_refused_and_stores_nothing(hub: Hub, settings: LazySettings) -> None:
+    assert set(BODIES_OF) - set(with_body()) == {"createImport"}
+    settings.MEMORYHUB_IMPORT_MEGABYTES = 1
+    before = rows()
+    for kind, (body, content_type, status, code) in UPLOADS.items():
+        # What is longer than a file may be is refused before it is read.
+        settings.MEMORYHUB_IMPORT_MEGABYTES = 20 if kind == "a long field" else 1
+        answer = hub.client.call("POST", "/imports", body, content_type=content_type)
+        assert (answer.status_code, answer.json()["code"]) == (status, code), kind
+    for query in ("user_id=a%00b", "user_id=a&user_id=b", "no_such_field=1", "authors=[", "folder=x"):
+        answer = hub.client.call("POST", "/imports", FILE, query=query, content_type="application/jsonl")
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid"), query
+    for body, content_type in ((FILE, "application/jsonl"), (form(file=FILE), FORM), (form(file=FILE)[:-30], FORM)):
+        broken: dict[str, Any] = {"CONTENT_LENGTH": str(len(body) + 1), "wsgi.input": BytesIO(body)}
+        answer = hub.client.call("POST", "/imports", body, content_type=content_type, **broken)
+        assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "incomplete"), content_type
+    assert rows() == before
+    for body, content_type in ((FILE, "application/jsonl"), (FILE, "nonsense"), (form(file=FILE), FORM)):
+        assert hub.client.call("POST", "/imports", body, content_type=content_type).status_code == 202, content_type
 
 
 LIMIT = 10 * 1024 * 1024

@@ -23,7 +23,8 @@ SCOPES = {
         putMemory clearMemory changeEpisode deleteEpisode writeProfileSection writeFile editFile uploadFiles
         deleteFile writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
         removeGroupMember addGroupFact deleteGroupFact startDream restoreDream changeUser changeAgent
-        retryExtraction addTriple invalidateTriple supersedeTriple putStoreItem deleteStoreItem personLink
+        retryExtraction previewExtraction
+        addTriple invalidateTriple supersedeTriple putStoreItem deleteStoreItem personLink
         putContentPolicy restoreContentPolicy startPolicyDryRun deletePolicyDryRunFindings
         createImport pauseImport resumeImport undoImport
     """,
@@ -38,10 +39,13 @@ def test_the_table_is_complete() -> None:
 
 def test_the_scope_alone_lets_in(db: None) -> None:
     clients = {scope: HubClient(factories.api_key(factories.tenant(), scopes=[scope])[1]) for scope in Scope.values}
-    # What they store is turns, too.
-    both = HubClient(factories.api_key(factories.tenant(), scopes=[INGEST, WRITE])[1])
+    # What they store is turns, too; and a prompt shows what is known.
+    more = {"createImport": INGEST, "resumeImport": INGEST, "previewExtraction": READ}
+    both = {
+        scope: HubClient(factories.api_key(factories.tenant(), scopes=[scope, WRITE])[1]) for scope in more.values()
+    }
     for operation, scope in NEEDED.items():
-        client = both if operation in ("createImport", "resumeImport") else clients[scope]
+        client = both[more[operation]] if operation in more else clients[scope]
         assert send(client, operation, Ids()).status_code in (200, 201, 202, 204, 404), operation
         assert client is clients[scope] or send(clients[scope], operation, Ids()).status_code == 403
 

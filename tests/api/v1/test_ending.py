@@ -233,8 +233,27 @@ def test_a_dream_is_not_an_agents_to_take_back_where_an_operator_took_an_edit_ov
     assert MemoryFile.objects.get().trashed_at
 
 
+def test_no_agent_starts_rests_or_takes_back_an_import_or_deletes_what_a_policy_forbids(hub: Hub, agent: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    trial = factories.policy_finding(factories.fact(person)).trial
+    rests = factories.uploaded(hub.tenant, state="paused", content=b"[]")
+    calls = {
+        f"/imports/{factories.uploaded(hub.tenant, b'[]').pk}/pause": (403, "writes_as_agent", 200),
+        f"/imports/{rests.pk}/resume": (403, "writes_as_agent", 202),
+        f"/imports/{factories.uploaded(hub.tenant, b'[]').pk}/undo": (403, "writes_as_agent", 202),
+        "/imports": (403, "writes_as_agent", 202),
+        f"/content-policy/dry-runs/{trial.pk}/delete": (409, "operator_word", 202),
+    }
+    for path, (status, code, otherwise) in calls.items():
+        refused = agent.client.post(path, {})
+        assert (refused.status_code, refused.json()["code"]) == (status, code), path
+        assert hub.client.post(path, {}).status_code == otherwise, path
+
+
 # What each operation does that ends, lowers or replaces what is served, when a key writes as an agent.
 REFUSES, ASKS, KEEPS, MANAGES = "409 review_needed above its trust", "waits for an operator", "keeps it", "not memory"
+# What many people said is not an agent's, and neither is what a tenant forbids.
+NO_IMPORT, NO_POLICY = "403 writes_as_agent", "409 operator_word"
 ENDING = {
     "deleteDiaryEntry": REFUSES,
     "deleteEpisode": REFUSES,
@@ -268,12 +287,20 @@ ENDING = {
     "putMemory": ASKS,
     "writeProfileSection": ASKS,
     "addFact": ASKS,
+    "createImport": NO_IMPORT,
+    "pauseImport": NO_IMPORT,
+    "resumeImport": NO_IMPORT,
+    "undoImport": NO_IMPORT,
+    "deletePolicyDryRunFindings": NO_POLICY,
 }
 NO_MEMORY = {
-    "putContentPolicy", "restoreContentPolicy", "startPolicyDryRun", "deletePolicyDryRunFindings",
+    # Of these an agent's key changes nothing, either: tests/api/v1/test_content_policy.py.
+    "putContentPolicy", "restoreContentPolicy", "startPolicyDryRun",
     "changeAgent", "changeGroup", "changeUser", "setGroupMember", "addGroup", "getContext", "search", "startDream",
     "retryExtraction", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems",
     "listStoreNamespaces", "endSession", "flushSession", "createPrivacyRequest",
+    # It stores nothing.
+    "previewExtraction",
     # They add, and end nothing.
     "writeDiaryEntry", "uploadFiles", "addTriple", "addGroupFact", "postTurns", "postTurnsBulk",
 }  # fmt: skip
@@ -284,9 +311,10 @@ def test_every_operation_that_can_end_something_says_what_it_does() -> None:
     found = {name for name, (method, _path) in operations().items() if method != "GET"}
     assert found == ENDING.keys() | NO_MEMORY
     assert {name for name in found if operations()[name][0] == "DELETE"} <= ENDING.keys()
-    refusing = {name for name, does in ENDING.items() if does == REFUSES}
-    documented = {name for name in refusing if "409" in _answers_of(name)}
-    assert documented == refusing
+    for status, kinds in (("409", (REFUSES, NO_POLICY)), ("403", (NO_IMPORT,))):
+        refusing = {name for name, does in ENDING.items() if does in kinds}
+        documented = {name for name in refusing if status in _answers_of(name)}
+        assert documented == refusing
 
 
 def _answers_of(name: str) -> set[str]:

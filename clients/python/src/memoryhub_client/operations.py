@@ -931,7 +931,9 @@ class Operations:
         ...
 
     @operation("POST", "/content-policy/restore")
-    def restore_content_policy(self, *, version: int, if_match: int | None = None) -> ContentPolicy:
+    def restore_content_policy(
+        self, *, version: int, if_match: int | None = None, idempotency_key: str | None = None
+    ) -> ContentPolicy:
         """Make an older version the content policy again, as a new version."""
         ...
 
@@ -954,7 +956,9 @@ class Operations:
         ...
 
     @operation("POST", "/content-policy/dry-runs")
-    def start_policy_dry_run(self, *, categories: Sequence[NewPolicyCategory] | None = None) -> DryRun:
+    def start_policy_dry_run(
+        self, *, categories: Sequence[NewPolicyCategory] | None = None, idempotency_key: str | None = None
+    ) -> DryRun:
         """Find out which stored memories these categories, or those in force, would not allow."""
         ...
 
@@ -971,7 +975,7 @@ class Operations:
         ...
 
     @operation("POST", "/content-policy/dry-runs/{trial_id}/delete")
-    def delete_policy_dry_run_findings(self, trial_id: str) -> DryRun:
+    def delete_policy_dry_run_findings(self, trial_id: str, *, idempotency_key: str | None = None) -> DryRun:
         """Move what a dry run found to the trash."""
         ...
 

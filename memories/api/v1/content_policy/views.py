@@ -113,6 +113,7 @@ class PolicyRestoreView(_PolicyEndpoint):
         parameters=[if_match(), etag(200)],
         answers={200: ContentPolicySerializer},
         problems=(404, 409, 412),
+        idempotent=True,
     )
     def post(self, request: Request) -> Response:
         given = self.body(PolicyRestoreSerializer)
@@ -168,6 +169,7 @@ class DryRunsView(_PolicyEndpoint):
         request=NewDryRunSerializer,
         answers={202: DryRunSerializer},
         problems=(409,),
+        idempotent=True,
     )
     def post(self, request: Request) -> Response:
         given = self.body(NewDryRunSerializer)
@@ -200,8 +202,9 @@ class DryRunFindingsView(Endpoint):
         problems=(404,),
     )
     def get(self, request: Request, trial_id: UUID) -> Response:
+        given = self.query(PageQuery)
         rows = _trial(self.tenant, trial_id).findings.select_related("end_user")
-        return self.listed(rows, FindingSerializer, given=self.query(PageQuery), ordering=("id",))
+        return self.listed(rows, FindingSerializer, given=given, ordering=("id",))
 
 
 class DryRunDeletionView(_PolicyEndpoint):
@@ -213,6 +216,7 @@ class DryRunDeletionView(_PolicyEndpoint):
         bound=Bound.TENANT,
         answers={202: DryRunSerializer},
         problems=(404, 409),
+        idempotent=True,
     )
     def post(self, request: Request, trial_id: UUID) -> Response:
         self.check_may_change()

@@ -108,7 +108,7 @@ class ImportSerializer(serializers.Serializer[Import]):
     left_out = serializers.DictField(child=serializers.IntegerField(), help_text="Reason → how many.")
     refused = serializers.DictField(child=serializers.IntegerField(), help_text="Code → how many.")
     failure = OrNull(help_text="Code of the reason why it failed.")
-    preview = serializers.JSONField(help_text="Of a dry run: who is named, from when until when, and three samples.")
+    preview = serializers.JSONField(help_text="Of a dry run, when you get it: people, dates and three samples.")
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)

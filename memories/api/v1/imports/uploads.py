@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from tempfile import TemporaryFile
-from typing import Any
+from typing import IO, Any
 
 from django.core.exceptions import SuspiciousOperation
 from django.core.files.uploadedfile import UploadedFile
@@ -13,6 +13,7 @@ from django.utils.http import parse_header_parameters
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, MultiPartParser
 
+from memories.api.parsers import incomplete
 from memories.curation.imports.errors import ImportTooLarge
 from memories.curation.imports.verbs import most_bytes
 from memories.exceptions import InvalidInput
@@ -29,6 +30,21 @@ _SUFFIXES: Mapping[str, str] = {
 }
 
 
+class _Whole:
+    """A body that is refused if it breaks off: half a file must not pass for a small one."""
+
+    def __init__(self, stream: IO[bytes], length: int) -> None:
+        self._stream, self._left = stream, length
+
+    def read(self, size: int = -1) -> bytes:
+        """Errors: InvalidInput."""
+        piece = self._stream.read(size)
+        self._left -= len(piece)
+        if not piece and size and self._left > 0:
+            raise incomplete()
+        return piece
+
+
 class UploadParser(BaseParser):
     """The fields of a form with the file among them, or the file alone."""
 
@@ -38,13 +54,15 @@ class UploadParser(BaseParser):
         """Errors: ImportTooLarge, InvalidInput."""
         context = parser_context or {}
         request: HttpRequest = context["request"]._request
-        if int(request.META.get("CONTENT_LENGTH") or 0) > most_bytes() + _AROUND:
+        length = int(request.META.get("CONTENT_LENGTH") or 0)
+        if length > most_bytes() + _AROUND:
             raise ImportTooLarge
+        body = _Whole(stream, length)
         kind, _parameters = parse_header_parameters(media_type or "")
         if kind != MultiPartParser.media_type:
-            return {FILE: stream, "name": _SUFFIXES.get(kind, "")}
+            return {FILE: body, "name": _SUFFIXES.get(kind, "")}
         try:
-            found = MultiPartParser().parse(stream, media_type, context)
+            found = MultiPartParser().parse(body, media_type, context)
         except (ParseError, MultiPartParserError, SuspiciousOperation) as error:
             raise InvalidInput.at("", "The form cannot be read.", code="syntax") from error
         file: Any = found.files.get(FILE)

@@ -52,6 +52,7 @@ from memories.curation.tenants.language_models import ModelSettings, save_langua
 from memories.curation.tenants.off_boarding import off_board_tenant, take_back_tenant
 from memories.curation.tenants.settings import change_tenant, check_not_off_boarded, put_tenant, version_of
 from memories.exceptions import Conflict, InvalidInput, KeyBound, NotFound
+from memories.llm.addresses import PRIVATE
 from memories.models import (
     ActorKind,
     Agent,
@@ -71,7 +72,9 @@ def _pointing_into_body() -> Iterator[None]:
     try:
         yield
     except (InvalidInput, Conflict) as error:
-        faults = [replace(one, pointer=f"/{one.pointer}") for one in error.faults]
+        # The admin's forms tell a private address apart; for applications an address is valid or not.
+        codes = {PRIVATE: InvalidInput.code}
+        faults = [replace(one, pointer=f"/{one.pointer}", code=codes.get(one.code, one.code)) for one in error.faults]
         raise type(error)(error.detail, faults=faults) from None
 
 
