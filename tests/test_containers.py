@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from memories.telemetry.traces import ENDPOINTS
+from memories.web.application import UPLOADS
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
@@ -103,6 +104,16 @@ class TestProxy:
     )
     def test_it_buffers_ends_slow_senders_and_tells_who_calls(self, line: str) -> None:
         assert f" {line};" in NGINX
+
+    def test_files_to_be_imported_reach_the_hub_whatever_their_size(self) -> None:
+        [(address, block)] = re.findall(r"location ~ (\S+) \{([^}]*)\}", NGINX)
+        assert all(re.search(address, path) for path in UPLOADS)
+        assert not [path for path in ("/api/v1/facts", "/api/v1/imports/1/undo") if re.search(address, path)]
+        assert "proxy_request_buffering off;" in block
+        [most] = re.findall(r"client_max_body_size (\d+)m;", block)
+        # With what a form has beside the file.
+        [(low, high)] = re.findall(r"`MEMORYHUB_IMPORT_MEGABYTES`.*\(([\d,]+)–([\d,]+)\)", SETTINGS)
+        assert int(most) == int(high.replace(",", "")) + 1 > int(low)
 
     def test_its_files_are_those_that_compose_mounts(self) -> None:
         declared = yaml.safe_load(COMPOSE)

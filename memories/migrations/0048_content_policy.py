@@ -71,6 +71,8 @@ class Migration(migrations.Migration):
                 ('trial', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='findings', to='memories.policytrial')),
             ],
             options={
+                'verbose_name': 'finding of a dry run',
+                'verbose_name_plural': 'findings of dry runs',
                 'ordering': ['id'],
                 'default_permissions': (),
                 'constraints': [models.UniqueConstraint(fields=('trial', 'kind', 'row', 'tenant'), name='policy_finding_once')],

@@ -137,6 +137,8 @@ class PolicyFinding(OfParent):
     class Meta:
         default_permissions = ()
         ordering = ["id"]
+        verbose_name = _("finding of a dry run")
+        verbose_name_plural = _("findings of dry runs")
         constraints = [models.UniqueConstraint(fields=["trial", "kind", "row", "tenant"], name="policy_finding_once")]
 
     def __str__(self) -> str:

@@ -1,4 +1,5 @@
-"""What every lease promises, whatever it is on: session, window, decay pass, upkeep, retention pass, privacy case.
+"""What every lease promises, whatever it is on: session, window, decay pass, upkeep, retention pass, dry run of a
+content policy, import, privacy case.
 
 Another process is another connection; that time passes is written into the row.
 """
@@ -162,6 +163,30 @@ class Retentions(Decays):
         return row.finished_at is not None
 
 
+class Trials(Decays):
+    model = PolicyTrial
+    claims = staticmethod(lambda row: policy_trials._claim(row.pk))
+    looked_for_by = policy_trials.TASK
+
+    def make(self) -> Any:
+        return policy_trials.start_trial(tenant=factories.tenant(), given=[], actor=factories.COMMAND, now=NOW)
+
+    def ended(self, row: Any) -> Any:
+        return row.ended_at is not None
+
+
+class Imports(Decays):
+    model = Import
+    claims = staticmethod(lambda row: working.claim(row.pk))
+    looked_for_by = verbs.TASK
+
+    def make(self) -> Any:
+        return factories.uploaded(factories.tenant())
+
+    def fail(self, lease: Any) -> None:
+        working._retry(lease, "database")
+
+
 class Cases(Kind):
     model = PrivacyCase
     claims = staticmethod(lambda row: case_leases.claim(row.pk))
@@ -206,27 +231,9 @@ class Mails(Kind):
         return OperatorMail.objects.create(operator=factories.operator(), kind=kind, once="once", created_at=NOW)
 
 
-class Trials(Kind):
-    model = PolicyTrial
-    claims = staticmethod(lambda row: policy_trials._claim(row.pk))
-    looked_for_by = policy_trials.TASK
-
-    def make(self) -> Any:
-        return policy_trials.start_trial(tenant=factories.tenant(), given=[], actor=factories.COMMAND, now=NOW)
-
-
-class Imports(Kind):
-    model = Import
-    claims = staticmethod(lambda row: working.claim(row.pk))
-    looked_for_by = verbs.TASK
-
-    def make(self) -> Any:
-        return factories.uploaded(factories.tenant())
-
-
-KINDS = [Sessions, Windows, Decays, Upkeeps, Retentions, Cases]
+KINDS = [Sessions, Windows, Decays, Upkeeps, Retentions, Trials, Imports, Cases]
 # They count their attempts in ways of their own.
-OTHER_KINDS = [Dreams, Deliveries, Mails, Trials, Imports]
+OTHER_KINDS = [Dreams, Deliveries, Mails]
 
 # What is the same for all kinds, once for a kind that the broker sweeps and once for one that a task looks for.
 OF_TWO_KINDS = pytest.mark.parametrize("kind", [Sessions, Decays], indirect=True, ids=["sessions", "decays"])

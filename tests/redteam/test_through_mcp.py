@@ -13,12 +13,12 @@ from unittest import mock
 import pytest
 from django.db import transaction
 from django.utils import timezone
-from memories.mcp_server.callers import identify
 from pytest_django import DjangoDbBlocker
 
 from memories.audit import Actor
 from memories.curation.access.keys import Binding, create_api_key
 from memories.mcp_server import writing
+from memories.mcp_server.callers import identify
 from memories.mcp_server.calls import ToolResult, carry_out
 from memories.models import ActorKind, Fact, Scope, Tenant, Trust
 from tests.redteam.corpus import Case, cases
