@@ -49,7 +49,7 @@ def test_categories_are_added_changed_removed_and_restored(admin: Client, tenant
     assert ([one["name"] for one in policy(tenant).categories], policy(tenant).restored) == (["health"], 1)
     wrong = send(admin, tenant, "save", name="Health", words="", version=5)
     assert (wrong.status_code, "Another category has this name." in wrong.content.decode()) == (400, True)
-    assert send(admin, tenant, "anything").status_code == 404
+    assert send(admin, tenant, "anything").status_code == 400
 
 
 def test_a_dry_run_is_shown_and_what_it_found_deleted_and_put_back(admin: Client, tenant: Tenant) -> None:

@@ -41,6 +41,10 @@ def test_a_tenant_that_was_added_from_the_list_leads_to_the_list(admin: Client) 
     given = {field.name: field.value() or "" for field in form}
     answer = admin.post(reverse(NEW_TENANT), {**given, "slug": "shop", "name": "Shop"})
     assert answer.headers["Location"] == list_of(Tenant)
+    # What the form did not ask about is what a tenant has that nobody set.
+    made, plain = Tenant.objects.get(), Tenant()
+    for field in ("person_may", "person_namespaces", "dream_files", "signal_phrases"):
+        assert getattr(made, field) == getattr(plain, field), field
 
 
 def test_who_may_not_add_tenants_is_told_whom_to_ask(staff_who_may: Callable[..., Client]) -> None:

@@ -1,4 +1,5 @@
-"""Nothing personal where it does not belong: logs, addresses, titles, payloads of tasks, `__str__`, bodies of errors.
+"""Nothing personal where it does not belong: logs, addresses, titles of other pages than a person's or session's own,
+payloads of tasks, `__str__`, bodies of errors.
 
 A mark stands wherever people can put something. Each look is also made where the mark is put on purpose, so that it is
 known to find it.
@@ -262,13 +263,21 @@ class TestPages:
         return known
 
     def test_addresses_titles_and_logs(self, operator: Operator, known: dict[str, Any]) -> None:
-        found, marked = [], 0
+        """A title names the person or session whose page it is, for the tabs of who looks at several; nothing else."""
+        person, session = known["enduser"], known["session"]
+        own = {person.pk: person.display_name, session.pk: session.external_id}
+        found, marked, called = [], 0, set()
         with logged() as written:
             for where, page, _ in world.pages(operator, known):
                 marked += says_mark(page)
-                found += [(where, text) for text in (*_LINKS.findall(page), *_TITLE.findall(page)) if says_mark(text)]
+                whose = next((pk for pk in own if f"/{pk}/" in where), None)
+                titles = _TITLE.findall(page)
+                called |= {whose for title in titles if whose and own[whose] in title}
+                rest = [title.replace(own[whose], "") if whose else title for title in titles]
+                found += [(where, text) for text in (*_LINKS.findall(page), *rest) if says_mark(text)]
         # They show it: it would be found.
         assert marked > 15
+        assert called == set(own)
         assert found == []
         assert not says_mark(written.getvalue())
 

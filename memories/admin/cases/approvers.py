@@ -30,7 +30,10 @@ def approvers(first: str, tenant: Tenant | None, *, now: datetime) -> list[Appro
     rows = rows.filter(Q(is_superuser=True) | granted)
     if tenant:
         rows = rows.filter(Q(all_tenants=True) | Q(tenants=tenant))
-    found = [_approver(first, one, now) for one in rows.order_by("username").distinct()[:SHOWN]]
+    shown = list(rows.order_by("username").distinct()[:SHOWN])
+    # For the others, mostly all, nothing more is to be read.
+    lately = second_person.given_lately([one.pk for one in shown], at=now) if first else set()
+    found = [_approver(first if one.pk in lately else "", one, now) for one in shown]
     return sorted(found, key=lambda one: (one.is_invited, one.since or now))
 
 

@@ -20,17 +20,8 @@ from memories.models import EndUser
 
 CLIP = 400
 _FACT = (
-    "content",
-    "category",
-    "confidence",
-    "version",
-    "status",
-    "pinned",
-    "locked",
-    "binding",
-    "source",
-    "end_user_id",
-)
+    "content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "source", "end_user_id",
+)  # fmt: skip
 _TURN = ("session_id", "number", "role", "author", "own", "is_doubtful", "flagged", "created_at", "redacted_at")
 _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
 

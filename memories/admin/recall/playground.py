@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories import conf
 from memories.admin.access.tenant_scope import tenants_of
-from memories.admin.facts.pages import FactPage
+from memories.admin.facts.forms import CorrectForm, LockForm, PinForm, UnlockForm, UnpinForm
 from memories.admin.people.finding import find_person
 from memories.admin.people.views import MEMORY, person_of_link
 from memories.admin.recall.live_context import (
@@ -247,8 +247,11 @@ def parts_of(found: Finding, best: float) -> list[ScorePart]:
 
 def _verbs(fact: Fact) -> dict[str, VerbForm]:
     """Forms of the fact's page, with ids that are unique among those of other facts."""
-    fitting = ("unpin" if fact.pinned else "pin", "unlock" if fact.locked else "lock", "correct")
-    verbs = {name: FactPage.verbs[name](record=fact) for name in fitting if name in FactPage.verbs}
+    verbs: dict[str, VerbForm] = {
+        **({"unpin": UnpinForm(record=fact)} if fact.pinned else {"pin": PinForm(record=fact)}),
+        **({"unlock": UnlockForm(record=fact)} if fact.locked else {"lock": LockForm(record=fact)}),
+        "correct": CorrectForm(record=fact),
+    }
     for name, form in verbs.items():
         form.auto_id = f"{name}_{fact.pk}_%s"
     return verbs

@@ -1,5 +1,6 @@
 """Tenants: the applications that use the hub, with their own numbers for the rules."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -34,9 +35,11 @@ from memories.text.signals import KINDS
 REDACTED = ("name", "extraction_guidance", "signal_phrases", "file_seed", "dream_guide")
 
 
-def _default(name: str) -> Any:
-    """Of the model: a field that a form declares itself does not begin with it."""
-    return Tenant._meta.get_field(name).get_default
+def _default(name: str) -> Callable[[], Any]:
+    """What makes the model's: a field that a form declares itself does not begin with it."""
+    field: Any = Tenant._meta.get_field(name)
+    made: Callable[[], Any] = field.get_default
+    return made
 
 
 class TenantForm(forms.ModelForm[Tenant]):

@@ -5,6 +5,7 @@ sets it, and when.
 """
 
 import uuid
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db.models import Q, TextChoices
@@ -78,6 +79,14 @@ def barred_until(first: str, second: str, *, at: datetime) -> datetime | None:
     rows = events.filter(created_at__gt=since, created_at__lte=at).values_list("verb", "created_at")
     ends = sorted(made + SAME_DAY + (INVITATION_VALID if verb == "invite" else timedelta(0)) for verb, made in rows)
     return next((end for end in ends if end > at and not is_own_of(first, second, at=end)), None)
+
+
+def given_lately(accounts: Collection[uuid.UUID], *, at: datetime) -> set[uuid.UUID]:
+    """Those that were made, or given a password or an invitation, so lately that barred_until() may bar them."""
+    since = at - SAME_DAY - INVITATION_VALID
+    events = AuditEvent.objects.filter(_MADE | _PASSWORD | _INVITED, object_type=Operator.__name__)
+    events = events.filter(object_id__in=accounts, created_at__gt=since, created_at__lte=at)
+    return set(events.values_list("object_id", flat=True))
 
 
 def _is_account(who: str) -> bool:
