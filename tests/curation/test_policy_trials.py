@@ -21,7 +21,7 @@ from memories.models import (
     Tenant,
 )
 from tests import factories
-from tests.factories import COMMAND, KEY, NOW, STAFF
+from tests.factories import COMMAND, KEY, NOW
 
 HEALTH = [{"name": "health"}]
 
@@ -73,6 +73,18 @@ def test_a_dry_run_finds_what_would_go_and_changes_nothing(tenant: Tenant, peopl
     assert "asthma" not in str(list(PolicyFinding.objects.values()))
 
 
+def test_what_was_found_of_one_who_was_merged_since_is_deleted_where_it_is_now(
+    tenant: Tenant, people: list[EndUser]
+) -> None:
+    trial = run(tenant)
+    merge_people(survivor=people[0].pk, merged=people[1].pk, actor=factories.STAFF, now=NOW)
+    policy_trials.delete_found(trial_id=trial.pk, tenant=tenant, actor=COMMAND, now=NOW)
+    drain()
+    trial.refresh_from_db()
+    assert (policy_trials.state_of(trial), trial.findings.count(), live()) == ("deleted", 0, 2)
+    assert policy_trials.counts_of(run(tenant)).get("health", {}).get("fact") is None
+
+
 def test_what_it_found_is_deleted_with_one_undo(tenant: Tenant, people: list[EndUser]) -> None:
     trial = run(tenant)
     put_policy(tenant=tenant, given=HEALTH, actor=COMMAND, now=NOW)
@@ -91,18 +103,6 @@ def test_what_it_found_is_deleted_with_one_undo(tenant: Tenant, people: list[End
     undo_batch(batch_id=trial.batch, actor=COMMAND, now=NOW)
     assert (live(), ProfileSection.objects.written().count()) == (4, 2)
     assert policy_trials.counts_of(run(tenant)) == {"health": dict.fromkeys(policy_trials.KINDS, 2)}
-
-
-def test_what_was_found_of_one_who_was_merged_since_is_deleted_where_it_is_now(
-    tenant: Tenant, people: list[EndUser]
-) -> None:
-    trial = run(tenant)
-    merge_people(survivor=people[0].pk, merged=people[1].pk, actor=STAFF, now=NOW)
-    policy_trials.delete_found(trial_id=trial.pk, tenant=tenant, actor=COMMAND, now=NOW)
-    drain()
-    trial.refresh_from_db()
-    assert (policy_trials.state_of(trial), trial.findings.count(), live()) == ("deleted", 0, 2)
-    assert policy_trials.counts_of(run(tenant)).get("health", {}).get("fact") is None
 
 
 def test_one_who_is_erased_meanwhile_is_left_out_and_a_worker_that_dies_is_followed(

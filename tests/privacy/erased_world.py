@@ -170,7 +170,7 @@ def _asked(person: EndUser) -> None:
     factories.sent_block(person, [person.facts.first()])
     factories.seen_text(person)
     factories.imported_row(person)
-    factories.policy_finding(person.facts.first())
+    factories.policy_finding(person.facts.all()[0])
     factories.person_link(person)
     factories.uploaded(
         person.tenant, f"{person.external_id} bakes rye".encode(), options={"user_id": person.external_id}
