@@ -36,9 +36,9 @@ class NewPolicyCategorySerializer(Strict):
 
 
 class NewContentPolicySerializer(Strict):
-    categories = NewPolicyCategorySerializer(
-        many=True,
-        max_length=MOST_CATEGORIES,  # type: ignore[call-arg]  # of the list
+    categories = serializers.ListField(
+        child=NewPolicyCategorySerializer(),
+        max_length=MOST_CATEGORIES,
         help_text="Empty: nothing is forbidden.",
     )
 
@@ -91,10 +91,10 @@ class PolicyDropSerializer(serializers.Serializer[PolicyDrop]):
 
 
 class NewDryRunSerializer(Strict):
-    categories = NewPolicyCategorySerializer(
-        many=True,
+    categories = serializers.ListField(
+        child=NewPolicyCategorySerializer(),
         required=False,
-        max_length=MOST_CATEGORIES,  # type: ignore[call-arg]  # of the list
+        max_length=MOST_CATEGORIES,
         help_text="Left out: those of the policy in force.",
     )
 
