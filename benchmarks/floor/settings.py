@@ -21,6 +21,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
 }
 LOGGING = hub.LOGGING
+WEB_PROCESSES = hub.WEB_PROCESSES
 # The server counts how long requests wait.
 HOME = hub.HOME / "floor"
 MEMORYHUB_LOG_FORMAT = hub.MEMORYHUB_LOG_FORMAT
