@@ -100,9 +100,14 @@ def _faults_of_list(field: Any, data: Any) -> Any:
 
 
 def _faults_of_dictionary(field: Any, data: Mapping[str, Any]) -> Any:
-    if len(data) > MOST_KEYS:
-        return [ErrorDetail(f"Give at most {MOST_KEYS} keys.", code="max_length")]
+    most = _most_keys(field)
+    if len(data) > most:
+        return [ErrorDetail(f"Give at most {most:,} keys.", code="max_length")]
     return {key: faults for key, one in data.items() if (faults := _faults(field.child, one))}
+
+
+def _most_keys(field: Any) -> int:
+    return int(getattr(field, "most_keys", MOST_KEYS))
 
 
 def _too_many(field: Any, data: Mapping[str, Any]) -> Any:
@@ -138,6 +143,6 @@ def _most(field: Any) -> int:
     if isinstance(field, Serializer):
         return 1 + sum(_most(one) for one in field.fields.values() if not one.read_only)
     if isinstance(field, DictField):
-        return 1 + MOST_KEYS * _most(field.child)
+        return 1 + _most_keys(field) * _most(field.child)
     is_free = isinstance(field, JSONField) or getattr(field, "is_free", False)
     return MOST_VALUES if is_free else getattr(field, "most_members", 0) + 1

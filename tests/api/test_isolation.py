@@ -150,7 +150,7 @@ def test_a_row_that_changes_is_seen(hub: Hub, other: Hub) -> None:
 
 def test_what_an_operator_made_public_is_told_within_the_tenant_alone(hub: Hub, other: Hub) -> None:
     """And no answer to another person's agent tells whose it is."""
-    owner = factories.end_user(hub.tenant, external_id="owner-4711")
+    owner = factories.end_user(hub.tenant, external_id="fact-owner")
     fact = factories.fact(owner, "The canteen serves lunch at noon")
     reader = factories.end_user(hub.tenant)
     factories.end_user(other.tenant, external_id=reader.external_id)
@@ -166,7 +166,7 @@ def test_what_an_operator_made_public_is_told_within_the_tenant_alone(hub: Hub, 
     assert not any("canteen" in answer for answer in told(hub))
     publish_fact(fact_id=fact.pk, actor=factories.COMMAND, now=factories.NOW)
     assert all("canteen" in answer for answer in told(hub))
-    assert not any("4711" in answer for answer in told(hub))
+    assert not any("fact-owner" in answer for answer in told(hub))
     assert not any("canteen" in answer for answer in told(other))
     own = hub.client.get("/facts", user_id=reader.external_id)
     assert own.json()["results"] == []

@@ -34,13 +34,14 @@ WRITERS = (
     "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
     "putMemory", "createPrivacyRequest", "changeAgent", "putContentPolicy", "writeFile", "editFile", "uploadFiles",
     "putStoreItem", "batchStore", "writeDiaryEntry", "addTriple", "supersedeTriple", "addGroup", "changeGroup",
-    "addGroupFact", "startPolicyDryRun",
+    "addGroupFact",
 )  # fmt: skip
 STORE = ("putStoreItem", "batchStore")
 GRAPH = ("addTriple", "supersedeTriple")
 # They take no text, or keep none of it; what is in an imported file is redacted as what is posted (tests/imports).
 OTHERS = {
     "createImport", "resumeImport", "previewExtraction", "personLink", "restoreContentPolicy",
+    "startPolicyDryRun",
     "getContext", "search", "flushSession", "endSession", "restoreFact", "giveFactFeedback", "deleteFacts",
     "redactTurn", "restoreFile", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems", "listStoreNamespaces",
     "invalidateTriple", "startDream", "setGroupMember",

@@ -329,6 +329,15 @@ def test_a_large_file_of_a_form_has_no_name_that_a_killed_process_leaves(setting
     assert file.closed
 
 
+def test_authors_are_as_many_when_it_is_started_as_when_it_is_sent(hub: Hub) -> None:
+    many = {f"author {number}": "anna" for number in range(1_000)}
+    for row, given, status in (("checked", many, 202), ("checked", {**many, "one more": "anna"}, 400)):
+        sent = factories.uploaded(hub.tenant, state=row)
+        assert hub.client.post(f"/imports/{sent.pk}/resume", {"authors": given}).status_code == status
+        query = {"authors": json.dumps(given)}
+        assert hub.client.call("POST", "/imports", b"x", query=query).status_code == status
+
+
 @pytest.mark.parametrize("policy", ["refuse", "allow_new"])
 def test_an_erasure_ends_what_waits_and_what_runs_and_nothing_comes_back(hub: Hub, policy: str) -> None:
     """Whatever the file holds of the person: nobody knows before it is read."""

@@ -20,6 +20,7 @@ class Authors(serializers.DictField):
     """Who is named in the file → the `user_id` that it becomes; "" or null leaves out what is theirs."""
 
     child = Identifier(allow_null=True, allow_blank=True)
+    most_keys = MOST_AUTHORS
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
         if isinstance(data, str):

@@ -57,7 +57,7 @@ class UploadParser(BaseParser):
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         if length > most_bytes() + _AROUND:
             raise ImportTooLarge
-        body = _Whole(stream, length)
+        body: Any = _Whole(stream, length)
         kind, _parameters = parse_header_parameters(media_type or "")
         if kind != MultiPartParser.media_type:
             return {FILE: body, "name": _SUFFIXES.get(kind, "")}
