@@ -309,6 +309,8 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    # With all operations open, Swagger UI begins to draw them anew before it has drawn some 130, and never ends.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "docExpansion": "none"},
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",

@@ -22,6 +22,7 @@ def test_a_page_that_shuts_people_out_is_found(open_page: Open) -> None:
 def test_the_page_of_the_api_works_under_its_policy(open_page: Open) -> None:
     page = open_page()
     page.goto("/api/docs/")
+    page.get_by_role("link", name="turns", exact=True).click()
     expect(page.get_by_text("/api/v1/turns").first).to_be_visible()
 
 
