@@ -285,7 +285,7 @@ class _Importing:
         self._run.flush()
         left_out, refused = self._run.counted()
         refused = sum((Counter({_code_of(name): count}) for name, count in refused.items()), Counter(self._codes))
-        before = {} if self._work.is_check else self._row.counts
+        before: Mapping[str, Any] = {} if self._work.is_check else self._row.counts
         found = {
             "counts": Counter(before) + _outcomes(self._run),
             "left_out": Counter({} if self._work.is_check else self._row.left_out) + left_out,

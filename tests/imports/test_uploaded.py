@@ -17,6 +17,7 @@ from django.utils import timezone
 from memories.api.v1.imports.uploads import UnnamedUpload
 from memories.curation.access.keys import Binding
 from memories.curation.imports import taking_back, verbs
+from memories.curation.sessions import delete_session
 from memories.imports import places, raw_documents, tasks, working
 from memories.models import (
     EndUser,
@@ -323,7 +324,7 @@ def test_a_large_file_of_a_form_has_no_name_that_a_killed_process_leaves(setting
     handler = UnnamedUpload()
     handler.new_file("file", "x.zip", "application/zip", None)
     handler.receive_data_chunk(b"abc", 0)
-    file = handler.file_complete(3)
+    file: Any = handler.file_complete(3)
     assert (file.read(), file.size, file.name, type(file.file.name)) == (b"abc", 3, "x.zip", int)
     handler.upload_interrupted()
     assert file.closed
@@ -491,7 +492,7 @@ def test_an_undo_leaves_what_restricted_people_have(hub: Hub) -> None:
 def test_what_is_said_amid_an_undo_stays(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = send(hub.client, chats(1), user_id="anna")
     worked(hub.client, sent)
-    delete = taking_back.delete_session
+    delete = delete_session
 
     def late(**given: Any) -> None:
         """Somebody goes on with the conversation after the look at it, and before the lock."""
