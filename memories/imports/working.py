@@ -285,7 +285,7 @@ class _Importing:
         self._run.flush()
         left_out, refused = self._run.counted()
         refused = sum((Counter({_code_of(name): count}) for name, count in refused.items()), Counter(self._codes))
-        before: Mapping[str, Any] = {} if self._work.is_check else self._row.counts
+        before = {} if self._work.is_check else self._row.counts
         found = {
             "counts": Counter(before) + _outcomes(self._run),
             "left_out": Counter({} if self._work.is_check else self._row.left_out) + left_out,
@@ -293,7 +293,7 @@ class _Importing:
         }
         expected = max(self._run.expected, 0)
         # A dry run begins anew each time: it has got on only when it ends.
-        got_on: dict[str, Any] = {} if self._work.is_check else GOT_ON
+        got_on: Mapping[str, Any] = {} if self._work.is_check else GOT_ON
         leases.renew(self._work, position=taken, expected=expected, **got_on, **found)
 
     def _end(self, *, now: datetime) -> None:
