@@ -291,10 +291,8 @@ class WaitingPieces(CountsRows):
             yield {name: as_json(value) for name, value in row.items()}
 
     def erase(self, person: EndUser, limit: int = STEP) -> int:
-        found = list(self.rows_of(person).order_by("pk").values_list("pk", "part_of")[:limit])
-        # Of a file that came meanwhile a part would be imported.
-        Import.objects.filter(pk__in={part_of for _, part_of in found}).abandon("erased", now=timezone.now())
-        ImportPiece.objects.filter(pk__in=[pk for pk, _ in found]).delete()
+        found = list(self.rows_of(person).order_by("pk").values_list("pk", flat=True)[:limit])
+        ImportPiece.objects.filter(pk__in=found).delete()
         return len(found)
 
 
