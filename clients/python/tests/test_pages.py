@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from conftest import ROOT, RunningHub
 
+from memoryhub_client import HubManagement, MemoryHub
+
 EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = [
     "clients/python/README.md",
@@ -16,8 +18,10 @@ PAGES = [
     "docs/langgraph.md",
     "docs/management.md",
     "docs/openai-agents.md",
+    "docs/person-page.md",
 ]
 MANAGEMENT = "docs/management.md"
+PERSON_PAGE = "docs/person-page.md"
 
 
 def examples(page: str) -> list[str]:
@@ -27,7 +31,10 @@ def examples(page: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_a_page_work(page: str, running: RunningHub, monkeypatch: pytest.MonkeyPatch) -> None:
     # Each page has people of its own.
-    key = running.key(tenant=re.sub(r"\W+", "-", page.lower())) if page != MANAGEMENT else running.management_key()
+    tenant = re.sub(r"\W+", "-", page.lower())
+    key = running.key(tenant=tenant) if page != MANAGEMENT else running.management_key()
+    if page == PERSON_PAGE:
+        switch_on(running, tenant, key)
     monkeypatch.setenv("MEMORYHUB_KEY", key)
     monkeypatch.setenv("MEMORYHUB_URL", running.base_url)
     names: dict[str, Any] = {"__name__": "example"}
@@ -39,6 +46,14 @@ def test_the_examples_of_a_page_work(page: str, running: RunningHub, monkeypatch
     assert examples(page)
     for example in examples(page):
         exec(compile(example, page, "exec"), names)
+
+
+def switch_on(running: RunningHub, tenant: str, key: str) -> None:
+    """What the page has its reader do first, for somebody of whom the hub has heard."""
+    with HubManagement(running.management_key(), base_url=running.base_url) as management:
+        management.change_tenant(tenant, person_page=True)
+    with MemoryHub(key, base_url=running.base_url) as hub:
+        hub.post_turns(user_id="u1", session_id="s1", messages=[{"role": "user", "content": "I like tea."}])
 
 
 def test_all_pages_with_examples_are_run() -> None:
