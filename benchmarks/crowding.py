@@ -83,7 +83,7 @@ def _facts(one: EndUser, space: EmbeddingSpace, dice: np.random.Generator, count
     facts = []
     for place, text in enumerate(_texts(0, count)):
         fact = Fact(**{**values, "id": uuid.uuid4(), "category": CATEGORIES[place % len(CATEGORIES)]})
-        fact.say(text)
+        fact.set_text(text)
         fact.embedded_hash = fact.content_hash
         facts.append(fact)
     Fact.objects.bulk_create(facts, batch_size=500)

@@ -62,7 +62,7 @@ def make_triples(count: int) -> None:
     )  # fmt: skip
     for number in range(count - len(names)):
         factories.fact(person, f"Keeps thing {number}", key=f"keeps_{number}", value=f"Thing {number}", confidence=0.9)
-    following.follow(list(Fact.objects.filter(end_user=person)), now=NOW)
+    following.sync_triples(list(Fact.objects.filter(end_user=person)), now=NOW)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE memories_graphtriple, memories_graphentity, memories_fact, memories_enduser")
     # The clients are forked: they must not share a connection.

@@ -116,7 +116,7 @@ def snapshot(fact: Fact) -> dict[str, Any]:
     return {**state, "superseded_by": str(fact.superseded_by_id) if fact.superseded_by_id else None}
 
 
-def put_back(fact: Fact, state: dict[str, Any]) -> None:
+def restore_state(fact: Fact, state: dict[str, Any]) -> None:
     """Set the fact's fields to a snapshot, or to a part of one: the inverse of snapshot()."""
     for name, value in state.items():
         if name in REVISED_MOMENTS:
@@ -125,7 +125,7 @@ def put_back(fact: Fact, state: dict[str, Any]) -> None:
             fact.superseded_by_id = uuid.UUID(value) if value else None
         else:
             setattr(fact, name, value)
-    fact.say(fact.content)
+    fact.set_text(fact.content)
 
 
 def revise(
@@ -158,9 +158,9 @@ def revise_all(
     """revise() for each of these facts, `before` in their order, in one statement. Their triples follow them,
     and webhooks are told."""
     states = [(fact, was, snapshot(fact)) for fact, was in zip(facts, before, strict=True)]
-    followed = [fact for fact, was, after in states if following.concerns(was, after)]
-    following.follow(
-        followed, now=now, retold=[fact.pk for fact, was, after in states if following.retells(was, after)]
+    followed = [fact for fact, was, after in states if following.affects_triples(was, after)]
+    following.sync_triples(
+        followed, now=now, retold=[fact.pk for fact, was, after in states if following.text_changed(was, after)]
     )
     outbox.facts_changed([(fact, was) for fact, was, _ in states], now=now)
     return FactRevision.objects.bulk_create(
@@ -185,7 +185,7 @@ def revise_new(facts: Iterable[Fact], *, verb: str, actor: Actor) -> None:
     """Write the first revision of each of these facts, as of its creation, in one statement. Triples follow them."""
     facts = list(facts)
     if keyed := [fact for fact in facts if fact.key or fact.triples]:
-        following.follow(keyed, now=keyed[0].created_at)
+        following.sync_triples(keyed, now=keyed[0].created_at)
     if facts:
         outbox.facts_changed([(fact, {}) for fact in facts], now=facts[0].created_at)
     FactRevision.objects.bulk_create(

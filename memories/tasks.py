@@ -83,12 +83,12 @@ def forget() -> int:
     began. Another task does the rest."""
     now = timezone.now()
     begun = decay.begin_due(now=now)
-    if decay.work_on(now=now, seconds=SLICE_SECONDS):
-        decay.wake()
+    if decay.run_slice(now=now, seconds=SLICE_SECONDS):
+        decay.enqueue()
     if upkeep.is_due():
-        upkeep.wake()
+        upkeep.enqueue()
     if rewriting.is_due(now=now):
-        rewriting.wake()
+        rewriting.enqueue()
     return begun
 
 
@@ -101,8 +101,8 @@ def rewrite_tables() -> int:
 @outermost
 def keep_up() -> int:
     """Work for a slice on the upkeep after nightly passes. Returns 1 when nothing is left to do now."""
-    if upkeep.work_on(now=timezone.now(), seconds=UPKEEP_SECONDS):
-        upkeep.wake()
+    if upkeep.run_slice(now=timezone.now(), seconds=UPKEEP_SECONDS):
+        upkeep.enqueue()
         return 0
     return 1
 
@@ -110,8 +110,8 @@ def keep_up() -> int:
 @outermost
 def dream() -> int:
     """Work for a slice on dreams, and begin those that are due. Returns 1 when nothing is left to do now."""
-    if dreaming.work_on(now=timezone.now(), seconds=UPKEEP_SECONDS):
-        dreaming.wake()
+    if dreaming.run_slice(now=timezone.now(), seconds=UPKEEP_SECONDS):
+        dreaming.enqueue()
         return 0
     return 1
 
@@ -141,8 +141,8 @@ def seal_audit() -> int:
 def run_case(case_id: str) -> int:
     """Work for a slice on this privacy case, and then on others that no worker has. Returns 1 when nothing is left to
     do now."""
-    if running.work_on(now=timezone.now(), seconds=SLICE_SECONDS, first=uuid.UUID(case_id)):
-        case_leases.wake(uuid.UUID(case_id))
+    if running.run_slice(now=timezone.now(), seconds=SLICE_SECONDS, first=uuid.UUID(case_id)):
+        case_leases.enqueue(uuid.UUID(case_id))
         return 0
     return 1
 
@@ -153,16 +153,16 @@ def retain() -> int:
     began. Another task does the rest."""
     now = timezone.now()
     begun = retention.begin_due(now=now)
-    if retention.work_on(now=now, seconds=SLICE_SECONDS):
-        retention.wake()
+    if retention.run_slice(now=now, seconds=SLICE_SECONDS):
+        retention.enqueue()
     return begun
 
 
 @outermost
 def try_policies() -> int:
     """Work for a slice on dry runs of content policies. Returns 1 when nothing is left to do now."""
-    if policy_trials.work_on(now=timezone.now(), seconds=SLICE_SECONDS):
-        policy_trials.wake()
+    if policy_trials.run_slice(now=timezone.now(), seconds=SLICE_SECONDS):
+        policy_trials.enqueue()
         return 0
     return 1
 
@@ -170,9 +170,9 @@ def try_policies() -> int:
 @outermost
 def deliver_webhooks() -> int:
     """Send for a slice what webhooks are to be told. Returns how many were delivered."""
-    sent = delivering.work_on(now=timezone.now(), seconds=SLICE_SECONDS, clock=time.monotonic)
+    sent = delivering.run_slice(now=timezone.now(), seconds=SLICE_SECONDS, clock=time.monotonic)
     if delivering.is_due():
-        delivering.wake()
+        delivering.enqueue()
     return sent
 
 

@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> None:
     gc.set_threshold(GARBAGE_AT_ONCE)
     arguments = sys.argv if arguments is None else arguments
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
-    roles.settle(arguments[1] if len(arguments) > 1 else "help")
+    roles.choose_role(arguments[1] if len(arguments) > 1 else "help")
     for number in (signal.SIGTERM, signal.SIGHUP):
         # What is ignored stays ignored: that is what nohup is for.
         if signal.getsignal(number) is signal.SIG_DFL:

@@ -12,7 +12,7 @@ SERVING = frozenset({"web", "worker", "embedder", "runserver", "qcluster"})
 _MARK = "_MEMORYHUB_SERVES"
 
 
-def settle(command: str) -> None:
+def choose_role(command: str) -> None:
     """Choose the role for a command of manage.py, before the settings are loaded."""
     if command in SERVING:
         serve()

@@ -75,7 +75,7 @@ def _sending(sent: SentTenancy | None) -> Iterator[None]:
 def enforced() -> Iterator[None]:
     """The test's database is behind policies, for everybody but the owner, in a test with transactions of its own."""
     role, _ = runtime_role()
-    before = policies.held()["memories_fact"].is_enforced
+    before = policies.current_policies()["memories_fact"].is_enforced
     policies.give(role, enforced=True)
     # Of connections that other threads make.
     said = connection.settings_dict.get("TENANCY_ROLE", "")

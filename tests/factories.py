@@ -145,7 +145,7 @@ def episode(of: Session, summary: str = "Asked about the invoice of May", **over
         **over,
     }
     row = Episode(tenant=of.tenant, end_user=of.end_user, session=of, **given)
-    row.say(summary)
+    row.set_text(summary)
     row.refresh_decay(now=now, rules=conf.rules(of.tenant))
     row.save()
     seen = Greatest("episode_number", row.last_number)
@@ -170,11 +170,11 @@ def fact(person: EndUser, content: str = "Lives in Leiden", **over: Any) -> Fact
         **over,
     }
     row = Fact(tenant=person.tenant, end_user=person, **{"stated_confidence": given["confidence"], **given})
-    row.say(content)
+    row.set_text(content)
     row.refresh_decay(now=now, rules=conf.rules(person.tenant))
     row.save()
     if following.makes_triples(row):
-        following.follow([row], now=now)
+        following.sync_triples([row], now=now)
     return row
 
 
@@ -246,7 +246,7 @@ def diary_entry(person: EndUser, content: str = "Asked twice about rye.", **over
     """As a key wrote it for requests that name no agent."""
     given = {"actor_kind": ActorKind.KEY, "trust": "user", "created_at": NOW, **over}
     entry = DiaryEntry(tenant=person.tenant, end_user=person, **given)
-    entry.say(content, topic=entry.topic)
+    entry.set_text(content, topic=entry.topic)
     entry.save()
     return entry
 
@@ -282,7 +282,7 @@ def group_fact(
 ) -> GroupFact:
     """A fact of the group that these people said."""
     fact = GroupFact(tenant=group.tenant, group=group, **{"created_at": NOW, "said_at": NOW, **over})
-    fact.say(content)
+    fact.set_text(content)
     fact.save()
     said: dict[str, Any] = {
         "actor_kind": ActorKind.KEY,

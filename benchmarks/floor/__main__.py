@@ -12,7 +12,7 @@ from memoryhub import roles
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.floor.settings"
 # It makes a table, as only the owner can; whoever started it may have been told to serve.
-roles.settle("floor")
+roles.choose_role("floor")
 django.setup()
 
 # Both read the settings as they are imported.

@@ -192,7 +192,7 @@ def _with_ids(data: Mapping[str, Any], *, user_id: str = "", agent_id: str = "")
     return completed
 
 
-def hold(given: dict[str, Any], caller: Caller, *, at: str) -> None:
+def check_bound_ids(given: dict[str, Any], caller: Caller, *, at: str) -> None:
     """Check the ids of a validated input against the key. `at` stands before the names of fields. Errors: KeyBound.
 
     The input then calls the person as the key does: another alias of theirs may lead elsewhere a moment later.

@@ -25,7 +25,7 @@ from memories.api.pagination import NEWEST_FIRST, CursorPages
 from memories.api.parsers import accept_chunked, parameters, refuse_parameters
 from memories.api.throttles import KeyThrottle, ManagementThrottle, rate_limit_headers
 from memories.audit import Actor
-from memories.curation.statements.voices import WriteTrust, voice_of
+from memories.curation.statements.write_trust import WriteTrust, write_trust_of
 from memories.db import tenancy
 from memories.exceptions import InvalidInput, NotFound
 from memories.models import Tenant
@@ -165,9 +165,9 @@ class Endpoint(AnyEndpoint):
         """The people whom the answer is about, for the record that is kept under an Idempotency-Key."""
         return set()
 
-    def voice(self, stated_by: str | None = None) -> WriteTrust:
+    def write_trust(self, stated_by: str | None = None) -> WriteTrust:
         """Whose words the caller writes. The request can only lower it."""
-        return voice_of(writes_as=self.caller.key.writes_as, stated_by=stated_by)
+        return write_trust_of(writes_as=self.caller.key.writes_as, stated_by=stated_by)
 
     def body(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
         """The validated body. Errors: those of the parser, ValidationError, KeyBound."""
@@ -176,7 +176,7 @@ class Endpoint(AnyEndpoint):
             is_named = "user_id" in parameters(self.request._request)
             data = bound.complete(shapes.reader_of(expected), data, self.caller, is_named=is_named)
         given = shapes.validated(expected, data)
-        bound.hold(given, self.caller, at="/")
+        bound.check_bound_ids(given, self.caller, at="/")
         return given
 
     def query(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class Endpoint(AnyEndpoint):
             is_named = isinstance(body, Mapping) and "user_id" in body
             data = bound.complete(shapes.reader_of(expected), data, self.caller, is_named=is_named)
         given = _checked_query(expected, data)
-        bound.hold(given, self.caller, at="")
+        bound.check_bound_ids(given, self.caller, at="")
         return given
 
 

@@ -22,15 +22,15 @@ def change(session: Session, *, left: Sequence[Turn], back: Sequence[Turn]) -> N
     if not (left or back):
         return
     queue = session.queue
-    _leave(left, session)
-    _take_back(back, session)
+    _hide(left, session)
+    _show_again(back, session)
     first = min(turn.number for turn in (*left, *back))
     session.redactions += 1
     session.save(update_fields=["redactions", "embedded_number"])
     rules = conf.rules(session.tenant)
     if any(turn.number > queue.extracted_number for turn in (*left, *back)):
         if queue.lease_token:
-            queue_rows.give_back(queue)
+            queue_rows.release(queue)
         session_queue.recount(queue, rules=rules, now=queue.clock)
         queue.save()
     window = WorkingMemory.objects.get(pk=session.pk)
@@ -40,13 +40,13 @@ def change(session: Session, *, left: Sequence[Turn], back: Sequence[Turn]) -> N
     session.working_memory = window
 
 
-def _leave(turns: Sequence[Turn], session: Session) -> None:
+def _hide(turns: Sequence[Turn], session: Session) -> None:
     ids = [turn.pk for turn in turns]
     Turn.objects.filter(pk__in=ids).update(left_at=session.queue.clock, terms=None)
     TurnVector.objects.filter(turn__in=ids).delete()
 
 
-def _take_back(turns: Sequence[Turn], session: Session) -> None:
+def _show_again(turns: Sequence[Turn], session: Session) -> None:
     """The embedder goes back to them; vectors that are there stay."""
     stored = list(Turn.objects.filter(pk__in=[turn.pk for turn in turns]))
     for turn in stored:

@@ -20,7 +20,7 @@ from memories.conf import pepper
 from memories.db import binary_rows
 from memories.llm import tokens
 from memories.models import Author, Role, Session, Tenant, Turn
-from memories.models.conversations.conversations import voice
+from memories.models.conversations.conversations import speaker
 from memories.models.hand_written import read, selected
 from memories.text.secrets.redaction import Redacted
 
@@ -75,7 +75,7 @@ _FOLLOWED = f"""
     ORDER BY newest.last_turn_at DESC LIMIT 1
 """  # noqa: S608  (our own text)
 _RECENT = f"""
-    SELECT newest.external_id, newest.last_turn_at, newest.place, t.voice, t.content
+    SELECT newest.external_id, newest.last_turn_at, newest.place, t.speaker, t.content
     FROM (
         SELECT s.id, s.external_id, s.last_turn_at, row_number() OVER (ORDER BY s.last_turn_at DESC) AS place
         FROM memories_session s
@@ -83,7 +83,7 @@ _RECENT = f"""
             AND s.last_turn_at > %(since)s
         ORDER BY s.last_turn_at DESC LIMIT 5
     ) newest CROSS JOIN LATERAL (
-        SELECT number, {voice("t")} AS voice, content FROM memories_turn t
+        SELECT number, {speaker("t")} AS speaker, content FROM memories_turn t
         WHERE t.tenant_id = %(tenant)s AND t.session_id = newest.id AND t.left_at IS NULL AND t.role <> 'system'
         ORDER BY number LIMIT %(count)s
     ) t
@@ -160,7 +160,7 @@ def lacking(session: Session, messages: Sequence[PostedMessage], *, follows: str
     sent = [keys[at] for at in compared]
     known = {key for alternatives in sent for key in alternatives}
     now = [turn for turn in turns if turn.left_at is None]
-    current = [turn for turn in now if turn.voice != Author.APPLICATION or _key_of_turn(turn) in known]
+    current = [turn for turn in now if turn.speaker != Author.APPLICATION or _key_of_turn(turn) in known]
     found = overlap([_key_of_turn(turn) for turn in current], sent, [_tells(turn) for turn in current])
     if len(sent) > 1 and current and len(now) < len(turns) and _key_of_turn(current[0]) in sent[0]:
         # From its start on the conversation may be one that was left.

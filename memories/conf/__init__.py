@@ -41,8 +41,8 @@ from memories.conf.numbers import (
     OF_THE_ENVIRONMENT,
     contradictions,
     own_numbers,
-    surprises,
     unusable_numbers,
+    warnings,
 )
 from memories.conf.pepper import digest, digest_of_person
 from memories.conf.table import HALF_LIVES, Rules

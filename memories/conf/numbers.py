@@ -45,7 +45,7 @@ def contradictions(rules: Rules) -> Iterator[tuple[str, str]]:
         yield "compaction_wait_seconds", _shorter_than_quiet(rules.compaction_quiet_seconds)
 
 
-def surprises(rules: Rules, own: Mapping[str, Any]) -> Iterator[str]:
+def warnings(rules: Rules, own: Mapping[str, Any]) -> Iterator[str]:
     """What `rules` do that is easily missed, in plain words; `own` are the tenant's numbers among them."""
     if own.get("lease_seconds", rules.lease_seconds) < rules.lease_seconds:
         yield f"The lease is {rules.lease_seconds} s all the same: one model call may take nearly as long."

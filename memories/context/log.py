@@ -73,7 +73,7 @@ class ContextBuffer:
             self._waiting.clear()
             return taken
 
-    def put_back(self, taken: Sequence[NotedContext]) -> None:
+    def requeue(self, taken: Sequence[NotedContext]) -> None:
         """Put back what could not be written, before what came since."""
         with self._lock:
             self._waiting.extendleft(reversed(taken))
@@ -112,7 +112,7 @@ def flush() -> int:
                 written += count
                 busy += held
         finally:
-            _buffer.put_back([*busy, *rest])
+            _buffer.requeue([*busy, *rest])
         return written
 
 

@@ -16,7 +16,7 @@ from memories.context.window import OpenWindow
 from memories.db import binary_rows
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Role, Turn, hand_written
-from memories.models.conversations.conversations import voice
+from memories.models.conversations.conversations import speaker
 from memories.models.folding import bare, fold
 from memories.models.hand_written import condition, parameter
 from memories.models.memories.visibility import Conversations
@@ -25,7 +25,7 @@ from memories.retrieval.evidence import Level
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.turn_index import VOICES, Shown, Stretches, TurnIndex, open_or_newest
+from memories.retrieval.turn_index import SPEAKERS, Shown, Stretches, TurnIndex, open_or_newest
 from memories.retrieval.turn_search import SHOWN, TurnRanking
 from memories.text.injection.flagged_turns import is_flagged
 
@@ -56,7 +56,7 @@ _NEWEST = "least(timestamp, created_at) DESC, session_id DESC, number DESC"
 _LATEST = f"""
     WITH latest AS (
         SELECT {", ".join(SHOWN)}, least(token_count, {MOST_TEXT}) + {BESIDE_TEXT} AS tokens FROM memories_turn
-        WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND (VOICE) = ANY(%(roles)s)
+        WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND (SPEAKER) = ANY(%(roles)s)
             AND terms IS NOT NULL
             AND flagged IS NOT TRUE AND IN_CONVERSATIONS
             AND NOT (session_id IS NOT DISTINCT FROM %(session)s::uuid AND number = ANY(%(numbers)s::int[]))
@@ -67,12 +67,12 @@ _LATEST = f"""
     SELECT {", ".join(SHOWN)} FROM counted WHERE newer <= %(room)s ORDER BY {_NEWEST}
 """  # noqa: S608  (columns of our own model)
 
-# (voice, bare text).
+# (speaker, bare text).
 Said = tuple[str, str]
 
 
 class Saying(NamedTuple):
-    """A folded text that one voice said, once or again. One line tells it, the newest turn's, and names the others."""
+    """A folded text that one speaker said, once or again. One line tells it, the newest turn's, and names the others."""
 
     key: Said
     text: str
@@ -155,7 +155,7 @@ def answering(found: Recallable, bounds: Bounds, *, all_of_them: bool, outdated:
         there = [
             (place, turn)
             for place in range(start, end)
-            if (turn := stored.get(places[place])) and turn.voice in RECALLED_ROLES
+            if (turn := stored.get(places[place])) and turn.speaker in RECALLED_ROLES
         ]
         # Places by turns, and then as much of the text as its best turn shows.
         ranks = {turn.id: place for place, turn in there}
@@ -181,7 +181,7 @@ def sayings(turns: Sequence[Turn], outdated: Outdated, line_of: Callable[[Turn, 
         text = text_of(turn)
         if text and not is_flagged(turn):
             folded = fold(text)
-            found.setdefault((turn.voice, bare(folded)), (folded, []))[1].append((turn, text))
+            found.setdefault((turn.speaker, bare(folded)), (folded, []))[1].append((turn, text))
     said = []
     for key, (folded, same) in found.items():
         first, newest = same[0][0], same[0]
@@ -207,7 +207,7 @@ def fresh(
     """The lines of what may be recalled and is not told yet: `texts` are those of facts and episodes, `said` of other
     turns, `shown` the keys of lines. What is the question itself tells nothing, and is left out.
 
-    What says little more than a text, or what another voice said, comes last if it may come `again`, else not at all.
+    What says little more than a text, or what another speaker said, comes last if it may come `again`, else not at all.
     """
     folded, asked = {fold(text) for text in texts}, bare(fold(query))
     facts, told, by_any = set(map(bare, folded)), set(said), {asked}
@@ -234,7 +234,7 @@ def fresh(
 
 def may_be_recalled(turn: Turn) -> bool:
     """Whether the turn has text of the conversation that does not speak to a model."""
-    return turn.voice in RECALLED_ROLES and text_of(turn) != "" and not is_flagged(turn)
+    return turn.speaker in RECALLED_ROLES and text_of(turn) != "" and not is_flagged(turn)
 
 
 def latest(
@@ -261,14 +261,14 @@ def latest(
 @cache
 def _latest_statement(by_default: str, *, as_of: bool) -> str:
     conversations = Conversations(parameter("agent"), by_default, parameter("as_of") if as_of else None)
-    return _LATEST.replace("VOICE", voice("memories_turn")).replace(
+    return _LATEST.replace("SPEAKER", speaker("memories_turn")).replace(
         "IN_CONVERSATIONS", condition(Turn, conversations.turns(parameter("person")))
     )
 
 
 def _outside(index: TurnIndex, window: OpenWindow) -> NDArray[np.bool_]:
     """Turns of the conversation that are not in the window."""
-    outside = np.array([voice in RECALLED_ROLES for voice in VOICES], np.bool_)[index.roles]
+    outside = np.array([one in RECALLED_ROLES for one in SPEAKERS], np.bool_)[index.roles]
     if window.session:
         there = index.turns_of(window.session)
         outside[there] &= ~np.isin(index.numbers[there], list(window.numbers))

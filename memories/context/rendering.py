@@ -198,13 +198,13 @@ def turn_line(
     until there is room for more. Texts of uploaded files are left out: they belong to their session, and nobody said
     them.
     """
-    sent_at, voice = turn.sent_at, turn.voice
+    sent_at, speaker = turn.sent_at, turn.speaker
     day = day_of(sent_at, zone)
     content = shorten(text_of(turn) if text is None else text)
     shown = content if length is None else passage(content, words, length)
-    whole = partial(_said, voice, content) if shown != content else None
+    whole = partial(_said, speaker, content) if shown != content else None
     place = (day, sent_at, turn.session_id, turn.number)
-    return MemoryLine("turn", turn.id, _said(voice, shown), TURNS, place, score, score_parts, whole, day=day)
+    return MemoryLine("turn", turn.id, _said(speaker, shown), TURNS, place, score, score_parts, whole, day=day)
 
 
 def said_again(line: MemoryLine, others: Sequence[MemoryLine], text: str) -> MemoryLine:
@@ -223,11 +223,11 @@ def _joined(text: Callable[[], str], behind: str) -> str:
     return text() + behind
 
 
-def _said(voice: str, text: str) -> str:
+def _said(speaker: str, text: str) -> str:
     """The person is not named, unless the text could pass for what somebody else said."""
     said = one_line(text)
-    is_plain = voice == Role.USER and not _COLON.search(said[:_LABEL])
-    return f"- {said}" if is_plain else f"- {voice}: {said}"
+    is_plain = speaker == Role.USER and not _COLON.search(said[:_LABEL])
+    return f"- {said}" if is_plain else f"- {speaker}: {said}"
 
 
 def file_line(

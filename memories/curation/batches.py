@@ -67,7 +67,7 @@ def undo_batch(*, batch_id: uuid.UUID, actor: Actor, now: datetime) -> Batch:
         batch.undone_at = batch.undone_at or now
         batch.save()
     for step in list(batch.steps.filter(undone_at=None).order_by("-pk").values_list("pk", flat=True)):
-        _take_back(batch_id, step, actor=actor, now=now)
+        _revert_step(batch_id, step, actor=actor, now=now)
     with transaction.atomic():
         batch = _locked(batch_id)
         undone = batch.steps.exclude(undone_at=None).count()
@@ -105,7 +105,7 @@ def _take(batch_id: uuid.UUID, step: BatchStep) -> None:
             ChangeSet.objects.filter(pk=memory.change_set).update(batch=batch)
 
 
-def _take_back(batch_id: uuid.UUID, step: uuid.UUID, *, actor: Actor, now: datetime) -> None:
+def _revert_step(batch_id: uuid.UUID, step: uuid.UUID, *, actor: Actor, now: datetime) -> None:
     with transaction.atomic():
         _locked(batch_id)
         # Another request may have reverted it at the same time, or its person was erased.

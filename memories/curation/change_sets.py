@@ -105,7 +105,7 @@ class Changes(FactWrite):
             row.change_set, row.tenant_id = made, made.tenant_id
         Change.objects.bulk_create(self.rows, STEP)
 
-    def note(self, table: str, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
+    def record_row_change(self, table: str, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
         """What happened to one row that has no revisions."""
         name = "number" if isinstance(row, int) else "uuid"
         self.rows.append(Change(table=table, action=action, **{name: row}, **what))
@@ -113,14 +113,14 @@ class Changes(FactWrite):
     def move(self, table: str, rows: Sequence[uuid.UUID | int]) -> int:
         """These rows became another person's; returns how many."""
         for row in rows:
-            self.note(table, Action.MOVED, row)
+            self.record_row_change(table, Action.MOVED, row)
         return len(rows)
 
-    def leave(self, fact: Fact) -> None:
+    def record_unchanged(self, fact: Fact) -> None:
         """The change was about this fact, too: if it did not change it, nobody may have when it is reverted."""
         if fact.pk not in self.facts:
             self.facts.add(fact.pk)
-            self.note(Table.FACT, Action.LEFT, fact.pk, version=fact.version)
+            self.record_row_change(Table.FACT, Action.LEFT, fact.pk, version=fact.version)
 
     def check(self, fact: Fact, verb: str, before: dict[str, Any]) -> None:
         """Errors: ConfirmationNeeded when everybody of the tenant would be served a new text with flags."""
@@ -134,15 +134,15 @@ class Changes(FactWrite):
             raise ConfirmationNeeded(flags=flags)
         self.overruled += len(flags)
 
-    def put_back(self, fact: Fact, verb: str, state: dict[str, Any]) -> bool:
+    def restore(self, fact: Fact, verb: str, state: dict[str, Any]) -> bool:
         """Give a locked fact these fields of a snapshot; False when another live fact of the person has its
         text, or when the content policy forbids what it said."""
         was, version = audit.snapshot(fact), fact.version
         try:
             with self.changing(fact, verb):
-                audit.put_back(fact, state)
+                audit.restore_state(fact, state)
         except (ContentForbidden, DuplicateFact):
-            audit.put_back(fact, was)
+            audit.restore_state(fact, was)
             fact.version = version
             return False
         return True
@@ -171,7 +171,7 @@ class Changes(FactWrite):
             if mark not in refused
         ]
         for row in FactRefusal.objects.bulk_create(made):
-            self.note(Table.REFUSAL, Action.MADE, row.pk)
+            self.record_row_change(Table.REFUSAL, Action.MADE, row.pk)
 
     def revise_section(self, row: ProfileSection, verb: str, before: ProfileSection) -> None:
         """Save a locked section as its next version, with a revision; `before` is a copy of the row as it was."""
@@ -203,7 +203,7 @@ class Changes(FactWrite):
                 defaults=made_now,
             )
             if made:
-                self.note(Table.REFUSAL, Action.MADE, row.pk)
+                self.record_row_change(Table.REFUSAL, Action.MADE, row.pk)
 
 
 def refusals_of(fact: Fact) -> list[RefusalKey]:

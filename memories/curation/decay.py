@@ -52,5 +52,5 @@ def _begin(
         )
         audit.record(actor=actor, verb=verb, target=row, object_id=row.pk, tenant=tenant, now=now)
         # In the row's transaction; if the task gets lost, the next sweep finds the row.
-        decay.wake()
+        decay.enqueue()
     return row

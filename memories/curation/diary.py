@@ -16,7 +16,7 @@ from memories import audit, conf, content_policy
 from memories.audit import Actor
 from memories.content_policy import Road
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.curation.writing import WriteResult, locked_row, open_write
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted, ReviewNeeded, TooManyEntries
 from memories.files.passages import ChangedText
@@ -27,7 +27,7 @@ from memories.text.secrets.redaction import redact_text
 
 
 def write_entry(
-    *, end_user: EndUser, agent_id: str, content: str, topic: str, actor: Actor, now: datetime, voice: WriteTrust
+    *, end_user: EndUser, agent_id: str, content: str, topic: str, actor: Actor, now: datetime, write_trust: WriteTrust
 ) -> WriteResult[DiaryEntry]:
     """Add an entry to this agent's diary about the person. The same text twice makes two entries.
 
@@ -48,16 +48,16 @@ def write_entry(
             agent_id=agent_id,
             actor_kind=actor.kind,
             actor_id=actor.id,
-            trust=voice.trust,
+            trust=write_trust.trust,
             created_at=now,
         )
-        entry.say(text, topic=subject)
+        entry.set_text(text, topic=subject)
         entry.save(force_insert=True)
         audit.record(actor=actor, verb="write", target=entry, now=now)
     return WriteResult(entry, redactions=redactions + more)
 
 
-def delete_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime, voice: WriteTrust = AS_USER) -> None:
+def delete_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime, write_trust: WriteTrust = AS_USER) -> None:
     """Move the entry to the trash; an operator can restore it for a while.
 
     Errors: NotFound (erased, or in the trash already), PersonRestricted.
@@ -66,7 +66,7 @@ def delete_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime, voice: Wri
         entry = _locked(entry_id, actor)
         if entry.trashed_at:
             raise NotFound
-        guarding.check_outranks(entry.trust, voice)
+        guarding.check_outranks(entry.trust, write_trust)
         entry.trashed_at = now
         entry.save(update_fields=["trashed_at"])
         audit.record(actor=actor, verb="delete", target=entry, now=now)

@@ -19,7 +19,7 @@ from memories.curation.change_sets import Changes, still_ahead
 from memories.curation.facts.changing import check_allowed
 from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import scrubbed_episode
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.curation.writing import locked_row
 from memories.exceptions import Conflict
 from memories.facts import review_items
@@ -39,19 +39,19 @@ def edit_episode(
     actor: Actor,
     now: datetime,
     expected_version: int | None = None,
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> Episode:
     """Set the named fields of a live episode, without secrets; an operator's edit is binding.
 
     One that waits for review goes on waiting. Errors: NotFound, PersonRestricted, OperatorWord, PreconditionFailed,
-    Conflict, ReviewNeeded for new words that speak to a model, or of a `voice` that is not believed.
+    Conflict, ReviewNeeded for new words that speak to a model, or of a `write_trust` that is not believed.
     """
     stated = scrubbed_episode(changes)
     with _changing(episode_id, tenant, "edit", actor=actor, now=now, expected_version=expected_version) as episode:
         _must_be_live(episode)
         content_policy.check(episode.tenant, Road.EPISODE, value_texts.strings(stated))
         if not actor.is_operator:
-            guarding.check_episode(episode, stated, voice)
+            guarding.check_episode(episode, stated, write_trust)
         rewrite(episode, stated, actor=actor)
     return episode
 
@@ -80,7 +80,7 @@ def forget_episode(
     actor: Actor,
     now: datetime,
     expected_version: int | None = None,
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> None:
     """Move an episode to the trash; open items about it are settled. Already there: nothing happens."""
     with transaction.atomic():
@@ -89,7 +89,7 @@ def forget_episode(
         with _changing(
             episode_id, tenant, "forget", actor=actor, now=now, expected_version=expected_version
         ) as episode:
-            guarding.check_ends_episode(episode, voice)
+            guarding.check_ends_episode(episode, write_trust)
             episode.status, episode.trashed_at = EpisodeStatus.TRASHED, now
 
 
@@ -118,7 +118,7 @@ def delete_episode(
     actor: Actor,
     now: datetime,
     expected_version: int | None = None,
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> None:
     """Delete an episode with its vectors and its review items: no text of it stays.
 
@@ -127,7 +127,7 @@ def delete_episode(
     with transaction.atomic():
         episode = locked_row(Episode, episode_id, tenant=tenant)
         check_allowed(episode, actor=actor, expected_version=expected_version)
-        guarding.check_ends_episode(episode, voice)
+        guarding.check_ends_episode(episode, write_trust)
         audit.record(actor=actor, verb="delete", target=episode, now=now)
         episode.delete()
 
@@ -149,7 +149,7 @@ def _changing(
         check_allowed(episode, actor=actor, expected_version=expected_version)
         with next_version(episode, verb, changes):
             yield episode
-        review_items.settle_episode(episode, now=now, change_set=changes.id)
+        review_items.close_answered_items_of_episode(episode, now=now, change_set=changes.id)
         changes.save(verb, episode)
 
 
@@ -170,7 +170,9 @@ def next_version(episode: Episode, verb: str, changes: Changes) -> Iterator[None
     episode.save()
     after = _snapshot(episode)
     changed = {name: value for name, value in before.items() if value != after[name]}
-    changes.note(Change.Table.EPISODE, Change.Action.CHANGED, episode.pk, version=episode.version, before=changed)
+    changes.record_row_change(
+        Change.Table.EPISODE, Change.Action.CHANGED, episode.pk, version=episode.version, before=changed
+    )
     audit.record(actor=changes.actor, verb=verb, target=episode, now=changes.now, counts={"version": episode.version})
 
 
@@ -179,7 +181,7 @@ def rewrite(episode: Episode, stated: dict[str, Any], *, actor: Actor) -> None:
     rewritten = any(stated.get(name, getattr(episode, name)) != getattr(episode, name) for name in TEXTS)
     for name, value in stated.items():
         setattr(episode, name, value)
-    episode.say(episode.summary)
+    episode.set_text(episode.summary)
     if rewritten:
         # The flaws were those of the old text, and nobody judges what a person wrote.
         episode.quality, episode.flaws = 1.0, []
@@ -187,12 +189,12 @@ def rewrite(episode: Episode, stated: dict[str, Any], *, actor: Actor) -> None:
     episode.binding = episode.binding or actor.is_operator
 
 
-def put_back(episode: Episode, before: dict[str, Any]) -> None:
+def restore_state(episode: Episode, before: dict[str, Any]) -> None:
     """Give the episode the fields that a decision changed, as they were."""
     for name, value in before.items():
         is_moment = name in UNDONE_MOMENTS and value
         setattr(episode, name, datetime.fromisoformat(value) if is_moment else value)
-    episode.say(episode.summary)
+    episode.set_text(episode.summary)
 
 
 def _snapshot(episode: Episode) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.content_policy import Road
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.curation.writing import lock_person, open_write
 from memories.exceptions import (
     Conflict,
@@ -75,13 +75,13 @@ class FileWriter:
 
     actor: Actor
     now: datetime
-    voice: WriteTrust = AS_USER
+    write_trust: WriteTrust = AS_USER
     reason: str = ""
     judging: Judging = field(default_factory=Judging)
 
     @property
     def trust(self) -> Trust:
-        return Trust.OPERATOR if self.actor.is_operator else self.voice.trust
+        return Trust.OPERATOR if self.actor.is_operator else self.write_trust.trust
 
 
 @dataclass(frozen=True)
@@ -379,7 +379,7 @@ def _check_ends(before: MemoryFile | None, writer: FileWriter) -> None:
     """Errors: ReviewNeeded where what the file says now has more trust than the writer; the first file, which nobody
     wrote, has none."""
     if before and not before._state.adding and not writer.actor.is_operator:
-        guarding.check_outranks(before.trust, writer.voice)
+        guarding.check_outranks(before.trust, writer.write_trust)
 
 
 def check_place(tree: FileTree, path: str) -> None:

@@ -196,7 +196,7 @@ def state_of(trial: PolicyTrial) -> str:
     return "done" if trial.ended_at else "running"
 
 
-def work_on(*, now: datetime, seconds: float) -> bool:
+def run_slice(*, now: datetime, seconds: float) -> bool:
     """Work for about so long on what nobody holds; True when more is left to do now. Errors: LeaseLost."""
     until = time.monotonic() + seconds
     for pk in list(PolicyTrial.objects.undone().free().order_by("created_at").values_list("pk", flat=True)):
@@ -214,7 +214,7 @@ def work_on(*, now: datetime, seconds: float) -> bool:
     return False
 
 
-def wake() -> None:
+def enqueue() -> None:
     async_task(TASK)
 
 
@@ -360,7 +360,7 @@ def _delete_of(
     for kind in PLAIN:
         changes.counts[kind.plural] = plain.clear(still(kind.name), changes)
     if any(changes.counts.values()):
-        item_states.settle(changes)
+        item_states.close_answered_items(changes)
         counts = dict(changes.counts)
         changes.record(CLEAR, person, counts=counts)
         ChangeSet.objects.filter(pk=changes.id).update(batch=row.batch)
@@ -372,5 +372,5 @@ def _forget(pk: uuid.UUID, changes: Changes) -> int:
         return 0
     with episodes.next_version(episode, "forget", changes):
         episode.status, episode.trashed_at = EpisodeStatus.TRASHED, changes.now
-    review_items.settle_episode(episode, now=changes.now, change_set=changes.id)
+    review_items.close_answered_items_of_episode(episode, now=changes.now, change_set=changes.id)
     return 1

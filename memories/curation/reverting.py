@@ -118,7 +118,7 @@ RULES: Mapping[tuple[type[Any], str], RevertRule] = {
     ),
     **{(EndUser, verb): RevertRule(no_rival=True, keeps_later=True) for verb in KEPT_OF_KEYS},
     (EndUser, "change_id"): RevertRule(
-        keeps_later=True, lock=external_ids.lock_for_undo, finish=external_ids.give_back
+        keeps_later=True, lock=external_ids.lock_for_undo, finish=external_ids.restore_ids
     ),
     (EndUser, MERGE): RevertRule(
         keeps_later=True,
@@ -164,10 +164,10 @@ def _revert(seen: ChangeSet, rule: RevertRule, changes: Changes) -> Counter[str]
     _put_evidence_back(done, facts)
     _put_sections_back(done, rule, changes)
     _put_episodes_back(done, rule, changes)
-    files.put_back(done, changes, lambda file, left: _is_at(left, file.version, FileVersion.objects.filter(file=file)))
-    plain.put_back(done, changes)
-    groups.put_back(done, changes)
-    patterns.put_back(done)
+    files.restore(done, changes, lambda file, left: _is_at(left, file.version, FileVersion.objects.filter(file=file)))
+    plain.restore(done, changes)
+    groups.restore(done, changes)
+    patterns.restore(done)
     taking_back.put_triples_back(done, changes, _is_at, keeps_later=rule.keeps_later)
     if rule.no_rival and not rule.keeps_later:
         rivals = Fact.objects.filter(pk__in=facts).select_related("tenant", "end_user")
@@ -244,17 +244,17 @@ def _put_fact_back(
             fact.status, fact.trashed_at = Status.TRASHED, changes.now
     elif rule.keeps_later:
         is_replaced = rule.no_rival and _has_rival(fact, revision, now=changes.now, but=together)
-        is_done = not is_replaced and changes.put_back(fact, rule.verb, revision.before)
+        is_done = not is_replaced and changes.restore(fact, rule.verb, revision.before)
         changes.counts["put_back" if is_done else "kept"] += 1
     else:
         with changes.changing(fact, rule.verb):
-            audit.put_back(fact, revision.before)
+            audit.restore_state(fact, revision.before)
 
 
 def _has_rival(fact: Fact, revision: FactRevision, *, now: datetime, but: Collection[uuid.UUID]) -> bool:
     """Whether another fact gives its key another value by now, if it would be active again."""
     was = copy(fact)
-    audit.put_back(was, revision.before)
+    audit.restore_state(was, revision.before)
     return was.status == Status.ACTIVE and not {one.pk for one in own_rivals([was], now=now)[was.pk]} <= set(but)
 
 
@@ -278,7 +278,7 @@ def _put_episodes_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> N
         episode = episodes.lock(change.uuid)
         if episode and _is_at(change.version or 0, episode.version, history.filter(uuid=change.uuid)):
             with episodes.next_version(episode, "undo", changes):
-                episodes.put_back(episode, change.before)
+                episodes.restore_state(episode, change.before)
             changes.counts["episodes"] += 1
         elif rule.keeps_later:
             changes.counts["kept"] += 1
@@ -344,6 +344,6 @@ def _reopen_items(done: ChangeSet, facts: Collection[uuid.UUID], changes: Change
     item_states.reopen(closed)
     # Of a fact that stays as it is, the question may be answered, too.
     changes.facts.update(pk for item in closed for pk in (item.fact_id, item.known_id) if pk)
-    item_states.settle(changes)
+    item_states.close_answered_items(changes)
     for fact in Fact.objects.filter(pk__in=facts, status=Status.PENDING).select_related("end_user", "extraction"):
         item_states.wait_again(fact, now=changes.now)

@@ -52,7 +52,7 @@ def rewrite_summary(
         row.summary, row.extractor, row.prompt_version = text, "operator", ""
         _save(row, now=now)
         version = version_of_summary(text)
-        changes.note(Table.SUMMARY, Action.CHANGED, session_id, version=version, before=before)
+        changes.record_row_change(Table.SUMMARY, Action.CHANGED, session_id, version=version, before=before)
         changes.save(REWRITE, person)
         audit.record(
             actor=actor, verb=REWRITE, target=row.session, object_id=session_id, tenant=row.session.tenant, now=now
@@ -93,5 +93,5 @@ def _save(row: WorkingMemory, *, now: datetime) -> None:
     row.updated_at = now
     if row.lease_token:
         # Its holder has read the old summary, and would write it again.
-        queue_rows.give_back(row)
+        queue_rows.release(row)
     row.save()

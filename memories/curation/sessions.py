@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from memories import audit, outbox
 from memories.audit import Actor
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.facts import review_items
 from memories.models import (
@@ -43,7 +43,7 @@ def delete_session(
     actor: Actor,
     now: datetime,
     expected_turns: int | None = None,
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> None:
     """Delete a session with its turns and the facts that rest on them alone; an operator's word stays.
 
@@ -56,8 +56,8 @@ def delete_session(
             raise PersonRestricted
         if expected_turns is not None and expected_turns != session.turn_count:
             raise PreconditionFailed
-        if voice.trust != Trust.USER:
-            _check_ends(session, voice)
+        if write_trust.trust != Trust.USER:
+            _check_ends(session, write_trust)
         counts = {"turns": session.turn_count, "facts": _delete_facts(session, now=now)}
         audit.record(actor=actor, verb="delete", target=session, now=now, counts=counts)
         Dream.objects.doubt(Episode.objects.filter(session=session), now=now)
@@ -74,7 +74,7 @@ def facts_of_session(session: Session) -> tuple[QuerySet[Fact], QuerySet[Fact]]:
 
 
 def _locked(session_id: uuid.UUID, tenant: Tenant | None) -> Session:
-    """Lock queue row and session, then the person: the order of debounce.hold(), to avoid deadlocks with it."""
+    """Lock queue row and session, then the person: the order of window_queue.lock_claimed(), to avoid deadlocks with it."""
     rows = SessionQueue.objects.select_for_update(of=("self", "session")).select_related("session__tenant")
     if tenant is not None:
         rows = rows.filter(session__tenant=tenant)
@@ -87,12 +87,12 @@ def _locked(session_id: uuid.UUID, tenant: Tenant | None) -> Session:
     return session
 
 
-def _check_ends(session: Session, voice: WriteTrust) -> None:
-    """Errors: ReviewNeeded where a turn, or a fact that goes with it, is not this voice's to end."""
+def _check_ends(session: Session, write_trust: WriteTrust) -> None:
+    """Errors: ReviewNeeded where a turn, or a fact that goes with it, is not this writer's to end."""
     if session.turns.filter(role=Role.USER).exists():
-        guarding.check_outranks(Trust.USER, voice)
+        guarding.check_outranks(Trust.USER, write_trust)
     for fact in _alone(_resting_on(session), session).select_related("tenant"):
-        guarding.check_ends(fact, voice)
+        guarding.check_ends(fact, write_trust)
 
 
 def _delete_facts(session: Session, *, now: datetime) -> int:
@@ -102,7 +102,7 @@ def _delete_facts(session: Session, *, now: datetime) -> int:
     here.filter(Exists(quoted)).unquote()
     # The lock shows us a fact that an operator has made binding meanwhile.
     found = list(_alone(here, session).select_for_update(of=("self",)).values_list("pk", flat=True))
-    review_items.part(found)
+    review_items.detach_conflicts(found)
     if outbox.is_wanted(session.tenant, Event.FACT_FORGOTTEN):
         used = Fact.objects.filter(pk__in=found, status=Status.ACTIVE).values_list("pk", "end_user")
         outbox.facts_gone(session.tenant, used, now=now)

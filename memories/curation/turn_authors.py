@@ -60,7 +60,7 @@ def correct_author(
             return
         _attribute(place, author=author, own=None, is_doubtful=False)
         changes = Changes(actor=actor, now=now, reason=reason)
-        changes.note(Table.TURN, Action.CHANGED, turn.pk, version=version_of_author(turn), before=before)
+        changes.record_row_change(Table.TURN, Action.CHANGED, turn.pk, version=version_of_author(turn), before=before)
         changes.save(CORRECT, person)
         audit.record(actor=actor, verb=CORRECT, target=turn, object_id=turn.pk, tenant=place.session.tenant, now=now)
 
@@ -113,7 +113,7 @@ def _attribute(place: LockedTurn, *, author: str, own: list[list[int]] | None, i
     turn, session, queue = place.turn, place.session, place.queue
     turn.author, turn.own, turn.is_doubtful = author, own, is_doubtful
     turn.terms = terms.pack(turn.own_text) if turn.is_searchable else None
-    # Each voice is judged in its own way.
+    # Each speaker is judged in its own way.
     turn.flagged = None
     turn.save(update_fields=[*_WHOSE, "terms", "flagged"])
     TurnVector.objects.filter(turn=turn).delete()

@@ -19,7 +19,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.sessions import STATED
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.db import quotes
 from memories.exceptions import AlreadyRedacted, InvalidInput, NotFound, PersonRestricted
 from memories.facts import review_items
@@ -74,14 +74,14 @@ def redact_turn(
     now: datetime,
     passages: Sequence[str] = (),
     once: bool = False,
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> uuid.UUID:
     """Delete the passages from a turn, or without any all that it says. What is gone already changes nothing. Returns
     the id of the person whose turn it is.
 
     What is in flight and may have read it, or what was made of it, is thrown away and made anew without it. Errors:
     NotFound, PersonRestricted for a key, InvalidInput for a passage that a turn as it was posted does not have,
-    ReviewNeeded where the `voice` may not end it,
+    ReviewNeeded where the `write_trust` may not end it,
     AlreadyRedacted where all was gone and `once` is asked: of several callers one deletes it, and the others know.
     """
     with transaction.atomic():
@@ -90,7 +90,7 @@ def redact_turn(
         if session.end_user.restricted_at and not actor.is_operator:
             raise PersonRestricted
         if turn.role == Role.USER:
-            guarding.check_outranks(Trust.USER, voice)
+            guarding.check_outranks(Trust.USER, write_trust)
         digest = turn.digest or turn.content_digest
         if not (_cut(turn, passages) if passages else _empty(turn)):
             if once:
@@ -106,15 +106,15 @@ def redact_turn(
             session.embedded_number = min(session.embedded_number, turn.number - 1)
         session.save(update_fields=["redactions", "embedded_number"])
         counts = {
-            "facts": _delete_facts(place, actor=actor, now=now, voice=voice),
+            "facts": _delete_facts(place, actor=actor, now=now, write_trust=write_trust),
             "sections": _empty_sections(turn, actor=actor, now=now),
             "episodes": _delete_episodes(place, actor=actor, now=now),
         }
         # A question, or a context, may repeat it; what is not logged or kept yet is refused by the generation.
-        LoggedContext.objects.filter(end_user__in=EndUser.objects.behind(session.end_user_id)).update(
+        LoggedContext.objects.filter(end_user__in=EndUser.objects.with_aliases(session.end_user_id)).update(
             query="", memory=""
         )
-        SentBlock.objects.filter(end_user__in=EndUser.objects.behind(session.end_user_id)).delete()
+        SentBlock.objects.filter(end_user__in=EndUser.objects.with_aliases(session.end_user_id)).delete()
         # Work on other sessions may have read what was made of it: an extraction, upkeep, an export.
         EndUser.objects.filter(pk=session.end_user_id).update(generation=F("generation") + 1)
         stop_work(place)
@@ -201,7 +201,7 @@ def _without(value: Any, passage: str) -> Any:
     return value
 
 
-def _delete_facts(place: LockedTurn, *, actor: Actor, now: datetime, voice: WriteTrust) -> int:
+def _delete_facts(place: LockedTurn, *, actor: Actor, now: datetime, write_trust: WriteTrust) -> int:
     """Delete the facts that rest on this turn alone, and its quotes in all others; returns how many facts.
 
     A fact of a reflection was made of the episodes that go with the turn: all evidence in their ranges goes.
@@ -220,11 +220,11 @@ def _delete_facts(place: LockedTurn, *, actor: Actor, now: datetime, voice: Writ
     alone = here.filter(~elsewhere, binding=False).exclude(extractor__in=STATED).select_related("tenant")
     gone = list(alone.order_by("pk"))
     for fact in gone:
-        guarding.check_ends(fact, voice)
+        guarding.check_ends(fact, write_trust)
     review_items.flag_lost_evidence(list(here.reflected().values_list("pk", flat=True)), now=now)
     quotes.forget(turn.tenant_id, [turn.pk])
     FactEvidence.objects.filter(pk__in=evidence).delete()
-    review_items.part([fact.pk for fact in gone])
+    review_items.detach_conflicts([fact.pk for fact in gone])
     for fact in gone:
         audit.record(actor=actor, verb="delete", target=fact, now=now)
     Fact.objects.filter(pk__in=[fact.pk for fact in gone]).delete()
@@ -291,11 +291,11 @@ def stop_work(place: LockedTurn) -> None:
     """Throw away what workers may have read of it, and let them begin again; forget a summary that may tell it."""
     turn, session, queue, window = place.turn, place.session, place.queue, place.window
     if queue.lease_token and turn.number > queue.extracted_number:
-        queue_rows.give_back(queue)
+        queue_rows.release(queue)
         queue.save()
     if place.is_spoken:
         rules = conf.rules(session.tenant)
         window_queue.read_again(window, session, first_number=turn.number, rules=rules, now=queue.clock)
     elif window.lease_token:
-        queue_rows.give_back(window)
+        queue_rows.release(window)
     window.save()

@@ -16,7 +16,7 @@ from memories.audit import Actor
 from memories.curation.files import FileWriter, OpenFile, open_file
 from memories.curation.people.errors import PersonMerged
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.curation.writing import lock_person
 from memories.dream import applying
 from memories.dream.dreaming import counts_of, record, writer_of
@@ -24,7 +24,7 @@ from memories.dream.errors import DreamDecided, EditNotUndone, NothingToRestore
 from memories.dream.proposals import LONGEST_FILE
 from memories.dream.summaries import summary_of
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed, ReviewNeeded
-from memories.files.versions import put_back
+from memories.files.versions import restore_version
 from memories.models import Dream, DreamEdit, FileVersion, MemoryFile, Trust
 
 State, EditState = Dream.State, DreamEdit.State
@@ -120,13 +120,13 @@ def restore(
     actor: Actor,
     now: datetime,
     expected_version: int | None = None,
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> tuple[Dream, int]:
     """Make the files what they were before this dream, and let its episodes, and those of later ones, be new again.
 
     A file that somebody else changed since, that is locked, or whose version is gone by now stays as it is; returns
     the dream and how many stayed. Errors: NotFound, PersonRestricted for a key, PreconditionFailed, DreamDecided,
-    NothingToRestore, BeyondTrust where a key's `voice` may not end what one of the files says.
+    NothingToRestore, BeyondTrust where a key's `write_trust` may not end what one of the files says.
     """
     with _deciding(dream_id, expected_version) as dream:
         if dream.end_user.restricted_at and not actor.is_operator:
@@ -137,7 +137,7 @@ def restore(
         going = list(rows.order_by("-started_at", "-pk"))
         if any(one.state == State.RUNNING for one in going):
             raise DreamDecided
-        back, kept = _put_files_back(dream, [one.pk for one in going], actor=actor, now=now, voice=voice)
+        back, kept = _put_files_back(dream, [one.pk for one in going], actor=actor, now=now, write_trust=write_trust)
         if kept and not back:
             raise NothingToRestore
         for one in going:
@@ -169,7 +169,7 @@ def _since(dream: Dream) -> QuerySet[Dream]:
 
 
 def _put_files_back(
-    dream: Dream, dreams: Sequence[uuid.UUID], *, actor: Actor, now: datetime, voice: WriteTrust
+    dream: Dream, dreams: Sequence[uuid.UUID], *, actor: Actor, now: datetime, write_trust: WriteTrust
 ) -> tuple[int, int]:
     """How many files are what they were before these dreams, and how many stay. Errors: BeyondTrust."""
     versions = FileVersion.objects.filter(change_set__in=dreams, file__end_user=dream.end_user_id)
@@ -188,9 +188,9 @@ def _put_files_back(
             kept += 1
             continue
         if not actor.is_operator:
-            guarding.check_outranks(file.trust, voice)
+            guarding.check_outranks(file.trust, write_trust)
         reason = _("Restored to before a dream.")
-        put_back(file, before, actor=actor, now=now, reason=reason, change_set=dream.pk)
+        restore_version(file, before, actor=actor, now=now, reason=reason, change_set=dream.pk)
         back += 1
     return back, kept
 

@@ -22,13 +22,13 @@ from django_q.tasks import async_task
 from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.files import FileWriter
-from memories.curation.statements.voices import WriteTrust
+from memories.curation.statements.write_trust import WriteTrust
 from memories.db import tenancy
 from memories.dream import applying, proposals, reflecting, unread
 from memories.dream.errors import DreamOpen, NoModelToDream, NothingToDream, NothingToReflect, Outdated
 from memories.dream.summaries import summary_of
 from memories.exceptions import ModelError, NotFound, PersonRestricted
-from memories.forgetting.upkeep_rows import hold
+from memories.forgetting.upkeep_rows import lock_person
 from memories.llm import client
 from memories.llm.calls import Completion
 from memories.llm.prices import cost_of
@@ -114,16 +114,16 @@ def dream_by_hand(
     with transaction.atomic():
         dream = begin(person=person, agent_id=agent_id, trigger=Dream.Trigger.HAND, now=now, actor=actor, kind=kind)
         record(dream, "dream", actor=actor, now=now)
-        wake()
+        enqueue()
     return dream
 
 
-def wake() -> None:
+def enqueue() -> None:
     """Send a worker the task that looks for dreams."""
     async_task(TASK)
 
 
-def work_on(*, now: datetime, seconds: float) -> bool:
+def run_slice(*, now: datetime, seconds: float) -> bool:
     """Carry on dreams that nobody holds and begin due ones, for about so long; True when more can be done now.
 
     Errors: LeaseLost.
@@ -313,7 +313,7 @@ def _commit(
     try:
         with traces.span("commit"), transaction.atomic():
             # The person before the dream, as every verb on dreams.
-            if not hold(work.row.end_user):
+            if not lock_person(work.row.end_user):
                 raise PersonRestricted
             dream = leases.fence(work)
             dream.episodes = len(episodes)

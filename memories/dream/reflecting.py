@@ -115,7 +115,7 @@ def next_episodes(person: EndUser, agent_id: str, *, now: datetime, least_new: i
 def left_this_week(person: EndUser, *, now: datetime) -> int:
     """How many facts may still be proposed about the person, and who was merged into them, with any agent."""
     recent = Dream.objects.filter(kind=Dream.Kind.REFLECTION, started_at__gt=now - WEEK)
-    made = recent.filter(end_user__in=EndUser.objects.behind(person.pk)).aggregate(made=Sum("proposed"))["made"]
+    made = recent.filter(end_user__in=EndUser.objects.with_aliases(person.pk)).aggregate(made=Sum("proposed"))["made"]
     return max(0, MOST_A_WEEK - (made or 0))
 
 

@@ -54,6 +54,6 @@ def pending_texts(person: EndUser) -> int:
     # Not of all turns of the person: most sessions have none that wait.
     sessions = Session.objects.filter(end_user=person).unembedded()
     turns = Turn.objects.filter(session__in=sessions, number__gt=F("session__embedded_number")).searchable()
-    items = StoreItem.objects.filter(end_user__in=EndUser.objects.behind(person).values("pk")).unembedded()
+    items = StoreItem.objects.filter(end_user__in=EndUser.objects.with_aliases(person).values("pk")).unembedded()
     memories: list[int] = [kind.rows.of(person.tenant, person).unembedded().count() for kind in EMBEDDED]
     return turns.count() + items.count() + sum(memories)

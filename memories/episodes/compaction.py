@@ -79,7 +79,7 @@ class CompactionAttempt(Attempt):
         queue_rows.renew(self.claim)
         self.calls += 1
 
-    def give_back(self, retry: RetryDecision) -> None:
+    def release(self, retry: RetryDecision) -> None:
         queue_rows.postpone(self.claim, retry, now=self.now())
 
     def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
@@ -144,7 +144,7 @@ def _carry_out(attempt: CompactionAttempt, work: CompactionWork) -> None:
         attempt.spend(error.prompt_tokens, error.completion_tokens)
         retry = circuit_breaker.record_failure(attempt, error)
         _note_spent(attempt)
-        attempt.give_back(retry)
+        attempt.release(retry)
     else:
         _commit(attempt, work, answers)
 
@@ -246,7 +246,7 @@ def _commit(attempt: CompactionAttempt, work: CompactionWork, answers: ModelAnsw
         is_all=(not work.leaving or work.leaving.is_all) and (not segment or (is_made and segment.is_all)),
     )
     with traces.span("commit"), transaction.atomic():
-        row = window_queue.hold(claim)
+        row = window_queue.lock_claimed(claim)
         if segment and answers.draft:
             creation.store(
                 draft=answers.draft,

@@ -252,7 +252,7 @@ def store(
         prompt_version=draft.prompt_version,
         status=EpisodeStatus.PENDING if draft.is_poor else EpisodeStatus.ACTIVE,
     )
-    episode.say(draft.summary)
+    episode.set_text(draft.summary)
     episode.refresh_decay(now=now, rules=conf.rules(session.tenant))
     episode.save(force_insert=True)
     data = {"episode_id": episode.pk, "session_id": session.pk, "person_id": session.end_user_id}

@@ -59,7 +59,11 @@ class SummedTurns:
         for turn in turns:
             if not turn.is_user:
                 is_flagged = flagged_turns.is_flagged(turn.turn)
-                spoken, order = flagged_turns.parted(support.heard(turn.text)) if is_flagged else (turn.text, "")
+                spoken, order = (
+                    flagged_turns.split_instructions(support.compared_part(turn.text))
+                    if is_flagged
+                    else (turn.text, "")
+                )
                 others[turn.turn.role].append(spoken)
                 orders += [order] if order else []
         users = [text for text, turn in zip(texts, turns, strict=True) if turn.is_user]

@@ -103,7 +103,7 @@ class ExtractionAttempt(Attempt):
             return None
         return cost_of(self.run.prompt_tokens, self.run.completion_tokens, self.claim.config.prices)
 
-    def give_back(self, retry: RetryDecision) -> None:
+    def release(self, retry: RetryDecision) -> None:
         """Postpone or park the batch. One transaction: the lease never ends before the run does."""
         status = RunStatus.DISCARDED if retry is RESTRICTED else RunStatus.FAILED
         limit = retry.batch_limit or self.claim.row.batch_limit
@@ -194,7 +194,7 @@ def _ask(attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch) -> No
         attempt.spend(error.prompt_tokens, error.completion_tokens)
         # A long turn that is alone can still be cut to length.
         fed, limit = max(len(batch.turns), 2 if batch.has_long else 1), attempt.claim.row.batch_limit
-        attempt.give_back(circuit_breaker.record_failure(attempt, error, fed_turns=fed, batch_limit=limit))
+        attempt.release(circuit_breaker.record_failure(attempt, error, fed_turns=fed, batch_limit=limit))
     else:
         circuit_breaker.close(attempt.claim.config.tenant_id)
         run.extractor = completion.extractor

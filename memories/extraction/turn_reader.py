@@ -65,4 +65,4 @@ def traced(name: str, session: Session, numbers: tuple[int, int], **attributes: 
         if len(posts) == _MOST_POSTS:
             break
     tagged = {"session": str(session.pk), "tenant": session.tenant.slug, **attributes}
-    return traces.work_on(name, list(posts.values()), **tagged)
+    return traces.work_span(name, list(posts.values()), **tagged)

@@ -186,7 +186,7 @@ class Candidate:
             last_recalled_at=self.last_recalled_at,
             expires_at=self.expires_at,
         )
-        fact.say(self.content)
+        fact.set_text(self.content)
         rules = conf.rules(person.tenant)
-        fact.begin(now=now, rules=rules, stated_at=self.stated_at, valid_from=self.valid_from)
+        fact.set_times(now=now, rules=rules, stated_at=self.stated_at, valid_from=self.valid_from)
         return fact

@@ -140,7 +140,7 @@ def _item(question: ReviewQuestion, *, run: ExtractionRun | None, now: datetime)
     )
 
 
-def settle(facts: Collection[uuid.UUID], *, now: datetime, change_set: uuid.UUID | None = None) -> int:
+def close_answered_items(facts: Collection[uuid.UUID], *, now: datetime, change_set: uuid.UUID | None = None) -> int:
     """Close the items of these facts whose question is decided; how many. An undo of `change_set` opens them again.
 
     A proposal is settled once it is not pending any more; one that was stored as a possible duplicate, once it is not
@@ -167,7 +167,7 @@ def flag_lost_evidence(facts: Collection[uuid.UUID], *, now: datetime) -> int:
     return ReviewItem.objects.filter(pk__in=items).update(lost_at=now, version=F("version") + 1)
 
 
-def part(facts: Collection[uuid.UUID]) -> None:
+def detach_conflicts(facts: Collection[uuid.UUID]) -> None:
     """Before these facts are deleted: a suggestion in conflict with one of them waits by itself from now on."""
     conflicts = ReviewItem.objects.waiting().filter(known__in=facts, fact__status=Status.PENDING)
     for item in conflicts.exclude(fact__in=facts).select_for_update(of=("self",)).order_by("pk"):
@@ -178,8 +178,8 @@ def part(facts: Collection[uuid.UUID]) -> None:
             item.save()
 
 
-def settle_episode(episode: Episode, *, now: datetime, change_set: uuid.UUID | None = None) -> int:
-    """Close the items of an episode that is not pending any more; how many. `change_set` as in settle()."""
+def close_answered_items_of_episode(episode: Episode, *, now: datetime, change_set: uuid.UUID | None = None) -> int:
+    """Close the items of an episode that is not pending any more; how many. `change_set` as in close_answered_items()."""
     if episode.status == EpisodeStatus.PENDING:
         return 0
     items = ReviewItem.objects.waiting().filter(episode=episode)

@@ -67,7 +67,7 @@ class FactWrite:
         """The same write with another reason for what follows."""
         return replace(self, reason=reason)
 
-    def note(self, table: Change.Table, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
+    def record_row_change(self, table: Change.Table, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
         """What happened to one row that has no revisions; kept where a change can be undone."""
 
     def check(self, fact: Fact, verb: str, before: dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ class FactWrite:
                 "actor_id": row.actor_id,
                 "fact": str(row.fact_id) if row.fact_id else None,
             }
-            self.note(Table.REFUSAL, Action.DELETED, row.pk, before=before)
+            self.record_row_change(Table.REFUSAL, Action.DELETED, row.pk, before=before)
         rows.delete()
 
     def copy_evidence(self, *, of: Fact, to: Fact) -> None:
@@ -161,7 +161,7 @@ class FactWrite:
         for row in rows:
             row.pk, row.fact = None, to
         for row in FactEvidence.objects.bulk_create(rows):
-            self.note(Table.EVIDENCE, Action.MADE, row.pk)
+            self.record_row_change(Table.EVIDENCE, Action.MADE, row.pk)
 
     def relate(self, fact: Fact, target: Fact, relation: str) -> None:
         """State the relation, unless it is stated already."""
@@ -169,7 +169,7 @@ class FactWrite:
         # The caller holds the person's row, so nobody else states it meanwhile.
         if not FactRelation.objects.filter(**stated).exists():
             row = FactRelation.objects.create(**stated, created_at=self.now)
-            self.note(Table.RELATION, Action.MADE, row.pk)
+            self.record_row_change(Table.RELATION, Action.MADE, row.pk)
 
 
 def _save(fact: Fact) -> None:

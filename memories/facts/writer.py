@@ -83,7 +83,7 @@ class FactWriter:
 
     def confirm(self, fact: Fact, moments: Sequence[datetime], citations: Sequence[Citation]) -> str:
         """The fact was said again at these moments, and nothing new about it; what was done."""
-        return self._mention(fact, moments, citations, lambda: None)
+        return self._extend_times(fact, moments, citations, lambda: None)
 
     def cite(self, *cited: tuple[Fact, Sequence[Citation]]) -> None:
         """Let each fact rest on these, but for what it rests on already."""
@@ -124,7 +124,7 @@ class FactWriter:
         self.touched.add(fact.pk)
         if interval:
             self.known.extend(insert_before(interval, self.write, by=fact, verb=self.policy.verb))
-        self._follow(fact, candidate, decision)
+        self._apply_consequences(fact, candidate, decision)
         return fact, "older" if interval else _held_as(decision) if is_held else "stored"
 
     def _join(self, suggestion: Fact, candidate: Candidate, decision: Decision) -> tuple[Fact | None, str]:
@@ -133,7 +133,7 @@ class FactWriter:
             return None, "outranked"
         is_held = decision.action == Action.HOLD
         done = self._reinforce(suggestion, candidate, Status.PENDING if is_held else Status.ACTIVE)
-        self._follow(suggestion, candidate, decision)
+        self._apply_consequences(suggestion, candidate, decision)
         if is_held and done != "repeated":
             done = "reinforced" if _held_as(decision) == "suggested" else "conflicts"
         return suggestion, done if is_held or done == "repeated" else "confirmed"
@@ -150,10 +150,10 @@ class FactWriter:
         before = interval.before if interval and fact is interval.after else None
         if before and before is not fact and not before.protected and rank(candidate.trust) >= rank(before.trust):
             end(before, self.write, by=fact)
-        self._follow(fact, candidate, decision)
+        self._apply_consequences(fact, candidate, decision)
         return done
 
-    def _follow(self, fact: Fact, candidate: Candidate, decision: Decision) -> None:
+    def _apply_consequences(self, fact: Fact, candidate: Candidate, decision: Decision) -> None:
         """What follows for other facts, for refusals, and for who decides."""
         for other in decision.supersedes:
             # What it is made of was true until now.
@@ -194,9 +194,9 @@ class FactWriter:
                 fact.trust = max(fact.trust, candidate.trust, key=rank)
             fact.triples = fact.triples or candidate.triples_beside(fact.key, fact.value)
 
-        return self._mention(fact, moments, candidate.citations, state_again)
+        return self._extend_times(fact, moments, candidate.citations, state_again)
 
-    def _mention(
+    def _extend_times(
         self, fact: Fact, moments: Sequence[datetime], citations: Sequence[Citation], change: Callable[[], None]
     ) -> str:
         """One more mention of the fact. Two wordings in one batch are one, and only date it."""
@@ -207,7 +207,7 @@ class FactWriter:
                 if not is_touched:
                     fact.confirm(conf.rules(self.person.tenant).confirmed_by)
                     fact.mentions += 1
-                fact.mention(moments)
+                fact.extend_times(moments)
                 if not is_touched:
                     change()
         self.touched.add(fact.pk)
@@ -222,7 +222,7 @@ class FactWriter:
                 if fact.pk not in self.touched:
                     fact.confirm(conf.rules(self.person.tenant).confirmed_by)
                     fact.mentions += 1
-                    fact.mention(moments)
+                    fact.extend_times(moments)
                 _take_text(fact, candidate, _later_expiry(fact, candidate, moments[-1], now=self.write.now))
         except DuplicateFact as error:
             fact.refresh_from_db()
@@ -295,7 +295,7 @@ def split(fact: Fact, write: FactWrite, *, by: Fact, verb: str) -> Fact:
         write.facts.add(earlier.pk)
         FactEvidence.objects.filter(pk__in=older).update(fact=earlier)
         for row in older:
-            write.note(Change.Table.EVIDENCE, Change.Action.CHANGED, row, before={"fact": str(fact.pk)})
+            write.record_row_change(Change.Table.EVIDENCE, Change.Action.CHANGED, row, before={"fact": str(fact.pk)})
     for predecessor in timeline.predecessors(fact, earlier=earlier, by=by):
         write.supersede(predecessor, by=earlier, ended=predecessor.valid_to)
     return earlier
@@ -322,7 +322,7 @@ def _take_over(fact: Fact, candidate: Candidate, status: Status) -> None:
     fact.structured, fact.source_error = candidate.structured, candidate.source_error
     # It is found by its quote, too.
     _take_source(fact, candidate)
-    fact.say(fact.content)
+    fact.set_text(fact.content)
     fact.extraction = candidate.extraction
 
 
@@ -335,7 +335,7 @@ def _take_text(fact: Fact, candidate: Candidate, expires_at: datetime | None) ->
     fact.source_error = candidate.source_error or fact.source_error
     fact.structured = {**(fact.structured or {}), **(candidate.structured or {})} or None
     _take_source(fact, candidate)
-    fact.say(candidate.content)
+    fact.set_text(candidate.content)
     fact.triples = candidate.triples_beside(fact.key, fact.value)
     # The text is this run's now: whoever asks what rests on its conversation finds the fact.
     fact.extraction, fact.extractor = candidate.extraction, candidate.extractor

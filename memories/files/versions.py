@@ -61,7 +61,7 @@ def add_version(
     )
 
 
-def put_back(
+def restore_version(
     file: MemoryFile,
     found: FileVersion | None,
     *,

@@ -87,12 +87,12 @@ def begin_due(*, now: datetime) -> int:
     return sum(_begin(tenant, now=now) for tenant in Tenant.objects.all())
 
 
-def work_on(*, now: datetime, seconds: float) -> bool:
+def run_slice(*, now: datetime, seconds: float) -> bool:
     """Work on passes that nobody holds, for about so long; True when more is left to do. Errors: LeaseLost."""
-    return nightly.work_on(DecayPass.objects.open(), decay_passes.claim, partial(_work, now=now), seconds=seconds)
+    return nightly.run_slice(DecayPass.objects.open(), decay_passes.claim, partial(_work, now=now), seconds=seconds)
 
 
-def wake() -> None:
+def enqueue() -> None:
     """Send a worker the task that looks for passes; inside the transaction that begins one."""
     async_task(FORGET_TASK)
 

@@ -114,7 +114,7 @@ def purge(work: Work, group: TrashGroup) -> Iterator[None]:
         with transaction.atomic():
             ids = _locked(group, work.row.tenant, found, as_of=as_of)
             if group.model is Fact:
-                review_items.part(ids)
+                review_items.detach_conflicts(ids)
             group.model.objects.filter(pk__in=ids).delete()
             _count(work, group, len(ids))
         yield
@@ -265,7 +265,7 @@ def _trash_facts(work: Work, group: TrashGroup, ids: Sequence[uuid.UUID], *, now
     with connection.cursor() as cursor:
         cursor.execute(_TRASH_FACTS, {**given, "kind": ActorKind.DECAY, "actor": str(change_set), "pass": change_set})
     following.forget(ids)
-    review_items.settle(ids, now=now, change_set=change_set)
+    review_items.close_answered_items(ids, now=now, change_set=change_set)
 
 
 def _count(work: Work, group: TrashGroup, number: int) -> None:

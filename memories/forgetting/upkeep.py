@@ -63,7 +63,7 @@ def is_due() -> bool:
     return DecayPass.objects.in_upkeep().free().exists()
 
 
-def wake() -> None:
+def enqueue() -> None:
     """Send a worker the task that carries it on."""
     async_task(UPKEEP_TASK)
 
@@ -83,12 +83,12 @@ def run(*, row: DecayPass, now: datetime) -> bool:
     return not row.upkeep_open
 
 
-def work_on(*, now: datetime, seconds: float) -> bool:
+def run_slice(*, now: datetime, seconds: float) -> bool:
     """Carry on upkeep that nobody holds, for about so long; True when more is left that can be done now.
 
     While the model's endpoint is paused everything waits. Errors: LeaseLost.
     """
-    return nightly.work_on(DecayPass.objects.in_upkeep(), claim, partial(_work, now=now), seconds=seconds)
+    return nightly.run_slice(DecayPass.objects.in_upkeep(), claim, partial(_work, now=now), seconds=seconds)
 
 
 def claim(row: DecayPass) -> Work | None:
@@ -207,7 +207,7 @@ def _commit(
     decisions = upkeep_answers.judge(completion.answer, sheet.facts, work.rules)
     spent = Spent(completion.prompt_tokens, completion.completion_tokens)
     with transaction.atomic():
-        if upkeep_rows.hold(person):
+        if upkeep_rows.lock_person(person):
             writer = upkeep_rows.UpkeepWriter(
                 person, work.rules, nightly.actor_of(work.row), work.row.pk, completion.extractor, now
             )

@@ -28,7 +28,7 @@ from memories.trust import Trust
 _NO_EVIDENCE = BatchEvidence(fed={}, tool_numbers=frozenset())
 
 
-def hold(person: EndUser) -> bool:
+def lock_person(person: EndUser) -> bool:
     """Lock the person, as every change of facts does; False when they were erased or restricted meanwhile."""
     people = EndUser.objects.select_for_update(no_key=True).filter(pk=person.pk, generation=person.generation)
     return people.filter(restricted_at=None).first() is not None
@@ -47,7 +47,7 @@ class UpkeepWriter:
     done: Counter[str] = field(default_factory=Counter)
 
     def apply(self, decisions: UpkeepDecisions) -> None:
-        """After hold(). A fact that has changed since it was shown is left alone, and so are its merges."""
+        """After lock_person(). A fact that has changed since it was shown is left alone, and so are its merges."""
         # They were loaded before the model was asked.
         content_policy.in_force_now(self.person.tenant)
         write = FactWrite(self.actor, self.now, change_set=self.change_set)
@@ -58,7 +58,7 @@ class UpkeepWriter:
         for merge in decisions.merges:
             sources = [as_shown[shown.fact_id] for shown in merge.shown if shown.fact_id in as_shown]
             self._merge(merge, sources, write.because(merge.reason))
-        review_items.settle(write.facts, now=self.now, change_set=self.change_set)
+        review_items.close_answered_items(write.facts, now=self.now, change_set=self.change_set)
 
     def _locked(self, shown: Collection[UpkeepFact]) -> dict[uuid.UUID, Fact]:
         """Those that have not changed since the model saw them, locked in the order of their ids.

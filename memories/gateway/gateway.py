@@ -64,7 +64,7 @@ class Gateway:
         self._late: set[asyncio.Future[Any]] = set()
 
     @staticmethod
-    def takes(path: str) -> bool:
+    def handles(path: str) -> bool:
         return path == HELLO or operations.is_below(path)
 
     @staticmethod
@@ -95,7 +95,7 @@ class Gateway:
             note_request(declared[1:] or UNKNOWN, scope["method"], answering.status, took)
             self._log(scope["method"], declared or scope["path"], answering.status, took)
 
-    async def warm(self) -> None:
+    async def preload(self) -> None:
         """Nothing is loaded late."""
 
     async def end(self) -> None:
@@ -137,11 +137,11 @@ class Gateway:
 
         def recall() -> Given:
             exchange = memory.open_exchange(dialect, headers, body)
-            loop.call_soon_threadsafe(_settle, opened, exchange)
+            loop.call_soon_threadsafe(_set_result, opened, exchange)
             return memory.recall(exchange, dialect, has_at_hand)
 
         def has_at_hand(given: Given) -> None:
-            loop.call_soon_threadsafe(_settle, at_hand, given)
+            loop.call_soon_threadsafe(_set_result, at_hand, given)
 
         recalling: asyncio.Future[Given] = asyncio.ensure_future(self._run(recall))
         self._late.add(recalling)
@@ -401,7 +401,7 @@ async def _in_time(recalling: "asyncio.Future[Any]") -> bool:
     return bool(done)
 
 
-def _settle(future: "asyncio.Future[T]", value: T) -> None:
+def _set_result(future: "asyncio.Future[T]", value: T) -> None:
     """The client may have left meanwhile."""
     if not future.done():
         future.set_result(value)

@@ -224,7 +224,7 @@ def _names(caller: Caller, headers: Mapping[str, str], asked: ChatRequest | None
         }
         session_id = id_in(headers, "X-Memory-Session", _ID)
         if given["user_id"]:
-            bound.hold(given, caller, at="")
+            bound.check_bound_ids(given, caller, at="")
         given["user_id"] = given["user_id"] or _usable(asked.user if asked else "")
     except KeyBound as error:
         raise GatewayRefused(403, error.code, error.detail) from None

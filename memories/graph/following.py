@@ -1,7 +1,7 @@
 """Triples of facts: what their key and value say of the person, and what a model stated with them, for as long as the
 fact holds.
 
-`follow()` comes with every revision of a fact, in its transaction, so no writer of facts has to think of the graph.
+`sync_triples()` comes with every revision of a fact, in its transaction, so no writer of facts has to think of the graph.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,19 +25,19 @@ _KEPT = (
 STEP = 500
 
 
-def concerns(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def affects_triples(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether triples may have to follow this change of a fact, by the snapshots of its revision."""
     if not any((after["key"], before.get("key"), after["triples"], before.get("triples"))):
         return False
     return any(before.get(name) != after[name] for name in _FOLLOWED)
 
 
-def retells(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def text_changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether a fact with triples of a model's says other things now, so that those from before go."""
     return bool(before.get("triples")) and any(before[name] != after[name] for name in ("key", "value", "triples"))
 
 
-def follow(facts: Sequence[Fact], *, now: datetime, retold: Collection[Any] = ()) -> None:
+def sync_triples(facts: Sequence[Fact], *, now: datetime, retold: Collection[Any] = ()) -> None:
     """Make the triples of these facts what the facts say by now. Doing it twice does it once.
 
     Those of the facts `retold` are made anew.

@@ -8,7 +8,7 @@ from memories.imports import trees
 from memories.imports.messages import Talk
 from memories.imports.places import Given, Part, dated
 from memories.imports.raw_documents import RefusedDocumentError
-from memories.imports.records import MEDIA, THOUGHTS, TOOLS, KeptFile, LeftOut, Record, Whose
+from memories.imports.records import MEDIA, THOUGHTS, TOOLS, KeptFile, LeftOut, Owner, Record
 from memories.imports.stating import memory
 
 # What was typed, and what was spoken.
@@ -147,4 +147,4 @@ def _file(given: Given, file: Mapping[str, Any]) -> Record:
         return LeftOut("unreadable")
     changed = given.moment(file.get("updated_at") or file.get("created_at"))
     name = f"{given.to_folder.rstrip('/')}/{path.lstrip('/')}"
-    return KeptFile(Whose(agent_id=given.agent or ""), name, content.encode("utf-8", "replace"), None, changed)
+    return KeptFile(Owner(agent_id=given.agent or ""), name, content.encode("utf-8", "replace"), None, changed)

@@ -17,7 +17,7 @@ from memories.capture import ingest
 from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
 from memories.exceptions import Erased, MemoryHubError, PersonRestricted
 from memories.imports.raw_documents import RefusedDocumentError, checked
-from memories.imports.records import Note, Said, untold
+from memories.imports.records import Note, Said, ignore_rows
 from memories.models import ImportedRow, Session, Tenant, Turn
 from memories.text.secrets import effort
 
@@ -42,7 +42,7 @@ class ConversationImport:
         dry_run: bool,
         agent_id: str,
         tell: Callable[[str], None],
-        note: Note = untold,
+        note: Note = ignore_rows,
     ) -> None:
         self._tenant, self._user_id, self._agent_id = tenant, user_id, agent_id
         self._dry_run, self._tell, self._note = dry_run, tell, note

@@ -19,10 +19,10 @@ from memories.api.v1.memory.serializers import (
 from memories.audit import Actor
 from memories.curation.people.records import person_for_writing
 from memories.curation.statements.documents import DocumentFact, DocumentSection, import_document
-from memories.curation.statements.voices import WriteTrust
+from memories.curation.statements.write_trust import WriteTrust
 from memories.exceptions import MemoryHubError
 from memories.imports.raw_documents import RefusedDocumentError, checked
-from memories.imports.records import NOBODY, Note, StoredMemory, Whose, untold
+from memories.imports.records import NOBODY, Note, Owner, StoredMemory, ignore_rows
 from memories.models import ActorKind, EndUser, Fact, ImportedRow, ProfileSection, Tenant
 from memories.models.folding import text_digest
 from memories.text.secrets import effort
@@ -37,10 +37,10 @@ class FactImport:
     """An import under way; `done` counts by outcome, `left_out` and `refused` by reason. `user_id`: whose the memories
     are that name nobody."""
 
-    def __init__(self, tenant: Tenant, *, user_id: str, dry_run: bool, note: Note = untold) -> None:
+    def __init__(self, tenant: Tenant, *, user_id: str, dry_run: bool, note: Note = ignore_rows) -> None:
         self._tenant, self._user_id, self._dry_run, self._note = tenant, user_id, dry_run, note
-        self._waiting: dict[Whose, list[DocumentFact]] = defaultdict(list)
-        self._seen: set[tuple[Whose, str]] = set()
+        self._waiting: dict[Owner, list[DocumentFact]] = defaultdict(list)
+        self._seen: set[tuple[Owner, str]] = set()
         self.done, self.left_out, self.refused = Counter[str](), Counter[str](), Counter[str]()
 
     def take(self, memory: StoredMemory) -> None:
@@ -64,7 +64,7 @@ class FactImport:
         named = {"user_id": memory.whose.user_id or self._user_id}
         named |= {"agent_id": memory.whose.agent_id} if memory.whose.agent_id else {}
         given = checked(MemoryQuery, named)
-        whose = Whose(given["user_id"], given.get("agent_id") or "")
+        whose = Owner(given["user_id"], given.get("agent_id") or "")
         if memory.sections:
             self._state(whose, (), sections_of(checked(DocumentSerializer, memory.sections)))
             return
@@ -75,7 +75,7 @@ class FactImport:
             self._state(whose, self._waiting.pop(whose))
 
     def _state(
-        self, whose: Whose, facts: Sequence[DocumentFact], sections: dict[str, DocumentSection] | None = None
+        self, whose: Owner, facts: Sequence[DocumentFact], sections: dict[str, DocumentSection] | None = None
     ) -> None:
         """One transaction; where the hub refuses it, each fact by itself."""
         try:
@@ -88,7 +88,7 @@ class FactImport:
             else:
                 self.refused[error.code] += 1
 
-    def _import(self, whose: Whose, facts: Sequence[DocumentFact], sections: dict[str, DocumentSection]) -> None:
+    def _import(self, whose: Owner, facts: Sequence[DocumentFact], sections: dict[str, DocumentSection]) -> None:
         """A dry run does the same, and keeps nothing of it."""
         with transaction.atomic():
             person = person_for_writing(tenant=self._tenant, user_id=whose.user_id, now=timezone.now())
@@ -103,7 +103,7 @@ class FactImport:
                 actor=COMMAND,
                 now=timezone.now(),
                 agent_id=whose.agent_id,
-                voice=IMPORTED,
+                write_trust=IMPORTED,
             )
             made = _facts_called(self._tenant, person, new)
             stored = len({name for name, _fact in made})
@@ -123,7 +123,7 @@ class FactImport:
             }
         )
 
-    def _first_time(self, whose: Whose, facts: Sequence[DocumentFact]) -> list[DocumentFact]:
+    def _first_time(self, whose: Owner, facts: Sequence[DocumentFact]) -> list[DocumentFact]:
         """Those that a dry run would not have stored already: it keeps nothing, and remembers."""
         return [fact for fact in facts if self._seen.isdisjoint((whose, text) for text in _marks(fact))]
 

@@ -18,7 +18,7 @@ from memories.imports.memory_stores import langgraph_rows
 from memories.imports.namespaces import is_hidden, shared, whose_namespace
 from memories.imports.places import Given, Part
 from memories.imports.raw_documents import RefusedDocumentError
-from memories.imports.records import HIDDEN, OTHER_FILE, KeptFile, LeftOut, Record, StoredItem, Whose
+from memories.imports.records import HIDDEN, OTHER_FILE, KeptFile, LeftOut, Owner, Record, StoredItem
 
 # What deepagents' command line reads before each conversation; older ones wrote it in small letters.
 _NOTES = ("AGENTS.md", "agent.md")
@@ -63,7 +63,7 @@ def read_markdown(given: Given, parts: list[Part]) -> Iterator[Record]:
         else:
             changed = datetime.fromtimestamp(part.path.stat().st_mtime, UTC)
             path = f"{paths.folder(given.to_folder)}{part.name}"
-            yield KeptFile(Whose(agent_id=given.agent or ""), path, part.path.read_bytes(), None, changed)
+            yield KeptFile(Owner(agent_id=given.agent or ""), path, part.path.read_bytes(), None, changed)
 
 
 def read_items(given: Given, parts: list[Part]) -> Iterator[Record]:
@@ -158,7 +158,7 @@ def _command_line_files(base: Path, folder: str, own: str | None) -> Iterator[Re
                 continue
             inside = _NOTES[0] if len(parts) == 1 and parts[0] in _NOTES else "/".join(parts)
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-            yield KeptFile(Whose(agent_id=name), _below(folder, inside), path.read_bytes(), None, changed)
+            yield KeptFile(Owner(agent_id=name), _below(folder, inside), path.read_bytes(), None, changed)
 
 
 def _leads_to_hidden(path: Path, base: Path) -> bool:

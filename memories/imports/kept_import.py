@@ -23,7 +23,7 @@ from memories.files import paths
 from memories.imports import moments
 from memories.imports.fact_import import COMMAND, IMPORTED
 from memories.imports.raw_documents import RefusedDocumentError, checked
-from memories.imports.records import NOBODY, KeptFile, Note, StoredItem, untold
+from memories.imports.records import NOBODY, KeptFile, Note, StoredItem, ignore_rows
 from memories.models import FileVersion, ImportedRow, MemoryFile, Tenant
 from memories.store import writing
 from memories.store.viewers import StoreViewer
@@ -39,7 +39,7 @@ REASON = "import"
 class Kept:
     """An import under way: `done` counts by outcome, `left_out` and `refused` by reason."""
 
-    def __init__(self, tenant: Tenant, *, dry_run: bool, note: Note = untold) -> None:
+    def __init__(self, tenant: Tenant, *, dry_run: bool, note: Note = ignore_rows) -> None:
         self._tenant, self._dry_run, self._note, self._now = tenant, dry_run, note, timezone.now()
         self.done, self.left_out, self.refused = Counter[str](), Counter[str](), Counter[str]()
 
@@ -48,7 +48,7 @@ class FileImport(Kept):
     """Files become memory files of their person and agent, each with its dates, as one version. `agents` counts those
     that are there by whose they are."""
 
-    def __init__(self, tenant: Tenant, *, user_id: str, dry_run: bool, note: Note = untold) -> None:
+    def __init__(self, tenant: Tenant, *, user_id: str, dry_run: bool, note: Note = ignore_rows) -> None:
         super().__init__(tenant, dry_run=dry_run, note=note)
         self._user_id = user_id
         self.agents = Counter[str]()
@@ -108,7 +108,7 @@ class FileImport(Kept):
 class ItemImport(Kept):
     """Items keep their namespace, key, value, dates and what is left of their time to live."""
 
-    def __init__(self, tenant: Tenant, *, dry_run: bool, note: Note = untold) -> None:
+    def __init__(self, tenant: Tenant, *, dry_run: bool, note: Note = ignore_rows) -> None:
         super().__init__(tenant, dry_run=dry_run, note=note)
         self._waiting: list[Write] = []
 

@@ -23,9 +23,9 @@ from memories.imports.records import (
     OTHERS,
     TOOLS,
     LeftOut,
+    Owner,
     Record,
     StoredMemory,
-    Whose,
 )
 from memories.imports.stating import memory, name_of, named_text, text_in
 
@@ -67,7 +67,7 @@ def _mem0_memory(given: Given, row: Mapping[str, Any]) -> Record:
     found = row.get("metadata")
     metadata = found if isinstance(found, dict) else {}
     categories = row.get("categories") or [metadata.get("category") or row.get("category")]
-    whose = Whose(str(row.get("user_id") or ""), str(row.get("agent_id") or ""))
+    whose = Owner(str(row.get("user_id") or ""), str(row.get("agent_id") or ""))
     if reason := _whose_words({**metadata, **row}, whose.user_id or given.user):
         return LeftOut(reason)
     category = categories[0] if isinstance(categories, list) and categories else categories
@@ -177,7 +177,7 @@ def deerflow(given: Given, parts: list[Part]) -> Iterator[Record]:
         if is_hidden(folders):
             yield LeftOut(HIDDEN)
             continue
-        whose = Whose(_after("users", folders), _after("agents", folders))
+        whose = Owner(_after("users", folders), _after("agents", folders))
         try:
             document = document_in(path)
         except RefusedDocumentError as error:
@@ -243,7 +243,7 @@ def _lines(file: TextIO) -> Iterator[str]:
 
 def _fact(given: Given, row: Mapping[str, Any], source: str) -> Record:
     person = str(_first(row, _PERSON) or "")
-    whose = Whose(person, str(row.get("agent_id") or ""))
+    whose = Owner(person, str(row.get("agent_id") or ""))
     if str(row.get("state") or row.get("status") or "").lower() in _OVER:
         return LeftOut("no_longer_true")
     if reason := _whose_words(row, person or given.user):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import takewhile
 
-from memories.imports.records import Whose
+from memories.imports.records import Owner
 
 USER, AGENT, ANYTHING, REST = "{user}", "{agent}", "*", "**"
 
@@ -19,13 +19,13 @@ def shared(one: Sequence[str], other: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def whose_namespace(namespace: Sequence[str], pattern: str) -> Whose | None:
+def whose_namespace(namespace: Sequence[str], pattern: str) -> Owner | None:
     """Whose a namespace is by a pattern like `memories,{user}`; None where it has another form. `**` at its end are
     any number of parts."""
     parts = [part.strip() for part in (pattern or REST).split(",")]
     if parts[-1] == REST:
         parts[-1:] = [ANYTHING] * (len(namespace) - len(parts) + 1)
-    found = Whose()
+    found = Owner()
     if len(parts) != len(namespace):
         return None
     for part, name in zip(parts, namespace, strict=True):

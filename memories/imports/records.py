@@ -21,14 +21,14 @@ THOUGHTS, NOT_SHOWN, OTHER_BRANCH, NO_TEXT = "thoughts", "not_shown", "other_bra
 UNWANTED, OTHER_FILE, NOBODY, MEDIA = "do_not_remember", "other_file", "nobody", "media"
 
 
-class Whose(NamedTuple):
+class Owner(NamedTuple):
     """Person and agent; "" where the system names nobody."""
 
     user_id: str = ""
     agent_id: str = ""
 
 
-NO_ONE = Whose()
+NO_ONE = Owner()
 
 
 class LeftOut(NamedTuple):
@@ -59,7 +59,7 @@ class StoredMemory:
 
     fact: Mapping[str, Any] = field(default_factory=dict)
     sections: Mapping[str, Any] = field(default_factory=dict)
-    whose: Whose = NO_ONE
+    whose: Owner = NO_ONE
     ends: datetime | None = None
     is_own: bool = False
 
@@ -68,7 +68,7 @@ class StoredMemory:
 class KeptFile:
     """A memory file with its dates."""
 
-    whose: Whose
+    whose: Owner
     path: str
     data: bytes
     created_at: datetime | None = None
@@ -94,7 +94,7 @@ class StoredItem:
 Note = Callable[[Sequence[ImportedRow]], None]
 
 
-def untold(_rows: Sequence[ImportedRow]) -> None:
+def ignore_rows(_rows: Sequence[ImportedRow]) -> None:
     """Nobody asks."""
 
 

@@ -27,7 +27,7 @@ from memories.imports.records import (
     Said,
     StoredItem,
     StoredMemory,
-    untold,
+    ignore_rows,
 )
 from memories.models import Tenant
 
@@ -56,7 +56,7 @@ class Run:
         dry_run: bool = False,
         is_trusted: bool = False,
         tell: Callable[[str], None] = lambda _: None,
-        note: Note = untold,
+        note: Note = ignore_rows,
         read_as: Callable[[Record], Record] = lambda record: record,
     ) -> None:
         """`note` is told what is stored, in its transaction; `read_as` says what becomes of a record."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from memories.imports.records import NO_ONE, NO_TEXT, LeftOut, StoredMemory, Whose
+from memories.imports.records import NO_ONE, NO_TEXT, LeftOut, Owner, StoredMemory
 from memories.models import Category
 
 # Without a word of the other system's own. A memory that it serves is believed, and no more than that.
@@ -22,7 +22,7 @@ def memory(
     *,
     category: Any = None,
     confidence: Any = None,
-    whose: Whose = NO_ONE,
+    whose: Owner = NO_ONE,
     ends: datetime | None = None,
 ) -> StoredMemory | LeftOut:
     """The fact, or why there is none. `at`: when it was stated, as text; a time without a zone is UTC."""

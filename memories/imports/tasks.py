@@ -10,7 +10,7 @@ from memories.tasks import outermost
 @outermost
 def import_some() -> int:
     """Work for a slice on uploaded files. Returns 1 when nothing is left to do now."""
-    if working.work_on(now=timezone.now()):
-        verbs.wake()
+    if working.run_slice(now=timezone.now()):
+        verbs.enqueue()
         return 0
     return 1

@@ -88,7 +88,7 @@ class _Work(Lease[Import]):
         return self.row.state == State.CHECKING
 
 
-def work_on(*, now: datetime, seconds: float = SLICE_SECONDS) -> bool:
+def run_slice(*, now: datetime, seconds: float = SLICE_SECONDS) -> bool:
     """Carry on imports that nobody holds, the oldest first, for a slice; True when more is left to do now."""
     until = time.monotonic() + seconds
     for import_id in Import.objects.to_run().free().order_by("created_at").values_list("pk", flat=True):
@@ -117,7 +117,7 @@ def run(work: _Work, *, now: datetime, seconds: float = SLICE_SECONDS) -> bool:
     try:
         with own_session(), unbounded(), leases.keep_alive(work), tenancy.of_tenant(work.row.tenant_id):
             if work.row.state == State.UNDOING:
-                return _take_back(work, now=now, until=began + seconds)
+                return _undo(work, now=now, until=began + seconds)
             with _laid_out(work.row) as path:
                 work.until = time.monotonic() + max(seconds, TIMES * (time.monotonic() - began))
                 return _import(work, path, now=now)
@@ -348,7 +348,7 @@ def _code_of(told: str) -> str:
     return code if _CODE.fullmatch(code) else "invalid"
 
 
-def _take_back(work: _Work, *, now: datetime, until: float) -> bool:
+def _undo(work: _Work, *, now: datetime, until: float) -> bool:
     for _step in taking_back.steps(work, now=now):
         if time.monotonic() > until:
             leases.release(work, attempts=0)

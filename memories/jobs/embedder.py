@@ -50,7 +50,7 @@ class Embedder:
         # The lock of the one that works is its session's.
         with StopRequests() as requests, own_session():
             try:
-                embeddings.warm(_model())
+                embeddings.preload(_model())
             except EmbeddingError as error:
                 self._note(error.code)
             EmbedderPulse(self).start()

@@ -78,7 +78,7 @@ class ClusterPulse(threading.Thread):
         self._cases_at = 0.0
 
     def run(self) -> None:
-        tokens.warm()
+        tokens.preload()
         while True:
             well = roll_call.is_well(now=time.monotonic())
             if well:
@@ -98,7 +98,7 @@ class ClusterPulse(threading.Thread):
             self.wake_cases()
             # A full queue has a wake-up already, or gets one when it is emptied.
             if delivering.is_due() and OrmQ.objects.count() < Conf.WORKERS:
-                delivering.wake()
+                delivering.enqueue()
         except (DatabaseError, InterfaceError):
             connections.close_all()
 
@@ -110,7 +110,7 @@ class ClusterPulse(threading.Thread):
             turn_files.sweep()
             working.sweep_folders()
             for case_id in running.waiting():
-                case_leases.wake(case_id)
+                case_leases.enqueue(case_id)
 
     def beat(self) -> None:
         """Write the heartbeat; delete those of clusters that ended long ago, and other rows that have expired."""

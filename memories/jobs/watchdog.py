@@ -64,15 +64,15 @@ def is_wedged(looks: Sequence[Backlog], *, pool: int) -> bool:
 
 def end_orphaned() -> int:
     """End leases of processes of this machine that are gone, and send workers to their rows; how many ended."""
-    return leases.end_orphaned(leases.orphaned(), wake=_wake)
+    return leases.end_orphaned(leases.orphaned(), wake=_enqueue)
 
 
-def _wake(model: type[Leased]) -> None:
+def _enqueue(model: type[Leased]) -> None:
     for task in LOOKING_FOR.get(model, ()):
         async_task(task)
     if model is PrivacyCase:
         for case_id in running.waiting():
-            case_leases.wake(case_id)
+            case_leases.enqueue(case_id)
 
 
 class Watchdog(threading.Thread):

@@ -27,7 +27,7 @@ def is_configured(config: conf.LLMConfig | None = None) -> bool:
     return (config or conf.llm()).mode in BACKENDS
 
 
-def warm() -> None:
+def preload() -> None:
     """Load the backend in use (about 1 s for openai's library), so that no batch waits for it."""
     if is_configured():
         import_string(BACKENDS[conf.llm().mode])

@@ -111,16 +111,16 @@ def warm_needed() -> list[EmbeddingError]:
     errors = []
     for model in needed():
         try:
-            warm(model)
+            preload(model)
         except EmbeddingError as error:
             errors.append(error)
     return errors
 
 
-def warm(model: str | None = None) -> None:
+def preload(model: str | None = None) -> None:
     """Load the model now, so that no text waits for it; an endpoint's library when it is one."""
     name = model or current_model()
-    load: Callable[[str], None] = import_string(f"{_backend(name)}.warm")
+    load: Callable[[str], None] = import_string(f"{_backend(name)}.preload")
     load(name)
 
 

@@ -28,7 +28,7 @@ _cached: dict[tuple[str, bytes], Counts] = {}
 _begun: set[str] = set()
 
 
-def warm() -> None:
+def preload() -> None:
     """Load the default tokenizer now (0.2-0.5 s), so that no request waits for it."""
     vocabularies.counter(DEFAULT_TOKENIZER)
 

@@ -249,7 +249,7 @@ def _episode(turns: Sequence[Turn], given: DemoEpisode, *, now: datetime) -> Epi
         created_at=now,
         updated_at=now,
     )
-    episode.say(given.summary)
+    episode.set_text(given.summary)
     episode.refresh_decay(now=now, rules=conf.rules(episode.tenant))
     episode.save()
     return episode

@@ -12,7 +12,7 @@ from memories.curation.files import FileWriter, NewContent, write_file
 from memories.curation.graph.stating import TripleDraft, TripleRelation, add_triple
 from memories.curation.groups.facts import state_group_fact
 from memories.curation.groups.membership import create_group
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.dream import applying, summaries
 from memories.dream.dreaming import writer_of
 from memories.management.demo_text import DIARY, FILES, GROUP, LEARNED, STORED, TRIPLES
@@ -34,8 +34,10 @@ def keep(person: EndUser, *, extractor: str, prompt_version: str, actor: Actor, 
     _dream(person, Dream(extractor=extractor, prompt_version=prompt_version), now=now - DREAMT)
     for days_ago, topic, note in DIARY:
         moment = now - timedelta(days=days_ago)
-        voice = WriteTrust(Trust.ASSISTANT)
-        write_entry(end_user=person, agent_id=AGENT, content=note, topic=topic, actor=actor, now=moment, voice=voice)
+        write_trust = WriteTrust(Trust.ASSISTANT)
+        write_entry(
+            end_user=person, agent_id=AGENT, content=note, topic=topic, actor=actor, now=moment, write_trust=write_trust
+        )
     for subject, predicate, other, days_ago in TRIPLES:
         since = now - timedelta(days=days_ago)
         draft = TripleDraft(TripleRelation(subject, predicate, other), valid_from=since)
@@ -69,5 +71,11 @@ def _group(person: EndUser, *, actor: Actor, now: datetime) -> None:
     group = create_group(tenant=person.tenant, name=name, kind=kind, actor=actor, now=now, members=[person])
     for content in facts:
         state_group_fact(
-            group_id=group.pk, end_user=person, content=content, agent_id=AGENT, actor=actor, now=now, voice=AS_USER
+            group_id=group.pk,
+            end_user=person,
+            content=content,
+            agent_id=AGENT,
+            actor=actor,
+            now=now,
+            write_trust=AS_USER,
         )

@@ -49,7 +49,7 @@ def restore(moment: datetime, *, ledger_file: Path | None, replace: bool, stdout
         stdout.write(f"Recovering to {base_backups.shown(moment)} from the base backup {way.base.path.name} …")
         with recovery.recovered(place, base=way.base.path, kept=kept, until=moment, timeline=way.timeline):
             call_command("migrate", interactive=False, verbosity=0)
-            replaying.settle()
+            replaying.end_leases_and_exports()
             for sentence in withdrawals.apply(found, now=timezone.now()) if found else ():
                 stdout.write(sentence)
             for command, *arguments in (("replay_erasures", "--ledger", str(path)), ("check_memory",)):

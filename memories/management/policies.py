@@ -102,20 +102,21 @@ class Policy(NamedTuple):
     shows_hubs: bool
 
 
-class Held(NamedTuple):
+class TablePolicies(NamedTuple):
     """What a table has of it."""
 
     is_enforced: bool
     policies: dict[str, Policy]
 
 
-def held() -> dict[str, Held]:
+def current_policies() -> dict[str, TablePolicies]:
     """Each table of the schema."""
     with connection.cursor() as cursor:
         cursor.execute(_HELD, [list(NAMES.values())])
         rows: list[tuple[str, bool, dict[str, list[Any]]]] = cursor.fetchall()
     return {
-        table: Held(enforced, {name: Policy(*made) for name, made in found.items()}) for table, enforced, found in rows
+        table: TablePolicies(enforced, {name: Policy(*made) for name, made in found.items()})
+        for table, enforced, found in rows
     }
 
 
@@ -150,15 +151,17 @@ def lift() -> None:
 def _change_all(role: str | None, *, enforced: bool) -> None:
     """None: no policies."""
     holders = roles_of(role) if role else {}
-    there = held()
+    there = current_policies()
     for one in guarded():
-        wanted = Held(enforced, {NAMES[wall]: Policy(name, one.with_hubs(wall)) for wall, name in holders.items()})
+        wanted = TablePolicies(
+            enforced, {NAMES[wall]: Policy(name, one.with_hubs(wall)) for wall, name in holders.items()}
+        )
         if one.table in there and there[one.table] != wanted:
             act = partial(_change, one, there[one.table], wanted)
             retry_while_locked(act, lock_timeout=LOCK_TIMEOUT, pauses=PAUSES)
 
 
-def _change(one: Guarded, before: Held, wanted: Held) -> None:
+def _change(one: Guarded, before: TablePolicies, wanted: TablePolicies) -> None:
     table = sql.Identifier(one.table)
     for name, policy in before.policies.items():
         if wanted.policies.get(name) != policy:

@@ -113,7 +113,7 @@ def _fact(person: EndUser, place: int, *, now: datetime, rules: conf.Rules) -> F
     fact.embedded_hash = fact.content_hash
     life = fact.forget_at - now if fact.forget_at else _ENDLESS
     age = life - ENDS[place % 25] if fades else life * _LIVED[place % len(_LIVED)]
-    fact.begin(now=now - age, rules=rules)
+    fact.set_times(now=now - age, rules=rules)
     fact.refresh_decay(now=now, rules=rules)
     if place % 50 in (10, 11):
         fact.expires_at = now + ENDS[place % 50 - 10]
@@ -294,7 +294,7 @@ def _episode(session: Session) -> Episode:
         started_at=session.created_at,
         ended_at=session.last_turn_at,
     )
-    episode.say(f"Talked about moving the nightly jobs, and about a ride along the lake ({session.external_id})")
+    episode.set_text(f"Talked about moving the nightly jobs, and about a ride along the lake ({session.external_id})")
     episode.embedded_hash = episode.content_hash
     episode.refresh_decay(now=session.last_turn_at, rules=conf.rules(session.tenant))
     return episode

@@ -9,7 +9,7 @@ from memories.api.authentication import IS_MANAGEMENT_KEY, Caller, find_key, is_
 from memories.api.named import id_in, key_in
 from memories.api.v1.fields import AgentId, Identifier
 from memories.audit import Actor
-from memories.curation.statements.voices import StatedBy, WriteTrust, voice_of
+from memories.curation.statements.write_trust import StatedBy, WriteTrust, write_trust_of
 from memories.exceptions import InvalidInput, KeyBound
 from memories.models import ActorKind, Tenant
 
@@ -50,9 +50,11 @@ class MCPCaller:
         return self.caller.key.speaks_for_user
 
     @property
-    def voice(self) -> WriteTrust:
+    def write_trust(self) -> WriteTrust:
         """Whose word it is what a model writes."""
-        return voice_of(writes_as=self.caller.key.writes_as, stated_by=None if self.speaks_for_user else StatedBy.AGENT)
+        return write_trust_of(
+            writes_as=self.caller.key.writes_as, stated_by=None if self.speaks_for_user else StatedBy.AGENT
+        )
 
 
 def identify(headers: Mapping[str, str]) -> MCPCaller:
@@ -72,7 +74,7 @@ def identify(headers: Mapping[str, str]) -> MCPCaller:
         }
         if not given["user_id"]:
             raise RefusedRequest(400, _NOBODY)
-        bound.hold(given, caller, at="")
+        bound.check_bound_ids(given, caller, at="")
     except KeyBound as error:
         raise RefusedRequest(403, error.detail) from None
     except InvalidInput as error:

@@ -51,7 +51,7 @@ class MemoryServer:
         self._living: asyncio.Task[None] | None = None
 
     @staticmethod
-    def takes(path: str) -> bool:
+    def handles(path: str) -> bool:
         return path in (PATH, f"{PATH}/")
 
     @staticmethod
@@ -80,7 +80,7 @@ class MemoryServer:
             note_request(PATH[1:], scope["method"], status, took)
             self._log(scope["method"], PATH, status, took)
 
-    async def warm(self) -> None:
+    async def preload(self) -> None:
         """Load the transport, before anybody waits for it."""
         # Who asks is told of the error; then it is tried again.
         with suppress(ImportError, OSError):

@@ -54,7 +54,12 @@ def add_memory(call: AgentCall) -> ToolResult:
     person = person_for_writing(tenant=asker.tenant, user_id=asker.user_id, now=call.now)
     visible = FactVisibility.of(asker.caller, {"agent_id": asker.agent_id}).filter(Fact.objects.all(), person)
     fact = add_fact(
-        end_user=person, draft=draft, actor=asker.caller.actor, now=call.now, voice=asker.voice, visible=visible
+        end_user=person,
+        draft=draft,
+        actor=asker.caller.actor,
+        now=call.now,
+        write_trust=asker.write_trust,
+        visible=visible,
     ).row
     text = f"Remembered (id {fact.pk})."
     if fact.status == Status.PENDING:
@@ -69,7 +74,7 @@ def correct_memory(call: AgentCall) -> ToolResult:
         content=given["content"],
         actor=asker.caller.actor,
         now=call.now,
-        voice=asker.voice,
+        write_trust=asker.write_trust,
     )
     text = f"Proposed (id {fact.pk}): an operator chooses between the two. Until then the old text stays."
     return ToolResult(text, {"id": str(fact.pk), "status": fact.status})

@@ -25,7 +25,7 @@ STEP = 500
 
 
 def count_words(apps, _schema):
-    """Write what DiaryEntry.say() sets beside each text."""
+    """Write what DiaryEntry.set_text() sets beside each text."""
     rows = apps.get_model("memories", "DiaryEntry").objects
     ids = list(rows.order_by("pk").values_list("pk", flat=True))
     for at in range(0, len(ids), STEP):

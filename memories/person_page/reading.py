@@ -173,7 +173,7 @@ def conversations(person: EndUser, *, number: int) -> Page:
 def first_turns(session: Session) -> list[Said]:
     """How a conversation began."""
     turns = session.turns.current().exclude(content="").order_by("number")[:ROWS]
-    return [Said(words.WHO.get(turn.voice, words.WHO["other"]), _short(turn.content), turn.sent_at) for turn in turns]
+    return [Said(words.WHO.get(turn.speaker, words.WHO["other"]), _short(turn.content), turn.sent_at) for turn in turns]
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def _said(one: FactEvidence) -> Said:
     turn = one.turn
     text = one.quote or (turn.own_text if turn else "")
     # What a key quotes may be the assistant's words.
-    who = words.WHO.get(turn.voice, words.WHO["other"]) if turn else words.WHO["user"]
+    who = words.WHO.get(turn.speaker, words.WHO["other"]) if turn else words.WHO["user"]
     return Said(who, _short(text), turn.sent_at if turn else one.created_at)
 
 

@@ -56,7 +56,7 @@ class ClaimedCase(Lease[PrivacyCase]):
         return {"counts": dict(self.so_far)} if self.so_far else {}
 
 
-def wake(case_id: uuid.UUID) -> None:
+def enqueue(case_id: uuid.UUID) -> None:
     """Queue the task that runs the case; it is a row, so it starts when the caller's transaction is committed."""
     async_task(RUN_TASK, str(case_id), timeout=LONGEST_SECONDS)
 

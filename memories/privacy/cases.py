@@ -153,7 +153,7 @@ def approve_case(
         case.state = CaseState.APPROVED
         case.approved_at = now
         case.approved_kind, case.approved_by = actor.kind, actor.id
-        case_leases.wake(case.pk)
+        case_leases.enqueue(case.pk)
     return case
 
 
@@ -187,7 +187,7 @@ def run_case(*, case_id: uuid.UUID, expected_version: int | None, actor: Actor, 
         # The step of the failed run stays: the next run continues there.
         case.failure, case.attempts = "", 0
         case.lease_token = case.lease_until = None
-        case_leases.wake(case.pk)
+        case_leases.enqueue(case.pk)
     return case
 
 
@@ -295,7 +295,7 @@ def release_case(*, case_id: uuid.UUID, expected_version: int | None, actor: Act
         if case.state == CaseState.APPROVED:
             if actor.kind != ActorKind.COMMAND:
                 restriction.check_not_held(case)
-            case_leases.wake(case.pk)
+            case_leases.enqueue(case.pk)
     return case
 
 

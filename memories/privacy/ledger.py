@@ -73,7 +73,7 @@ def append(case: PrivacyCase, digests: Sequence[bytes], *, now: datetime) -> Non
     people: list[tuple[uuid.UUID, str]] = []
     if case.end_user:
         person = case.end_user.merged_into or case.end_user
-        people = list(EndUser.objects.behind(person).values_list("pk", "external_id"))
+        people = list(EndUser.objects.with_aliases(person).values_list("pk", "external_id"))
     rows = frozenset(digest_of_row(row) for row, _name in people)
     spelled = frozenset(_digest_of_spelling(case.tenant_id, name) for _row, name in people)
     entry = LedgerEntry(case.tenant_id, case.pk, rows, frozenset(digests), case.policy, now, spelled)

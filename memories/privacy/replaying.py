@@ -122,7 +122,7 @@ def missing_in(entries: Iterable[LedgerEntry]) -> list[uuid.UUID]:
     ]
 
 
-def settle() -> dict[str, int]:
+def end_leases_and_exports() -> dict[str, int]:
     """End the leases of a restored database, which nobody holds, and its exports, which may have been downloaded."""
     ready = PrivacyExport.objects.filter(state=ExportState.READY)
     return {

@@ -75,7 +75,7 @@ def run(*, tenant: Tenant, actor: Actor, now: datetime) -> RetentionPass:
         trigger = DecayPass.Trigger.OPERATOR
         row = passes.begin(tenant=tenant, trigger=trigger, as_of=now, now=now, actor_id=actor.id)
         audit.record(actor=actor, verb="run", target=row, object_id=row.pk, tenant=tenant, now=now)
-        wake()
+        enqueue()
     return row
 
 
@@ -88,12 +88,12 @@ def begin_due(*, now: datetime) -> int:
     return sum(_begin(tenant, now=now) for tenant in Tenant.objects.exclude(pk__in=forgetting))
 
 
-def work_on(*, now: datetime, seconds: float) -> bool:
+def run_slice(*, now: datetime, seconds: float) -> bool:
     """Work on passes without a lease for about so long; True when more is left to do. Errors: LeaseLost."""
-    return nightly.work_on(RetentionPass.objects.open(), passes.claim, partial(_work, now=now), seconds=seconds)
+    return nightly.run_slice(RetentionPass.objects.open(), passes.claim, partial(_work, now=now), seconds=seconds)
 
 
-def wake() -> None:
+def enqueue() -> None:
     """Queue the task that looks for passes, in the transaction that begins one."""
     async_task(TASK)
 

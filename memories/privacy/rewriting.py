@@ -111,7 +111,7 @@ def is_due(*, now: datetime) -> bool:
     return bool(window and RewriteHours.of(window).end_of(now) and due_tables())
 
 
-def wake() -> None:
+def enqueue() -> None:
     """Queue the task that rewrites what is due."""
     async_task(TASK)
 

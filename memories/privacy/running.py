@@ -38,7 +38,7 @@ def carry_out(*, case_id: uuid.UUID, now: datetime, wait_seconds: float = 120.0)
         time.sleep(LOOK_SECONDS)
 
 
-def work_on(*, now: datetime, seconds: float, first: uuid.UUID | None = None) -> bool:
+def run_slice(*, now: datetime, seconds: float, first: uuid.UUID | None = None) -> bool:
     """Run waiting cases, `first` before all others, for about so long; True when more is left to do now."""
     until = time.monotonic() + seconds
     for case_id in sorted(waiting(), key=lambda one: one != first):

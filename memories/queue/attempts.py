@@ -45,7 +45,7 @@ class Attempt:
         """Renew the lease and count the call. Errors: LeaseLost, PersonRestricted."""
         raise NotImplementedError
 
-    def give_back(self, retry: RetryDecision) -> None:
+    def release(self, retry: RetryDecision) -> None:
         """Postpone or park the work."""
         raise NotImplementedError
 

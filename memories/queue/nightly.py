@@ -93,7 +93,7 @@ def unfinished(undone: LeasedQuerySet[Pass]) -> list[Pass]:
     return list(undone.free().order_by(F("lease_until").asc(nulls_first=True), "started_at"))
 
 
-def work_on(
+def run_slice(
     undone: LeasedQuerySet[Pass],
     claim: Callable[[Pass], ClaimedPass[Pass] | None],
     carry_on: Callable[[ClaimedPass[Pass], float], bool],

@@ -28,7 +28,7 @@ AnyLease = TypeVar("AnyLease", bound=SessionLease[Any])
 REWAKE = timedelta(seconds=1)
 
 
-def wake(rows: QueueRowQuerySet[Any], limit: int) -> list[uuid.UUID]:
+def enqueue(rows: QueueRowQuerySet[Any], limit: int) -> list[uuid.UUID]:
     """Mark the oldest of the due `rows` as woken, and return them to send wake-ups for; in the caller's transaction.
 
     A wake-up that is lost, or that a busy cluster keeps, is sent again after REWAKE. A spare one finds nothing.
@@ -127,7 +127,7 @@ def given_back_on_error(attempt: Attempt) -> Iterator[None]:
         if retry:
             if not attempt.calls:
                 circuit_breaker.release_probe(attempt.claim.config.tenant_id)
-            attempt.give_back(retry)
+            attempt.release(retry)
 
 
 def postpone(lease: SessionLease[Any], retry: RetryDecision, *, now: datetime, **changes: Any) -> bool:
@@ -155,7 +155,7 @@ def end_lease(row: QueueRow) -> None:
     row.lease_token = row.lease_until = row.woken_at = None
 
 
-def give_back(row: QueueRow) -> None:
+def release(row: QueueRow) -> None:
     """End the lease on the locked row: its holder finds that at its commit. The attempt is not counted; the caller
     saves it."""
     end_lease(row)

@@ -156,7 +156,7 @@ def revive(*, session_id: uuid.UUID, range_end: int) -> bool:
 
 def due_sessions(limit: int) -> list[uuid.UUID]:
     """Sessions to wake a worker for, oldest first, marked as woken; inside the caller's transaction."""
-    return queue_rows.wake(SessionQueue.objects.due(), limit)
+    return queue_rows.enqueue(SessionQueue.objects.due(), limit)
 
 
 def _beyond(session: Session, number: int, rules: conf.Rules) -> tuple[PendingTurns, Turn | None]:

@@ -130,7 +130,7 @@ def claim(session_id: uuid.UUID) -> WindowClaim | None:
         return queue_rows.take(WindowClaim, row, session, rules, closing=closing)
 
 
-def hold(claim: WindowClaim) -> WorkingMemory:
+def lock_claimed(claim: WindowClaim) -> WorkingMemory:
     """Lock the session's rows and the person for the commit; the row with its clock and the session as it is now.
 
     Errors: LeaseLost (taken over, the session deleted or the person erased), PersonRestricted.
@@ -143,7 +143,7 @@ def hold(claim: WindowClaim) -> WorkingMemory:
 
 
 def finish(claim: WindowClaim, row: WorkingMemory, done: Compacted, *, now: datetime) -> None:
-    """Store the result, end the lease and arm what is left; in the transaction that called hold()."""
+    """Store the result, end the lease and arm what is left; in the transaction that called lock_claimed()."""
     if done.evicted:
         row.left_number = done.evicted.last_number
         row.left_tokens += done.evicted.tokens
@@ -173,7 +173,7 @@ def read_again(row: WorkingMemory, session: Session, *, first_number: int, rules
     The caller holds the locks of both rows and of the session's queue, and saves the row.
     """
     if row.lease_token:
-        queue_rows.give_back(row)
+        queue_rows.release(row)
     if first_number <= row.left_number:
         row.summary, row.left_number = "", session.deleted_number
         Change.objects.of_summary(session.pk).delete()
@@ -194,7 +194,7 @@ def revive(session_id: uuid.UUID) -> bool:
 
 def due_sessions(limit: int) -> list[uuid.UUID]:
     """Sessions to wake a worker for, oldest first, marked as woken; inside the caller's transaction."""
-    return queue_rows.wake(WorkingMemory.objects.due(), limit)
+    return queue_rows.enqueue(WorkingMemory.objects.due(), limit)
 
 
 def _armed_due_time(row: WorkingMemory, session: Session, *, rules: Rules, now: datetime) -> datetime:

@@ -83,7 +83,9 @@ class BatchEvidence:
     def _users(self) -> list[tuple[TranscriptTurn, str, str]]:
         """Each turn of the person's, what it says to nobody else, and what speaks to a model."""
         users = [turn for turn in self.fed.values() if turn.is_certain]
-        return [(turn, *flagged_turns.parted(support.heard(turn.text), is_own=True)) for turn in users]
+        return [
+            (turn, *flagged_turns.split_instructions(support.compared_part(turn.text), is_own=True)) for turn in users
+        ]
 
     @property
     def has_orders(self) -> bool:

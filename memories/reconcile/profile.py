@@ -116,12 +116,12 @@ def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBa
         return [refused]
     if flags := detection.flags(summary, "", "", is_own=_is_own(summary, basis.evidence)):
         worst = detection.INSTRUCTIONS if detection.INSTRUCTIONS in flags else flags[0]
-        return [_hold(row, summary, ReviewItem.Reason(worst), Trust.USER, basis)]
+        return [_propose(row, summary, ReviewItem.Reason(worst), Trust.USER, basis)]
     if _says_nothing(summary, basis):
         return ["profile_says_nothing"]
     text = _supported(row, summary, basis)
     # Before the section changes: the proposal names the text that it would replace.
-    held = [_hold(row, summary, text.reason, text.held, basis)] if text.reason else []
+    held = [_propose(row, summary, text.reason, text.held, basis)] if text.reason else []
     if not text.written or fold(text.written) == fold(row.summary):
         return held
     _write(row, text, basis)
@@ -242,7 +242,7 @@ def _write(row: ProfileSection, text: _SectionText, basis: RewriteBasis) -> None
     audit.revise_section(row=row, verb="extract", actor=Actor.run(basis.run), before=before, now=basis.now)
 
 
-def _hold(row: ProfileSection, summary: str, reason: ReviewItem.Reason, trust: Trust, basis: RewriteBasis) -> str:
+def _propose(row: ProfileSection, summary: str, reason: ReviewItem.Reason, trust: Trust, basis: RewriteBasis) -> str:
     """Propose the text, unless it waits already or was rejected; returns what was done."""
     proposed = ProfileRevision.objects.of(row).filter(version=None)
     if fold(summary) in map(fold, proposed.values_list("after", flat=True)[:_COMPARED]):

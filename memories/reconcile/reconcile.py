@@ -15,7 +15,7 @@ from memories.reconcile.batches import TurnBatch
 from memories.reconcile.changes import FactChanges, Outcome, start
 from memories.reconcile.gate import Admitted
 from memories.reconcile.judgement import Verdicts
-from memories.scoring.weighting import worth
+from memories.scoring.weighting import retention_score
 from memories.trust import CORRECTIONS, rank
 
 _BINDING = Q(binding=True) | Q(pinned=True) | Q(locked=True)
@@ -49,7 +49,7 @@ def apply(
     if changes.grew and rules.capacity:
         _archive_surplus(changes, rules.capacity)
     if changes.write.facts:
-        review_items.settle(changes.write.facts, now=now)
+        review_items.close_answered_items(changes.write.facts, now=now)
     basis = profile.RewriteBasis(run, batch.evidence, rules.trust_assistant, now)
     sections = profile.rewrite(basis=basis, answer=answer.profile, shown=batch.shown_profile)
     done = changes.outcome
@@ -81,5 +81,5 @@ def _archive_surplus(changes: FactChanges, limit: int) -> None:
 def _weight(fact: Fact, now: datetime) -> tuple[int, bool, float, datetime]:
     is_correction = fact.category == Category.CORRECTION or fact.source in CORRECTIONS
     last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
-    value = worth(confidence=fact.confidence, last_used=last, mentions=fact.mentions, now=now)
+    value = retention_score(confidence=fact.confidence, last_used=last, mentions=fact.mentions, now=now)
     return rank(fact.trust), is_correction, value, fact.created_at

@@ -59,7 +59,7 @@ class Buffer:
             taken, self._noted = self._noted, OrderedDict()
             return taken
 
-    def put_back(self, taken: Mapping[Key, datetime]) -> None:
+    def requeue(self, taken: Mapping[Key, datetime]) -> None:
         """Put back what could not be written, behind nothing that was noted since."""
         with self._lock:
             since, self._noted = self._noted, OrderedDict(taken)
@@ -103,7 +103,7 @@ def flush(*, now: datetime) -> int:
         try:
             return sum(_write(kind, ids, waiting, now=now) for kind, ids in _batches(waiting))
         finally:
-            _buffer.put_back(waiting)
+            _buffer.requeue(waiting)
 
 
 class RecallWriter(BackgroundWriter):

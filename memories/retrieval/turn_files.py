@@ -118,7 +118,7 @@ def used(path: Path) -> None:
             os.utime(path)
 
 
-def give_back() -> None:
+def trim_memory() -> None:
     """Give the system what glibc keeps of the memory of arrays that are gone. Other libraries do so by themselves."""
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)

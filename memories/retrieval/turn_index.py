@@ -21,13 +21,13 @@ from memories.models import EmbeddingSpace, EndUser
 from memories.retrieval import turn_drafts, turn_files, turn_rows
 from memories.retrieval.cache import FOR_EVER, Patience, Source, indexes
 from memories.retrieval.turn_files import Progress
-from memories.retrieval.turn_rows import VOICES, Ids, TurnRows, Wanted
+from memories.retrieval.turn_rows import SPEAKERS, Ids, TurnRows, Wanted
 from memories.scoring.constants import DEFAULT
 from memories.scoring.dense import Vectors
 from memories.scoring.lexical import Layout, Words
 from memories.scoring.ranking import Units
 
-__all__ = ["VOICES", "IndexedSession", "Stretches", "TurnIndex", "open_index"]
+__all__ = ["SPEAKERS", "IndexedSession", "Stretches", "TurnIndex", "open_index"]
 
 # About so many turns are read when an index is made, on a machine that also does other work.
 TURNS_A_SECOND = 10_000
@@ -422,7 +422,7 @@ def _filed(
     if filed:
         rows = filed.rows
     index = _ordered(planned, space, [_whole(rows)], filed.path if filed else None)
-    turn_files.give_back()
+    turn_files.trim_memory()
     return index if planned is sessions else _in_two(_grown(person, index, sessions, space))
 
 

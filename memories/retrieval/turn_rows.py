@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from memories.db import binary_rows
 from memories.models import Author, EmbeddingSpace, EndUser, Role, Turn, TurnVector
-from memories.models.conversations.conversations import voice
+from memories.models.conversations.conversations import speaker
 from memories.scoring import dense
 from memories.scoring.dense import CODES, Rows, VectorBlock
 from memories.scoring.lexical import Postings
 
 # Whose words a turn can hold: those of its role, or of the author of a user's turn that is not the person's.
-VOICES = (*Role.values, Author.APPLICATION.value, Author.MODEL.value, Author.OTHER.value)
-_VOICE_CODES = {voice: code for code, voice in enumerate(VOICES)}
+SPEAKERS = (*Role.values, Author.APPLICATION.value, Author.MODEL.value, Author.OTHER.value)
+_SPEAKER_CODES = {speaker: code for code, speaker in enumerate(SPEAKERS)}
 # Turns that are read at once: their vectors take some 4 MiB.
 SLICE = 4_096
 # Gives an array for so many vectors of so many dimensions.
@@ -61,7 +61,7 @@ class Ids(Sequence[uuid.UUID]):
 class TurnRows:
     """Turns of some sessions; all arrays but that of the sessions have one row a turn.
 
-    `session_of`: the position of its session. `times`: seconds since 1970. `roles`: positions in VOICES.
+    `session_of`: the position of its session. `times`: seconds since 1970. `roles`: positions in SPEAKERS.
     `vectors`: None where none are kept.
     """
 
@@ -238,7 +238,7 @@ def _slices(wanted: Sequence[Wanted]) -> Iterator[list[tuple[int, Wanted]]]:
 def _turns(person: EndUser, some: Sequence[tuple[int, Wanted]], sessions: list[uuid.UUID]) -> TurnRows:
     statement = f"""
         SELECT wanted.place, turn.number, extract(epoch FROM least(turn.timestamp, turn.created_at))::float8,
-               {voice()}, turn.terms, uuid_send(turn.id), turn.token_count
+               {speaker()}, turn.terms, uuid_send(turn.id), turn.token_count
         FROM {Turn._meta.db_table} turn
         JOIN unnest(%s::int[], %s::uuid[], %s::int[], %s::int[]) AS wanted (place, session_id, after, upto)
           ON turn.session_id = wanted.session_id AND turn.number > wanted.after AND turn.number <= wanted.upto
@@ -248,13 +248,13 @@ def _turns(person: EndUser, some: Sequence[tuple[int, Wanted]], sessions: list[u
     given = [[place for place, _ in some], *ranges, person.tenant_id, person.pk]
     rows = binary_rows.fetched(statement, given)
     columns = list(zip(*rows, strict=True)) or [()] * 7
-    places, numbers, times, voices, packed, ids, tokens = columns
+    places, numbers, times, speakers, packed, ids, tokens = columns
     return TurnRows(
         sessions=sessions,
         session_of=np.array(places, np.int32),
         numbers=np.array(numbers, np.int32),
         times=np.array(times, np.float64),
-        roles=np.array([_VOICE_CODES[one] for one in voices], np.uint8),
+        roles=np.array([_SPEAKER_CODES[one] for one in speakers], np.uint8),
         token_counts=np.array(tokens, np.int32),
         ids=np.frombuffer(b"".join(ids), np.uint8).reshape(-1, 16),
         postings=Postings.of(packed),

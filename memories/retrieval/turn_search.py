@@ -16,7 +16,7 @@ from memories.retrieval.evidence import Evidence, Level
 from memories.retrieval.hits import SESSION, TURN, Finding, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.turn_index import VOICES, IndexedSession, TurnIndex
+from memories.retrieval.turn_index import SPEAKERS, IndexedSession, TurnIndex
 from memories.scoring import ranking
 from memories.scoring.ranking import Query, Scores
 from memories.text.injection.flagged_turns import is_flagged
@@ -139,7 +139,7 @@ def rank(
         allowed &= index.times >= filters.since.timestamp()
     if filters.until:
         allowed &= index.times < filters.until.timestamp()
-    allowed &= _voices(tuple(filters.authors))[index.roles]
+    allowed &= _speakers(tuple(filters.authors))[index.roles]
     if filters.agent_id is not None:
         allowed &= np.array([agent == filters.agent_id for agent, _ in index.agents], np.bool_)[index.agent_of]
     if filters.session_id is not None:
@@ -153,12 +153,12 @@ def rank(
 
 
 @cache
-def _voices(authors: tuple[str, ...]) -> NDArray[np.bool_]:
-    """For each of VOICES whether these authors say it; of none given: all but a user's turns that are not the
+def _speakers(authors: tuple[str, ...]) -> NDArray[np.bool_]:
+    """For each of SPEAKERS whether these authors say it; of none given: all but a user's turns that are not the
     person's."""
     if not authors:
-        return np.array([voice in Role.values for voice in VOICES], np.bool_)
-    return np.array([_AUTHOR_OF.get(voice, voice) in authors for voice in VOICES], np.bool_)
+        return np.array([speaker in Role.values for speaker in SPEAKERS], np.bool_)
+    return np.array([_AUTHOR_OF.get(speaker, speaker) in authors for speaker in SPEAKERS], np.bool_)
 
 
 def turns(ranked: TurnRanking, outdated: Outdated, *, limit: int, told: bool = False) -> list[Finding]:

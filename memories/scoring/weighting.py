@@ -64,7 +64,7 @@ MUCH_USED = 5.0
 _DAY = 86_400.0
 
 
-def worth(*, confidence: float, last_used: datetime, mentions: int, now: datetime) -> float:
+def retention_score(*, confidence: float, last_used: datetime, mentions: int, now: datetime) -> float:
     """0.65 · confidence + 0.25 · freshness + 0.10 · use, 0 to 1 (rules.md, 5.6).
 
     freshness = 2^(−days / 90) since the fact was last confirmed or recalled, a moment in the future counting as now;

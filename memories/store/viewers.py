@@ -32,7 +32,7 @@ class StoreViewer:
             return None
         person = EndUser.objects.called(self.tenant, self.user_id).values("pk")[:1]
         found = EndUser.objects.of(self.tenant).filter(pk__in=person).values_list("pk", flat=True).first()
-        return list(EndUser.objects.behind(found).values_list("pk", flat=True)) if found else []
+        return list(EndUser.objects.with_aliases(found).values_list("pk", flat=True)) if found else []
 
     def hold(self, labels: Sequence[str], *, at: str, whole: bool = True) -> None:
         """Check a namespace, or where it is not `whole` a prefix of some, against the key. Errors: KeyBound.

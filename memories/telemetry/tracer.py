@@ -90,7 +90,7 @@ def request(headers: Mapping[str, str]) -> Recorded:
     return Recorded("request", {}, context=asked, kind=SpanKind.SERVER)
 
 
-def work_on(name: str, posts: Sequence[uuid.UUID], attributes: Mapping[str, Any]) -> Recorded:
+def work_span(name: str, posts: Sequence[uuid.UUID], attributes: Mapping[str, Any]) -> Recorded:
     if not posts:
         return Recorded(name, attributes, context=Context(), kind=SpanKind.CONSUMER)
     first, *others = map(_context_of, posts)

@@ -46,10 +46,10 @@ def request(headers: Mapping[str, str]) -> AbstractContextManager[Any]:
     return _tracer().request(headers) if is_on() else nullcontext()
 
 
-def work_on(name: str, posts: Sequence[uuid.UUID], **attributes: Any) -> AbstractContextManager[Any]:
+def work_span(name: str, posts: Sequence[uuid.UUID], **attributes: Any) -> AbstractContextManager[Any]:
     """Work in the trace of the first of these posts, with links to the others. A post is its first turn's id. Without
     posts it is a trace of its own."""
-    return _tracer().work_on(name, posts, attributes) if is_on() else nullcontext()
+    return _tracer().work_span(name, posts, attributes) if is_on() else nullcontext()
 
 
 def record(name: str, seconds: float, **attributes: Any) -> None:

@@ -34,7 +34,7 @@ def _patterns(phrases: tuple[tuple[str, tuple[str, ...]], ...]) -> Patterns:
 
 def _entry(kind: str, phrases: Sequence[str]) -> dict[str, object]:
     """The phrases of a kind as an entry of signals.toml: a Latin phrase matches whole words, others match anywhere."""
-    written = [signals.straight(phrase) for phrase in phrases]
+    written = [signals.normalise_apostrophes(phrase) for phrase in phrases]
     spaced = {phrase: phrase.replace(GAP, "").isascii() for phrase in written}
     return {
         "name": kind,

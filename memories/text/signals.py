@@ -109,7 +109,7 @@ def _opens(sentence: str, start: int) -> bool:
     return _OPENING.search(sentence[:start]) is not None
 
 
-def straight(text: str) -> str:
+def normalise_apostrophes(text: str) -> str:
     """`text` with the apostrophe that patterns use."""
     return text.translate(_APOSTROPHES)
 

@@ -126,7 +126,7 @@ class SourceTexts:
     def _numbers_of_tools(self) -> frozenset[str]:
         """The numbers that tools have and assistants have not."""
         tools, assistants = (
-            Counted(tuple((heard(text), None) for text in texts)) for texts in (self.tools, self.assistants)
+            Counted(tuple((compared_part(text), None) for text in texts)) for texts in (self.tools, self.assistants)
         )
         return tools.numbers - assistants.numbers if tools.numbers else tools.numbers
 
@@ -203,7 +203,7 @@ class SourceTexts:
         return dict(zip(spoken, np.split(made, ends), strict=True))
 
     def _sentences(self, sides: Iterable[str]) -> list[SpokenWords]:
-        texts = tuple(map(heard, sides))
+        texts = tuple(map(compared_part, sides))
         if texts not in self._split:
             self._split[texts] = [SpokenWords([sentence]) for sentence in _parts(texts)]
         return self._split[texts]
@@ -241,33 +241,35 @@ class SourceTexts:
 
     @cached_property
     def _own(self) -> SpokenWords:
-        return SpokenWords([*(heard(text) for text, _ in self.users), *self.existing])
+        return SpokenWords([*(compared_part(text) for text, _ in self.users), *self.existing])
 
     @cached_property
     def _assistant(self) -> SpokenWords:
-        return SpokenWords(map(heard, self.assistants))
+        return SpokenWords(map(compared_part, self.assistants))
 
     @cached_property
     def _tool(self) -> SpokenWords:
-        return SpokenWords(map(heard, self.tools))
+        return SpokenWords(map(compared_part, self.tools))
 
     @cached_property
     def _counted(self) -> Counted:
-        return Counted((*((heard(text), at) for text, at in self.users), *((text, None) for text in self.existing)))
+        return Counted(
+            (*((compared_part(text), at) for text, at in self.users), *((text, None) for text in self.existing))
+        )
 
     @cached_property
     def _others_say_little(self) -> bool:
-        texts = (words.of(heard(text)) for text in (*self.assistants, *self.tools))
+        texts = (words.of(compared_part(text)) for text in (*self.assistants, *self.tools))
         pieces = (piece for text in texts for piece in text.pieces if piece.is_distinctive)
         return len({piece.text for piece in pieces if not self._own.says(piece)}) <= _LITTLE
 
 
 def _parts(texts: Iterable[str]) -> list[str]:
     """The sentences of the compared parts of the texts."""
-    return [text[start:end] for text in map(heard, texts) for start, end in sentences.spans(text)]
+    return [text[start:end] for text in map(compared_part, texts) for start, end in sentences.spans(text)]
 
 
-def heard(text: str) -> str:
+def compared_part(text: str) -> str:
     """The part of a turn that is compared."""
     return text if len(text) <= 2 * HEARD else f"{text[:HEARD]}\n{text[-HEARD:]}"
 
@@ -283,12 +285,12 @@ def _expresses(voice: SpokenWords, piece: StatementWord) -> bool:
 def has_word_of(text: str, statement: str) -> bool:
     """Whether a text, however long, holds the statement word for word, or has a code, a number, or a word or idea
     beyond plain words of it."""
-    if statement and fold(statement) in fold(heard(text)):
+    if statement and fold(statement) in fold(compared_part(text)):
         return True
-    parts, voice = words.of(statement), SpokenWords([heard(text)])
+    parts, voice = words.of(statement), SpokenWords([compared_part(text)])
     if any(voice.has_code(code) for code in parts.codes):
         return True
-    if parts.quantities.numbers and parts.quantities.numbers & quantities.of(heard(text)).numbers:
+    if parts.quantities.numbers and parts.quantities.numbers & quantities.of(compared_part(text)).numbers:
         return True
     pieces = [piece for piece in parts.pieces if not piece.is_plain]
     return any(voice.says(piece) or words.concepts_of(piece.text) & voice.concepts for piece in pieces)

@@ -50,7 +50,7 @@ class TranscriptTurn:
     @property
     def is_others(self) -> bool:
         """Whether another speaker said it."""
-        return self.turn.voice == Author.OTHER
+        return self.turn.speaker == Author.OTHER
 
     @property
     def is_doubtful(self) -> bool:
@@ -85,7 +85,7 @@ def fed(turns: Iterable[Turn]) -> Iterator[TranscriptTurn]:
             if shown.text.strip() and not drop_reply:
                 yield shown
             drop_reply = False
-        elif turn.voice == Author.OTHER and not is_hidden(turn):
+        elif turn.speaker == Author.OTHER and not is_hidden(turn):
             yield _shown(turn)
 
 

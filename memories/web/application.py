@@ -42,8 +42,8 @@ class HubServer(WebServer):
         self.cfg.set("worker_exit", _end_writers)
 
     def load(self) -> Any:
-        tokens.warm()
-        detection.warm()
+        tokens.preload()
+        detection.preload()
         # 120 MB of weights that are only read: all processes share them.
         for error in embeddings.warm_needed():
             logger.warning("Searches go by words alone: %s", error.detail)

@@ -57,7 +57,7 @@ class Answer:
 class MountedApp(Protocol):
     """An application for requests that may take long: no thread waits for them."""
 
-    def takes(self, path: str) -> bool: ...
+    def handles(self, path: str) -> bool: ...
 
     def error(self, path: str, status: int, code: str, detail: str, /) -> bytes:
         """An error of the server's own for a path that it takes, as JSON."""
@@ -65,7 +65,7 @@ class MountedApp(Protocol):
 
     async def __call__(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None: ...
 
-    async def warm(self) -> None: ...
+    async def preload(self) -> None: ...
 
     async def end(self) -> None: ...
 
@@ -104,7 +104,7 @@ class RequestBuffer:
                 return
             ticket = self._ticket(scope)
             for one in self._beside:
-                if one.takes(scope["path"]):
+                if one.handles(scope["path"]):
                     scope[ENDS_WITH_CLIENT] = True
                     await one(scope, body, receive, self._noting(ticket, send))
                     return
@@ -123,12 +123,12 @@ class RequestBuffer:
 
     def error_of(self, path: str, status: int, code: str, detail: str) -> bytes | None:
         """An error in the form of whoever answers this path in the loop; None for all others."""
-        return next((one.error(path, status, code, detail) for one in self._beside if one.takes(path)), None)
+        return next((one.error(path, status, code, detail) for one in self._beside if one.handles(path)), None)
 
-    async def warm(self) -> None:
+    async def preload(self) -> None:
         """Load what the first request of its kind would wait for."""
         for one in self._beside:
-            await one.warm()
+            await one.preload()
 
     async def end(self) -> None:
         """No request is answered any more."""

@@ -75,7 +75,7 @@ class Threads:
     def _settle(self, job: Job, outcome: Any, error: BaseException | None) -> None:
         """In the loop: the thread is free again."""
         self.admission.ended(job)
-        _settle(job[1], outcome, error)
+        _set_outcome(job[1], outcome, error)
 
 
 def _done(job: Job) -> tuple[Any, BaseException | None]:
@@ -95,7 +95,7 @@ def _refuse(future: "asyncio.Future[Any]", error: HubBusy) -> None:
         future.set_exception(error)
 
 
-def _settle(future: "asyncio.Future[Any]", outcome: Any, error: BaseException | None) -> None:
+def _set_outcome(future: "asyncio.Future[Any]", outcome: Any, error: BaseException | None) -> None:
     if future.cancelled():
         return
     if error is None:

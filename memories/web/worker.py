@@ -66,7 +66,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
         self._ending = asyncio.Event()
         self._threads = Threads(self.cfg.threads, bound=self.app.wait_seconds)
         self._process = self._new_process()
-        warming = self.loop.create_task(self._warm())
+        warming = self.loop.create_task(self._preload())
         for listener in self.sockets:
             listener.setblocking(False)
             self.loop.add_reader(listener.fileno(), self._accept, listener)
@@ -79,9 +79,9 @@ class LoopWorker(Worker):  # type: ignore[misc]
         warming.cancel()
         await self._end()
 
-    async def _warm(self) -> None:
+    async def _preload(self) -> None:
         await asyncio.sleep(WARM_SECONDS)
-        await self._front.warm()
+        await self._front.preload()
 
     def _new_process(self) -> Process:
         self._front = front = RequestBuffer(

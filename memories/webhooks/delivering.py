@@ -53,7 +53,7 @@ class DeliveryResult:
     failure: str = ""
 
 
-def wake() -> None:
+def enqueue() -> None:
     """Send a worker the task that looks for due deliveries."""
     async_task(TASK)
 
@@ -62,7 +62,7 @@ def is_due() -> bool:
     return WebhookDelivery.objects.due().exists()
 
 
-def work_on(*, now: datetime, seconds: float, clock: Any) -> int:
+def run_slice(*, now: datetime, seconds: float, clock: Any) -> int:
     """Send what is due for about so long by `clock` (a function that returns seconds); how many were sent."""
     until = clock() + seconds
     sent = 0

@@ -110,7 +110,7 @@ def locate(home: Path) -> Place:
         place = _settled(home)
         if place is None:
             with exclusive(home):
-                place = _settled(home) or _settle(home)
+                place = _settled(home) or _choose_place(home)
     except OSError as error:
         raise EmbeddedPostgresError(
             f"{error.filename or home} cannot be used: {error.strerror}. "
@@ -143,7 +143,7 @@ def _settled(home: Path) -> Place | None:
     return place if complete else None
 
 
-def _settle(home: Path) -> Place:
+def _choose_place(home: Path) -> Place:
     pointer = _read_pointer(home)
     base = Path(pointer.get("base", home / "postgres"))
     if not base.is_dir():

@@ -130,7 +130,7 @@ def test_a_reflection_shows_what_it_proposed_and_the_queue_its_episodes(admin: C
     episodes(person, *(f"{HOSTILE} wanted summary {number}" for number in range(3)))
     found = {"kind": "habit", "content": f"Asks for {HOSTILE}", "category": "behavior", "confidence": 0.8}
     model.answers.append({"patterns": [{**found, "episodes": [1, 3]}]})
-    dreaming.work_on(now=factories.NOW, seconds=300)
+    dreaming.run_slice(now=factories.NOW, seconds=300)
     row, item = Dream.objects.get(), ReviewItem.objects.get()
     assert "Reflection: 1 fact" in text_of(admin.get(f"{list_of(Dream)}?kind__exact=reflection"))
     page = admin.get(page_of(row))

@@ -94,7 +94,7 @@ def test_a_held_pass_is_confirmed_by_typing_the_tenant(admin: Client, held: Deca
     answer = admin.post(page_of(held, "confirm"), {"tenant": "acme"})
     begun = DecayPass.objects.get(confirmed=True)
     assert (answer.status_code, answer.headers["Location"]) == (302, page_of(begun))
-    decay.work_on(now=timezone.now(), seconds=60)
+    decay.run_slice(now=timezone.now(), seconds=60)
     done = admin.get(page_of(begun))
     assert shows_harmless(done)
     assert {fact.status for fact in done.context["facts"]} == {"trashed"}

@@ -47,7 +47,7 @@ def test_a_pass_is_run_and_then_told_of(admin: Client, administrator: Operator, 
     assert (row.trigger, row.actor_id) == ("operator", str(administrator.pk))
     assert AuditEvent.objects.latest("pk").verb == "run"
     assert "pass is running" in text_of(admin.post(page(tenant), follow=True))
-    retention.work_on(now=timezone.now(), seconds=60.0)
+    retention.run_slice(now=timezone.now(), seconds=60.0)
     assert not Episode.objects.exists()
     done = text_of(admin.get(page(tenant)))
     assert "Episodes: 1" in done

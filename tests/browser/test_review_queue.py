@@ -281,7 +281,7 @@ def test_the_page_fits_its_text_stands_out_and_hostile_text_is_not_run(
     open_page: Open, three: list[ReviewItem], operator: Operator, size: tuple[int, int], scheme: str
 ) -> None:
     for fact in Fact.objects.all():
-        fact.say(f"{fact.content} {TRAP}")
+        fact.set_text(f"{fact.content} {TRAP}")
         fact.save()
     EndUser.objects.update(display_name=TRAP)
     page = open_page(size=size, scheme=scheme, who=operator)

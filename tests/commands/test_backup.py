@@ -63,7 +63,7 @@ def state() -> dict[str, Any]:
         found["indexes"] = cursor.fetchall()
         cursor.execute(RIGHTS, [runtime_role()[0]])
         found["rights"] = cursor.fetchall()
-    found["policies"] = policies.held()
+    found["policies"] = policies.current_policies()
     return found
 
 

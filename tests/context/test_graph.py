@@ -46,7 +46,7 @@ def fact_of(person: EndUser, value: str, **over: Any) -> Fact:
     fact = factories.fact(
         person, f"Lives in {value}", **{"key": "home_city", "value": value, "confidence": 0.9, **over}
     )
-    following.follow([fact], now=NOW)
+    following.sync_triples([fact], now=NOW)
     return fact
 
 

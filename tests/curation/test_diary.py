@@ -13,7 +13,7 @@ from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
 from memories.curation.rollback.roll_back import preview_rollback, roll_back
 from memories.curation.rollback.selection import Selector
-from memories.curation.statements.voices import AS_USER
+from memories.curation.statements.write_trust import AS_USER
 from memories.exceptions import Conflict, NotFound, PersonRestricted
 from memories.models import ActorKind, ChangeSet, DiaryEntry, EndUser
 from tests import factories
@@ -25,7 +25,7 @@ DAY = timedelta(days=1)
 
 
 def note(person: EndUser, content: str, *, by: Actor = KEY, agent_id: str = "", now: Any = NOW) -> DiaryEntry:
-    given = {"end_user": person, "agent_id": agent_id, "content": content, "topic": "", "voice": AS_USER}
+    given = {"end_user": person, "agent_id": agent_id, "content": content, "topic": "", "write_trust": AS_USER}
     return write_entry(**given, actor=by, now=now).row  # type: ignore[arg-type]
 
 

@@ -45,7 +45,7 @@ def forget(tenant: Tenant, **given: Any) -> DecayPass:
 
 def work(now: Any = NOW) -> None:
     """As the worker does."""
-    assert not decay.work_on(now=now, seconds=60)
+    assert not decay.run_slice(now=now, seconds=60)
 
 
 def test_a_confirmed_pass_is_carried_out_by_a_worker(held: DecayPass, by: Actor) -> None:

@@ -15,7 +15,7 @@ from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
 from memories.curation.rollback.roll_back import preview_rollback, roll_back
 from memories.curation.rollback.selection import Selector
-from memories.curation.statements.voices import AS_USER
+from memories.curation.statements.write_trust import AS_USER
 from memories.exceptions import Conflict, NotAMember, NotFound, PersonRestricted
 from memories.models import (
     ActorKind,
@@ -40,7 +40,7 @@ SAYS = "The oven takes an hour on Mondays"
 
 def state(group: MemoryGroup, person: EndUser, content: str = SAYS, *, by: Actor = KEY, **given: Any) -> GroupFact:
     return state_group_fact(
-        group_id=group.pk, end_user=person, content=content, actor=by, now=NOW, voice=AS_USER, **given
+        group_id=group.pk, end_user=person, content=content, actor=by, now=NOW, write_trust=AS_USER, **given
     ).row
 
 

@@ -110,12 +110,12 @@ def test_one_who_is_erased_meanwhile_is_left_out_and_a_worker_that_dies_is_follo
 ) -> None:
     trial = policy_trials.start_trial(tenant=tenant, given=HEALTH, actor=COMMAND, now=NOW)
     # A slice of no time reads one memory, and leaves the rest to the next.
-    assert policy_trials.work_on(now=NOW, seconds=-1)
+    assert policy_trials.run_slice(now=NOW, seconds=-1)
     trial.refresh_from_db()
     assert (trial.seen, trial.lease_token) == (1, None)
     PolicyFinding.objects.filter(end_user=people[0]).delete()
     Fact.objects.filter(end_user=people[0]).delete()
-    while policy_trials.work_on(now=NOW, seconds=0):
+    while policy_trials.run_slice(now=NOW, seconds=0):
         """Until it is over."""
     assert trial.findings.filter(kind="fact").get().end_user == people[1]
 

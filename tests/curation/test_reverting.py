@@ -191,7 +191,7 @@ def test_not_when_another_fact_has_its_key_or_its_text(person: EndUser, fact: Fa
         take_back()
     Fact.objects.filter(pk=rival.pk).update(key="", value="")
     rival.refresh_from_db()
-    rival.say(fact.content)
+    rival.set_text(fact.content)
     rival.save()
     with pytest.raises(DuplicateFact):
         take_back()

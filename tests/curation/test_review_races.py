@@ -53,7 +53,7 @@ def extraction_changes(item: ReviewItem, which: str, **fields: Any) -> Fact:
             setattr(fact, name, value)
         fact.save()
         audit.revise(fact=fact, verb="reinforce", actor=factories.COMMAND, before=before, reason="", now=NOW)
-        review_items.settle([fact.pk], now=NOW)
+        review_items.close_answered_items([fact.pk], now=NOW)
     return fact
 
 

@@ -10,7 +10,7 @@ from memories.curation.profile.stating import state_profile_section
 from memories.curation.review.decisions import approve_item, reject_item
 from memories.curation.sessions import delete_session
 from memories.curation.statements.provenance import Provenance
-from memories.curation.statements.voices import voice_of
+from memories.curation.statements.write_trust import write_trust_of
 from memories.exceptions import InvalidInput, NotFound, OperatorWord, RefusedBefore
 from memories.models import ActorKind, EndUser, Fact, FactEvidence, ProfileSection, ReviewItem, Session
 from tests import factories
@@ -37,11 +37,11 @@ def test_the_same_held_text_by_many_waits_once(person: EndUser) -> None:
 
 
 def test_the_same_statement_of_many_agents_waits_once(person: EndUser) -> None:
-    voice = voice_of(writes_as="agent")
+    write_trust = write_trust_of(writes_as="agent")
 
     def state(_: int) -> Fact:
         draft = FactDraft("Lives in Leiden", "knowledge")
-        return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW, voice=voice).row
+        return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW, write_trust=write_trust).row
 
     outcomes = at_once(6, state)
     assert [one for one in outcomes if isinstance(one, Fact)] == [Fact.objects.get()]

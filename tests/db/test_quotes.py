@@ -22,7 +22,7 @@ def test_a_fact_is_not_found_by_a_quote_that_is_gone(person: EndUser) -> None:
         for content in ("Sleeps badly", "Is tired")
     )
     for one in (fact, other):
-        one.say(one.content)
+        one.set_text(one.content)
         one.save()
     factories.evidence(fact, turn, quote="The zephyr keeps me awake")
     assert _has(fact, "zephyr")

@@ -37,7 +37,7 @@ def test_files_stay_within_their_bounds(settings: LazySettings, monkeypatch: pyt
             model.answers.append(partial(answer, model))
         # The day before is too early.
         if day % EVERY in (0, 1):
-            assert not dreaming.work_on(now=now, seconds=300)
+            assert not dreaming.run_slice(now=now, seconds=300)
     assert Dream.objects.count() == DAYS // EVERY
     assert not Dream.objects.exclude(state="applied").exists()
     read = DreamedEpisode.objects.count()

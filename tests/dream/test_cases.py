@@ -56,7 +56,7 @@ def remember(person: EndUser, case: dict[str, Any]) -> None:
     if longest := case.get("long"):
         [row] = episodes(person, "x")
         row.actions_taken = ["x" * 200] * (longest // 200)
-        row.say(row.summary)
+        row.set_text(row.summary)
         row.save()
 
 

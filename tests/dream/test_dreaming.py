@@ -8,7 +8,7 @@ from django.conf import LazySettings
 
 from memories import tasks
 from memories.dream import dreaming, unread
-from memories.dream.dreaming import work_on
+from memories.dream.dreaming import run_slice
 from memories.dream.errors import DreamOpen, NoModelToDream
 from memories.exceptions import ModelAnswerInvalid, ModelUnavailable, PersonRestricted
 from memories.models import (
@@ -37,7 +37,7 @@ def person() -> EndUser:
 
 def look(now: Any = NOW) -> int:
     """One look of the worker; how many dreams there are then."""
-    assert not work_on(now=now, seconds=300)
+    assert not run_slice(now=now, seconds=300)
     return Dream.objects.count()
 
 
@@ -183,7 +183,7 @@ class TestThePrompt:
     def test_cuts_long_entries_and_long_files(self, person: EndUser, model: Model) -> None:
         [row] = episodes(person, "Moved to Leiden")
         row.actions_taken = ["x" * 200] * 10
-        row.say(row.summary)
+        row.set_text(row.summary)
         row.save()
         factories.memory_file(person, "/MEMORY.md", "a" * 7_999 + "bc", agent_id="bot")
         dream(person)

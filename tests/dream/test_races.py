@@ -123,11 +123,11 @@ def test_killed_anywhere_it_is_applied_once_and_whole(
     assert has_nothing_of_it(person)
     assert Dream.objects.get().state == "running"
     # The lease of a dead worker ends by itself; nobody takes the dream before that.
-    dreaming.work_on(now=NOW, seconds=300)
+    dreaming.run_slice(now=NOW, seconds=300)
     assert has_nothing_of_it(person)
     Dream.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    dreaming.work_on(now=NOW, seconds=300)
-    dreaming.work_on(now=NOW + timedelta(days=1), seconds=300)
+    dreaming.run_slice(now=NOW, seconds=300)
+    dreaming.run_slice(now=NOW + timedelta(days=1), seconds=300)
     row.refresh_from_db()
     assert (row.state, files(person)) == ("applied", AFTER)
     assert (Dream.objects.count(), DreamEdit.objects.count(), DreamedEpisode.objects.count()) == (1, 3, 2)
@@ -161,7 +161,7 @@ def test_two_workers_at_once_carry_out_one(person: EndUser, model: Model) -> Non
 
 def test_two_looks_at_once_begin_one(person: EndUser, model: Model) -> None:
     model.answers += [ANSWER, ANSWER]
-    at_once(2, lambda _: dreaming.work_on(now=NOW, seconds=300))
+    at_once(2, lambda _: dreaming.run_slice(now=NOW, seconds=300))
     assert (Dream.objects.count(), files(person)) == (1, AFTER)
 
 

@@ -14,7 +14,7 @@ from memories.curation.rollback.selection import Selector
 from memories.curation.sessions import delete_session
 from memories.curation.turns import redact_turn
 from memories.dream import dreaming
-from memories.dream.dreaming import work_on
+from memories.dream.dreaming import run_slice
 from memories.dream.errors import DreamOpen, NothingToDream, NothingToReflect
 from memories.exceptions import ModelUnavailable
 from memories.forgetting import decay
@@ -69,7 +69,7 @@ def patterns(*items: Any) -> dict[str, Any]:
 
 def look(now: Any = NOW) -> list[str]:
     """One look of the worker; the states of the reflections that there are then, the oldest first."""
-    assert not work_on(now=now, seconds=300)
+    assert not run_slice(now=now, seconds=300)
     return list(Dream.objects.filter(kind="reflection").order_by("started_at", "pk").values_list("state", flat=True))
 
 
@@ -284,7 +284,7 @@ class TestProposals:
         with monkeypatch.context() as patch:
             patch.setattr(dreaming, "record", die)
             with pytest.raises(Killed):
-                work_on(now=NOW, seconds=300)
+                run_slice(now=NOW, seconds=300)
         assert proposed() == []
         assert not ReviewItem.objects.exists()
         # The lease of whoever died is over.

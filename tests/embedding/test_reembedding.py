@@ -223,5 +223,5 @@ def post(person: EndUser) -> None:
 
 def change() -> None:
     fact = Fact.objects.get()
-    fact.say("Lives in Utrecht")
+    fact.set_text("Lives in Utrecht")
     fact.save()

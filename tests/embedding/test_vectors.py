@@ -147,7 +147,7 @@ def test_a_fact_whose_text_changes_gets_another_vector() -> None:
     known = factories.fact(factories.end_user())
     embed_all()
     before = FactVector.objects.get()
-    known.say("Lives in Utrecht")
+    known.set_text("Lives in Utrecht")
     known.save()
     assert embed_all() == 1
     after = FactVector.objects.get()
@@ -162,7 +162,7 @@ def test_an_episode_is_embedded_with_its_lists_and_anew_when_one_changes() -> No
     before = EpisodeVector.objects.get()
     assert np.allclose(np.array(before.vector), embeddings.embed(["Paid\ninvoice\ndone"])[0], atol=1e-3)
     told.outcomes = ["refused"]
-    told.say(told.summary)
+    told.set_text(told.summary)
     told.save()
     assert embed_all() == 1
     after = EpisodeVector.objects.get()
@@ -342,7 +342,7 @@ def test_a_fact_changed_meanwhile_waits_for_its_new_text(between: Callable[[Call
 
     def change() -> None:
         fact = Fact.objects.get(pk=known.pk)
-        fact.say("Lives in Utrecht")
+        fact.set_text("Lives in Utrecht")
         fact.save()
 
     between(change)

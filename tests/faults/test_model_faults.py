@@ -60,7 +60,7 @@ def endpoint(db: None, settings: LazySettings, request: pytest.FixtureRequest) -
         settings.MEMORYHUB_LLM, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = "openai", endpoint.url, "key"
         settings.MEMORYHUB_LLM_TIMEOUT = IMPATIENCE if _is_slow(request.node) else PATIENCE
         # Else loading the library is part of the first call's time.
-        client.warm()
+        client.preload()
         yield endpoint
 
 

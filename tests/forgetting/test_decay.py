@@ -433,7 +433,7 @@ class TestCrash:
         _numbers(monkeypatch, brake_count=1)
         faded(person, 3)
         row = decay_passes.begin(tenant=person.tenant, trigger=TRIGGER, as_of=NOW, now=NOW, confirmed=True)
-        assert decay.work_on(now=NOW, seconds=60) is False
+        assert decay.run_slice(now=NOW, seconds=60) is False
         row.refresh_from_db()
         assert (row.state, row.counts["facts"]) == ("done", 3)
 
@@ -443,7 +443,7 @@ class TestCrash:
             faded(factories.end_user(tenant), 4)
         decay_passes.begin(tenant=tenant, trigger=TRIGGER, as_of=NOW, now=NOW)
         slices = 1
-        while decay.work_on(now=NOW, seconds=-1):
+        while decay.run_slice(now=NOW, seconds=-1):
             slices += 1
             assert slices < 50
         assert slices > 5
@@ -510,7 +510,7 @@ class TestNight:
         assert decay.begin_due(now=NOW + timedelta(hours=1)) == 0
         # Yesterday's is not done: today's waits for it, and is not lost.
         assert decay.begin_due(now=NOW + DAY) == 0
-        assert decay.work_on(now=NOW + DAY, seconds=60) is False
+        assert decay.run_slice(now=NOW + DAY, seconds=60) is False
         assert decay.begin_due(now=NOW + DAY) == 1
         tenant.refresh_from_db()
         assert tenant.decayed_on == (NOW + DAY).date()

@@ -168,7 +168,7 @@ def test_workers_share_what_is_open(person: EndUser) -> None:
     for _ in range(4):
         factories.fact(factories.end_user(), now=LONG_AGO)
     decay.begin_due(now=NOW)
-    at_once(4, lambda _: decay.work_on(now=NOW, seconds=60))
+    at_once(4, lambda _: decay.run_slice(now=NOW, seconds=60))
     assert set(DecayPass.objects.values_list("state", flat=True)) == {"done"}
     assert FactRevision.objects.count() == 4
 

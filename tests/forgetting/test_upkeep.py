@@ -459,7 +459,7 @@ class TestFailures:
         # Once its pause is over a worker goes on, with those who were not asked.
         EndpointState.objects.update(until=None, failures=0)
         model.answers = [stale(1) for _ in people]
-        assert upkeep.work_on(now=NOW, seconds=60) is False
+        assert upkeep.run_slice(now=NOW, seconds=60) is False
         assert counts(row) == {"reviewed": 6, "upkeep_failures": 3, "stale": 3}
         assert not row.upkeep_open
 
@@ -487,11 +487,11 @@ class TestNights:
         model.answers.append(stale(1))
         assert decay.begin_due(now=NOW) == 1
         assert not upkeep.is_due()
-        decay.work_on(now=NOW, seconds=60)
+        decay.run_slice(now=NOW, seconds=60)
         assert upkeep.is_due()
         row = DecayPass.objects.get()
         assert (row.state, row.upkeep_open) == ("done", True)
-        assert upkeep.work_on(now=NOW, seconds=60) is False
+        assert upkeep.run_slice(now=NOW, seconds=60) is False
         assert counts(row) == {"reviewed": 1, "stale": 1}
         assert (row.counts["facts"], row.upkeep_open, row.lease_token) == (0, False, None)
         assert not upkeep.is_due()
@@ -525,7 +525,7 @@ class TestNights:
         switch(monkeypatch, **own)
         factories.fact(person, "Faded", now=NOW - 1_000 * DAY)
         decay.begin_due(now=NOW)
-        decay.work_on(now=NOW, seconds=60)
+        decay.run_slice(now=NOW, seconds=60)
         assert upkeep.is_due() == opens
 
     def test_by_default_it_is_off(self, person: EndUser) -> None:
@@ -558,7 +558,7 @@ class TestNights:
         model.answers += [stale(1)] * 3
         row = passed(person)
         upkeep.begin(row)
-        assert [upkeep.work_on(now=NOW, seconds=-1) for _ in range(4)] == [True, True, True, False]
+        assert [upkeep.run_slice(now=NOW, seconds=-1) for _ in range(4)] == [True, True, True, False]
         assert counts(row) == {"reviewed": 3, "stale": 3}
 
     def test_one_at_a_time(self, person: EndUser, model: Model) -> None:

@@ -158,19 +158,19 @@ def test_an_operator_waits_for_the_commit(person: EndUser, model: Model, monkeyp
     gone, *_ = old(person)
     model.answers.append(stale(1))
     begun, enough = threading.Event(), threading.Event()
-    settle = review_items.settle
+    settle = review_items.close_answered_items
 
     def late(*args: Any, **named: Any) -> Any:
         begun.set()
         assert enough.wait(PATIENCE)
         return settle(*args, **named)
 
-    monkeypatch.setattr(review_items, "settle", late)
+    monkeypatch.setattr(review_items, "close_answered_items", late)
     outcomes: list[Any] = []
     worker = threading.Thread(target=lambda: outcomes.extend(at_once(1, lambda _: counts(night(person)))))
     worker.start()
     assert begun.wait(PATIENCE)
-    monkeypatch.setattr(review_items, "settle", settle)
+    monkeypatch.setattr(review_items, "close_answered_items", settle)
     waiting = blocked(lambda: forget(gone))
     enough.set()
     worker.join(PATIENCE)
@@ -201,7 +201,7 @@ class TestKilled:
 
         model.answers += [die, stale(1), stale(1)]
         row = _killed(person, model)
-        assert [upkeep.work_on(now=NOW, seconds=60), counts(row)] == [False, {"reviewed": 2, "stale": 1}]
+        assert [upkeep.run_slice(now=NOW, seconds=60), counts(row)] == [False, {"reviewed": 2, "stale": 1}]
         assert len(model.prompts) == 2
         assert Fact.objects.filter(end_user=person, status="active").count() == 3
         assert counts(night(person, NOW + DAY)) == {"reviewed": 1, "stale": 1}
@@ -227,7 +227,7 @@ class TestKilled:
             dying.setattr(where, before, die)
             row = _killed(person, model)
         assert list(Fact.objects.order_by("pk").values()) == facts
-        assert upkeep.work_on(now=NOW + timedelta(hours=1), seconds=60) is False
+        assert upkeep.run_slice(now=NOW + timedelta(hours=1), seconds=60) is False
         assert counts(row) == {"reviewed": 1}
         assert counts(night(person, NOW + DAY)) == {"reviewed": 1, "stale": 1, "merged": 1}
         assert not invariants.check()
@@ -237,7 +237,7 @@ def test_two_workers_ask_once(person: EndUser, model: Model) -> None:
     old(person)
     model.answers += [stale(1), stale(1)]
     upkeep.begin(passed(person))
-    assert at_once(4, lambda _: upkeep.work_on(now=NOW, seconds=60)) == [False] * 4
+    assert at_once(4, lambda _: upkeep.run_slice(now=NOW, seconds=60)) == [False] * 4
     assert len(model.prompts) == 1
     assert Fact.objects.filter(status="archived").count() == 1
 

@@ -145,7 +145,7 @@ class TestLoading:
         assert not vocabularies.is_loaded("qwen3")
 
     def test_nothing_but_what_is_asked_for_is_loaded(self) -> None:
-        tokens.warm()
+        tokens.preload()
         assert list(vocabularies._loaded) == ["o200k_base"]
 
 

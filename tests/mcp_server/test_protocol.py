@@ -276,7 +276,7 @@ def test_it_is_loaded_once_and_before_somebody_asks() -> None:
     async def life() -> None:
         server = MemoryServer(run, lambda *_: None)
         for _ in range(3):
-            await server.warm()
+            await server.preload()
         await server.end()
 
     asyncio.run(life())

@@ -174,16 +174,16 @@ def test_rows_of_the_hub_are_shown_to_all_only_where_that_is_harmless(wall: None
 
 def test_a_policy_that_an_earlier_version_made_is_replaced(wall: None) -> None:
     role, _ = runtime_role()
-    before = policies.held()
+    before = policies.current_policies()
     statements = (
         "DROP POLICY of_one_tenant ON memories_managementkey",
         f"CREATE POLICY of_one_tenant ON memories_managementkey TO {role} USING (tenant_id IS NULL)",
     )
     for statement in statements:
         change(statement)
-    assert policies.held() != before
+    assert policies.current_policies() != before
     policies.give(role, enforced=True)
-    assert policies.held() == before
+    assert policies.current_policies() == before
 
 
 def plant(guarded: policies.Guarded, tenant: uuid.UUID) -> None:

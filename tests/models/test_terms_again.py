@@ -26,7 +26,7 @@ def turn() -> Turn:
     session = factories.session(factories.end_user(), [("user", TEXT)])
     factories.fact(session.end_user, content=TEXT)
     episode = factories.episode(session, key_topics=["GB40", "tea"], outcomes=["won"])
-    episode.say(TEXT)
+    episode.set_text(TEXT)
     episode.save()
     factories.diary_entry(session.end_user, content=TEXT, topic="RTX4090")
     return session.turns.get()

@@ -79,7 +79,7 @@ def test_an_erasure_from_receipt_to_its_run(person: EndUser) -> None:
 @pytest.mark.parametrize("kind", ["erasure", "access"])
 def test_the_first_task_of_a_case_has_as_long_as_those_after_it(person: EndUser, kind: str) -> None:
     case = approved(person) if kind == "erasure" else cases.run_case(**seen(verified(person, kind)))
-    case_leases.wake(case.pk)
+    case_leases.enqueue(case.pk)
     assert [row.task["timeout"] for row in OrmQ.objects.order_by("pk")] == [6 * 3600] * 2
 
 

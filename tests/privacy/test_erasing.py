@@ -269,16 +269,16 @@ class TestTheRun:
         case = erasure(talkative(owner))
         # Each slice looks into all stores: to the end it would be many.
         for _ in range(6):
-            assert running.work_on(now=LATER, seconds=0)
+            assert running.run_slice(now=LATER, seconds=0)
             case.refresh_from_db()
             assert (case.state, case.lease_token, case.attempts) == (CaseState.RUNNING, None, 0)
-        assert not running.work_on(now=LATER, seconds=600)
+        assert not running.run_slice(now=LATER, seconds=600)
         case.refresh_from_db()
         assert case.state == CaseState.COMPLETED
 
     def test_a_wake_up_holds_the_cases_id_alone(self, owner: Tenant) -> None:
         case = erasure(factories.end_user(owner))
-        case_leases.wake(case.pk)
+        case_leases.enqueue(case.pk)
         [queued] = OrmQ.objects.all()
         assert (queued.task["func"], queued.task["args"]) == (case_leases.RUN_TASK, (str(case.pk),))
 

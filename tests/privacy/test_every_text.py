@@ -72,7 +72,7 @@ def plant(table: SearchedTable, column: Column, said: str, people: list[object])
 
 
 def people_of(person: EndUser) -> list[object]:
-    return list(EndUser.objects.behind(person).values_list("pk", flat=True))
+    return list(EndUser.objects.with_aliases(person).values_list("pk", flat=True))
 
 
 def left_over(texts: dict[str, str], person: EndUser) -> set[str]:

@@ -213,7 +213,7 @@ class TestTheCaseOfTheBackup:
                 over = {"held_at": NOW, "hold_review_on": NOW.date(), "held_from": "received"}
             case = factories.privacy_case(person, state="running" if begun else state, **over)
             lines.append(entry(person.tenant, "anna", case=case.pk))
-        replaying.settle()
+        replaying.end_leases_and_exports()
         assert replay(*lines).erased == len(lines)
         cases = dict(PrivacyCase.objects.values_list("pk", "state"))
         assert cases == {line.case: CaseState.COMPLETED for line in lines}
@@ -230,10 +230,10 @@ class TestTheCaseOfTheBackup:
     def test_links_of_the_backup_work_no_more(self, tenant: Tenant) -> None:
         case = factories.privacy_case(factories.end_user(tenant), type="access", state="running", lease_token=new_id())
         export = factories.privacy_export(case, token_digest=b"x" * 32)
-        assert replaying.settle() == {"exports": 1, "leases": 1}
+        assert replaying.end_leases_and_exports() == {"exports": 1, "leases": 1}
         export.refresh_from_db()
         assert (export.state, export.pieces.count(), export.token_digest) == (ExportState.EXPIRED, 0, None)
-        assert replaying.settle() == {"exports": 0, "leases": 0}
+        assert replaying.end_leases_and_exports() == {"exports": 0, "leases": 0}
         assert PrivacyExport.objects.count() == 1
 
 

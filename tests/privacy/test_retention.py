@@ -404,7 +404,7 @@ class TestNight:
         assert self.begin(now) == 0
         row.delete()
         assert (self.begin(now), self.begin(now)) == (1, 0)
-        assert retention.work_on(now=now, seconds=60.0) is False
+        assert retention.run_slice(now=now, seconds=60.0) is False
         [done] = passes()
         assert (done.trigger, done.counts["turns"]) == ("schedule", 8)
         event = AuditEvent.objects.get(verb="retain")
@@ -424,7 +424,7 @@ class TestNight:
         age(session, 31)
         retention.run(tenant=session.tenant, actor=COMMAND, now=timezone.now())
         slices = 0
-        while retention.work_on(now=timezone.now(), seconds=-1.0):
+        while retention.run_slice(now=timezone.now(), seconds=-1.0):
             slices += 1
         [done] = passes()
         assert slices >= 5

@@ -175,7 +175,7 @@ def test_workers_at_once_delete_each_once(model: Model, person: EndUser) -> None
     for _ in range(4):
         age(talk(model, person), 31)
     retention.run(tenant=person.tenant, actor=COMMAND, now=timezone.now())
-    assert set(at_once(4, lambda _: retention.work_on(now=timezone.now(), seconds=60.0))) == {False}
+    assert set(at_once(4, lambda _: retention.run_slice(now=timezone.now(), seconds=60.0))) == {False}
     [done] = passes()
     assert (done.counts["turns"], done.counts["episodes"]) == (32, 4)
     assert done.finished_at

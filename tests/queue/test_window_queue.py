@@ -253,7 +253,7 @@ class TestRaces:
         assert claim
 
         def finish() -> None:
-            row = window_queue.hold(claim)
+            row = window_queue.lock_claimed(claim)
             done = window_queue.Compacted(None, None, "", "", 4, has_episode=False, is_all=True)
             window_queue.finish(claim, row, done, now=NOW)
 

@@ -133,7 +133,7 @@ def test_of_nobody_else(person: EndUser) -> None:
 
 def test_a_vector_of_an_earlier_text_is_none(person: EndUser) -> None:
     [fact] = knows(person, NEAR[0])
-    fact.say("Has a boat")
+    fact.set_text("Has a boat")
     fact.save()
     assert near(person, accepted(TEA)) == []
 
@@ -142,7 +142,7 @@ def test_a_text_that_changes_while_it_is_compared_is_left_out(person: EndUser, s
     fact, other = knows(person, NEAR[0], NEAR[1])
 
     def meanwhile() -> None:
-        fact.say("Has a boat")
+        fact.set_text("Has a boat")
         fact.save()
 
     [proposal] = propose(person, accepted(TEA), before_call=meanwhile)

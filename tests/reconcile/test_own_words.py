@@ -27,9 +27,9 @@ def test_the_margin() -> None:
 
 
 def test_a_turn_with_a_phrase_may_be_pasted() -> None:
-    assert flagged_turns.parted(f"{WORK}.", is_own=True) == (f"{WORK}.", "")
-    assert flagged_turns.parted(f"{WORK}.") == ("", f"{WORK}.")
-    kept, orders = flagged_turns.parted(f"Hello there. {PHRASE}. {WORK}.", is_own=True)
+    assert flagged_turns.split_instructions(f"{WORK}.", is_own=True) == (f"{WORK}.", "")
+    assert flagged_turns.split_instructions(f"{WORK}.") == ("", f"{WORK}.")
+    kept, orders = flagged_turns.split_instructions(f"Hello there. {PHRASE}. {WORK}.", is_own=True)
     assert kept == "Hello there."
     assert WORK in orders
 

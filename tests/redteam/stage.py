@@ -24,7 +24,7 @@ from memories.audit import Actor
 from memories.context import recalled_turns
 from memories.context.context import INCLUDABLE
 from memories.curation.facts.publishing import publish_fact
-from memories.curation.statements.voices import WriteTrust
+from memories.curation.statements.write_trust import WriteTrust
 from memories.episodes import compaction
 from memories.exceptions import Conflict
 from memories.extraction import consolidation
@@ -259,9 +259,9 @@ def disarmed() -> Iterator[None]:
         yield
 
 
-def _as_user(voice: WriteTrust, *_: object, **__: object) -> None:
-    object.__setattr__(voice, "trust", Trust.USER)
-    object.__setattr__(voice, "imports", False)
+def _as_user(write_trust: WriteTrust, *_: object, **__: object) -> None:
+    object.__setattr__(write_trust, "trust", Trust.USER)
+    object.__setattr__(write_trust, "imports", False)
 
 
 def _always(answer: object) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ def session(person: EndUser) -> Session:
 
 def edited(session: Session) -> None:
     episode = Episode.objects.get(summary="Baked bread")
-    episode.say("Baked rye bread")
+    episode.set_text("Baked rye bread")
     episode.save()
 
 

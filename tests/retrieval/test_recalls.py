@@ -56,7 +56,7 @@ class TestBuffer:
         buffer.note([("fact", ONE), ("fact", TWO)], now=NOW)
         taken = buffer.take()
         buffer.note([("fact", TWO), ("fact", THREE)], now=NOW + DAY)
-        buffer.put_back(taken)
+        buffer.requeue(taken)
         assert buffer.take() == {("fact", TWO): NOW + DAY, ("fact", THREE): NOW + DAY}
         assert buffer.dropped == 1
 
@@ -195,7 +195,7 @@ class TestRaces:
         with held(lambda: Fact.objects.select_for_update(no_key=True).get(pk=taken.pk)):
             assert recall(taken, free) == 1
             assert buffer.take() == {("fact", taken.pk): NOW}
-            buffer.put_back({("fact", taken.pk): NOW})
+            buffer.requeue({("fact", taken.pk): NOW})
         assert recalls.flush(now=NOW + timedelta(minutes=1)) == 1
         taken.refresh_from_db()
         assert taken.last_recalled_at == NOW

@@ -200,7 +200,7 @@ class TestFacts:
     def test_a_corrected_fact_is_found_by_its_new_words_only(self, person: EndUser) -> None:
         fact = factories.fact(person, "Lives in Leiden")
         embed_all(person)
-        fact.say("Keeps a quokka")
+        fact.set_text("Keeps a quokka")
         fact.save()
         found = first(person, "quokka", kinds=("fact",))
         assert found.score_parts["lexical"] > 1
@@ -306,7 +306,7 @@ class TestEpisodes:
         embed_all(person)
         assert first(person, "quokka", kinds=("episode",)).score_parts["lexical"] == 0
         told = Episode.objects.get(session__external_id="s1")
-        told.say("Keeps a quokka")
+        told.set_text("Keeps a quokka")
         told.save()
         found = first(person, "quokka", kinds=("episode",))
         # Its vector is that of the old text: not used until it has one of its own.

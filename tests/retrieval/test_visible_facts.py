@@ -131,7 +131,7 @@ def test_a_fact_is_written_with_what_it_is_weighed_by(person: EndUser) -> None:
 
 
 def edited(fact: Fact) -> None:
-    fact.say("Ships with UPS")
+    fact.set_text("Ships with UPS")
     fact.save()
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.scoring.weighting import worth
+from memories.scoring.weighting import retention_score
 from tests.factories import NOW
 
 BY_HAND = [
@@ -23,14 +23,14 @@ BY_HAND = [
 @pytest.mark.parametrize(("confidence", "days", "mentions", "expected"), BY_HAND)
 def test_by_hand(confidence: float, days: int, mentions: int, expected: float) -> None:
     last = NOW - timedelta(days=days)
-    assert worth(confidence=confidence, last_used=last, mentions=mentions, now=NOW) == pytest.approx(expected)
+    assert retention_score(confidence=confidence, last_used=last, mentions=mentions, now=NOW) == pytest.approx(expected)
 
 
 @given(st.floats(0, 1), st.integers(0, 10**6), st.floats(0, 10_000))
 def test_stays_a_share_and_rises_with_each_part(confidence: float, mentions: int, days: float) -> None:
     last = NOW - timedelta(days=days)
-    score = worth(confidence=confidence, last_used=last, mentions=mentions, now=NOW)
+    score = retention_score(confidence=confidence, last_used=last, mentions=mentions, now=NOW)
     assert 0 <= score <= 1
-    assert score <= worth(confidence=1.0, last_used=last, mentions=mentions, now=NOW)
-    assert score <= worth(confidence=confidence, last_used=last, mentions=mentions + 1, now=NOW)
-    assert score <= worth(confidence=confidence, last_used=NOW, mentions=mentions, now=NOW)
+    assert score <= retention_score(confidence=1.0, last_used=last, mentions=mentions, now=NOW)
+    assert score <= retention_score(confidence=confidence, last_used=last, mentions=mentions + 1, now=NOW)
+    assert score <= retention_score(confidence=confidence, last_used=NOW, mentions=mentions, now=NOW)

@@ -87,7 +87,7 @@ class Working(Talking):
             self.wait()
             confirmed = self.do(confirm_decay, pass_id=newest.pk, actor=self.operator, now=self.now)
             with self.keeping_words():
-                decay.work_on(now=self.now, seconds=1_000)
+                decay.run_slice(now=self.now, seconds=1_000)
             assert confirmed is None or DecayPass.objects.get(pk=confirmed.pk).state == DecayPass.PassState.DONE
 
     @rule(nth=NTH)

@@ -185,7 +185,7 @@ def test_a_long_turn_is_heard_at_both_ends() -> None:
     said = "I live in Leiden. " + "la " * support.HEARD + " I work in Delft."
     heard = heard_in(said + "|Fine.", by_meaning=False)
     assert {heard.trust_of(one) for one in ("Lives in Leiden", "Works in Delft")} == {Trust.USER}
-    assert len(support.heard(said)) < len(said)
+    assert len(support.compared_part(said)) < len(said)
 
 
 def test_a_model_that_runs_wild_has_200_statements_compared() -> None:

@@ -66,7 +66,7 @@ def tell(person: EndUser, count: int = 1, event: Event = Event.FACT_CREATED) -> 
 
 
 def work(now: datetime) -> int:
-    return delivering.work_on(now=now, seconds=60.0, clock=time.monotonic)
+    return delivering.run_slice(now=now, seconds=60.0, clock=time.monotonic)
 
 
 def listen(person: EndUser, receiver: Receiver, **over: Any) -> tuple[WebhookEndpoint, str]:

@@ -28,7 +28,7 @@ from django.core.management import call_command
 from memoryhub import embedded_postgres, roles
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
-roles.settle("create_api_key")
+roles.choose_role("create_api_key")
 with embedded_postgres.attached(embedded_postgres.home_from_environ(os.environ)):
     django.setup()
     for line in sys.stdin:

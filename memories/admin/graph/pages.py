@@ -18,7 +18,7 @@ from memories.admin.graph.as_of import AS_OF, AsOfFilter, end_of, parse_day
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import VerbForm
-from memories.admin.site.template_tags import who
+from memories.admin.site.template_tags import display_name
 from memories.admin.site.undo import UndoViews
 from memories.curation.graph import deciding
 from memories.graph import naming
@@ -38,7 +38,7 @@ def state_of(triple: GraphTriple, at: datetime | None = None) -> tuple[str, str]
 
 def name_of(entity: GraphEntity, person: EndUser) -> str:
     """What the entity is called; the person themself by their name."""
-    return strip_invisible(who(person) if naming.is_person(entity) else entity.name)
+    return strip_invisible(display_name(person) if naming.is_person(entity) else entity.name)
 
 
 def sides_of(triple: GraphTriple) -> list[GraphEntity]:
@@ -62,7 +62,7 @@ def graph_link(row: Any) -> SafeString:
     """Whose it is, with a link to their graph."""
     person: EndUser = row.end_user
     page = reverse("admin:memories_enduser_graph", args=[person.pk]) if row.may_draw else None
-    return cells.linked(who(person), person.external_id if person.display_name else "", page)
+    return cells.linked(display_name(person), person.external_id if person.display_name else "", page)
 
 
 class TriplePage(UndoViews):

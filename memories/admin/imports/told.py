@@ -14,7 +14,7 @@ Kind = ImportedRow.Kind
 
 def imports_of(person: EndUser) -> list[dict[str, Any]]:
     """The imports that stored something of the person: `id`, `source`, `created_at`, `made` (words and number)."""
-    rows = ImportedRow.objects.filter(end_user__in=EndUser.objects.behind(person), kind__in=ROWS)
+    rows = ImportedRow.objects.filter(end_user__in=EndUser.objects.with_aliases(person), kind__in=ROWS)
     by_import = rows.values("made_by", "made_by__source", "made_by__created_at", "kind")
     counted = by_import.annotate(number=Count("id"), turns=Sum(F("last") - F("first") + 1))
     found: dict[Any, dict[str, Any]] = {}

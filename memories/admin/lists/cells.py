@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 
 from memories.admin.cases.wording import DaysLeft
 from memories.admin.site import template_tags
-from memories.admin.site.template_tags import ago, percent, who
+from memories.admin.site.template_tags import ago, display_name, percent
 from memories.models import EndUser
 
 CLIP = 300
@@ -35,7 +35,7 @@ def wrapped(text: str) -> SafeString:
 
 def person(end_user: EndUser) -> SafeString:
     """The name with the caller's id below, or the id alone."""
-    return two_lines(who(end_user), end_user.external_id if end_user.display_name else "")
+    return two_lines(display_name(end_user), end_user.external_id if end_user.display_name else "")
 
 
 def two_lines(main: str, below: str) -> SafeString:

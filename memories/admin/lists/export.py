@@ -82,7 +82,7 @@ COLUMNS: dict[type[Model], tuple[str, ...]] = {
 }
 
 
-def may(page: Any, request: HttpRequest) -> bool:
+def can_export(page: Any, request: HttpRequest) -> bool:
     return page.model in COLUMNS and page.has_view_permission(request) and request.user.has_perm(PERMISSION)
 
 
@@ -107,7 +107,7 @@ def requested_list(page: Any, request: HttpRequest) -> HubChangeList | HttpRespo
 
     The search comes in the body, so that no log of addresses keeps it.
     """
-    if not may(page, request):
+    if not can_export(page, request):
         raise PermissionDenied
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])

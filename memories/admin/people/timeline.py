@@ -261,7 +261,7 @@ def read(person: EndUser, sources: Iterable[TimelineSource], filters: TimelineFi
 
 
 def _rows_of(source: TimelineSource, person: EndUser) -> QuerySet[Any]:
-    whose = EndUser.objects.behind(person).values("pk") if source.stay else [person.pk]
+    whose = EndUser.objects.with_aliases(person).values("pk") if source.stay else [person.pk]
     mine = source.rows.filter(**{f"{source.person}__in": whose})
     return mine.annotate(came_of=source.turn) if source.turn else mine
 

@@ -124,13 +124,15 @@ def newest_of(person: EndUser, operator: Any) -> list[LoggedContext]:
     """The contexts that "Why recalled?" offers to compare with."""
     if not operator.has_perm(VIEW):
         return []
-    rows = LoggedContext.objects.filter(end_user__in=EndUser.objects.behind(person).values("pk"))
+    rows = LoggedContext.objects.filter(end_user__in=EndUser.objects.with_aliases(person).values("pk"))
     return list(rows.defer("items", "memory", "rests_on")[:COMPARED_WITH])
 
 
 def last_up_to(person: EndUser, at: datetime, *, agent_id: str = "") -> LoggedContext | None:
     """The last context that was served of the person up to the moment, to the agent if one is named."""
-    rows = LoggedContext.objects.filter(end_user__in=EndUser.objects.behind(person).values("pk"), created_at__lte=at)
+    rows = LoggedContext.objects.filter(
+        end_user__in=EndUser.objects.with_aliases(person).values("pk"), created_at__lte=at
+    )
     if agent_id:
         rows = rows.filter(agent_id=agent_id)
     # What shows it asks whose it is.

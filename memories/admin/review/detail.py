@@ -50,7 +50,7 @@ def decision_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[st
     is_late = bool(asked_too_late([item], now=timezone.now()))
     shown = {
         "item": item,
-        "why": wording.why(item),
+        "why": wording.review_reason(item),
         "about": wording.about(item),
         "kind_colour": wording.KIND_COLOURS[item.kind],
         "state_colour": wording.STATE_COLOURS[item.state],

@@ -65,10 +65,10 @@ class QueueFilters:
     def narrow(self, rows: Rows, operator: Operator) -> Rows:
         """The rows that fit, as this operator sees who has them."""
         columns = {name: value for name, value in self.named().items() if name != "holder"}
-        return rows.filter(held(self.holder, operator), **columns)
+        return rows.filter(taken_by(self.holder, operator), **columns)
 
 
-def held(holder: str, operator: Operator) -> Q:
+def taken_by(holder: str, operator: Operator) -> Q:
     """The condition of one of HOLDERS; of "" all."""
     mine, nobodys = Q(taken_by=str(operator.pk)), Q(taken_by="")
     return {ME: mine, NOBODY: nobodys, OTHERS: ~mine & ~nobodys}.get(holder, Q())
@@ -135,7 +135,7 @@ class QueueCounts:
 
 def counts(rows: Rows, operator: Operator) -> QueueCounts:
     """Of the waiting ones among the rows, as this operator sees who has them; one query."""
-    holders = [When(held(holder, operator), then=Value(holder)) for holder in (ME, NOBODY)]
+    holders = [When(taken_by(holder, operator), then=Value(holder)) for holder in (ME, NOBODY)]
     holder = Case(*holders, default=Value(OTHERS), output_field=CharField())
     waiting = rows.filter(state=ReviewItem.State.OPEN).order_by().annotate(holder=holder)
     grouped = waiting.values_list("kind", "reason", "tenant_id", "holder", "tenant__slug").annotate(count=Count("pk"))

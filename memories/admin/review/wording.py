@@ -103,7 +103,7 @@ STATE_COLOURS: dict[str, str] = {
 }
 
 
-def why(item: ReviewItem) -> str:
+def review_reason(item: ReviewItem) -> str:
     """Why a person has to decide it."""
     of_section = {
         Reason.OPERATORS_WORD: SECTION_WHY,

@@ -147,7 +147,12 @@ class HubModelAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         links = [link for link in self.list_links if request.user.has_perm(link[3])]
         # Django's default title is "Select … to change"; a browser tab should show the list's name.
         title = list_of(self.model)
-        extra = {"title": title, "may_export": export.may(self, request), "list_links": links, **(extra_context or {})}
+        extra = {
+            "title": title,
+            "may_export": export.can_export(self, request),
+            "list_links": links,
+            **(extra_context or {}),
+        }
         return super().changelist_view(request, extra)  # type: ignore[no-any-return]
 
     def get_urls(self) -> list[URLPattern]:

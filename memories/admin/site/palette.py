@@ -23,7 +23,7 @@ from memories.admin.people.finding import find_person
 from memories.admin.site import help_page, palette_memories, sidebar, wording
 from memories.admin.site.naming import called
 from memories.admin.site.page import HubModelAdmin, render_page, url_of
-from memories.admin.site.template_tags import who
+from memories.admin.site.template_tags import display_name
 from memories.kinds import PLAIN
 from memories.models.ids import parse_uuid
 
@@ -126,7 +126,7 @@ def _sessions_for_field(request: HttpRequest, words: str) -> Iterator[tuple[str,
         sessions = sessions.filter(pk__in=newest, external_id__startswith=words)
     may_see_people, now = request.user.has_perm("memories.view_enduser"), timezone.now()
     for one in sessions.select_related("end_user").order_by("-last_turn_at")[:SHOWN]:
-        whose = who(one.end_user) if may_see_people else ""
+        whose = display_name(one.end_user) if may_see_people else ""
         yield (
             one.external_id,
             " · ".join(filter(None, (whose, one.agent_id, wording.relative(one.last_turn_at, now=now)))),
@@ -210,7 +210,7 @@ def _people(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
         return
     for person in found_people(within(request.user, models.EndUser.objects.all()), words)[:SHOWN]:
         below = f"{person.external_id} · {person.tenant}" if person.display_name else str(person.tenant)
-        yield PaletteHit(url_of(person), who(person), below, RECORDS[models.EndUser])
+        yield PaletteHit(url_of(person), display_name(person), below, RECORDS[models.EndUser])
 
 
 def found_people(people: QuerySet[models.EndUser], words: str) -> list[models.EndUser]:

@@ -20,7 +20,7 @@ from memories import audit, models
 from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.recall import turn_search
 from memories.admin.site.page import actor_of, url_of
-from memories.admin.site.template_tags import turn_page, who
+from memories.admin.site.template_tags import display_name, turn_page
 from memories.models.ids import parse_uuid
 
 # From so many letters on; a character of Chinese says more than a letter.
@@ -75,7 +75,7 @@ def memories_of(request: HttpRequest, words: str, *, now: datetime) -> Iterator[
             if rows and place.model is models.Turn:
                 _note(request, rows, now=now)
             for row in rows:
-                whose = who(row.end_user) if may_see_people else str(row.tenant)
+                whose = display_name(row.end_user) if may_see_people else str(row.tenant)
                 text = excerpt(_text_of(row), terms)
                 yield FoundMemory(_link_of(row), text, f"{_kind_of(row)} · {whose}", place.icon)
 

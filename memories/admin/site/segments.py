@@ -52,21 +52,21 @@ def _from_line_starts(segments: list[Segment]) -> list[Segment]:
 def highlight(content: str, quote: str, own: Spans | None = None) -> list[Segment]:
     """The text of a turn around the quote; the search ignores width, case, space and punctuation.
 
-    `own` as in parted().
+    `own` as in segments_of().
     """
     start, end = _find(content, quote)
     first, last = max(0, start - CONTEXT), min(len(content), end + CONTEXT)
     pieces = [
         Segment("…" if first else "", "cut"),
-        *parted(content[first:start], own, offset=first),
+        *segments_of(content[first:start], own, offset=first),
         Segment(content[start:end], "quote"),
-        *parted(content[end:last], own, offset=end),
+        *segments_of(content[end:last], own, offset=end),
         Segment("…" if last < len(content) else "", "cut"),
     ]
     return [piece for piece in pieces if piece.text]
 
 
-def parted(text: str, own: Spans | None, *, offset: int = 0) -> list[Segment]:
+def segments_of(text: str, own: Spans | None, *, offset: int = 0) -> list[Segment]:
     """A piece of a turn's text, which begins at `offset` in it, by whose words it is. `own` has the start and end of
     each part that is its author's, in order; None: all of it."""
     pieces, at = [], 0

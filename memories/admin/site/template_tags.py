@@ -18,7 +18,7 @@ from django.utils.text import capfirst
 from memories.admin.runs import wording as run_words
 from memories.admin.site import wording
 from memories.admin.site.naming import called, crumb_of, one_of
-from memories.admin.site.segments import Segment, parted
+from memories.admin.site.segments import Segment, segments_of
 from memories.kinds import PLAIN
 from memories.models import EndUser, Turn
 from memories.text.injection import flagged_turns
@@ -99,7 +99,7 @@ def work(state: str) -> str:
 
 
 @register.filter
-def who(person: EndUser) -> str:
+def display_name(person: EndUser) -> str:
     """The name of a person, else the caller's id."""
     return person.display_name or person.external_id
 
@@ -125,7 +125,7 @@ def crumb(title: object) -> str:
 def speaks_to_model(turn: Turn) -> bool:
     """Whether contexts leave the turn out. A turn without a verdict is judged by the beginning that the page shows."""
     beginning: str = getattr(turn, "start", "")
-    return flagged_turns.judged(turn.voice, beginning) if turn.flagged is None else turn.flagged
+    return flagged_turns.judged(turn.speaker, beginning) if turn.flagged is None else turn.flagged
 
 
 @register.filter
@@ -137,7 +137,7 @@ def whose_words(turn: Turn) -> list[tuple[str, str]]:
 @register.filter
 def in_parts(turn: Turn) -> list[Segment]:
     """The beginning of a turn's text that the page shows; what is not its author's own is marked "foreign"."""
-    return parted(getattr(turn, "start", ""), turn.own)
+    return segments_of(getattr(turn, "start", ""), turn.own)
 
 
 @register.filter

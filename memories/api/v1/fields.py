@@ -22,7 +22,7 @@ from rest_framework.fields import SkipField
 
 from memories.api import shapes
 from memories.api.pagination import MAX_PAGE_SIZE, PAGE_SIZE
-from memories.curation.statements.voices import StatedBy
+from memories.curation.statements.write_trust import StatedBy
 from memories.llm.tokenizers import TokenizerNotInstalled, UnknownTokenizer, named
 from memories.text.cleaning import clean_lines
 

@@ -19,7 +19,7 @@ from memories.curation.statements.provenance import (
     resolve_evidence,
 )
 from memories.curation.statements.scrubbing import scrubbed_fact
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.curation.writing import WriteResult, open_write
 from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound
 from memories.facts import policies
@@ -59,7 +59,7 @@ def add_fact(
     actor: Actor,
     now: datetime,
     reason: str = "",
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
     provenance: Provenance = NO_PROVENANCE,
     visible: FactQuerySet | None = None,
     corrects: Fact | None = None,
@@ -68,8 +68,8 @@ def add_fact(
 
     The fact becomes active and supersedes what gave its key another value. A key's statement becomes a suggestion with
     a review item instead when an operator refused it before, when it contradicts an operator or is less certain than an
-    existing fact, when it speaks to a model, or when its `voice` is not believed; turns that it cites only lower the
-    voice. When it gives a key the value that it has, in other words, it confirms that fact (rules.md, 5.2). Facts that
+    existing fact, when it speaks to a model, or when its `write_trust` is not believed; turns that it cites only lower the
+    trust. When it gives a key the value that it has, in other words, it confirms that fact (rules.md, 5.2). Facts that
     it is related to, or confirms, are among the `visible` ones; None: all of the person's. What `corrects` an active
     fact waits for an operator, whoever states it.
 
@@ -84,7 +84,9 @@ def add_fact(
     with open_write(end_user, None, turns=provenance.evidence):
         check_readers(candidate, end_user)
         evidence = resolve_evidence(end_user, provenance, raw=candidate.raw, visible=visible)
-        candidate = _resolved(candidate, evidence, voice.lowered(evidence.trusts), stated_source=provenance.source)
+        candidate = _resolved(
+            candidate, evidence, write_trust.lowered(evidence.trusts), stated_source=provenance.source
+        )
         if corrects:
             _check_active(corrects)
             candidate = replace(candidate, beside=corrects, proposed_as=ReviewItem.Reason.PROPOSED)
@@ -94,7 +96,7 @@ def add_fact(
         if fact is None:
             raise TypeError("a statement of a key or an operator is stored, or refused with an error")
         if done.is_new or fact.pk in changes.facts:
-            item_states.settle(changes)
+            item_states.close_answered_items(changes)
             changes.record("add" if done.is_new else "reinforce", fact)
     return WriteResult(fact, is_new=done.is_new)
 

@@ -83,7 +83,7 @@ def deciding_fact(
         check_allowed(fact, actor=actor, expected_version=expected_version, unlocks=unlocks)
         status_before = fact.status
         yield fact, changes
-        item_states.settle(changes)
+        item_states.close_answered_items(changes)
         if fact.status == Status.PENDING != status_before:
             item_states.wait_again(fact, now=now)
         changes.record(verb, fact)
@@ -193,7 +193,7 @@ def state_binding(fact: Fact, content: str, *, actor: Actor, now: datetime) -> N
     if fold(content) != fold(fact.content):
         # Value and triples were those of the old text; the key stays, so that no other value takes this fact's place.
         fact.value, fact.triples = "", None
-    fact.say(content)
+    fact.set_text(content)
     fact.flags, fact.binding = [], True
     fact.source, fact.trust = (Source.PERSON, Trust.USER) if actor.is_person else (Source.CORRECTED, Trust.OPERATOR)
     fact.confidence = fact.stated_confidence = 1.0

@@ -16,7 +16,7 @@ from memories.curation.facts.readers import check_readers
 from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import Provenance, RelationDraft
 from memories.curation.statements.scrubbing import scrubbed_fact
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.exceptions import DuplicateFact, ReviewNeeded
 from memories.facts.existing import protected_twin, rivals_of
 from memories.models import Fact, FactQuerySet, RelationType, Status, Tenant
@@ -37,7 +37,7 @@ def edit_fact(
     now: datetime,
     expected_version: int | None = None,
     reason: str = "",
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
     visible: FactQuerySet | None = None,
 ) -> Fact:
     """Set the named fields of a live fact; a key may change one that a key locked only when it lifts the lock.
@@ -46,7 +46,7 @@ def edit_fact(
     to facts among the `visible` ones (None: all of the person's). `valid_from` None: since it was first stated.
 
     Errors: NotFound, PersonRestricted, OperatorWord, FactLocked, PreconditionFailed, Conflict, DuplicateFact,
-    InvalidInput (readers, what it rests on), ReviewNeeded when the `voice` may not change it, when the new text speaks
+    InvalidInput (readers, what it rests on), ReviewNeeded when the `write_trust` may not change it, when the new text speaks
     to a model and no operator wrote it, or when it contradicts a protected fact.
     """
     stated = scrubbed_fact(changes)
@@ -62,9 +62,9 @@ def edit_fact(
             evidence = provenance.rest_on(fact, given, quote=stated.get("raw", ""), visible=visible)
             before = copy(fact)
             with changed.changing(fact, "edit"):
-                _set(fact, stated, before, voice=voice)
+                _set(fact, stated, before, write_trust=write_trust)
                 if not actor.is_operator:
-                    guarding.check_fact(fact, guarding.texts_of(before), voice.lowered(evidence.trusts))
+                    guarding.check_fact(fact, guarding.texts_of(before), write_trust.lowered(evidence.trusts))
                     _check_words(fact, before, now=now, related=evidence.related)
                 if "allowed_users" in stated:
                     check_readers(fact, fact.end_user)
@@ -80,7 +80,7 @@ def _lock_sessions(fact_id: uuid.UUID, given: Provenance) -> None:
         provenance.lock_sessions(fact.end_user, given.evidence)
 
 
-def _set(fact: Fact, stated: dict[str, Any], before: Fact, *, voice: WriteTrust) -> None:
+def _set(fact: Fact, stated: dict[str, Any], before: Fact, *, write_trust: WriteTrust) -> None:
     """Give the fact these fields, and what follows from them. Errors: DuplicateFact (its external id)."""
     for name, value in stated.items():
         setattr(fact, name, value)
@@ -89,10 +89,10 @@ def _set(fact: Fact, stated: dict[str, Any], before: Fact, *, voice: WriteTrust)
     if (fact.content, fact.key, fact.value) != (before.content, before.key, before.value):
         # Nobody has read the triples beside the new text.
         fact.triples = None
-    fact.say(fact.content)
+    fact.set_text(fact.content)
     fact.stated_confidence = stated.get("confidence", fact.stated_confidence)
     if "source" in stated:
-        fact.source = voice.source(stated["source"])
+        fact.source = write_trust.source(stated["source"])
     fact.valid_from = fact.valid_from or fact.first_observed_at
     if {"external_id", "agent_id"} & stated.keys():
         check_own_id(fact)

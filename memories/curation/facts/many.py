@@ -14,7 +14,7 @@ from memories.conf import Rules
 from memories.curation.change_sets import FORGET, Changes
 from memories.curation.review import item_states
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.curation.writing import open_write
 from memories.exceptions import Conflict
 from memories.models import EndUser, Fact, FactQuerySet, Status
@@ -32,10 +32,10 @@ class Selection:
     token: str
 
 
-def look(facts: FactQuerySet, *, voice: WriteTrust = AS_USER, rules: Rules) -> Selection:
+def look(facts: FactQuerySet, *, write_trust: WriteTrust = AS_USER, rules: Rules) -> Selection:
     """What forget_facts() would do of these facts now. Errors: Conflict when they are too many for one request."""
     rows = facts.exclude(status=Status.TRASHED)
-    stays = Q(binding=True) | Q(locked=True) | guarding.beyond(voice, rules)
+    stays = Q(binding=True) | Q(locked=True) | guarding.beyond(write_trust, rules)
     going = list(rows.exclude(stays).order_by("pk")[: MOST + 1])
     if len(going) > MOST:
         message = _("More than %(most)d facts: name more filters.")
@@ -45,7 +45,13 @@ def look(facts: FactQuerySet, *, voice: WriteTrust = AS_USER, rules: Rules) -> S
 
 
 def forget_facts(
-    *, end_user: EndUser, facts: FactQuerySet, token: str, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
+    *,
+    end_user: EndUser,
+    facts: FactQuerySet,
+    token: str,
+    actor: Actor,
+    now: datetime,
+    write_trust: WriteTrust = AS_USER,
 ) -> Selection:
     """Move these facts of the person to the trash and refuse what they say, as forget_fact() does of one.
 
@@ -58,7 +64,7 @@ def forget_facts(
     with open_write(end_user, None):
         seen = look(
             facts.select_related("tenant", "end_user").select_for_update(of=("self",), no_key=True),
-            voice=voice,
+            write_trust=write_trust,
             rules=conf.rules(end_user.tenant),
         )
         if seen.token != token:
@@ -66,6 +72,6 @@ def forget_facts(
         if seen.facts:
             changes.trash(seen.facts, FORGET)
             changes.refuse_all(end_user, seen.facts)
-            item_states.settle(changes)
+            item_states.close_answered_items(changes)
             changes.record(FORGET, end_user, counts={"facts": len(seen.facts)})
     return seen

@@ -75,7 +75,7 @@ def merge_facts(
         for other in absorbed:
             changes.copy_evidence(of=other, to=kept)
             changes.relate(kept, other, RelationType.DERIVED_FROM)
-        item_states.settle(changes)
+        item_states.close_answered_items(changes)
         changes.record("merge", kept, counts={"facts": len(absorbed)})
     return kept
 

@@ -11,7 +11,7 @@ from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.changing import is_own
 from memories.curation.facts.forgetting import forget_fact
-from memories.curation.statements.voices import WriteTrust
+from memories.curation.statements.write_trust import WriteTrust
 from memories.curation.writing import locked_row
 from memories.exceptions import Conflict, PersonRestricted
 from memories.facts import review_items
@@ -20,7 +20,7 @@ from memories.models import Fact, MemoryScope, ReviewItem, Status, Tenant
 
 
 def propose_correction(
-    *, fact: Fact, content: str, actor: Actor, now: datetime, voice: WriteTrust, reason: str = ""
+    *, fact: Fact, content: str, actor: Actor, now: datetime, write_trust: WriteTrust, reason: str = ""
 ) -> Fact:
     """Suggest another text for an active fact: it waits, whoever says it, until an operator chooses between the two.
 
@@ -42,7 +42,9 @@ def propose_correction(
         expires_at=fact.expires_at,
     )
     person = fact.end_user
-    proposed = add_fact(end_user=person, draft=draft, actor=actor, now=now, reason=reason, voice=voice, corrects=fact)
+    proposed = add_fact(
+        end_user=person, draft=draft, actor=actor, now=now, reason=reason, write_trust=write_trust, corrects=fact
+    )
     return proposed.row
 
 

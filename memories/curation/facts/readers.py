@@ -19,7 +19,7 @@ def check_readers(fact: Fact | Candidate, person: EndUser) -> None:
         return
     people = EndUser.objects.filter(tenant=person.tenant_id, external_id__in=named)
     if fact.scope != MemoryScope.PUBLIC:
-        people = people.behind(person)
+        people = people.with_aliases(person)
     check_names(named, known=set(people.order_by().values_list("external_id", flat=True)))
 
 

@@ -10,7 +10,7 @@ from memories.curation.change_sets import Changes, refusals_of, still_ahead
 from memories.curation.facts.changing import deciding_fact, supersede_rivals
 from memories.curation.review.suggestions import UNAPPROVED
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.exceptions import Conflict, DuplicateFact, NotFound, OperatorWord
 from memories.facts.existing import protected_twin, rivals_of
 from memories.models import ActorKind, Fact, FactRefusal, FactRevision, Source, Status, Tenant, Trust
@@ -38,7 +38,7 @@ def restore_fact(
     version: int | None = None,
     reason: str = "",
     expected_version: int | None = None,
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> Fact:
     """Bring a fact back from the trash or from the archive of a removal as it was, or to the text of an earlier
     version; its refusal is lifted.
@@ -53,7 +53,7 @@ def restore_fact(
         fact_id, tenant, "restore", actor=actor, now=now, expected_version=expected_version, reason=reason
     ) as (fact, changes):
         with changes.changing(fact, "restore"):
-            _bring_back(fact, changes, version=version, voice=voice)
+            _bring_back(fact, changes, version=version, write_trust=write_trust)
         if fact.status == Status.ACTIVE:
             # One key has one value at a time. A rival makes way for an operator's choice, not for a key's.
             if not actor.is_operator and (twin := protected_twin(fact)):
@@ -66,7 +66,7 @@ def restore_fact(
     return fact
 
 
-def _bring_back(fact: Fact, changes: Changes, *, version: int | None, voice: WriteTrust) -> None:
+def _bring_back(fact: Fact, changes: Changes, *, version: int | None, write_trust: WriteTrust) -> None:
     if version is None and fact.status != Status.TRASHED and not _was_removed(fact):
         message = _("The fact is %(status)s, not in the trash. Give the version to go back to.")
         raise Conflict(message % {"status": fact.get_status_display().lower()})
@@ -82,7 +82,7 @@ def _bring_back(fact: Fact, changes: Changes, *, version: int | None, voice: Wri
     if status == Status.ACTIVE:
         fact.valid_to, fact.superseded_by = None, None
     if not changes.actor.is_operator:
-        guarding.check_fact(fact, texts_before, voice)
+        guarding.check_fact(fact, texts_before, write_trust)
 
 
 def _was_removed(fact: Fact) -> bool:
@@ -115,7 +115,7 @@ def _take_texts_of(fact: Fact, version: int, *, actor: Actor) -> None:
         raise NotFound(_("This fact has no version %(version)s.") % {"version": version})
     for name in RESTORED_FIELDS:
         setattr(fact, name, revision.after.get(name))
-    fact.say(fact.content)
+    fact.set_text(fact.content)
     if actor.is_operator:
         # An operator who chooses a text states it, as in a correction.
         fact.binding, fact.source, fact.trust = True, Source.CORRECTED, Trust.OPERATOR

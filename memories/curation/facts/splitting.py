@@ -55,7 +55,7 @@ def split_fact(
             fact.last_confirmed_at, fact.expires_at = now, still_ahead(fact.expires_at, now=now)
         changes.remove_refusals_of(fact)
         check_no_rival([fact, survivor], now=now)
-        item_states.settle(changes)
+        item_states.close_answered_items(changes)
         changes.record("split", fact)
     return fact
 

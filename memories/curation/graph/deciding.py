@@ -114,7 +114,7 @@ def join_entities(*, entity_id: uuid.UUID, name: str, actor: Actor, now: datetim
         entity.merged_into = root
         entity.save(update_fields=["merged_into"])
         before = {"merged_into": None, "left": str(root.pk)}
-        changes.note(Change.Table.ENTITY, Change.Action.CHANGED, entity.pk, before=before)
+        changes.record_row_change(Change.Table.ENTITY, Change.Action.CHANGED, entity.pk, before=before)
         changes.save("join_entities", entity.end_user)
         audit.record(actor=actor, verb="join", target=entity, now=now)
     return changes

@@ -17,7 +17,7 @@ from memories.content_policy import Road
 from memories.curation.statements import guarding
 from memories.curation.statements.provenance import ResolvedEvidence
 from memories.curation.statements.scrubbing import scrubbed_fact
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.curation.writing import WriteResult, open_write
 from memories.exceptions import (
     BeyondTrust,
@@ -59,11 +59,11 @@ class TripleDraft:
 
 
 def add_triple(
-    *, end_user: EndUser, draft: TripleDraft, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
+    *, end_user: EndUser, draft: TripleDraft, actor: Actor, now: datetime, write_trust: WriteTrust = AS_USER
 ) -> WriteResult[GraphTriple]:
     """Store a stated triple, without secrets; one that is open already, or has the same interval, is answered itself.
 
-    A key's statement waits for an operator when it speaks to a model or when its `voice` is not believed.
+    A key's statement waits for an operator when it speaks to a model or when its `write_trust` is not believed.
 
     Errors: InvalidInput (an inverted interval, an unknown turn), NotFound, PersonMerged, PersonRestricted.
     """
@@ -72,10 +72,10 @@ def add_triple(
     check_policy(end_user.tenant, draft.relation)
     with open_write(end_user, actor, turns=[draft.turn_id] if draft.turn_id else []):
         turn = _turn(end_user, draft.turn_id)
-        voice = voice.lowered(ResolvedEvidence([turn]).trusts) if turn else voice
+        write_trust = write_trust.lowered(ResolvedEvidence([turn]).trusts) if turn else write_trust
         if existing := _same(end_user, draft):
             return WriteResult(existing, is_new=False)
-        return WriteResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
+        return WriteResult(_insert(end_user, draft, turn, write_trust, actor=actor, now=now))
 
 
 def end_triples(
@@ -85,7 +85,7 @@ def end_triples(
     ended: datetime,
     actor: Actor,
     now: datetime,
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> list[GraphTriple]:
     """End the open triples of this relation at that moment; returns them. None is open: nothing happens.
 
@@ -96,7 +96,7 @@ def end_triples(
     with open_write(end_user, actor):
         found = list(_relating(end_user, relation).open())
         for triple in found:
-            check_may_change(triple, actor=actor, voice=voice)
+            check_may_change(triple, actor=actor, write_trust=write_trust)
             check_interval(triple.valid_from, ended, at="/ended")
         for triple in found:
             close(triple, ended=ended, actor=actor, now=now)
@@ -111,7 +111,7 @@ def supersede_triple(
     at: datetime | None,
     actor: Actor,
     now: datetime,
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> WriteResult[GraphTriple]:
     """End the open triple and open the new one at the same moment (None: now), both or neither. Done already: the
     new one as it is.
@@ -125,16 +125,16 @@ def supersede_triple(
         raise InvalidInput.at("/new_object", _("Name another object than the old one."), code="same_object")
     with open_write(end_user, actor, turns=[draft.turn_id] if draft.turn_id else []):
         turn = _turn(end_user, draft.turn_id)
-        voice = voice.lowered(ResolvedEvidence([turn]).trusts) if turn else voice
+        write_trust = write_trust.lowered(ResolvedEvidence([turn]).trusts) if turn else write_trust
         ending = list(_relating(end_user, old).open())
         if not ending:
             return WriteResult(_superseded_before(end_user, old, draft.relation, at), is_new=False)
         moment = at or now
         for triple in ending:
-            check_may_change(triple, actor=actor, voice=voice)
+            check_may_change(triple, actor=actor, write_trust=write_trust)
             check_interval(triple.valid_from, moment, at="/at")
         if not actor.is_operator and (
-            _flags(draft.relation, voice) or not voice.is_believed(conf.rules(end_user.tenant))
+            _flags(draft.relation, write_trust) or not write_trust.is_believed(conf.rules(end_user.tenant))
         ):
             raise ReviewNeeded
         for triple in ending:
@@ -142,7 +142,7 @@ def supersede_triple(
         draft = replace(draft, valid_from=moment, valid_to=None)
         if existing := _same(end_user, draft):
             return WriteResult(existing, is_new=False)
-        return WriteResult(_insert(end_user, draft, turn, voice, actor=actor, now=now))
+        return WriteResult(_insert(end_user, draft, turn, write_trust, actor=actor, now=now))
 
 
 def check_interval(start: datetime | None, end: datetime | None, *, at: str) -> None:
@@ -157,7 +157,7 @@ def check_policy(tenant: Tenant, said: TripleRelation) -> None:
     content_policy.check(tenant, Road.GRAPH, [f"{said.subject} {predicate} {said.object}", said.object])
 
 
-def check_may_change(triple: GraphTriple, *, actor: Actor, voice: WriteTrust = AS_USER) -> None:
+def check_may_change(triple: GraphTriple, *, actor: Actor, write_trust: WriteTrust = AS_USER) -> None:
     """Errors: TripleOfFact; for a key OperatorWord, and BeyondTrust when its words have less trust."""
     if triple.fact_id:
         raise TripleOfFact
@@ -165,8 +165,8 @@ def check_may_change(triple: GraphTriple, *, actor: Actor, voice: WriteTrust = A
         return
     if triple.trust == Trust.OPERATOR:
         raise OperatorWord
-    is_believed = voice.is_believed(conf.rules(triple.tenant)) or triple.status != TripleStatus.ACTIVE
-    if not is_believed or rank(voice.trust) < rank(triple.trust):
+    is_believed = write_trust.is_believed(conf.rules(triple.tenant)) or triple.status != TripleStatus.ACTIVE
+    if not is_believed or rank(write_trust.trust) < rank(triple.trust):
         raise BeyondTrust
 
 
@@ -199,18 +199,18 @@ def _entity(person: EndUser, name: str, *, at: str) -> str:
     return called
 
 
-def _flags(relation: TripleRelation, voice: WriteTrust) -> list[str]:
+def _flags(relation: TripleRelation, write_trust: WriteTrust) -> list[str]:
     """Why the words must be reviewed before they are served: as a context shows them, and one by one by phrases: the
     meaning of a lone name is a matter of chance."""
     words = (relation.subject, relation.predicate.replace("_", " "), relation.object)
-    found = {*guarding.flags_of_text(" ".join(words), voice)}
+    found = {*guarding.flags_of_text(" ".join(words), write_trust)}
     if any(detection.speaks_to_model(text) for text in words):
         found.add(detection.INSTRUCTIONS)
     return sorted(found)
 
 
 def _insert(
-    person: EndUser, draft: TripleDraft, turn: Turn | None, voice: WriteTrust, *, actor: Actor, now: datetime
+    person: EndUser, draft: TripleDraft, turn: Turn | None, write_trust: WriteTrust, *, actor: Actor, now: datetime
 ) -> GraphTriple:
     relation = draft.relation
     entities = naming.ensure(person.tenant_id, person.pk, [relation.subject, relation.object], now=now)
@@ -218,8 +218,8 @@ def _insert(
     for entity, kind in ((subject, draft.subject_type), (object_, draft.object_type)):
         # A mark of what was cut out can be longer than that.
         _set_type(entity, scrubbed_text(kind, longest=LONGEST_TYPE))
-    flags = [] if actor.is_operator else _flags(relation, voice)
-    waits = not actor.is_operator and (flags or not voice.is_believed(conf.rules(person.tenant)))
+    flags = [] if actor.is_operator else _flags(relation, write_trust)
+    waits = not actor.is_operator and (flags or not write_trust.is_believed(conf.rules(person.tenant)))
     triple = GraphTriple.objects.create(
         tenant=person.tenant,
         end_user=person,
@@ -233,8 +233,8 @@ def _insert(
         confidence=draft.confidence,
         status=TripleStatus.PENDING if waits else TripleStatus.ACTIVE,
         flags=flags,
-        trust=Trust.OPERATOR if actor.is_operator else voice.trust,
-        extractor="operator" if actor.is_operator else voice.extractor,
+        trust=Trust.OPERATOR if actor.is_operator else write_trust.trust,
+        extractor="operator" if actor.is_operator else write_trust.extractor,
         actor_kind=actor.kind,
         actor_id=actor.id,
         turn=turn,

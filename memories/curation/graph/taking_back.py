@@ -32,7 +32,7 @@ def save(triple: GraphTriple, before: dict[str, Any], changes: Changes) -> None:
     triple.version, triple.updated_at = triple.version + 1, changes.now
     triple.save()
     changed = {name: value for name, value in before.items() if after[name] != value}
-    changes.note(Table.TRIPLE, Action.CHANGED, triple.pk, version=triple.version, before=changed)
+    changes.record_row_change(Table.TRIPLE, Action.CHANGED, triple.pk, version=triple.version, before=changed)
 
 
 def trash(triples: GraphTripleQuerySet, changes: Changes) -> int:

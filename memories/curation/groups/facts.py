@@ -15,7 +15,7 @@ from memories.audit import Actor
 from memories.content_policy import Road
 from memories.curation.groups.membership import lock_group, locked_people
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.curation.writing import WriteResult, open_write
 from memories.exceptions import (
     Conflict,
@@ -40,7 +40,7 @@ def state_group_fact(
     content: str,
     actor: Actor,
     now: datetime,
-    voice: WriteTrust,
+    write_trust: WriteTrust,
     about: EndUser | None = None,
     agent_id: str = "",
 ) -> WriteResult[GroupFact]:
@@ -58,7 +58,7 @@ def state_group_fact(
     content_policy.check(end_user.tenant, Road.GROUP, [text])
     with transaction.atomic():
         person, *others = locked_people(end_user.pk, *([about.pk] if about else []))
-        _check(text, person, voice)
+        _check(text, person, write_trust)
         group = lock_group(group_id, tenant_id=person.tenant_id)
         _check_members(group, person, *others)
         existing = GroupFact.objects.of(group.tenant, group).present()
@@ -69,7 +69,7 @@ def state_group_fact(
         else:
             fact.said_at = now
             fact.save(update_fields=["said_at"])
-        author = {"actor_kind": actor.kind, "actor_id": actor.id, "agent_id": agent_id, "trust": voice.trust}
+        author = {"actor_kind": actor.kind, "actor_id": actor.id, "agent_id": agent_id, "trust": write_trust.trust}
         GroupEvidence.objects.update_or_create(
             tenant=group.tenant,
             fact=fact,
@@ -88,21 +88,21 @@ def withdraw_group_fact(
     actor: Actor,
     now: datetime,
     agent_id: str = "",
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> bool:
     """The member no longer says it: the fact stays if others do; else it goes to the trash. Returns whether it stays.
 
     `agent_id`: only what they said through this agent. Errors: NotFound, PersonRestricted, ReviewNeeded for what has
-    more trust than the `voice`.
+    more trust than the `write_trust`.
     """
     with open_write(end_user, None, follows_merge=True) as owner:
         fact = _locked(fact_id)
-        behind = EndUser.objects.behind(owner.pk).values("pk")
+        behind = EndUser.objects.with_aliases(owner.pk).values("pk")
         own = GroupEvidence.objects.filter(fact=fact, end_user__in=behind)
         own = own.filter(agent_id=agent_id) if agent_id else own
         if fact.trashed_at or not own.exists():
             raise NotFound
-        guarding.check_none(own, guarding.outranking(voice))
+        guarding.check_none(own, guarding.outranking(write_trust))
         stays = GroupEvidence.objects.filter(fact=fact).exclude(pk__in=own.values("pk")).exists()
         if stays:
             own.delete()
@@ -113,11 +113,11 @@ def withdraw_group_fact(
     return stays
 
 
-def delete_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime, voice: WriteTrust = AS_USER) -> None:
+def delete_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime, write_trust: WriteTrust = AS_USER) -> None:
     """Move the fact to the trash, whoever said it; an operator can restore it for a while.
 
     Errors: NotFound (erased, or in the trash already), PersonRestricted for a key, ReviewNeeded where somebody said it
-    with more trust than the `voice` has.
+    with more trust than the `write_trust` has.
     """
     with transaction.atomic():
         fact = _locked(fact_id)
@@ -125,7 +125,7 @@ def delete_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime, voice:
             raise NotFound
         if not actor.is_operator and not GroupFact.objects.served().filter(pk=fact.pk).exists():
             raise PersonRestricted
-        guarding.check_none(GroupEvidence.objects.filter(fact=fact), guarding.outranking(voice))
+        guarding.check_none(GroupEvidence.objects.filter(fact=fact), guarding.outranking(write_trust))
         _trash(fact, actor, now)
 
 
@@ -137,7 +137,7 @@ def restore_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime) -> No
             raise Conflict(_("Somebody else has done this meanwhile."))
         if not fact.change_set and present_twin(fact):
             raise Conflict(_("A member has stated the same again. Delete that fact first."))
-        audit.record(actor=actor, verb="restore", target=put_back(fact), now=now)
+        audit.record(actor=actor, verb="restore", target=untrash(fact), now=now)
 
 
 def present_twin(fact: GroupFact) -> GroupFact | None:
@@ -146,7 +146,7 @@ def present_twin(fact: GroupFact) -> GroupFact | None:
     return same.filter(content_hash=bytes(fact.content_hash), about=fact.about_id).first()
 
 
-def put_back(fact: GroupFact) -> GroupFact:
+def untrash(fact: GroupFact) -> GroupFact:
     """Take a fact of a locked group out of the trash; returns where it is now. What rests on somebody by now who says
     the same rests on those who said this one, too."""
     twin = present_twin(fact)
@@ -161,13 +161,13 @@ def put_back(fact: GroupFact) -> GroupFact:
     return twin
 
 
-def _check(text: str, person: EndUser, voice: WriteTrust) -> None:
+def _check(text: str, person: EndUser, write_trust: WriteTrust) -> None:
     """Errors: ReviewNeeded, because nothing that others are told can wait for review here."""
-    if not voice.is_believed(conf.rules(person.tenant)):
+    if not write_trust.is_believed(conf.rules(person.tenant)):
         raise ReviewNeeded(
             _("What an agent or a tool states is not told to a group: state what the member said, as the user.")
         )
-    if guarding.flags_for_group(text, voice):
+    if guarding.flags_for_group(text, write_trust):
         raise ReviewNeeded(
             _(
                 "The fact was not kept: it tells a model what to do, whom to believe or what to keep from people, or "
@@ -195,7 +195,7 @@ def _new_fact(group: MemoryGroup, text: str, about: EndUser | None, now: datetim
     if most and GroupFact.objects.of(group.tenant, group).present().count() >= most:
         raise Conflict(_("A group can have %(most)d facts. Delete some, or have the limit raised.") % {"most": most})
     fact = GroupFact(tenant=group.tenant, group=group, about=about, created_at=now, said_at=now)
-    fact.say(text)
+    fact.set_text(text)
     fact.save(force_insert=True)
     return fact
 

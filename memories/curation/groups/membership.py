@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.curation.writing import lock_person
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted
 from memories.models import EndUser, GroupEvidence, GroupMember, MemoryGroup, Tenant
@@ -52,20 +52,20 @@ def change_group(
     return group
 
 
-def delete_group(*, group_id: uuid.UUID, actor: Actor, now: datetime, voice: WriteTrust = AS_USER) -> None:
+def delete_group(*, group_id: uuid.UUID, actor: Actor, now: datetime, write_trust: WriteTrust = AS_USER) -> None:
     """Move the group to the trash with its members and facts: from now on nobody is told of it. An operator can restore
     it until a nightly pass deletes it for good.
 
     Errors: NotFound (erased with its tenant, or in the trash already); PersonRestricted for a key, while a member is
     restricted, or somebody who said one of its facts; ReviewNeeded where something in it was said with more trust than
-    the `voice` has.
+    the `write_trust` has.
     """
     with transaction.atomic():
         group = lock_group(group_id)
         if not actor.is_operator and people_with_data_in(group).filter(restricted_at__isnull=False).exists():
             raise PersonRestricted
         said = GroupEvidence.objects.filter(tenant=group.tenant_id, fact__group=group, fact__trashed_at=None)
-        guarding.check_none(said, guarding.outranking(voice))
+        guarding.check_none(said, guarding.outranking(write_trust))
         group.trashed_at = now
         group.save(update_fields=["trashed_at"])
         audit.record(actor=actor, verb="delete", target=group, now=now)
@@ -127,7 +127,7 @@ def remove_member(*, group_id: uuid.UUID, end_user: EndUser, actor: Actor, now: 
         owner = lock_person(end_user.pk)
         group = lock_group(group_id, tenant_id=end_user.tenant_id)
         # An id that leads to the person may be a member, too: of two members who were merged.
-        behind = EndUser.objects.behind(owner).values("pk")
+        behind = EndUser.objects.with_aliases(owner).values("pk")
         gone, _each = GroupMember.objects.filter(group=group, end_user__in=behind).delete()
         if not gone:
             raise NotFound

@@ -158,7 +158,7 @@ def _facts(rows: list[ImportedRow], now: datetime) -> Counter[str]:
     free = facts.filter(~said, version=1, binding=False, locked=False, **FREE)
     going = list(free.values_list("pk", "end_user", "status", "tenant"))
     found = [pk for pk, *_ in going]
-    review_items.part(found)
+    review_items.detach_conflicts(found)
     tenant = rows[0].made_by.tenant
     if outbox.is_wanted(tenant, Event.FACT_FORGOTTEN):
         used = [(pk, person) for pk, person, status, _tenant in going if status == Status.ACTIVE]

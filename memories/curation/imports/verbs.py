@@ -59,7 +59,7 @@ def most_bytes() -> int:
     return int(settings.MEMORYHUB_IMPORT_MEGABYTES) << 20
 
 
-def wake() -> None:
+def enqueue() -> None:
     """Send a worker the task that looks for imports; it starts when the caller's transaction is committed."""
     async_task(TASK, timeout=LONGEST_SECONDS)
 
@@ -90,7 +90,7 @@ def upload(
         row.size = _keep(file, row)
         row.save(update_fields=["size"])
         _record("upload", row, actor=actor, now=now, counts={"bytes": row.size})
-        wake()
+        enqueue()
     return row
 
 
@@ -130,7 +130,7 @@ def resume(
         row.started_at, row.finished_at = row.started_at or now, None
         row.save()
         _record("resume", row, actor=actor, now=now)
-        wake()
+        enqueue()
     return row
 
 
@@ -159,7 +159,7 @@ def undo(*, import_id: uuid.UUID, tenant: Tenant | None, actor: Actor, now: date
         Import.objects.filter(pk=row.pk).drop_files()
         row.refresh_from_db()
         _record("undo", row, actor=actor, now=now)
-        wake()
+        enqueue()
     return row
 
 

@@ -18,7 +18,7 @@ from memories.curation.profile.sections import empty_sections, written_sections
 from memories.curation.review import item_states
 from memories.curation.rollback import files, groups, plain
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.curation.writing import open_write
 from memories.facts import review_items
 from memories.kinds import PLAIN
@@ -51,7 +51,7 @@ def clear_memories(
     visible: FactQuerySet | None = None,
     agent_id: str = "",
     reason: str = "",
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> dict[str, int]:
     """Move facts, episodes, triples, memory files, notes of agents and what the person stated in groups to the trash,
     and empty the profile; returns how many.
@@ -62,7 +62,7 @@ def clear_memories(
     nothing is refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays
     there.
 
-    Errors: NotFound, PersonMerged, PersonRestricted for a key, ReviewNeeded where one of them is not this `voice`'s to
+    Errors: NotFound, PersonMerged, PersonRestricted for a key, ReviewNeeded where one of them is not this `write_trust`'s to
     end: nothing is done then.
     """
     changes = Changes(actor=actor, now=now, reason=reason)
@@ -79,9 +79,9 @@ def clear_memories(
         file_rows = _files(end_user, agent_id).exclude(kept_files)
         plain_rows = {kind.plural: plain.of_person(kind, end_user, agent_id) for kind in PLAIN}
         group_rows = _group_evidence(end_user, agent_id)
-        if voice.trust != Trust.USER:
+        if write_trust.trust != Trust.USER:
             _check_ends(
-                voice,
+                write_trust,
                 conf.rules(end_user.tenant),
                 with_status=[fact_rows, triple_rows],
                 others=[file_rows, *plain_rows.values(), group_rows],
@@ -98,7 +98,7 @@ def clear_memories(
         file_count = files.clear(file_rows, changes)
         plain_counts = {name: plain.clear(rows, changes) for name, rows in plain_rows.items()}
         group_count = groups.clear(group_rows, changes)
-        item_states.settle(changes)
+        item_states.close_answered_items(changes)
         # What waits for approval would bring some of it back.
         dreams = Dream.objects.of(end_user.tenant, end_user)
         (dreams.filter(agent_id=agent_id) if agent_id else dreams).abandon()
@@ -146,7 +146,7 @@ def agents_remembered(end_user: EndUser) -> list[str]:
 
 
 def _check_ends(
-    voice: WriteTrust,
+    write_trust: WriteTrust,
     rules: Rules,
     *,
     with_status: Iterable[QuerySet[Any]],
@@ -154,18 +154,20 @@ def _check_ends(
     sections: QuerySet[ProfileSection],
     episode: Episode | None,
 ) -> None:
-    """What would go is the voice's to end, all of it: what it may not change one by one, it does not clear.
+    """What would go is the writer's to end, all of it: what it may not change one by one, it does not clear.
 
     Errors: ReviewNeeded.
     """
     for rows in with_status:
-        guarding.check_none(rows, guarding.beyond(voice, rules))
+        guarding.check_none(rows, guarding.beyond(write_trust, rules))
     for rows in others:
-        guarding.check_none(rows, guarding.outranking(voice))
+        guarding.check_none(rows, guarding.outranking(write_trust))
     # All of these are served; an agent that is not believed can only propose a text.
-    guarding.check_none(sections, guarding.outranking(voice) if voice.is_believed(rules) else ~Q(summary=""))
+    guarding.check_none(
+        sections, guarding.outranking(write_trust) if write_trust.is_believed(rules) else ~Q(summary="")
+    )
     if episode:
-        guarding.check_ends_episode(episode, voice)
+        guarding.check_ends_episode(episode, write_trust)
 
 
 def _remembered(end_user: EndUser, agent_id: str, facts: FactQuerySet) -> tuple[FactQuerySet, QuerySet[Episode]]:
@@ -185,7 +187,7 @@ def _files(end_user: EndUser, agent_id: str) -> QuerySet[MemoryFile]:
 def _group_evidence(end_user: EndUser, agent_id: str) -> QuerySet[GroupEvidence]:
     """What the person stated in groups; no operator states anything there."""
     evidence = GroupEvidence.objects.filter(
-        tenant=end_user.tenant, end_user__in=EndUser.objects.behind(end_user), fact__trashed_at=None
+        tenant=end_user.tenant, end_user__in=EndUser.objects.with_aliases(end_user), fact__trashed_at=None
     )
     return evidence.filter(agent_id=agent_id) if agent_id else evidence
 
@@ -204,5 +206,5 @@ def _forget(pk: uuid.UUID, changes: Changes) -> int:
         return 0
     with episodes.next_version(episode, "forget", changes):
         episode.status, episode.trashed_at = EpisodeStatus.TRASHED, changes.now
-    review_items.settle_episode(episode, now=changes.now, change_set=changes.id)
+    review_items.close_answered_items_of_episode(episode, now=changes.now, change_set=changes.id)
     return 1

@@ -40,7 +40,7 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
         person = _locked(end_user, Q(pk__in=[]) if keeps_old else _addressed(end_user.tenant_id, old))
         if external_id == old:
             return person
-        changes.note(Table.PERSON, Action.CHANGED, person.pk, before={"external_id": old})
+        changes.record_row_change(Table.PERSON, Action.CHANGED, person.pk, before={"external_id": old})
         _rename(person, external_id, changes)
         if keeps_old:
             EndUser.objects.create(
@@ -57,13 +57,13 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
 
 
 def lock_for_undo(done: ChangeSet) -> None:
-    """Lock the person, and whose facts the change readdressed or name the present id. Errors: as give_back()."""
+    """Lock the person, and whose facts the change readdressed or name the present id. Errors: as restore_ids()."""
     if done.end_user:
         ours = Q(pk__in=FactRevision.objects.filter(change_set=done.pk).values("fact"))
         _locked(done.end_user, ours | _addressed(done.tenant_id, done.end_user.external_id))
 
 
-def give_back(done: ChangeSet, changes: Changes) -> None:
+def restore_ids(done: ChangeSet, changes: Changes) -> None:
     """Give the person the id of before, after the facts are what they were.
 
     The present id is free then, so what was made for it since is for the other one.
@@ -115,7 +115,7 @@ def _rename(person: EndUser, external_id: str, changes: Changes) -> None:
         if holder.merged_into_id != person.pk or ChangeSet.objects.filter(merged=holder, undone_at=None).exists():
             raise PersonExists
         moments = {name: getattr(holder, name).isoformat() for name in ("created_at", "last_seen_at")}
-        changes.note(Table.PERSON, Action.DELETED, holder.pk, before=moments)
+        changes.record_row_change(Table.PERSON, Action.DELETED, holder.pk, before=moments)
         # Items under that id would go with the alias.
         StoreItem.objects.filter(end_user=holder).update(end_user=person)
         holder.delete()
@@ -144,7 +144,7 @@ def _readdress(facts: QuerySet[Fact], keys: QuerySet[APIKey], old: str, new: str
         with changes.changing(fact, CHANGE_ID):
             fact.allowed_users = list(dict.fromkeys(new if name == old else name for name in fact.allowed_users))
     for pk in list(keys.values_list("pk", flat=True)):
-        changes.note(Table.KEY, Action.CHANGED, pk, before={"user_id": old})
+        changes.record_row_change(Table.KEY, Action.CHANGED, pk, before={"user_id": old})
     keys.update(user_id=new)
 
 

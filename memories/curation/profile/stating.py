@@ -9,7 +9,7 @@ from memories.audit import Actor
 from memories.content_policy import Road
 from memories.curation.profile.sections import locked_section, write_profile_section
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.exceptions import RefusedBefore
 from memories.facts import review_items
 from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
@@ -31,11 +31,11 @@ def state_profile_section(
     actor: Actor,
     now: datetime,
     agent_id: str = "",
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> ReviewItem | None:
     """Write one section of the profile, or of the agent's, as a key states it, without secrets.
 
-    A text that speaks to a model, or of a voice that is not believed, is only proposed: then the review item that waits
+    A text that speaks to a model, or of a writer that is not believed, is only proposed: then the review item that waits
     for an operator is returned. The same text waits once.
 
     Errors: as write_profile_section(); RefusedBefore when an operator turned it down;
@@ -48,7 +48,7 @@ def state_profile_section(
             return None
         # Before it is written or proposed.
         content_policy.check(row.end_user.tenant, Road.PROFILE, [text])
-        reason = _why_proposed(row, text, voice)
+        reason = _why_proposed(row, text, write_trust)
         if reason is None:
             write_profile_section(
                 end_user=end_user,
@@ -57,24 +57,24 @@ def state_profile_section(
                 actor=actor,
                 now=now,
                 agent_id=agent_id,
-                trust=voice.trust,
+                trust=write_trust.trust,
             )
             return None
         return _asked_before(row, text) or _propose(row, text, reason, actor=actor, now=now)
 
 
-def _why_proposed(row: ProfileSection, text: str, voice: WriteTrust) -> Reason | None:
-    flags = guarding.flags_of_text(text, voice)
+def _why_proposed(row: ProfileSection, text: str, write_trust: WriteTrust) -> Reason | None:
+    flags = guarding.flags_of_text(text, write_trust)
     if flags:
         return next(reason for flag, reason in REASON_OF_FLAG.items() if flag in flags)
-    if not voice.is_believed(conf.rules(row.end_user.tenant)):
-        return REASON_OF_TRUST[voice.trust]
+    if not write_trust.is_believed(conf.rules(row.end_user.tenant)):
+        return REASON_OF_TRUST[write_trust.trust]
     if not row.summary:
         return None
-    if voice.imports:
+    if write_trust.imports:
         return Reason.IMPORTED
     # What a key wrote may be the user's own word, which no agent replaces; and no agent empties what the user said.
-    outranked = rank(voice.trust) < rank(row.trust) and (row.actor_kind == ActorKind.KEY or not text)
+    outranked = rank(write_trust.trust) < rank(row.trust) and (row.actor_kind == ActorKind.KEY or not text)
     return Reason.OUTRANKED if outranked else None
 
 

@@ -72,7 +72,7 @@ def deciding(
         _check(item, choice, expected)
         yield item, changes
         item_states.close(item, STATE_OF[choice], changes)
-        item_states.settle(changes)
+        item_states.close_answered_items(changes)
         changes.record(choice, item)
 
 

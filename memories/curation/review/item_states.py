@@ -15,7 +15,7 @@ def close(item: ReviewItem, state: str, changes: Changes) -> None:
     """Mark the item as decided by these changes."""
     for fact in (item.fact, item.known):
         if fact:
-            changes.leave(fact)
+            changes.record_unchanged(fact)
     item.state, item.decided_by, item.decided_at, item.note = state, changes.actor.id, changes.now, changes.reason
     item.change_set = changes.id
     item.version += 1
@@ -29,9 +29,9 @@ def close_all(fact: Fact, state: str, changes: Changes) -> None:
         close(item, state, changes)
 
 
-def settle(changes: Changes) -> None:
+def close_answered_items(changes: Changes) -> None:
     """Settle the items that the decision answered without being about them."""
-    review_items.settle(changes.facts, now=changes.now, change_set=changes.id)
+    review_items.close_answered_items(changes.facts, now=changes.now, change_set=changes.id)
 
 
 def wait_again(fact: Fact, *, now: datetime) -> None:

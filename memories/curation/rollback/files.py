@@ -15,7 +15,7 @@ from memories.files.reading import FileTree
 from memories.models import ChangeSet, FileVersion, MemoryFile
 
 
-def take_back(selector: Selector, changes: Changes) -> None:
+def roll_back(selector: Selector, changes: Changes) -> None:
     """Give the selected files what they were before; the people are locked."""
     rows = touched_files(selector)
     changes.counts["kept"] += rows.filter(stays=True).count()
@@ -32,7 +32,7 @@ def clear(files: QuerySet[MemoryFile], changes: Changes) -> int:
     return len(cleared)
 
 
-def put_back(done: ChangeSet, changes: Changes, is_at: Callable[[MemoryFile, int], bool]) -> None:
+def restore(done: ChangeSet, changes: Changes, is_at: Callable[[MemoryFile, int], bool]) -> None:
     """Give the files that it changed what they were before; the people are locked.
 
     `is_at`: whether a file is what it was at this version. What changed since stays and is counted, and so does what
@@ -60,5 +60,5 @@ def _make(file: MemoryFile, found: FileVersion | None, changes: Changes) -> bool
             check_place(FileTree(file.tenant, file.end_user, file.agent_id, changes.now), file.path)
         except Conflict:
             return False
-    versions.put_back(file, found, change_set=changes.id, **change)
+    versions.restore_version(file, found, change_set=changes.id, **change)
     return True

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from django.db.models import QuerySet
 
 from memories.curation.change_sets import Changes
-from memories.curation.groups.facts import put_back as put_fact_back
+from memories.curation.groups.facts import untrash as put_fact_back
 from memories.curation.rollback.selection import Selector, touched_statements
 from memories.models import ChangeSet, GroupEvidence, GroupFact, MemoryGroup
 
 
-def take_back(selector: Selector, changes: Changes) -> None:
+def roll_back(selector: Selector, changes: Changes) -> None:
     """Take back what was selected, and count it; the people are locked."""
     if count := clear(touched_statements(selector), changes):
         changes.counts["group_facts"] += count
@@ -41,11 +41,11 @@ def _apart(fact: GroupFact) -> GroupFact:
     """A fact of its own that says the same."""
     given = {name: getattr(fact, name) for name in ("tenant", "group", "about_id", "created_at", "said_at")}
     apart = GroupFact(**given)
-    apart.say(fact.content)
+    apart.set_text(fact.content)
     return apart
 
 
-def put_back(done: ChangeSet, changes: Changes) -> None:
+def restore(done: ChangeSet, changes: Changes) -> None:
     """Take out of the trash what this change set put there, unless an operator has restored it since."""
     rows = GroupFact.objects.filter(change_set=done.pk)
     _lock(rows.values_list("group", flat=True))

@@ -32,7 +32,7 @@ def count(selector: Selector) -> int:
     return resting(selector).count()
 
 
-def take_back(selector: Selector, changes: Changes) -> None:
+def roll_back(selector: Selector, changes: Changes) -> None:
     """Take the evidence away, and count the proposals; the people are locked."""
     rows = resting(selector).select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user")
     facts = list(rows.order_by("pk"))
@@ -45,7 +45,7 @@ def take_back(selector: Selector, changes: Changes) -> None:
             "turn_number": row.turn_number,
             "created_at": row.created_at.isoformat(),
         }
-        changes.note(Table.EVIDENCE, Action.DELETED, row.pk, before=before)
+        changes.record_row_change(Table.EVIDENCE, Action.DELETED, row.pk, before=before)
     FactEvidence.objects.filter(pk__in=[row.pk for row in gone]).delete()
     left = set(FactEvidence.objects.filter(fact__in=facts).values_list("fact", flat=True))
     changes.trash([fact for fact in facts if fact.pk not in left], ROLL_BACK)
@@ -58,7 +58,7 @@ def facts_of(done: ChangeSet) -> list[uuid.UUID]:
     return _ids(_taken(done), "fact")
 
 
-def put_back(done: ChangeSet) -> None:
+def restore(done: ChangeSet) -> None:
     """Give the proposals the evidence back, as far as they and its turns are still there; the people are locked."""
     taken = _taken(done)
     facts = set(Fact.objects.filter(pk__in=_ids(taken, "fact")).values_list("pk", flat=True))

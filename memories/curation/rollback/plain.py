@@ -11,14 +11,14 @@ from memories.kinds import PLAIN, Kind
 from memories.models import ChangeSet, EndUser
 
 
-def take_back(selector: Selector, changes: Changes) -> None:
+def roll_back(selector: Selector, changes: Changes) -> None:
     """Move the selected rows to the trash, and count them; the people are locked."""
     for kind in PLAIN:
         changes.counts[kind.plural] += clear(touched_rows(selector, kind), changes)
 
 
 def counts(selector: Selector) -> dict[str, int]:
-    """Kind → how many rows take_back() would move."""
+    """Kind → how many rows roll_back() would move."""
     return {kind.plural: touched_rows(selector, kind).count() for kind in PLAIN}
 
 
@@ -27,7 +27,7 @@ def clear(rows: QuerySet[Any], changes: Changes) -> int:
     return rows.filter(trashed_at=None).update(trashed_at=changes.now, change_set=changes.id)
 
 
-def put_back(done: ChangeSet, changes: Changes) -> None:
+def restore(done: ChangeSet, changes: Changes) -> None:
     """Take out of the trash what this change set put there, unless an operator has restored it since."""
     for kind in PLAIN:
         if count := kind.rows.filter(change_set=done.pk).update(trashed_at=None, change_set=None):

@@ -114,12 +114,12 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
         sections = list(touched_sections(selector).select_related("end_user"))
         _note(revisions(selector).filter(fact__in=facts), changes)
         _note(section_revisions(selector), changes)
-        changed = _settle(bases, ROLL_BACK, changes)
+        changed = _apply_bases(bases, ROLL_BACK, changes)
         changes.counts["trashed"] += sum(base == 0 for base in bases.values())
         changes.counts["put_back"] += sum(bases[pk] > 0 for pk in changed)
         changes.counts["kept"] += len(bases.keys() - changed)
         # What earlier roll backs could not take back, because something that goes now was in its place.
-        changed |= (again := _settle(_bases(waiting), ROLL_BACK, changes))
+        changed |= (again := _apply_bases(_bases(waiting), ROLL_BACK, changes))
         changes.counts["put_back"] += len(again)
         for ids in steps([pk for pk, base in bases.items() if base == 0]):
             _join_again(ids, changed, changes)
@@ -127,14 +127,14 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
             changes.counts["kept" if row.stays else "sections"] += 1
             if not row.stays:
                 _put_section_back(changes, row, ROLL_BACK, row.base)
-        files.take_back(selector, changes)
-        plain.take_back(selector, changes)
-        groups.take_back(selector, changes)
-        triples.take_back(selector, changes)
-        patterns.take_back(selector, changes)
+        files.roll_back(selector, changes)
+        plain.roll_back(selector, changes)
+        groups.roll_back(selector, changes)
+        triples.roll_back(selector, changes)
+        patterns.roll_back(selector, changes)
         changes.counts["dreams"] += Dream.objects.doubt(read_by_dreams(selector), now=now)
         for ids in steps([*facts, *again, *changes.facts]):
-            review_items.settle(ids, now=now, change_set=changes.id)
+            review_items.close_answered_items(ids, now=now, change_set=changes.id)
         # About one person it is deleted with them.
         changes.save(ROLL_BACK, people[0] if len(people) == 1 else selector.tenant)
         audit.record(
@@ -186,7 +186,7 @@ def settle_after_undo(done: ChangeSet, changes: Changes) -> None:
     waiting = _waiting(_concerned(done, FactRevision).values("fact__end_user")).exclude(pk__in=put_back)
     facts = Fact.objects.filter(pk__in=concerned.values("fact"), binding=False)
     ids = {*facts.values_list("pk", flat=True), *waiting.values_list("pk", flat=True)}
-    changed = _settle(_bases(sorted(ids)), UNDO, changes)
+    changed = _apply_bases(_bases(sorted(ids)), UNDO, changes)
     changes.counts["put_back"] += len(changed)
     changes.counts["kept"] -= len(changed & counted_kept)
     _split_again(changed, done)
@@ -197,7 +197,7 @@ def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid
     """Lock everything that the roll back touches; returns the people, the ids of the facts, and those of the facts that
     wait for it.
 
-    People come first, as in debounce.hold(), so that no extraction commits meanwhile; then all facts in one order.
+    People come first, as in window_queue.lock_claimed(), so that no extraction commits meanwhile; then all facts in one order.
     """
     kinds = (
         touched,
@@ -233,7 +233,7 @@ def _read(facts: Sequence[uuid.UUID]) -> Iterator[Fact]:
 def _note(revised: QuerySet[Any], changes: Changes) -> None:
     """Keep which revisions the roll back takes back: at once, or when what came after them is taken back, too."""
     for pk in counted(revised).values_list("pk", flat=True):
-        changes.note(Table.REVISION, Action.TAKEN, pk)
+        changes.record_row_change(Table.REVISION, Action.TAKEN, pk)
 
 
 def _concerned(done: ChangeSet, model: type[Any]) -> QuerySet[Any]:
@@ -262,7 +262,7 @@ def _bases(facts: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
     return bases
 
 
-def _settle(bases: Mapping[uuid.UUID, int], verb: str, changes: Changes) -> set[uuid.UUID]:
+def _apply_bases(bases: Mapping[uuid.UUID, int], verb: str, changes: Changes) -> set[uuid.UUID]:
     """Make each fact what it was at this version; returns those that changed."""
     going: list[uuid.UUID] = []
     staying: dict[uuid.UUID, set[Any]] = {}
@@ -286,7 +286,7 @@ def _settle(bases: Mapping[uuid.UUID, int], verb: str, changes: Changes) -> set[
     changed = set()
     for fact, history in _read_with_histories(ordered):
         base = _last(history) if fact.pk in yielding else bases[fact.pk]
-        if _put_back(changes, fact, history, verb, base):
+        if _restore(changes, fact, history, verb, base):
             changed.add(fact.pk)
     return changed
 
@@ -297,14 +297,14 @@ def _places(fact: Fact) -> set[Any]:
     return {(fact.agent_id, bytes(fact.content_hash)), *key}
 
 
-def _put_back(changes: Changes, fact: Fact, history: Sequence[FactRevision], verb: str, base: int) -> bool:
+def _restore(changes: Changes, fact: Fact, history: Sequence[FactRevision], verb: str, base: int) -> bool:
     """Make the fact what it was at this version, or, if another one has taken its place by now, what it would be
     without roll backs; False when it is so already, or when another live fact has its text."""
     was, latest = (_as_of(fact, history, version, changes.now) for version in (base, _last(history)))
     if was.status == Status.ACTIVE != latest.status and _is_replaced(was, latest.superseded_by_id):
         was = latest
     state = audit.snapshot(was)
-    if state == audit.snapshot(fact) or not changes.put_back(fact, verb, state):
+    if state == audit.snapshot(fact) or not changes.restore(fact, verb, state):
         return False
     if fact.status == Status.PENDING:
         item_states.wait_again(fact, now=changes.now)
@@ -334,7 +334,7 @@ def _as_of(fact: Fact, history: Sequence[FactRevision], version: int, now: datet
         was.status, was.trashed_at = Status.TRASHED, fact.trashed_at or now
         return was
     later = [revision.before for revision in history if revision.version > version]
-    audit.put_back(was, {name: value for before in later for name, value in before.items()})
+    audit.restore_state(was, {name: value for before in later for name, value in before.items()})
     return was
 
 
@@ -358,7 +358,7 @@ def _join_again(made: Sequence[uuid.UUID], put_back: Collection[uuid.UUID], chan
         # What cites the turn already needs it no second time.
         if whole and not FactEvidence.objects.filter(fact=whole, turn=turn, turn__isnull=False).exists():
             FactEvidence.objects.filter(pk=row).update(fact=whole)
-            changes.note(Change.Table.EVIDENCE, Change.Action.CHANGED, row, before={"fact": str(part)})
+            changes.record_row_change(Change.Table.EVIDENCE, Change.Action.CHANGED, row, before={"fact": str(part)})
 
 
 def _split_from(part: uuid.UUID, put_back: Collection[uuid.UUID]) -> uuid.UUID | None:

@@ -58,7 +58,7 @@ def counts(selector: Selector) -> dict[str, int]:
     }
 
 
-def take_back(selector: Selector, changes: Changes) -> None:
+def roll_back(selector: Selector, changes: Changes) -> None:
     """Do it, and count; the people are locked. One stays ended whose place an open triple has by now."""
     reopened = list(ended(selector).select_related("subject", "object").order_by("pk"))
     changes.counts["kept"] += stated(selector).filter(stays=True).count()

@@ -20,7 +20,7 @@ from memories.curation.facts.editing import edit_fact
 from memories.curation.profile.stating import state_profile_section
 from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import scrubbed_fact
-from memories.curation.statements.voices import AS_USER, IMPORTED, WriteTrust
+from memories.curation.statements.write_trust import AS_USER, IMPORTED, WriteTrust
 from memories.curation.writing import open_write
 from memories.exceptions import ContentForbidden, OperatorWord, RefusedBefore, ReviewNeeded
 from memories.facts import policies
@@ -80,14 +80,14 @@ def import_document(
     visible: FactQuerySet | None = None,
     agent_id: str = "",
     updated: str = "",
-    voice: WriteTrust = AS_USER,
+    write_trust: WriteTrust = AS_USER,
 ) -> HeldParts:
     """Write the named sections, change the facts that the document names by our ids or its own, add those that are new.
 
     `visible`: the facts that the caller sees. A document changes these, and that of an agent (`agent_id`) its own
     ones alone; ids of others are ignored. New facts and sections are the agent's, or the person's own. `updated`:
     when the document says that it was last updated. All or nothing. What it does not name stays; what an operator
-    wrote stays as it is. A text that was refused before, one that speaks to a model, and what a `voice` states that
+    wrote stays as it is. A text that was refused before, one that speaks to a model, and what a `write_trust` states that
     is not believed, wait for review; an import that would change a fact waits beside it.
 
     Errors: PersonMerged, PersonRestricted, DuplicateFact, CapacityReached when a fact would be archived at once.
@@ -96,19 +96,21 @@ def import_document(
     with open_write(end_user, None):
         new_sections = _changed_sections(end_user, sections, agent_id) if agent_id else sections
         held = [
-            _write_section(end_user, agent_id, name, section, updated=updated, actor=actor, now=now, voice=voice)
+            _write_section(
+                end_user, agent_id, name, section, updated=updated, actor=actor, now=now, write_trust=write_trust
+            )
             for name, section in new_sections.items()
         ]
         seen = (Fact.objects.all() if visible is None else visible).of(end_user.tenant, end_user)
         # One past its end is no longer there to be changed: a document that names it states it anew.
         seen = seen.filter(status__in=[Status.ACTIVE, Status.PENDING]).exclude(locked=False, expires_at__lte=now)
         named = _named(seen.filter(agent_id=agent_id) if agent_id else seen, [_clean(fact) for fact in facts])
-        rest = _change_named(named, updated=updated, actor=actor, now=now, voice=voice)
+        rest = _change_named(named, updated=updated, actor=actor, now=now, write_trust=write_trust)
         # An agent's contexts contain the person's own facts, too: a fact that repeats one of them is not new.
         own = seen.filter(agent_id="").values_list("content_hash", flat=True) if agent_id else ()
         own_hashes = {bytes(digest) for digest in own}
         candidates = [
-            _candidate(one, old, agent_id=agent_id, updated=updated, actor=actor, now=now, voice=voice)
+            _candidate(one, old, agent_id=agent_id, updated=updated, actor=actor, now=now, write_trust=write_trust)
             for one, old in rest
         ]
         new = [one for one in candidates if one.beside or one.content_hash not in own_hashes]
@@ -143,7 +145,7 @@ def _write_section(
     updated: str,
     actor: Actor,
     now: datetime,
-    voice: WriteTrust,
+    write_trust: WriteTrust,
 ) -> bool:
     """Whether the text waits for an operator."""
     try:
@@ -154,7 +156,7 @@ def _write_section(
             actor=actor,
             now=now,
             agent_id=agent_id,
-            voice=voice,
+            write_trust=write_trust,
         )
     except (ContentForbidden, OperatorWord, RefusedBefore):
         return False
@@ -212,10 +214,15 @@ def _named(live: FactQuerySet, facts: Iterable[DocumentFact]) -> list[tuple[Docu
 
 
 def _change_named(
-    named: Iterable[tuple[DocumentFact, Fact | None]], *, updated: str, actor: Actor, now: datetime, voice: WriteTrust
+    named: Iterable[tuple[DocumentFact, Fact | None]],
+    *,
+    updated: str,
+    actor: Actor,
+    now: datetime,
+    write_trust: WriteTrust,
 ) -> list[tuple[DocumentFact, Fact | None]]:
     """Change the facts that the document names. Returns the others, which are new, and those that may not be changed
-    by this voice or without an operator: each of these with the existing fact."""
+    by this writer or without an operator: each of these with the existing fact."""
     rest: list[tuple[DocumentFact, Fact | None]] = []
     changed: list[Fact] = []
     for stated, fact in named:
@@ -225,7 +232,9 @@ def _change_named(
             names = ("content", "category", "confidence", "source_error")
             changes = {name: getattr(stated, name) for name in names if getattr(stated, name) != getattr(fact, name)}
             try:
-                changed.append(_changed(fact, changes, stated, updated=updated, actor=actor, now=now, voice=voice))
+                changed.append(
+                    _changed(fact, changes, stated, updated=updated, actor=actor, now=now, write_trust=write_trust)
+                )
             except ContentForbidden:
                 continue
             except ReviewNeeded:
@@ -244,16 +253,18 @@ def _changed(
     updated: str,
     actor: Actor,
     now: datetime,
-    voice: WriteTrust,
+    write_trust: WriteTrust,
 ) -> Fact:
     """The fact as the document states it; its `document` is still to be saved. Errors: as edit_fact()."""
-    if changes and voice.imports:
+    if changes and write_trust.imports:
         raise ReviewNeeded
     if (fact.document or fact.external_id) and guarding.speaks_beside(stated.given):
         raise ReviewNeeded
     after = fact
     if changes:
-        after = edit_fact(fact_id=fact.pk, tenant=fact.tenant, changes=changes, actor=actor, now=now, voice=voice)
+        after = edit_fact(
+            fact_id=fact.pk, tenant=fact.tenant, changes=changes, actor=actor, now=now, write_trust=write_trust
+        )
     # A fact that is the hub's own has no other words.
     if fact.document or fact.external_id:
         after.document = _document(stated, updated=updated, version=after.version)
@@ -273,7 +284,7 @@ def _candidate(
     updated: str,
     actor: Actor,
     now: datetime,
-    voice: WriteTrust,
+    write_trust: WriteTrust,
 ) -> Candidate:
     candidate = Candidate(
         content=stated.content,
@@ -284,12 +295,12 @@ def _candidate(
         external_id=stated.external_id,
         document=_document(stated, updated=updated, version=1),
         agent_id=agent_id,
-        source=voice.source(""),
-        trust=voice.trust,
+        source=write_trust.source(""),
+        trust=write_trust.trust,
         extractor=IMPORTED,
-        is_import=voice.imports,
+        is_import=write_trust.imports,
         key_id=actor.id,
         stated_at=[stated.stated_at or now, now],
         beside=beside,
     )
-    return replace(candidate, flags=guarding.flags_of_fact(candidate, voice))
+    return replace(candidate, flags=guarding.flags_of_fact(candidate, write_trust))

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from memories import budgets, conf, content_policy
 from memories.conf import Rules
 from memories.content_policy import Road
-from memories.curation.statements.voices import WriteTrust, may_change
+from memories.curation.statements.write_trust import WriteTrust, may_change
 from memories.exceptions import BeyondTrust, Fault, ReviewNeeded
 from memories.facts.candidate import Candidate
 from memories.files.passages import ChangedText, Place
@@ -31,13 +31,13 @@ FACT_TEXTS = ("content", "key", "value", "source_error", "raw")
 EPISODE_TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
 
 
-def flags_of_fact(fact: Fact | Candidate, voice: WriteTrust) -> tuple[str, ...]:
+def flags_of_fact(fact: Fact | Candidate, write_trust: WriteTrust) -> tuple[str, ...]:
     """Why a stated fact must be reviewed before it is served, as its flags; empty when nothing speaks against it."""
     found = {*detection.flags(fact.content, fact.value, fact.raw)}
     found |= {*detection.flags(fact.source_error, fact.key, " ".join(fact.tags))}
     if speaks_beside(fact.structured, _of_document(fact)):
         found.add(detection.INSTRUCTIONS)
-    return _relevant_flags(found, voice)
+    return _relevant_flags(found, write_trust)
 
 
 def speaks_beside(*values: Any) -> bool:
@@ -55,17 +55,17 @@ def flags_for_everybody(fact: Fact) -> tuple[str, ...]:
     return tuple(flag for flag, is_found in found if is_found)
 
 
-def flags_for_group(text: str, voice: WriteTrust) -> tuple[str, ...]:
+def flags_for_group(text: str, write_trust: WriteTrust) -> tuple[str, ...]:
     """Why the other members of a group should not be told this text: the flags of a text, and those for everybody."""
     secret = looks_secret(text)
-    found = {*flags_of_text(text, voice)}
+    found = {*flags_of_text(text, write_trust)}
     found |= {detection.INSTRUCTIONS} if detection.are_meant_for_model(text) else set()
     return tuple(sorted(found | ({detection.POSSIBLE_SECRET} if secret else set())))
 
 
-def flags_of_text(text: str, voice: WriteTrust) -> tuple[str, ...]:
+def flags_of_text(text: str, write_trust: WriteTrust) -> tuple[str, ...]:
     """The flags of a text of the profile, or of an episode."""
-    return _relevant_flags(detection.flags(text, "", ""), voice)
+    return _relevant_flags(detection.flags(text, "", ""), write_trust)
 
 
 def newly_speaks(text: ChangedText) -> Place | None:
@@ -117,58 +117,58 @@ def speaks_to_model(name: str) -> bool:
     return detection.speaks_to_model(name)
 
 
-def check_fact(fact: Fact, texts_before: Mapping[str, Any], voice: WriteTrust) -> None:
+def check_fact(fact: Fact, texts_before: Mapping[str, Any], write_trust: WriteTrust) -> None:
     """Check a fact that a key has changed, before it is saved: a changed fact cannot wait for review.
 
-    Errors: ReviewNeeded when this voice may not change it, or when its texts changed and speak to a model.
+    Errors: ReviewNeeded when this writer may not change it, or when its texts changed and speak to a model.
     """
     # A pinned or locked suggestion would block the user's own word.
-    is_kept = voice.trust != Trust.USER and (fact.pinned or fact.locked)
-    if is_kept or not may_change(fact, voice, conf.rules(fact.tenant)):
+    is_kept = write_trust.trust != Trust.USER and (fact.pinned or fact.locked)
+    if is_kept or not may_change(fact, write_trust, conf.rules(fact.tenant)):
         raise ReviewNeeded
-    if texts_of(fact) != texts_before and detection.INSTRUCTIONS in flags_of_fact(fact, voice):
+    if texts_of(fact) != texts_before and detection.INSTRUCTIONS in flags_of_fact(fact, write_trust):
         raise ReviewNeeded
 
 
-def check_ends(fact: Fact, voice: WriteTrust, *, is_own: bool = False) -> None:
-    """Check that this voice may end what the fact says; `is_own`: its key stated it, and nobody else touched it.
+def check_ends(fact: Fact, write_trust: WriteTrust, *, is_own: bool = False) -> None:
+    """Check that this writer may end what the fact says; `is_own`: its key stated it, and nobody else touched it.
 
-    Errors: BeyondTrust where the voice may not change it either.
+    Errors: BeyondTrust where the writer may not change it either.
     """
-    if voice.trust != Trust.USER and not is_own and not may_change(fact, voice, conf.rules(fact.tenant)):
+    if write_trust.trust != Trust.USER and not is_own and not may_change(fact, write_trust, conf.rules(fact.tenant)):
         raise BeyondTrust
 
 
-def check_outranks(trust: str, voice: WriteTrust) -> None:
-    """Errors: BeyondTrust where what the voice would end has more trust than the voice."""
-    if voice.trust != Trust.USER and rank(voice.trust) < rank(trust):
+def check_outranks(trust: str, write_trust: WriteTrust) -> None:
+    """Errors: BeyondTrust where what the writer would end has more trust than the writer."""
+    if write_trust.trust != Trust.USER and rank(write_trust.trust) < rank(trust):
         raise BeyondTrust
 
 
-def check_ends_episode(episode: Episode, voice: WriteTrust) -> None:
-    """Errors: BeyondTrust where the voice may not state other words of the episode either."""
-    if not voice.is_believed(conf.rules(episode.tenant)):
+def check_ends_episode(episode: Episode, write_trust: WriteTrust) -> None:
+    """Errors: BeyondTrust where the writer may not state other words of the episode either."""
+    if not write_trust.is_believed(conf.rules(episode.tenant)):
         raise BeyondTrust
 
 
-def outranking(voice: WriteTrust) -> Q:
-    """Rows with more trust than the voice, as check_outranks() has it of one."""
-    if voice.trust == Trust.USER:
+def outranking(write_trust: WriteTrust) -> Q:
+    """Rows with more trust than the writer, as check_outranks() has it of one."""
+    if write_trust.trust == Trust.USER:
         return Q(pk__in=[])
-    return Q(trust__in=[trust for trust in Trust.values if rank(trust) > rank(voice.trust)])
+    return Q(trust__in=[trust for trust in Trust.values if rank(trust) > rank(write_trust.trust)])
 
 
-def beyond(voice: WriteTrust, rules: Rules) -> Q:
-    """Rows with a trust and a status that this voice may not end, as check_ends() has it of one fact; a key's own facts
+def beyond(write_trust: WriteTrust, rules: Rules) -> Q:
+    """Rows with a trust and a status that this writer may not end, as check_ends() has it of one fact; a key's own facts
     are ended one by one."""
-    if voice.trust == Trust.USER or voice.is_believed(rules):
-        return outranking(voice)
-    return outranking(voice) | Q(status=Status.ACTIVE)
+    if write_trust.trust == Trust.USER or write_trust.is_believed(rules):
+        return outranking(write_trust)
+    return outranking(write_trust) | Q(status=Status.ACTIVE)
 
 
-def check_none(rows: QuerySet[Any], beyond_voice: Q) -> None:
-    """Errors: BeyondTrust where one of the rows is of those that the voice may not end."""
-    if rows.filter(beyond_voice).exists():
+def check_none(rows: QuerySet[Any], beyond_trust: Q) -> None:
+    """Errors: BeyondTrust where one of the rows is of those that the writer may not end."""
+    if rows.filter(beyond_trust).exists():
         raise BeyondTrust
 
 
@@ -183,21 +183,21 @@ def _of_document(fact: Fact | Candidate) -> dict[str, Any]:
     return given
 
 
-def check_episode(episode: Episode, stated: Mapping[str, Any], voice: WriteTrust) -> None:
+def check_episode(episode: Episode, stated: Mapping[str, Any], write_trust: WriteTrust) -> None:
     """Check what a key states of an episode.
 
-    Errors: ReviewNeeded for new words of a voice that is not believed, or that speak to a model.
+    Errors: ReviewNeeded for new words of a writer that is not believed, or that speak to a model.
     """
     changed = [stated[name] for name in EPISODE_TEXTS if name in stated and stated[name] != getattr(episode, name)]
     lines = [line for one in changed for line in ([one] if isinstance(one, str) else one)]
-    if changed and not voice.is_believed(conf.rules(episode.tenant)):
+    if changed and not write_trust.is_believed(conf.rules(episode.tenant)):
         raise ReviewNeeded
     # One by one, and together, because a context shows them in a row.
     for text in (*lines, "\n".join(lines)):
-        if detection.INSTRUCTIONS in flags_of_text(text, voice):
+        if detection.INSTRUCTIONS in flags_of_text(text, write_trust):
             raise ReviewNeeded
 
 
-def _relevant_flags(flags: Iterable[str], voice: WriteTrust) -> tuple[str, ...]:
+def _relevant_flags(flags: Iterable[str], write_trust: WriteTrust) -> tuple[str, ...]:
     """All flags; those of a text by the user, only if it speaks to a model."""
-    return tuple(flag for flag in sorted(flags) if voice.trust != Trust.USER or flag == detection.INSTRUCTIONS)
+    return tuple(flag for flag in sorted(flags) if write_trust.trust != Trust.USER or flag == detection.INSTRUCTIONS)

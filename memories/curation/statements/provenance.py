@@ -68,7 +68,9 @@ class ResolvedEvidence:
     @property
     def trusts(self) -> list[Trust]:
         """Of each cited turn; what the application hid from its user does not count as the user's."""
-        return [Trust.ASSISTANT if is_hidden(turn) else _TRUST.get(turn.voice, Trust.ASSISTANT) for turn in self.turns]
+        return [
+            Trust.ASSISTANT if is_hidden(turn) else _TRUST.get(turn.speaker, Trust.ASSISTANT) for turn in self.turns
+        ]
 
     def citations(self, *, quote: str) -> list[Citation]:
         """The cited turns as a statement rests on them; `quote` is at its turn."""

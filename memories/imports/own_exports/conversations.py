@@ -87,7 +87,7 @@ def episode(here: Here, made: Episode, _: Given) -> None:
         raise RefusedDocumentError("/summary invalid")
     check(here, made, *made.text.split("\n"), made.text)
     check_policy(here, Road.EPISODE, made.summary, *made.key_topics, *made.actions_taken, *made.outcomes)
-    made.say(made.summary)
+    made.set_text(made.summary)
 
 
 def beside_episodes(_here: Here, rows: Sequence[Row]) -> None:

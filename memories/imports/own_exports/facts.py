@@ -6,7 +6,7 @@ from typing import Any
 from memories import audit, conf, outbox
 from memories.content_policy import Road
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import WriteTrust
+from memories.curation.statements.write_trust import WriteTrust
 from memories.facts import review_items
 from memories.facts.review_items import REASON_OF_FLAG, REASON_OF_TRUST, Reason, ReviewQuestion
 from memories.facts.write import texts_of
@@ -52,13 +52,13 @@ def fact(here: Here, made: Fact, given: Given) -> None:
     made.allowed_users = [here.person.external_id] if is_limited else []
     # Whether everybody is told is for this hub's operators to say.
     made.scope = MemoryScope.PRIVATE if made.scope == MemoryScope.PUBLIC else made.scope
-    made.say(made.content)
+    made.set_text(made.content)
     if made.status != Status.ACTIVE or is_operators:
         return
-    voice = WriteTrust(Trust(made.trust), imports=True)
-    flags = {*guarding.flags_of_fact(made, voice)}
+    write_trust = WriteTrust(Trust(made.trust), imports=True)
+    flags = {*guarding.flags_of_fact(made, write_trust)}
     new = flags & {detection.INSTRUCTIONS} - set(made.flags) if here.is_trusted else flags
-    if new or not (here.is_trusted or voice.is_believed(conf.rules(here.tenant))):
+    if new or not (here.is_trusted or write_trust.is_believed(conf.rules(here.tenant))):
         made.status, made.flags = Status.PENDING, sorted({*made.flags, *new})
 
 
@@ -73,7 +73,7 @@ def beside_facts(here: Here, rows: Sequence[Row]) -> None:
     facts = [row.made for row in rows]
     _evidence(here, rows)
     FactRevision.objects.bulk_create(revision for row in rows for revision in _revisions(here, row))
-    following.follow(facts, now=here.now)
+    following.sync_triples(facts, now=here.now)
     # Triples of facts are dated by them.
     outbox.facts_changed([(fact, {}) for fact in facts if fact.status == Status.ACTIVE], now=here.now)
     waiting = [fact for fact in facts if fact.status == Status.PENDING]

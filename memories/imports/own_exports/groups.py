@@ -69,7 +69,7 @@ def said_in_groups(here: Here, rows: Sequence[Given]) -> tuple[int, int, Mapping
             fact.about_id = here.person.pk if given.get("about_you") else None
             check(here, fact, fact.content)
             check_policy(here, Road.GROUP, fact.content)
-            fact.say(fact.content)
+            fact.set_text(fact.content)
             evidence = built(GroupEvidence, row)
             evidence.pk, evidence.tenant = mapped(here.person.pk, id_of(row)), here.tenant
             evidence.fact_id, evidence.end_user_id = fact.pk, here.person.pk

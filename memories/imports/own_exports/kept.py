@@ -52,7 +52,7 @@ def plain(kind: Kind) -> Callable[[Here, Any, Given], None]:
         made.change_set = None
         topic = kind.plain.topic if kind.plain else ""
         check_policy(here, Road.DIARY, made.content, getattr(made, topic) if topic else "")
-        made.say(made.content, **({topic: getattr(made, topic)} if topic else {}))
+        made.set_text(made.content, **({topic: getattr(made, topic)} if topic else {}))
 
     return complete
 

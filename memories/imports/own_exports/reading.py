@@ -8,7 +8,7 @@ from typing import Any
 
 from memories.imports.places import Given, Part
 from memories.imports.raw_documents import Documents, RefusedDocumentError, beginning, lists_in
-from memories.imports.records import NOBODY, ExportedRows, LeftOut, Record, Said, StoredItem, Whose
+from memories.imports.records import NOBODY, ExportedRows, LeftOut, Owner, Record, Said, StoredItem
 from memories.imports.stating import memory
 from memories.kinds import PLAIN
 from memories.models import CaseType
@@ -116,7 +116,7 @@ def _provided(given: Given, lists: Mapping[str, Documents]) -> Iterator[Record]:
         if row.get("valid_to"):
             yield LeftOut("no_longer_true")
             continue
-        whose = Whose(person, str(row.get("agent_id") or ""))
+        whose = Owner(person, str(row.get("agent_id") or ""))
         yield memory(SOURCE, row.get("id"), row.get("content"), row.get("first_observed_at"), whose=whose)
     for name, documents in lists.items():
         if name not in ("people", "sessions", "turns", "facts") and documents.places:

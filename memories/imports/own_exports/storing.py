@@ -54,7 +54,7 @@ class ExportImport(Here):
     def take(self, record: ExportedRows) -> None:
         """Errors: Erased, PersonRestricted, NotFound once the person is erased."""
         if record.name == "people":
-            self._meet(record.rows)
+            self._read_person(record.rows)
         elif record.name in _CAPTURED and self.is_anybody and not self._is_captured:
             self.left_out["capture_off"] += len(record.rows)
         elif self.is_anybody:
@@ -91,7 +91,7 @@ class ExportImport(Here):
         found = {old: next((one for one in some if one in there), None) for old, some in ids.items()}
         return {old: one for old, one in found.items() if one}
 
-    def _meet(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _read_person(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Whose the rows are, and what their record says that this hub does not know."""
         main = [row for row in rows if not row.get("merged_into")]
         self.left_out[OTHER_NAME] += len(rows) - len(main[:1])

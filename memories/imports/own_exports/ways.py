@@ -12,7 +12,7 @@ from django.db.models import Model, Q
 from memories import content_policy
 from memories.content_policy import Road
 from memories.curation.statements import guarding
-from memories.curation.statements.voices import WriteTrust
+from memories.curation.statements.write_trust import WriteTrust
 from memories.exceptions import ContentForbidden
 from memories.files.passages import ChangedText
 from memories.imports.raw_documents import RefusedDocumentError
@@ -103,8 +103,8 @@ def check(here: Here, made: Any, *texts: str) -> None:
     """Errors: RefusedDocumentError for a short text that speaks to a model."""
     if written(here, made):
         return
-    voice = WriteTrust(Trust.USER, imports=True)
-    if any(text and guarding.flags_of_text(text, voice) for text in texts):
+    write_trust = WriteTrust(Trust.USER, imports=True)
+    if any(text and guarding.flags_of_text(text, write_trust) for text in texts):
         raise RefusedDocumentError(_REVIEW)
 
 

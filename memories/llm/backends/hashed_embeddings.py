@@ -20,5 +20,5 @@ def embed(texts: Sequence[str], _kind: Kind, _model: str) -> Vectors:
     return checked(rows, count=len(texts))
 
 
-def warm(_model: str) -> None:
+def preload(_model: str) -> None:
     """There is nothing to load."""

@@ -24,7 +24,7 @@ def embed(texts: Sequence[str], kind: Kind, model: str) -> Vectors:
     return np.concatenate([_vectors(name, texts, kind) for name in model.split("+")], axis=1)
 
 
-def warm(model: str) -> None:
+def preload(model: str) -> None:
     """Load the weights (USE: about 1.2 s and 120 MB) and embed a word, so that nothing is left for the first text."""
     embed(["word"], "query", model)
 

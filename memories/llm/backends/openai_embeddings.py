@@ -38,7 +38,7 @@ def embed(texts: Sequence[str], kind: Kind, model: str) -> Vectors:
     return checked(rows, count=len(texts), dimensions=int(dimensions or 0))
 
 
-def warm(_model: str) -> None:
+def preload(_model: str) -> None:
     """Nothing is left to load: this module has brought the library."""
 
 

@@ -131,7 +131,7 @@ def roles() -> str:
 def row_security() -> str:
     """Whether policies hold, as the setting says, and bind the role of web and worker."""
     mode = settings.MEMORYHUB_ROW_SECURITY
-    tables = {one.table: policies.held().get(one.table) for one in policies.guarded()}
+    tables = {one.table: policies.current_policies().get(one.table) for one in policies.guarded()}
     enforced = [table for table, held in tables.items() if held and held.is_enforced]
     if mode != "on":
         if enforced:

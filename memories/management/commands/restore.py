@@ -56,7 +56,7 @@ class Command(HubCommand):
         backups.read(source.absolute())
         turn_files.clear()
         call_command("migrate", interactive=False, verbosity=0)
-        replaying.settle()
+        replaying.end_leases_and_exports()
         self.stdout.write("Restored. Run manage.py replay_erasures and manage.py check_memory, then start the hub.")
 
     def _to(self, moment: datetime, replace: bool, ledger: Path | None) -> None:

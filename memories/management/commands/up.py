@@ -124,9 +124,9 @@ class Command(HubCommand):
 
 def _load() -> None:
     """Load what the children need. They are forked from this process, and share it."""
-    tokens.warm()
-    client.warm()
-    detection.warm()
+    tokens.preload()
+    client.preload()
+    detection.preload()
     # They say what is wrong.
     embeddings.warm_needed()
     for name in SHARED:

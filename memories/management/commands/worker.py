@@ -49,9 +49,9 @@ def parts() -> list[Child]:
 
 def _load() -> None:
     """Load what the pool and the embedder share. memories.tasks imports the rest."""
-    tokens.warm()
-    client.warm()
-    detection.warm()
+    tokens.preload()
+    client.preload()
+    detection.preload()
     # The pool embeds candidates, and judges them by the hub's own vectors. Without vectors it stores them, and the
     # embedder logs what is wrong.
     embeddings.warm_needed()

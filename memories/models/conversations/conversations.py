@@ -289,8 +289,8 @@ def trimmed(field: str) -> Func:
     return Func(F(field), Value(BLANKS), function="btrim", output_field=models.TextField())
 
 
-def voice(alias: str = "turn") -> str:
-    """`Turn.voice` in SQL, for statements written by hand."""
+def speaker(alias: str = "turn") -> str:
+    """`Turn.speaker` in SQL, for statements written by hand."""
     return (
         f"CASE WHEN {alias}.role = 'user' AND {alias}.author NOT IN ('', 'person') "
         f"THEN {alias}.author ELSE {alias}.role END"
@@ -466,7 +466,7 @@ class Turn(models.Model):
         return self.role == Role.USER and self.author in ("", Author.PERSON)
 
     @property
-    def voice(self) -> str:
+    def speaker(self) -> str:
         """Who speaks: the role, but of a user's turn that is not the person's the author."""
         return self.author if self.role == Role.USER and not self.is_said else self.role
 

@@ -126,7 +126,7 @@ class DiaryEntry(models.Model):
     def __str__(self) -> str:
         return f"Diary entry {self.id}"
 
-    def say(self, content: str, *, topic: str = "") -> None:
+    def set_text(self, content: str, *, topic: str = "") -> None:
         """Set the text and what follows from it."""
         self.content, self.topic = content, topic
         self.content_hash, self.terms = hashlib.sha256(self.text.encode()).digest(), terms.pack(self.text)

@@ -179,7 +179,7 @@ class Episode(models.Model):
         self.decay_score = decay_score(memory, rules, now=now)
         self.forget_at = forget_at(memory, rules, below=rules.forget_episodes_below)
 
-    def say(self, summary: str) -> None:
+    def set_text(self, summary: str) -> None:
         """Take this summary, with the hash and the terms of all that it is found by; set the lists before."""
         self.summary = summary
         self.content_hash = text_digest(self.text)

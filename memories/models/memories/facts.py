@@ -131,7 +131,7 @@ class FactQuerySet(models.QuerySet["Fact"]):
             facts = list(locked.filter(pk__in=ids[start : start + STEP]))
             for fact in facts:
                 fact.raw = ""
-                fact.say(fact.content)
+                fact.set_text(fact.content)
             Fact.objects.bulk_update(facts, ["raw", "terms"])
 
     def public_beside(self, tenant: Tenant, end_user: EndUser) -> Self:
@@ -332,14 +332,14 @@ class Fact(models.Model):
         """Whether the other can take its place: the person's own gives way to no agent's, as all agents are told it."""
         return other.agent_id in ("", self.agent_id)
 
-    def say(self, content: str) -> None:
+    def set_text(self, content: str) -> None:
         """Take this text, with the hash that keeps it unique and the terms that it is found by: its own, and what its
         quote and structured data add, so these are set before."""
         self.content = content
         self.content_hash = text_digest(content)
         self.terms = terms.pack(content, beside=terms.quoted(self.raw, self.structured))
 
-    def begin(
+    def set_times(
         self,
         *,
         now: datetime,
@@ -360,7 +360,7 @@ class Fact(models.Model):
         """Raise its confidence, without the digits that sums of fractions leave."""
         self.confidence = round(min(1.0, self.confidence + by), 6)
 
-    def mention(self, stated_at: Iterable[datetime]) -> None:
+    def extend_times(self, stated_at: Iterable[datetime]) -> None:
         """Date it by further statements of the same, which can be older than those that it has."""
         moments = [self.first_observed_at, self.last_confirmed_at, *stated_at]
         self.first_observed_at, self.last_confirmed_at = min(moments), max(moments)

@@ -207,7 +207,7 @@ class GroupFact(models.Model):
     def __str__(self) -> str:
         return f"Fact {self.id} of group {self.group_id}"
 
-    def say(self, content: str) -> None:
+    def set_text(self, content: str) -> None:
         """Set the text and what follows from it."""
         self.content, self.content_hash = content, text_digest(content)
 

@@ -79,7 +79,7 @@ def for_agent(agent_id: str) -> Q:
 
 def for_names_of(person_id: uuid.UUID) -> Q:
     """Facts for everybody, and those for one of the person's external ids, aliases included."""
-    names = EndUser.objects.behind(person_id).order_by().values("external_id")
+    names = EndUser.objects.with_aliases(person_id).order_by().values("external_id")
     return Q(allowed_users=[]) | Q(allowed_users__overlap=ArraySubquery(names))
 
 

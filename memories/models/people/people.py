@@ -43,7 +43,7 @@ class EndUserQuerySet(models.QuerySet["EndUser"]):
         named = EndUser.objects.filter(tenant=tenant, external_id=user_id)
         return self.filter(pk=Subquery(named.values_list(Coalesce("merged_into", "pk"))))
 
-    def behind(self, person: "EndUser | uuid.UUID") -> Self:
+    def with_aliases(self, person: "EndUser | uuid.UUID") -> Self:
         """The person, and the names that lead to them with what was left there."""
         pk = person.pk if isinstance(person, EndUser) else person
         return self.filter(Q(pk=pk) | Q(merged_into=pk))

@@ -11,7 +11,7 @@ _ERASING = (CaseState.APPROVED, CaseState.RUNNING, CaseState.VERIFYING)
 
 def cases_of(person: EndUser) -> PrivacyCaseQuerySet:
     """The person's cases, with those of the aliases that lead to them."""
-    return PrivacyCase.objects.filter(end_user__in=EndUser.objects.behind(person).values("pk"))
+    return PrivacyCase.objects.filter(end_user__in=EndUser.objects.with_aliases(person).values("pk"))
 
 
 def check_not_held(case: PrivacyCase) -> None:

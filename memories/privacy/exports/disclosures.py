@@ -163,7 +163,7 @@ def _recipients(subject: Subject) -> list[dict[str, str]]:
 
 def _agents(subject: Subject) -> list[str]:
     """Agents that had a session with the person or own a fact about them."""
-    behind = EndUser.objects.behind(subject.person)
+    behind = EndUser.objects.with_aliases(subject.person)
     sessions = Session.objects.filter(end_user__in=behind).values_list("agent_id", flat=True)
     facts = Fact.objects.filter(end_user__in=behind).values_list("agent_id", flat=True)
     return sorted({*sessions.distinct(), *facts.distinct()} - {""})

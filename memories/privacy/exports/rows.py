@@ -40,7 +40,9 @@ class Computed:
 
 
 def subject_of(person: EndUser, profile: str) -> Subject:
-    return Subject(person, profile, frozenset(EndUser.objects.behind(person).values_list("external_id", flat=True)))
+    return Subject(
+        person, profile, frozenset(EndUser.objects.with_aliases(person).values_list("external_id", flat=True))
+    )
 
 
 def rows(section: ExportSection, subject: Subject) -> Iterator[ExportRow]:
@@ -133,7 +135,7 @@ COMPUTED: Mapping[tuple[str, str], Computed] = {
         "Who said it: user is you, assistant the assistant, tool a program that it asked; application, model and other "
         "are texts that a program put into your role.",
         {"type": "string"},
-        lambda row, _: row.turn.voice,
+        lambda row, _: row.turn.speaker,
     ),
     ("memories.FactRevision", "run"): Computed(
         "The run that made the change, if one did.", {"type": ["string", "null"]}, _run

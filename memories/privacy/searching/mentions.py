@@ -23,7 +23,7 @@ def mentions_of(person: EndUser) -> dict[str, int]:
 
     Of every table of the catalogue whose rows are of people, or of several of them. Each is read once.
     """
-    behind = EndUser.objects.behind(person).values_list("pk", "external_id")
+    behind = EndUser.objects.with_aliases(person).values_list("pk", "external_id")
     names = [name for _pk, name in behind if len(name) >= SHORTEST]
     ownership = Ownership()
     found: dict[str, int] = {}

@@ -61,7 +61,7 @@ class SearchTerms:
 
 def collect(person: EndUser) -> bytes:
     """The terms of a person as ciphertext, for PrivacyCase.needles; only opened() can read it."""
-    people = EndUser.objects.behind(person)
+    people = EndUser.objects.with_aliases(person)
     mine = list(people.values_list("pk", flat=True))
     names = tuple(people.values_list("external_id", flat=True))
     of_people = list(_tables_of_people())

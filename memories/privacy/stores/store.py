@@ -123,17 +123,17 @@ def as_json(value: Any) -> Any:
 
 def ids_behind(person: EndUser) -> list[uuid.UUID]:
     """Ids of the person and of the aliases that lead to them."""
-    return list(EndUser.objects.behind(person).order_by("pk").values_list("pk", flat=True))
+    return list(EndUser.objects.with_aliases(person).order_by("pk").values_list("pk", flat=True))
 
 
 def external_ids_of(person: EndUser) -> list[str]:
     """The external ids that lead to the person, their own among them."""
-    return list(EndUser.objects.behind(person).order_by("pk").values_list("external_id", flat=True))
+    return list(EndUser.objects.with_aliases(person).order_by("pk").values_list("external_id", flat=True))
 
 
 def names_of(person: EndUser) -> set[str]:
     """External ids and display names of the person, case-folded."""
-    rows = EndUser.objects.behind(person).values_list("external_id", "display_name")
+    rows = EndUser.objects.with_aliases(person).values_list("external_id", "display_name")
     return {word.strip().casefold() for row in rows for word in row if word.strip()}
 
 

@@ -70,7 +70,7 @@ _BREAKS = (" , ", " so ")
 _WORDS = re.compile(r"\w+")
 
 
-def warm() -> None:
+def preload() -> None:
     """Load the phrases now (half a second): processes that are forked later share them."""
     phrases.forms()
     phrases.languages()

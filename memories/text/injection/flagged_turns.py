@@ -59,7 +59,7 @@ def judged(voice: str, content: str) -> bool:
         return detection.speaks_to_model(shown)
 
 
-def parted(text: str, *, is_own: bool = False) -> tuple[str, str]:
+def split_instructions(text: str, *, is_own: bool = False) -> tuple[str, str]:
     """The sentences of a turn that speak to no model, and those that do.
 
     `is_own`: a person's turn. If it has a phrase that speaks to a model they may have pasted it, and the rest with it.

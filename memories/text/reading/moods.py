@@ -84,7 +84,7 @@ class Clause:
 @lru_cache(maxsize=2_048)
 def spoken(text: str) -> tuple[Clause, ...]:
     """The clauses of a person's turn."""
-    text = patterns.straight(text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}")
+    text = patterns.normalise_apostrophes(text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}")
     own, quoted = _parted(text)
     among = patterns.languages_of(text)
     found = [*_clauses(own, among)]
@@ -101,12 +101,12 @@ def told(statement: str, among: tuple[str, ...] = ()) -> tuple[Clause, ...]:
 
     `among`: the languages of what was said. A short statement may show none of its own.
     """
-    return tuple(_clauses(patterns.straight(SHARED["who"].sub("", statement, count=1)), among))
+    return tuple(_clauses(patterns.normalise_apostrophes(SHARED["who"].sub("", statement, count=1)), among))
 
 
 def answered(question: str, answer: str) -> Clause:
     """What a person says by answering a question in few words: "Are you vegetarian?" "Yes, since 2010"."""
-    asked = patterns.straight(question).rstrip("? ")
+    asked = patterns.normalise_apostrophes(question).rstrip("? ")
     languages = patterns.languages_of(asked)
     denies = re.match(
         r"\W*(?:no|nope|nein|non|não|нет|いいえ|いや|不是?|没有?|沒)\b|\W*(?:不|没|いいえ|いや)", answer.lower()
@@ -139,13 +139,13 @@ def compares_with_me(clause: Clause) -> bool:
 
 def is_of_speaker(sentence: str) -> bool:
     """Whether the sentence names its speaker, or is in a language that need not."""
-    folded = patterns.straight(sentence).casefold()
+    folded = patterns.normalise_apostrophes(sentence).casefold()
     return SHARED["speaker"].search(folded) is not None or not _NAMING.issuperset(patterns.languages_of(folded))
 
 
 def kin_in(text: str) -> list[str]:
     """The people and animals that a text names by what they are to somebody."""
-    folded = patterns.straight(text).lower()
+    folded = patterns.normalise_apostrophes(text).lower()
     languages = patterns.languages_of(folded)
     is_east = patterns.HAN.search(folded) or patterns.KANA.search(folded)
     before, after = ("", "") if is_east else (r"(?<!\w)", r"(?!\w)")
@@ -165,14 +165,14 @@ def is_animal(word: str) -> bool:
 
 def mentions(text: str, kind: str) -> re.Match[str] | None:
     """The first match of a pattern of this kind, in any language."""
-    folded = patterns.straight(text).lower()
+    folded = patterns.normalise_apostrophes(text).lower()
     found = (patterns.pattern(name, kind).search(folded) for name in patterns.languages_of(folded))
     return next((match for match in found if match), None)
 
 
 def is_handed_over(heading: str) -> bool:
     """Whether a sentence that ends with a colon introduces a text that is not about the person."""
-    folded = patterns.straight(heading).lower()
+    folded = patterns.normalise_apostrophes(heading).lower()
     return any(patterns.handing(name).search(folded) for name in patterns.languages_of(folded))
 
 

@@ -41,7 +41,7 @@ def lists(*kinds: str) -> dict[str, str]:
     return {f"{kind}_{name}": filled(name, kind) for kind in kinds for name in LANGUAGES}
 
 
-def straight(text: str) -> str:
+def normalise_apostrophes(text: str) -> str:
     return _LONG.sub(r"\1", quantities.normalised(text).translate(_APOSTROPHES))
 
 

@@ -66,7 +66,7 @@ class AgentView(Endpoint):
     def patch(self, request: Request, agent_id: UUID) -> Response:
         changes = self.body(AgentChangesSerializer)
         agent = lookups.agent(tenant=self.tenant, agent_id=agent_id)
-        if "guidance" in changes and self.voice().trust != Trust.USER:
+        if "guidance" in changes and self.write_trust().trust != Trust.USER:
             raise OperatorWord(_GUIDANCE)
         changed = change_agent(agent=agent, changes=changes, actor=self.actor, now=self.now)
         return Response(self.shown(changed, AgentSerializer))

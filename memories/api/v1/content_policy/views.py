@@ -42,7 +42,7 @@ _NONE: dict[str, Any] = {
 class _PolicyEndpoint(Endpoint):
     def check_may_change(self) -> None:
         """Errors: OperatorWord. What an agent says must not decide what is forbidden."""
-        if self.voice().trust != Trust.USER:
+        if self.write_trust().trust != Trust.USER:
             raise OperatorWord("The content policy comes from an operator, or from a key that writes as the user.")
 
 

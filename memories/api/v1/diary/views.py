@@ -67,7 +67,7 @@ class DiaryView(Endpoint):
             topic=given.get("topic", ""),
             actor=self.actor,
             now=self.now,
-            voice=self.voice(given.get("stated_by")),
+            write_trust=self.write_trust(given.get("stated_by")),
         )
         return Response({**DiaryEntrySerializer(noted.row).data, "redactions": noted.redactions}, status=201)
 
@@ -84,7 +84,7 @@ class DiaryEntryView(Endpoint):
     )
     def delete(self, request: Request, entry_id: UUID) -> Response:
         entry = lookups.found(DiaryEntry.objects.present(), tenant=self.tenant, pk=entry_id)
-        delete_entry(entry_id=entry.pk, actor=self.actor, now=self.now, voice=self.voice())
+        delete_entry(entry_id=entry.pk, actor=self.actor, now=self.now, write_trust=self.write_trust())
         return Response(status=204)
 
 

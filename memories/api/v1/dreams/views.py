@@ -104,7 +104,7 @@ class DreamRestoreView(Endpoint):
             actor=self.actor,
             now=self.now,
             expected_version=self.expected_version(),
-            voice=self.voice(),
+            write_trust=self.write_trust(),
         )
         fresh = lookups.dream(tenant=self.tenant, dream_id=dream_id)
         shown = RestoredDreamSerializer(fresh, context={"now": self.now, "kept": kept}).data

@@ -75,7 +75,7 @@ class EpisodeView(Endpoint):
     )
     def patch(self, request: Request, episode_id: uuid.UUID) -> Response:
         changes = self.body(EpisodeChangesSerializer)
-        edit_episode(changes=changes, voice=self.voice(), **self._change(episode_id))
+        edit_episode(changes=changes, write_trust=self.write_trust(), **self._change(episode_id))
         return self.versioned(lookups.episode(tenant=self.tenant, episode_id=episode_id), EpisodeSerializer)
 
     @operation(
@@ -90,7 +90,7 @@ class EpisodeView(Endpoint):
     )
     def delete(self, request: Request, episode_id: uuid.UUID) -> Response:
         forget = delete_episode if self.query(Deletion)["hard"] else forget_episode
-        forget(voice=self.voice(), **self._change(episode_id))
+        forget(write_trust=self.write_trust(), **self._change(episode_id))
         return Response(status=204)
 
     def _change(self, episode_id: uuid.UUID) -> dict[str, Any]:

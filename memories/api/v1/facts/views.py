@@ -144,7 +144,7 @@ class FactsView(FactEndpoint):
     )
     def post(self, request: Request) -> Response:
         given = self.body(NewFactSerializer)
-        user_id, voice = given.pop("user_id"), self.voice(given.pop("stated_by", None))
+        user_id, write_trust = given.pop("user_id"), self.write_trust(given.pop("stated_by", None))
         provenance = _provenance(given)
         if lookups.find_person(tenant=self.tenant, user_id=user_id) is None:
             check_stranger(provenance)
@@ -156,7 +156,7 @@ class FactsView(FactEndpoint):
             draft=FactDraft(**given),
             actor=self.actor,
             now=self.now,
-            voice=voice,
+            write_trust=write_trust,
             provenance=provenance,
             visible=self.visibility.filter(Fact.objects.all(), person),
         )
@@ -187,10 +187,15 @@ class FactsDeletionView(FactEndpoint):
             # A key for an agent changes that agent's facts alone.
             rows = rows.filter(agent_id=self.caller.agent_id)
         if given["dry_run"]:
-            seen = many.look(rows, voice=self.voice(), rules=conf.rules(self.tenant))
+            seen = many.look(rows, write_trust=self.write_trust(), rules=conf.rules(self.tenant))
         else:
             seen = many.forget_facts(
-                end_user=person, facts=rows, token=given["token"], actor=self.actor, now=self.now, voice=self.voice()
+                end_user=person,
+                facts=rows,
+                token=given["token"],
+                actor=self.actor,
+                now=self.now,
+                write_trust=self.write_trust(),
             )
         self.subjects.add(person.pk)
         ids = [fact.pk for fact in seen.facts[:EXAMPLES]]
@@ -228,13 +233,13 @@ class FactView(FactEndpoint):
     )
     def patch(self, request: Request, fact_id: uuid.UUID) -> Response:
         changes = self.body(FactChangesSerializer)
-        voice = self.voice(changes.pop("stated_by", None))
+        write_trust = self.write_trust(changes.pop("stated_by", None))
         if "relations" in changes:
             changes["relations"] = [RelationDraft(**relation) for relation in changes["relations"]]
         change = self.change(fact_id)
         # Of these are the facts that it is said to relate to.
         visible = self.visibility.filter(Fact.objects.all(), self.person)
-        edit_fact(changes=changes, voice=voice, visible=visible, **change)
+        edit_fact(changes=changes, write_trust=write_trust, visible=visible, **change)
         fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
         if "content" in changes:
             # Only this answer counts them.
@@ -257,9 +262,9 @@ class FactView(FactEndpoint):
         given = self.query(Deletion)
         change = self.change(fact_id, given)
         if given["hard"]:
-            delete_fact(voice=self.voice(), **change)
+            delete_fact(write_trust=self.write_trust(), **change)
             return Response(status=204)
-        forget_fact(voice=self.voice(), **change)
+        forget_fact(write_trust=self.write_trust(), **change)
         fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
         # An answer without a body has no other place.
         return Response(status=204, headers={STILL_SAID: str(len(turns_still_saying(fact.end_user, fact.pk)))})
@@ -296,7 +301,7 @@ class FactRestoreView(FactEndpoint):
     )
     def post(self, request: Request, fact_id: uuid.UUID) -> Response:
         version = self.body(RestoreSerializer).get("version")
-        restore_fact(version=version, voice=self.voice(), **self.change(fact_id))
+        restore_fact(version=version, write_trust=self.write_trust(), **self.change(fact_id))
         return self.changed(fact_id)
 
 
@@ -320,8 +325,10 @@ class FactFeedbackView(FactEndpoint):
     def post(self, request: Request, fact_id: uuid.UUID) -> Response:
         useful = self.body(FactFeedbackSerializer)["useful"]
         self.visible_fact(fact_id)
-        voice = self.voice()
-        give_feedback(fact_id=fact_id, tenant=self.tenant, useful=useful, actor=self.actor, now=self.now, voice=voice)
+        write_trust = self.write_trust()
+        give_feedback(
+            fact_id=fact_id, tenant=self.tenant, useful=useful, actor=self.actor, now=self.now, write_trust=write_trust
+        )
         return self.changed(fact_id)
 
 

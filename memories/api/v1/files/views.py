@@ -108,7 +108,7 @@ class FileEndpoint(Endpoint):
 
     def _changing(self, person: EndUser, given: dict[str, Any]) -> dict[str, Any]:
         self.subjects.add(person.pk)
-        writer = FileWriter(self.actor, self.now, self.voice(given.get("stated_by")))
+        writer = FileWriter(self.actor, self.now, self.write_trust(given.get("stated_by")))
         return {"end_user": person, "agent_id": given.get("agent_id") or "", "writer": writer}
 
 

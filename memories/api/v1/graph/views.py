@@ -105,7 +105,7 @@ class TriplesView(GraphEndpoint):
             draft=TripleDraft(_relation(given, given["object"]), **named),
             actor=self.actor,
             now=self.now,
-            voice=self.voice(given.get("stated_by")),
+            write_trust=self.write_trust(given.get("stated_by")),
         )
         return self.triple(stated.row, status=201 if stated.is_new else 200)
 
@@ -132,7 +132,7 @@ class InvalidationView(GraphEndpoint):
             ended=given.get("ended", self.now),
             actor=self.actor,
             now=self.now,
-            voice=self.voice(given.get("stated_by")),
+            write_trust=self.write_trust(given.get("stated_by")),
         )
         self.subjects.add(person.pk)
         ids = [one.pk for one in ended]
@@ -170,7 +170,7 @@ class SupersessionView(GraphEndpoint):
             at=given.get("at"),
             actor=self.actor,
             now=self.now,
-            voice=self.voice(given.get("stated_by")),
+            write_trust=self.write_trust(given.get("stated_by")),
         )
         return self.triple(stated.row, status=201 if stated.is_new else 200)
 

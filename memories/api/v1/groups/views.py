@@ -107,7 +107,7 @@ class GroupView(Endpoint):
     )
     def delete(self, request: Request, group_id: UUID) -> Response:
         group = lookups.group(tenant=self.tenant, group_id=group_id)
-        delete_group(group_id=group.pk, actor=self.actor, now=self.now, voice=self.voice())
+        delete_group(group_id=group.pk, actor=self.actor, now=self.now, write_trust=self.write_trust())
         return Response(status=204)
 
 
@@ -226,7 +226,7 @@ class GroupFactsView(_GroupFactEndpoint):
             agent_id=self.caller.agent_id,
             actor=self.actor,
             now=self.now,
-            voice=self.voice(given.get("stated_by")),
+            write_trust=self.write_trust(given.get("stated_by")),
         )
         fact = lookups.group_fact(group=group, fact_id=stated.row.pk)
         # The kept answer names everybody who said it, and whom it is about: it goes with any of them.
@@ -261,7 +261,7 @@ class GroupFactView(_GroupFactEndpoint):
             raise KeyBound("This key is for one agent alone: name by user_id whose statement is withdrawn.")
         fact = lookups.group_fact(group=group, fact_id=fact_id)
         if person is None:
-            delete_group_fact(fact_id=fact.pk, actor=self.actor, now=self.now, voice=self.voice())
+            delete_group_fact(fact_id=fact.pk, actor=self.actor, now=self.now, write_trust=self.write_trust())
         else:
             withdraw_group_fact(
                 fact_id=fact.pk,
@@ -269,6 +269,6 @@ class GroupFactView(_GroupFactEndpoint):
                 agent_id=self.caller.agent_id,
                 actor=self.actor,
                 now=self.now,
-                voice=self.voice(),
+                write_trust=self.write_trust(),
             )
         return Response(status=204)

@@ -74,7 +74,7 @@ class MemoryView(Endpoint):
             updated=given.get("lastUpdated") or "",
             actor=self.actor,
             now=self.now,
-            voice=self.voice(given.get("stated_by")),
+            write_trust=self.write_trust(given.get("stated_by")),
         )
         return Response(self._document(person, query) | pending_of(waiting))
 
@@ -104,7 +104,7 @@ class MemoryView(Endpoint):
             agent_id=given.get("agent_id") or "",
             actor=self.actor,
             now=self.now,
-            voice=self.voice(),
+            write_trust=self.write_trust(),
         )
         return Response(self._document(person, given))
 

@@ -68,7 +68,7 @@ class ProfileSectionView(Endpoint):
             actor=self.actor,
             now=self.now,
             agent_id=given.get("agent_id") or "",
-            voice=self.voice(given.get("stated_by")),
+            write_trust=self.write_trust(given.get("stated_by")),
         )
         if held:
             return Response(held_answer(given["user_id"], _sections(person, given), held), status=202)

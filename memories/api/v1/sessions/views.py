@@ -71,7 +71,9 @@ class SessionView(Endpoint):
         problems=(404, 409, 423),
     )
     def delete(self, request: Request, session_id: uuid.UUID) -> Response:
-        delete_session(session_id=session_id, tenant=self.tenant, actor=self.actor, now=self.now, voice=self.voice())
+        delete_session(
+            session_id=session_id, tenant=self.tenant, actor=self.actor, now=self.now, write_trust=self.write_trust()
+        )
         return Response(status=204)
 
 

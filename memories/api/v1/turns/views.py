@@ -90,7 +90,7 @@ class TurnView(Endpoint):
         problems=(404, 409, 423),
     )
     def delete(self, request: Request, turn_id: uuid.UUID) -> Response:
-        redact_turn(turn_id=turn_id, tenant=self.tenant, actor=self.actor, now=self.now, voice=self.voice())
+        redact_turn(turn_id=turn_id, tenant=self.tenant, actor=self.actor, now=self.now, write_trust=self.write_trust())
         return Response(status=204)
 
 
@@ -116,7 +116,7 @@ class TurnRedactionView(Endpoint):
                 now=self.now,
                 passages=given.get("texts") or (),
                 once=given["once"],
-                voice=self.voice(),
+                write_trust=self.write_trust(),
             )
         )
         return Response(status=204)

@@ -29,7 +29,7 @@ def same_keys(survivor: EndUser, merged: EndUser) -> list[tuple[uuid.UUID, uuid.
     one agent, and of the person and an agent where one of the two is protected."""
     ours, theirs = (_keyed(person) for person in (survivor, merged))
     pairs = [pair for key in theirs.keys() & ours.keys() for pair in product(theirs[key], ours[key])]
-    return sorted((their.pk, our.pk) for their, our in pairs if their.text != our.text and _meet(their, our))
+    return sorted((their.pk, our.pk) for their, our in pairs if their.text != our.text and _conflict(their, our))
 
 
 def refused_by_other(survivor: EndUser, merged: EndUser) -> list[uuid.UUID]:
@@ -54,7 +54,7 @@ def merge_duplicates(pair: Pair, changes: Changes) -> int:
         changes.supersede(other, by=kept)
         with changes.changing(kept, "merge_people"):
             kept.mentions += other.mentions
-            kept.mention([other.first_observed_at, other.last_confirmed_at])
+            kept.extend_times([other.first_observed_at, other.last_confirmed_at])
         # A fact that was stated outright cites no turn, or the deletion of a session would delete it.
         if kept.extractor not in STATED:
             changes.copy_evidence(of=other, to=kept)
@@ -95,7 +95,7 @@ class _Keyed:
     is_protected: bool
 
 
-def _meet(one: _Keyed, other: _Keyed) -> bool:
+def _conflict(one: _Keyed, other: _Keyed) -> bool:
     if one.agent_id == other.agent_id:
         return True
     return "" in (one.agent_id, other.agent_id) and (one.is_protected or other.is_protected)

@@ -19,7 +19,7 @@ def join(pair: Pair, changes: Changes) -> None:
     taken = set(MemoryFile.objects.filter(end_user=pair.survivor).values_list("agent_id", "path"))
     for file in theirs:
         if (file.agent_id, file.path) in taken:
-            changes.note(Table.FILE, Action.CHANGED, file.pk, before={"path": file.path})
+            changes.record_row_change(Table.FILE, Action.CHANGED, file.pk, before={"path": file.path})
             file.path = _renamed(file)
         file.end_user = pair.survivor
     MemoryFile.objects.bulk_update(theirs, ["path", "end_user"], batch_size=500)

@@ -17,9 +17,9 @@ from memories.curation.people.errors import PersonMerged
 from memories.curation.people.merging import facts, files, graph, groups, plain, profile, records
 from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, retry_when_locked
 from memories.curation.people.merging.rows import (
-    carry,
     move_questions,
     move_refusals,
+    reassign,
     rename_sessions,
     same_session_ids,
     share_kept_answers,
@@ -137,7 +137,7 @@ def _join(pair: Pair, changes: Changes) -> None:
     sessions = list(Session.objects.filter(end_user=merged).values_list("pk", flat=True))
     theirs = list(Fact.objects.filter(end_user=merged).values_list("pk", flat=True))
     counts["sessions"], counts["facts"] = changes.move(Table.SESSION, sessions), changes.move(Table.FACT, theirs)
-    carry(sessions, theirs, to=survivor)
+    reassign(sessions, theirs, to=survivor)
     profile.join(pair, changes)
     files.join(pair, changes)
     plain.join(pair, changes)
@@ -146,7 +146,7 @@ def _join(pair: Pair, changes: Changes) -> None:
     counts["refusals"] = move_refusals(changes, frm=merged, to=survivor)
     counts["questions"] = move_questions(frm=merged, to=survivor)
     share_kept_answers(frm=merged, to=survivor)
-    item_states.settle(changes)
+    item_states.close_answered_items(changes)
 
 
 def _counts(person: EndUser) -> dict[str, int]:

@@ -21,7 +21,7 @@ def join(pair: Pair, changes: Changes) -> None:
     """Let the id of the merged person, and its aliases, lead to the survivor, who takes over fields_to_take()."""
     survivor, merged = pair.people
     before = {name: getattr(survivor, name) for name in fields_to_take(pair)}
-    changes.note(Table.PERSON, Action.CHANGED, survivor.pk, before=before)
+    changes.record_row_change(Table.PERSON, Action.CHANGED, survivor.pk, before=before)
     for name in before:
         setattr(survivor, name, getattr(merged, name))
     survivor.last_seen_at = max(survivor.last_seen_at, merged.last_seen_at)

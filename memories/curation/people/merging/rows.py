@@ -119,7 +119,7 @@ WITH_TURN = {"memories.Turn": "pk", "memories.TurnVector": "turn"}
 WITH_FACT = {"memories.FactVector": "fact"}
 
 
-def carry(sessions: Sequence[uuid.UUID], facts: Sequence[uuid.UUID], *, to: EndUser) -> None:
+def reassign(sessions: Sequence[uuid.UUID], facts: Sequence[uuid.UUID], *, to: EndUser) -> None:
     """Give these sessions and facts to the person, with every copy of the person's id.
 
     No statement takes more than some thousand rows: it could have too many parameters, or take too long.
@@ -162,7 +162,7 @@ def _carry_copies(paths: Mapping[str, str], ids: Any, to: EndUser) -> None:
 
 
 def move_questions(*, frm: EndUser, to: EndUser) -> int:
-    """Let review items follow what they are about, after carry() and the profile's revisions; returns how many."""
+    """Let review items follow what they are about, after reassign() and the profile's revisions; returns how many."""
     items = ReviewItem.objects.filter(end_user=frm)
     about = [items.filter(**{f"{name}__end_user": to}) for name in ("fact", "episode", "proposed_section")]
     about.append(items.filter(fact=None, known__end_user=to))
@@ -181,7 +181,7 @@ def move_refusals(changes: Changes, *, frm: EndUser, to: EndUser) -> int:
     for theirs, ours in pairs:
         if ours and ours.by_key and not theirs.by_key:
             before = {"actor_kind": ours.actor_kind, "actor_id": ours.actor_id}
-            changes.note(Table.REFUSAL, Action.CHANGED, ours.pk, before=before)
+            changes.record_row_change(Table.REFUSAL, Action.CHANGED, ours.pk, before=before)
             ours.actor_kind, ours.actor_id = theirs.actor_kind, theirs.actor_id
             ours.save(update_fields=["actor_kind", "actor_id"])
     ids = [theirs.pk for theirs, ours in pairs if ours is None]
@@ -213,7 +213,9 @@ def rename_sessions(pair: Pair, changes: Changes) -> int:
     """Give these sessions another id; returns how many. Errors: Conflict when the id would be too long."""
     renamed = list(same_session_ids(*pair.people))
     for session in renamed:
-        changes.note(Table.SESSION, Action.CHANGED, session.pk, before={"external_id": session.external_id})
+        changes.record_row_change(
+            Table.SESSION, Action.CHANGED, session.pk, before={"external_id": session.external_id}
+        )
         session.external_id += f"~{session.pk.hex[-_DIGITS:]}"
         if len(session.external_id) > _LONGEST_ID:
             raise Conflict(_("Both have a session with the same id, and the id is too long to be changed."))

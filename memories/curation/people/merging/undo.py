@@ -8,7 +8,7 @@ from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts
 from memories.curation.people.merging import files, graph, groups, plain, profile, records
 from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, pair_of
-from memories.curation.people.merging.rows import carry, move_questions, moved, restore_session_ids
+from memories.curation.people.merging.rows import move_questions, moved, reassign, restore_session_ids
 from memories.curation.sessions import STATED
 from memories.exceptions import Conflict
 from memories.models import (
@@ -53,7 +53,7 @@ def separate(done: ChangeSet, changes: Changes) -> None:
     pair = pair_of(done)
     sessions = list(Session.objects.filter(pk__in=moved(done, Table.SESSION)).values_list("pk", flat=True))
     facts = list(_facts_to_return(pair, done).values_list("pk", flat=True))
-    carry(sessions, facts, to=pair.merged)
+    reassign(sessions, facts, to=pair.merged)
     restore_session_ids(done)
     profile.separate(pair, done)
     files.separate(pair, done)
@@ -111,9 +111,9 @@ def _reactivate_superseded(pair: Pair, changes: Changes) -> None:
     for fact in lock_facts(list(crossing.values_list("pk", flat=True))):
         own = {"superseded_by": None}
         if fact.status != Status.SUPERSEDED:
-            changes.put_back(fact, "undo", own)
-        elif not changes.put_back(fact, "undo", {**own, "status": Status.ACTIVE, "valid_to": None}):
-            changes.put_back(fact, "undo", {**own, "status": Status.ARCHIVED})
+            changes.restore(fact, "undo", own)
+        elif not changes.restore(fact, "undo", {**own, "status": Status.ACTIVE, "valid_to": None}):
+            changes.restore(fact, "undo", {**own, "status": Status.ARCHIVED})
             changes.counts["kept"] += 1
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from memories import conf
-from memories.curation.statements.voices import StatedBy, voice_of
+from memories.curation.statements.write_trust import StatedBy, write_trust_of
 
 PLAIN, TRUSTING = conf.Rules(), conf.Rules(trust_assistant=True)
 # A key's own, what the request says, then: trust, extractor, believed, and believed where the tenant trusts assistants.
@@ -25,9 +25,9 @@ CASES = [
 def test_a_request_only_lowers(
     writes_as: str, stated_by: str | None, trust: str, extractor: str, believed: bool, trusting: bool
 ) -> None:
-    voice = voice_of(writes_as=writes_as, stated_by=stated_by)
-    assert (voice.trust, voice.extractor) == (trust, extractor)
-    assert (voice.is_believed(PLAIN), voice.is_believed(TRUSTING)) == (believed, trusting)
+    write_trust = write_trust_of(writes_as=writes_as, stated_by=stated_by)
+    assert (write_trust.trust, write_trust.extractor) == (trust, extractor)
+    assert (write_trust.is_believed(PLAIN), write_trust.is_believed(TRUSTING)) == (believed, trusting)
 
 
 def test_the_table_is_whole() -> None:
@@ -48,4 +48,4 @@ def test_the_table_is_whole() -> None:
     ],
 )
 def test_nobody_else_makes_it_the_users_explicit_word(stated_by: str | None, source: str, kept: str) -> None:
-    assert voice_of(writes_as="user", stated_by=stated_by).source(source) == kept
+    assert write_trust_of(writes_as="user", stated_by=stated_by).source(source) == kept

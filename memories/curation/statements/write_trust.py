@@ -43,7 +43,7 @@ class WriteTrust:
         return is_believed(self.trust, trusts_assistant=rules.trust_assistant, is_import=self.imports)
 
     def source(self, stated: str) -> Source:
-        """The stated source; only the user's own voice can make it the user's explicit word."""
+        """The stated source; only the user's own word can make it the user's explicit word."""
         of_trust = SOURCE_OF[self.trust]
         if not stated or (stated == Source.EXPLICIT and self.trust != Trust.USER):
             return of_trust
@@ -53,18 +53,18 @@ class WriteTrust:
 AS_USER = WriteTrust()
 
 
-def voice_of(*, writes_as: str, stated_by: str | None = None) -> WriteTrust:
-    """The voice of a key that writes as `writes_as` (a WritesAs); `stated_by` can only lower it."""
+def write_trust_of(*, writes_as: str, stated_by: str | None = None) -> WriteTrust:
+    """The writer of a key that writes as `writes_as` (a WritesAs); `stated_by` can only lower it."""
     own = Trust.USER if writes_as == WritesAs.USER else Trust.ASSISTANT
     if stated_by is None:
         return WriteTrust(own)
     return WriteTrust(own, imports=stated_by == StatedBy.IMPORT).lowered([_TRUST.get(StatedBy(stated_by), own)])
 
 
-def may_change(fact: Fact, voice: WriteTrust, rules: Rules) -> bool:
-    """Whether this voice may change the fact in place.
+def may_change(fact: Fact, write_trust: WriteTrust, rules: Rules) -> bool:
+    """Whether this writer may change the fact in place.
 
-    It may not change a fact of more trust, nor an active one when the voice itself is not believed.
+    It may not change a fact of more trust, nor an active one when the writer is not believed.
     """
-    outranked = rank(voice.trust) < rank(fact.trust)
-    return not outranked and (fact.status != Status.ACTIVE or voice.is_believed(rules))
+    outranked = rank(write_trust.trust) < rank(fact.trust)
+    return not outranked and (fact.status != Status.ACTIVE or write_trust.is_believed(rules))
