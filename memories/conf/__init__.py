@@ -90,9 +90,9 @@ __all__ = [
     "reranking",
     "rules",
     "shown",
-    "surprises",
     "throttle",
     "unusable_numbers",
+    "warnings",
 ]
 
 _VARIABLES = [f"MEMORYHUB_{name.upper()}" for name in OF_THE_ENVIRONMENT]

@@ -72,7 +72,8 @@ Said = tuple[str, str]
 
 
 class Saying(NamedTuple):
-    """A folded text that one speaker said, once or again. One line tells it, the newest turn's, and names the others."""
+    """A folded text that one speaker said, once or again. One line tells it, the newest turn's, and names
+    the others."""
 
     key: Said
     text: str

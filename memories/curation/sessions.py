@@ -74,7 +74,8 @@ def facts_of_session(session: Session) -> tuple[QuerySet[Fact], QuerySet[Fact]]:
 
 
 def _locked(session_id: uuid.UUID, tenant: Tenant | None) -> Session:
-    """Lock queue row and session, then the person: the order of window_queue.lock_claimed(), to avoid deadlocks with it."""
+    """Lock queue row and session, then the person: the order of window_queue.lock_claimed(), to avoid
+    deadlocks with it."""
     rows = SessionQueue.objects.select_for_update(of=("self", "session")).select_related("session__tenant")
     if tenant is not None:
         rows = rows.filter(session__tenant=tenant)

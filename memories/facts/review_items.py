@@ -179,7 +179,8 @@ def detach_conflicts(facts: Collection[uuid.UUID]) -> None:
 
 
 def close_answered_items_of_episode(episode: Episode, *, now: datetime, change_set: uuid.UUID | None = None) -> int:
-    """Close the items of an episode that is not pending any more; how many. `change_set` as in close_answered_items()."""
+    """Close the items of an episode that is not pending any more; how many. `change_set` as in
+    close_answered_items()."""
     if episode.status == EpisodeStatus.PENDING:
         return 0
     items = ReviewItem.objects.waiting().filter(episode=episode)

@@ -1,7 +1,8 @@
 """Triples of facts: what their key and value say of the person, and what a model stated with them, for as long as the
 fact holds.
 
-`sync_triples()` comes with every revision of a fact, in its transaction, so no writer of facts has to think of the graph.
+`sync_triples()` comes with every revision of a fact, in its transaction, so no writer of facts has to think of the
+graph.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

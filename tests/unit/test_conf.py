@@ -169,7 +169,7 @@ def test_what_contradicts(numbers: dict[str, Any], at_fault: list[str]) -> None:
 )
 def test_what_surprises_is_said(numbers: dict[str, Any], words: list[str], settings: Any) -> None:
     settings.MEMORYHUB_LLM_TIMEOUT = 60.0
-    said = list(conf.surprises(own(**numbers), numbers))
+    said = list(conf.warnings(own(**numbers), numbers))
     assert len(said) == len(words)
     assert all(word in sentence for word, sentence in zip(words, said, strict=True))
 

@@ -199,5 +199,5 @@ class TenantPage(OffBoardingPage):
         saved = save_tenant(tenant=obj, actor=actor_of(request), now=timezone.now())
         if any(form.cleaned_data[name] != getattr(saved, name) for name in form.changed_data if name in REDACTED):
             messages.warning(request, CUT_OUT.strip())
-        for surprise in conf.surprises(conf.rules(saved), saved.numbers):
-            messages.warning(request, surprise)
+        for warning in conf.warnings(conf.rules(saved), saved.numbers):
+            messages.warning(request, warning)

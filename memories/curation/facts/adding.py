@@ -68,7 +68,7 @@ def add_fact(
 
     The fact becomes active and supersedes what gave its key another value. A key's statement becomes a suggestion with
     a review item instead when an operator refused it before, when it contradicts an operator or is less certain than an
-    existing fact, when it speaks to a model, or when its `write_trust` is not believed; turns that it cites only lower the
+    existing fact, when it speaks to a model, or when its trust is not believed; turns that it cites only lower the
     trust. When it gives a key the value that it has, in other words, it confirms that fact (rules.md, 5.2). Facts that
     it is related to, or confirms, are among the `visible` ones; None: all of the person's. What `corrects` an active
     fact waits for an operator, whoever states it.

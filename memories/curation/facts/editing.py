@@ -46,7 +46,7 @@ def edit_fact(
     to facts among the `visible` ones (None: all of the person's). `valid_from` None: since it was first stated.
 
     Errors: NotFound, PersonRestricted, OperatorWord, FactLocked, PreconditionFailed, Conflict, DuplicateFact,
-    InvalidInput (readers, what it rests on), ReviewNeeded when the `write_trust` may not change it, when the new text speaks
+    InvalidInput (readers, what it rests on), ReviewNeeded when that trust may not change it, when the new text speaks
     to a model and no operator wrote it, or when it contradicts a protected fact.
     """
     stated = scrubbed_fact(changes)

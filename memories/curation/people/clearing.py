@@ -62,7 +62,7 @@ def clear_memories(
     nothing is refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays
     there.
 
-    Errors: NotFound, PersonMerged, PersonRestricted for a key, ReviewNeeded where one of them is not this `write_trust`'s to
+    Errors: NotFound, PersonMerged, PersonRestricted for a key, ReviewNeeded where one of them is not this trust's to
     end: nothing is done then.
     """
     changes = Changes(actor=actor, now=now, reason=reason)

@@ -35,8 +35,8 @@ def state_profile_section(
 ) -> ReviewItem | None:
     """Write one section of the profile, or of the agent's, as a key states it, without secrets.
 
-    A text that speaks to a model, or of a writer that is not believed, is only proposed: then the review item that waits
-    for an operator is returned. The same text waits once.
+    A text that speaks to a model, or of a writer that is not believed, is only proposed: then the review item that
+    waits for an operator is returned. The same text waits once.
 
     Errors: as write_profile_section(); RefusedBefore when an operator turned it down;
     ContentForbidden.

@@ -197,7 +197,8 @@ def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid
     """Lock everything that the roll back touches; returns the people, the ids of the facts, and those of the facts that
     wait for it.
 
-    People come first, as in window_queue.lock_claimed(), so that no extraction commits meanwhile; then all facts in one order.
+    People come first, as in window_queue.lock_claimed(), so that no extraction commits meanwhile; then all
+    facts in one order.
     """
     kinds = (
         touched,

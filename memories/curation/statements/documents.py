@@ -87,8 +87,8 @@ def import_document(
     `visible`: the facts that the caller sees. A document changes these, and that of an agent (`agent_id`) its own
     ones alone; ids of others are ignored. New facts and sections are the agent's, or the person's own. `updated`:
     when the document says that it was last updated. All or nothing. What it does not name stays; what an operator
-    wrote stays as it is. A text that was refused before, one that speaks to a model, and what a `write_trust` states that
-    is not believed, wait for review; an import that would change a fact waits beside it.
+    wrote stays as it is. A text that was refused before, one that speaks to a model, and what somebody states whose
+    trust is not believed, wait for review; an import that would change a fact waits beside it.
 
     Errors: PersonMerged, PersonRestricted, DuplicateFact, CapacityReached when a fact would be archived at once.
     """

@@ -159,8 +159,8 @@ def outranking(write_trust: WriteTrust) -> Q:
 
 
 def beyond(write_trust: WriteTrust, rules: Rules) -> Q:
-    """Rows with a trust and a status that this writer may not end, as check_ends() has it of one fact; a key's own facts
-    are ended one by one."""
+    """Rows with a trust and a status that this writer may not end, as check_ends() has it of one fact; a key's own
+    facts are ended one by one."""
     if write_trust.trust == Trust.USER or write_trust.is_believed(rules):
         return outranking(write_trust)
     return outranking(write_trust) | Q(status=Status.ACTIVE)
