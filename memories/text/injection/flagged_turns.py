@@ -75,7 +75,7 @@ def split_instructions(text: str, *, is_own: bool = False) -> tuple[str, str]:
 
 def is_flagged(turn: Turn) -> bool:
     """Whether the stored turn is flagged; one that the embedder has not judged is judged now."""
-    return judged(turn.voice, turn.content) if turn.flagged is None else turn.flagged
+    return judged(turn.speaker, turn.content) if turn.flagged is None else turn.flagged
 
 
 def _shown(content: str) -> str:
