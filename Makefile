@@ -9,7 +9,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-clients client-typescript faults soak clients-suite import-suite distributed alerts bench lint fix audit lock eval eval-extraction clean
+.PHONY: help up test test-clients client-typescript dist faults soak clients-suite import-suite distributed alerts bench lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,9 @@ client-typescript: .venv/runtime .venv-clients/dev ## Pack the JavaScript client
 	@$(BIN)/python manage.py spectacular --format openapi-json --file clients/typescript/openapi.json
 	@export PATH="$(CURDIR)/$(CLIENTS):$$PATH"; cd clients/typescript && npm ci --silent --no-audit --no-fund && \
 		OPENAPI=openapi.json npm run --silent schema && npm pack
+
+dist: .venv-dist/tools .venv/runtime .venv-clients/dev ## Build what is published into dist/: wheels, sdists, the npm package, an image, checksums, an SBOM.
+	@PATH="$(CURDIR)/$(CLIENTS):$$PATH" sh deploy/dist.sh
 
 faults: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on a machine with nothing else to do.
 	@$(PYTEST) tests/faults -m soak --rounds $(or $(ROUNDS),5)
@@ -108,6 +111,8 @@ lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 	$(COMPILE) --upgrade --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 	@# What makes the wheel, in the image.
 	printf '%s\n' 'hatchling>=1.27' 'hatch-vcs>=0.5' | $(COMPILE) --upgrade --output-file deploy/build.lock -
+	@# What makes the packages that are published.
+	printf '%s\n' 'hatchling>=1.27' 'hatch-vcs>=0.5' 'build>=1.3' 'cyclonedx-bom>=7,<8' | $(COMPILE) --upgrade --output-file deploy/dist.lock -
 	@# What these extras add to the image.
 	@for extra in traces tokenizers; do \
 		$(BIN)/python -c 'import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")' $$extra \
@@ -126,7 +131,7 @@ eval-extraction: .venv/dev ## Measure the extraction with the configured model (
 		$(if $(TRIPLES),--triples) $(if $(PRICES),--prices $(PRICES)) --show --json .eval-extraction.json
 
 clean: ## Remove what make and the tools made; the data in .memoryhub stays.
-	rm -rf .venv .venv-clients clients/python/.mypy_cache clients/python/.pytest_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .soak .clients-suite staticfiles
+	rm -rf .venv .venv-clients .venv-dist clients/python/.mypy_cache clients/python/.pytest_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .soak .clients-suite staticfiles
 
 # A dangling link (the Python it was made with is gone) counts as missing: then it is made anew.
 .venv/bin/python:
@@ -151,6 +156,12 @@ clean: ## Remove what make and the tools made; the data in .memoryhub stays.
 .venv-clients/dev: clients/python/requirements.lock | .venv/bin/python .venv-clients/bin/python
 	@echo "Installing into .venv-clients …"
 	@$(subst $(BIN),$(CLIENTS),$(INSTALL_TOOLS)) -r clients/python/requirements.lock
+	@touch $@
+
+.venv-dist/tools: deploy/dist.lock | .venv/bin/python
+	@echo "Installing into .venv-dist …"
+	@$(PYTHON) -m venv --clear --without-pip .venv-dist
+	@$(subst $(BIN),.venv-dist/bin,$(INSTALL_TOOLS)) -r deploy/dist.lock
 	@touch $@
 
 .venv/browser: | .venv/dev
