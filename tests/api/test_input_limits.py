@@ -6,6 +6,7 @@ import gc
 import json
 from collections.abc import Iterator
 from time import process_time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -140,6 +141,22 @@ def test_a_list_that_is_too_long_is_told_with_its_place_alone(client: HubClient)
     # And one that is not, is told of each member.
     refused = client.post("/search", {"user_id": "u", "query": "q", "kinds": ["x", "fact"]}).json()["errors"]
     assert [(one["pointer"], one["code"]) for one in refused] == [("/kinds/0", "invalid_choice")]
+
+
+@pytest.mark.django_db
+def test_nothing_is_built_of_a_body_with_too_many_values(client: HubClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    decoder = parsers._DECODER
+    noting = SimpleNamespace(decode=lambda text: built.append(text[:20]) or decoder.decode(text))
+    monkeypatch.setattr(parsers, "_DECODER", noting)
+    refused = client.post("/search", {"user_id": "u", "query": "q", "x": [1] * (shapes.MOST_VALUES + 1)})
+    assert [one["code"] for one in refused.json()["errors"]] == ["max_values"]
+    assert built == []
+    known = client.post("/search", {"user_id": "u", "query": "q", "x": [1]}).json()["errors"]
+    assert known[0]["code"] == "unknown_field"
+        client.post("/search", {"user_id": "u", "query": "q", "x": [1]}).json()["errors"][0]["code"] == "unknown_field"
+    )
+    assert len(built) == 1
 
 
 @pytest.mark.django_db
