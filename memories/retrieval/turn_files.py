@@ -9,7 +9,6 @@ Nothing depends on a file: one that is lost, cut, of another hub or out of date 
 the arrays stay in the memory of the process.
 """
 
-import ctypes
 import json
 import mmap
 import os
@@ -116,12 +115,6 @@ def used(path: Path) -> None:
         _marked[path] = now
         with suppress(OSError):
             os.utime(path)
-
-
-def trim_memory() -> None:
-    """Give the system what glibc keeps of the memory of arrays that are gone. Other libraries do so by themselves."""
-    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
-        trim(0)
 
 
 @contextmanager

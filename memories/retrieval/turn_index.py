@@ -26,6 +26,7 @@ from memories.scoring.constants import DEFAULT
 from memories.scoring.dense import Vectors
 from memories.scoring.lexical import Layout, Words
 from memories.scoring.ranking import Units
+from memoryhub import allocator
 
 __all__ = ["SPEAKERS", "IndexedSession", "Stretches", "TurnIndex", "open_index"]
 
@@ -422,7 +423,7 @@ def _filed(
     if filed:
         rows = filed.rows
     index = _ordered(planned, space, [_whole(rows)], filed.path if filed else None)
-    turn_files.trim_memory()
+    allocator.trim()
     return index if planned is sessions else _in_two(_grown(person, index, sessions, space))
 
 
