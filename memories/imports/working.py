@@ -18,7 +18,7 @@ import uuid
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -73,6 +73,10 @@ class ImportStoppedError(Exception):
     """Somebody paused or undid the import, or another worker has it."""
 
 
+class _PiecesGoneError(Exception):
+    """Pieces of the file are missing."""
+
+
 @dataclass(kw_only=True)
 class _Work(Lease[Import]):
     """An import that is ours. `until`: when its slice is over, by the monotonic clock."""
@@ -123,6 +127,11 @@ def run(work: _Work, *, now: datetime, seconds: float = SLICE_SECONDS) -> bool:
                 return _import(work, path, now=now)
     except (LeaseLost, ImportStoppedError):
         return True
+    except _PiecesGoneError:
+        # An erasure took some, of a file that came after it had ended what waited; an undo took the lease, too.
+        with suppress(LeaseLost):
+            _fail(work, "erased", now=now)
+        return True
     except (DatabaseError, InterfaceError):
         _retry(work, "database")
         raise
@@ -166,8 +175,7 @@ def _laid_out(row: Import) -> Iterator[Path]:
         with path.open("wb") as file:
             file.writelines(verbs.pieces_of(row))
         if path.stat().st_size != row.size:
-            # An erasure, or an undo, took pieces away meanwhile.
-            raise ImportStoppedError
+            raise _PiecesGoneError
         named = path.with_suffix(_suffix(path, str(row.options.get("name", ""))))
         path.rename(named)
         yield named

@@ -32,6 +32,7 @@ from memories.models import (
     Turn,
 )
 from memories.privacy import break_glass
+from memories.privacy.stores.unlinked import WaitingPieces
 from memories.queue import leases
 from tests import factories
 from tests.api.client import HubClient
@@ -357,6 +358,10 @@ def test_an_erasure_ends_what_waits_and_what_runs_and_nothing_comes_back(hub: Hu
         assert (told["status"], told["failure"], told["has_file"]) == ("failed", "erased", False)
         assert hub.client.post(f"/imports/{one['id']}/resume", {}).json()["code"] == "import_file_gone"
     assert [one.objects.filter(tenant=hub.tenant).count() for one in (Turn, EndUser)] == [0, 0]
+    # A file that came when the search had passed those that waited goes whole, too.
+    late = send(hub.client, chats(), user_id="berta")
+    assert WaitingPieces().erase(person) == 1
+    assert worked(hub.client, late)["failure"] == "erased"
     # Another tenant's is its own, and the same file can be sent again: the id is met as the case decided.
     assert worked(other, elsewhere)["counts"]["messages"] == 6
     answer = hub.client.call("POST", "/imports", chats(), query={"user_id": "anna"}, content_type="application/zip")
