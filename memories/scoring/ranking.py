@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -189,13 +188,14 @@ def best(
     """The scores of the units that may be among the best `most` of those that are allowed: of all where all vectors
     are read, else of those that an estimate of their nearness does not rule out. `sessions`: and all others of the
     sessions that may be among the best. ValueError without a query."""
-    if units.vectors is None or not units.vectors.are_estimated:
-        return Best(np.arange(len(units)), score(units, queries))
-    drafts = [_draft(units, query) for query in queries]
-    each = [_candidates(units, draft, allowed, most) for draft in drafts]
-    if any(found is None for found in each):
-        return Best(np.arange(len(units)), score(units, queries))
-    found = reduce(np.logical_or, [found for found in each if found is not None])
+    drafts: list[_Draft] = []
+    found = np.zeros(len(units), np.bool_)
+    for query in queries:
+        told = _told(units, query, allowed, most)
+        if told is None:
+            return Best(np.arange(len(units)), score(units, queries))
+        drafts.append(told[0])
+        found |= told[1]
     some = np.flatnonzero(found)
     scores = _best_of([_score_at(units, draft, some) for draft in drafts])
     if sessions:
@@ -208,6 +208,22 @@ def at(units: Units, queries: Sequence[Query], places: Ints) -> Best:
     """The scores of these units, where not all are scored."""
     some = np.unique(places)
     return Best(some, _best_of([_score_at(units, _draft(units, query), some) for query in queries]))
+
+
+def _told(
+    units: Units, query: Query, allowed: NDArray[np.bool_], most: int
+) -> "tuple[_Draft, NDArray[np.bool_]] | None":
+    """A draft, and the candidates that it leaves: by signs, or, where these tell little, by a scan. None: all are."""
+    vectors = units.vectors
+    if vectors is None:
+        return None
+    for is_there, is_scanned in ((vectors.have_signs, False), (vectors.are_scanned, True)):
+        if is_there:
+            draft = _draft(units, query, is_scanned=is_scanned)
+            found = _candidates(units, draft, allowed, most)
+            if found is not None:
+                return draft, found
+    return None
 
 
 def _with_sessions(units: Units, found: NDArray[np.bool_], best: Ints) -> Ints:
@@ -257,9 +273,11 @@ def _best_beside(own: Floats, layout: Layout) -> Floats:
 class _Draft(NamedTuple):
     """What is known of all units: `near` is estimated but where it is `exact`, and the common words of windows are left
     out. `around`: sessions, moments and dates. `total`: all but neighbours, and `beside` what those add by the first
-    estimates."""
+    estimates. A first estimate and a second one may be too low by the two `margins`; of a scan there is no second."""
 
     query: Query
+    margins: tuple[float, float]
+    is_scanned: bool
     shares: Shares
     near: Floats
     exact: NDArray[np.bool_]
@@ -277,7 +295,7 @@ class _Draft(NamedTuple):
     def estimate_again(self, units: Units, places: Ints) -> None:
         """Bring the nearness of these nearer to what it is."""
         some = places[~self.exact[places]]
-        if units.vectors is not None and self.query.vector is not None and len(some):
+        if not self.is_scanned and units.vectors is not None and self.query.vector is not None and len(some):
             self._set_near(some, units.vectors.second_estimates_at(some, self.query.vector, self.query.language))
 
     def _set_near(self, places: Ints, near: Floats) -> None:
@@ -285,13 +303,19 @@ class _Draft(NamedTuple):
         self.near[places] = near
 
 
-def _draft(units: Units, query: Query) -> _Draft:
+def _draft(units: Units, query: Query, *, is_scanned: bool = False) -> _Draft:
     c, vectors = units.constants, units.vectors
     held = list(units.words.holding(query.terms)) if len(units) else []
     found = shares(units.words, held)
-    near = np.zeros(len(units), np.float32)
+    near, margins = np.zeros(len(units), np.float32), (0.0, 0.0)
     if vectors is not None and query.vector is not None:
-        near = vectors.estimates(query.vector, query.language)
+        if is_scanned:
+            near, wrong = vectors.scanned(query.vector, query.language)
+            # Its own, and that of a neighbour.
+            margins = (wrong * (1 + c.neighbour),) * 2
+        else:
+            near = vectors.estimates(query.vector, query.language)
+            margins = SURE * vectors.noise[0], SURE * vectors.noise[1]
     around = np.zeros(len(units), np.float32)
     if not query.tells:
         around += (np.float32(c.session) * found.session)[units.layout.session]
@@ -312,7 +336,8 @@ def _draft(units: Units, query: Query) -> _Draft:
         having = np.flatnonzero(found.window)
         total[having] += np.float32(c.window) * found.window[having] ** np.float32(c.window_power)
     total += around
-    return _Draft(query, found, near, np.zeros(len(units), np.bool_), around, total, beside)
+    exact = np.zeros(len(units), np.bool_)
+    return _Draft(query, margins, is_scanned, found, near, exact, around, total, beside)
 
 
 def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_] | None:
@@ -327,12 +352,11 @@ def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: i
     best = some[best_first(total[some], max(LOOKED_AT, 2 * most))]
     draft.look_at(units, best)
     least = _last_of_the_best(units, draft, best[best_first(total[best], 2 * most)], most)
-    noises = units.vectors.noise if units.vectors is not None and draft.query.vector is not None else (0.0, 0.0)
-    reaching = np.flatnonzero(total >= least - SURE * noises[0])
+    reaching = np.flatnonzero(total >= least - draft.margins[0])
     if len(reaching) > size * MOST_SHARE:
         return None
     draft.estimate_again(units, reaching)
-    read = reaching[total[reaching] >= least - SURE * noises[1]]
+    read = reaching[total[reaching] >= least - draft.margins[1]]
     found = np.zeros(size, np.bool_)
     found[best] = found[read] = True
     for distance in range(1, 1 + units.constants.reach):
