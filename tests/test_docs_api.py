@@ -11,6 +11,7 @@ from memories.models import Scope, SessionQueue
 from memories.models.ids import new_id
 from tests import factories
 from tests.api.client import BASE, HubClient, operations, schema
+from tests.profiles.defining import define
 
 TEXT = (Path(__file__).resolve().parent.parent / "docs/api.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### (\w+ /\S+)\n(.*?)(?=^##|\Z)", TEXT, flags=re.MULTILINE | re.DOTALL))
@@ -86,6 +87,7 @@ def test_the_curl_lines_work(settings: Any) -> None:
     deleted.batch = new_id()
     deleted.save()
     known["DELETED_DRY_RUN"] = str(deleted.pk)
+    define(tenant)
     group = factories.memory_group(run.end_user)
     known |= {"GROUP": str(group.pk), "GROUP_FACT": str(factories.group_fact(group, run.end_user).pk)}
     known["OLD_GROUP"] = str(factories.memory_group(run.end_user).pk)

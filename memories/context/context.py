@@ -22,7 +22,7 @@ from memories.context.facts import FactLines, fact_lines
 from memories.context.other_memories import file_lines, graph_lines, group_lines, plain_lines
 from memories.context.recalled_turns import Recallable, Recalled, Said
 from memories.context.relevance import BUDGET, RELEVANT
-from memories.context.rendering import MemoryLine, episode_line, line_that_ages, profile_line, turn_line
+from memories.context.rendering import MemoryLine, episode_line, field_line, line_that_ages, profile_line, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.kinds import PLAIN
 from memories.llm import tokens
@@ -30,6 +30,7 @@ from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import SENT_AT, ActorKind, EndUser, ProfileRevision, ProfileSection, Role, Section, Tenant, Turn
 from memories.models.folding import bare, fold
 from memories.models.memories.visibility import Conversations, Viewer
+from memories.profiles import read_profiles, schemas_for, statement_of
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import EpisodeIndex, RankedEpisodes, VisibleEpisode
 from memories.retrieval.evidence import Level, strongest
@@ -71,6 +72,7 @@ class ContextRequest:
     `fill`: beside these lines and what `include` names, only what has to do with the query (RELEVANT), or whatever
     there is until the budget is full (BUDGET). `min_score`, `min_evidence`: what of the memories that the query ranks
     may be told. `scores`: facts with confidence. `shown`: who asks has so many of the session's newest turns.
+    `profiles`: names of the tenant's own profiles that are told, beside those that every context has.
     """
 
     user_id: str
@@ -94,6 +96,7 @@ class ContextRequest:
     min_evidence: Level = Level.NONE
     scores: bool = False
     shown: int = 0
+    profiles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -290,7 +293,8 @@ def _sequence(task: _Task) -> _Sequence:
     profile = defaultdict[str, list[MemoryLine]](list)
     for section in task.audience.profile:
         profile[section.section].append(_profile_line(section, task))
-    facts = _facts(task)
+    own = _own_profiles(task)
+    facts = _facts(task).without({line.id for line in own})
     graph = _graph(task, facts)
     shared = [*graph, *_groups(task), *_files(task), *_plain(task)]
     episodes = _episodes(task)
@@ -298,7 +302,7 @@ def _sequence(task: _Task) -> _Sequence:
     before = [line for name in BEFORE_FACTS for line in profile[name]]
     after = [line for name in AFTER_FACTS for line in profile[name]]
     episode_lines = [_episode_line(episodes, place, task.person.clock) for place in episodes.shown]
-    lines = [*facts.instructions, *before, *facts.ranked, *shared, *episode_lines, *after]
+    lines = [*facts.instructions, *own, *before, *facts.ranked, *shared, *episode_lines, *after]
     lines += [one.line for one in unextracted]
     is_little = _is_little(task, facts)
     served = [one for line in lines if _is_wanted(line, task, is_little) and (one := line.without(task.outdated))]
@@ -346,6 +350,25 @@ def _section_before(pk: uuid.UUID, moment: datetime) -> str:
         return ""
     versions = ProfileRevision.objects.of(section).filter(created_at__lt=moment).exclude(version=None)
     return versions.order_by("-created_at", "-id").values_list("after", flat=True).first() or ""
+
+
+def _own_profiles(task: _Task) -> list[MemoryLine]:
+    """The fields of the tenant's own profiles, a line each: of those in every context, and of those asked for."""
+    request, tenant = task.request, task.person.tenant
+    in_context = tenant.context_profiles and "profile" in request.include
+    if not in_context and not request.profiles:
+        return []
+    rows = [
+        row
+        for row in schemas_for(tenant, request.agent_id)
+        if (in_context and row.in_context) or row.name in request.profiles
+    ]
+    viewer = Viewer(request.agent_id, request.roles, request.as_of)
+    found = [one for profile in read_profiles(task.person, rows, viewer, now=task.now) for one in profile.values]
+    return [
+        field_line(row_id=one.fact.pk, text=statement_of(one.field, one.value), place=place)
+        for place, one in enumerate(found)
+    ]
 
 
 def _facts(task: _Task) -> FactLines:

@@ -1,6 +1,6 @@
 """The facts of a context: what stands in every context, then the others as the query, or confidence, ranks them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -33,6 +33,16 @@ class FactLines:
     ranked: list[MemoryLine] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
     texts: dict[UUID, str] = field(default_factory=dict)
+
+    def without(self, told: Collection[UUID]) -> "FactLines":
+        """The same without facts that are told elsewhere."""
+        if not told:
+            return self
+        names = set(map(str, told))
+        instructions, ranked = (
+            [line for line in lines if line.id not in told] for lines in (self.instructions, self.ranked)
+        )
+        return FactLines(instructions, ranked, [one for one in self.beyond if one not in names], self.texts)
 
 
 class _FactOrder(NamedTuple):

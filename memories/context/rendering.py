@@ -129,6 +129,11 @@ def profile_line(*, row_id: uuid.UUID, section: str, text: str, frame: Frame = E
     return MemoryLine("profile", row_id, written, PROFILE_LINES[section], (place,), stands=True)
 
 
+def field_line(*, row_id: uuid.UUID, text: str, place: int) -> MemoryLine:
+    """`- Home airport (travel): Eindhoven`, below the sections: a fact that is a field of a profile."""
+    return MemoryLine("fact", row_id, f"- {one_line(text)}", USER_CONTEXT, (len(PROFILE_LINES), place), stands=True)
+
+
 def fact_line(
     fact: FactText,
     *,

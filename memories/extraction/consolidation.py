@@ -69,15 +69,17 @@ class ExtractionAttempt(Attempt):
                 fed_turns=len(batch.turns),
                 attempt=self.claim.row.attempts,
                 extractor=extractor,
-                prompt_version=self._prompt_version() if extractor != rules_mode.EXTRACTOR else extractor,
+                prompt_version=self._prompt_version(batch) if extractor != rules_mode.EXTRACTOR else extractor,
                 guidance_version=session.tenant.guidance_version,
                 started_at=self.begun_at,
             )
         return self.run
 
-    def _prompt_version(self) -> str:
+    def _prompt_version(self, batch: TurnBatch) -> str:
         with_policy = content_policy.in_force(self.claim.session.tenant) is not None
-        return memory_update.version(with_triples=self.claim.rules.triples, with_policy=with_policy)
+        return memory_update.version(
+            with_triples=self.claim.rules.triples, with_policy=with_policy, with_fields=bool(batch.fields)
+        )
 
     def end(self, status: RunStatus, failure: str) -> None:
         """Record how it failed."""
@@ -220,7 +222,12 @@ def _commit(
         screened = screening.screen(given, run.tenant)
         answer, calls, run.prompt_version = screened.answer, attempt.calls, prompt_version
         admitted = gate.admit(
-            answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held, forbidden=screened.forbidden
+            answer.new_facts,
+            evidence=batch.evidence,
+            rules=claim.rules,
+            held=held,
+            forbidden=screened.forbidden,
+            fields=batch.fields,
         )
         profile.prepare(batch.evidence, answer.profile)
         near = _compare(attempt, run, admitted.candidates)

@@ -16,6 +16,8 @@ from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import LONGEST_TEXT, Message
 from memories.llm.prompts.memory_update import NumberedFact, TurnInput
 from memories.models import SENT_AT, TRUSTED, Agent, Author, Fact, ProfileSection, Role, Turn
+from memories.profiles import Field, fields_for, is_field_key, schemas_for
+from memories.profiles.telling import wanted
 from memories.queue.session_queue import Claim
 from memories.reconcile import neighbours
 from memories.reconcile.batches import ShownFact, TurnBatch, bounded, shortened_cost
@@ -58,6 +60,7 @@ def gather(*, claim: Claim, now: datetime, guidance: str | None = None) -> TurnB
     stated_texts = [fact.content for fact in facts if fact.trust in TRUSTED]
     stated_texts += [row.summary for row in profile if row.trust in TRUSTED]
     tool_turns = new.filter(number__range=(first, last), role=Role.TOOL).order_by("number")
+    fields = fields_for(schemas_for(session.tenant, session.agent_id)) if claim.config.mode != conf.LLM_RULES else {}
     heard = {"heard": Substr("content", 1, HEARD), "sent": SENT_AT}
     tools = list(tool_turns.values_list("number", "pk", heard["heard"], heard["sent"]))
     return TurnBatch(
@@ -81,8 +84,10 @@ def gather(*, claim: Claim, now: datetime, guidance: str | None = None) -> TurnB
             profile,
             day=min(now, max(turn.at for turn in turns)),
             guidance=guidance,
+            fields=fields,
         ),
         patterns=patterns,
+        fields=fields,
     )
 
 
@@ -92,15 +97,16 @@ def _as_shown(turns: Iterable[TranscriptTurn], shown: Mapping[int, Excerpt]) -> 
 
 
 def _facts_to_show(claim: Claim, turns: Sequence[TranscriptTurn], *, now: datetime) -> list[Fact]:
-    """The facts that the model is told. Where they have no room all: operators', then up to half of the room for those
-    nearest to what the user says now, then the most recently confirmed."""
+    """The facts that the model is told. Where they have no room all: operators' and fields of profiles, then up to half
+    of the room for those nearest to what the user says now, then the most recently confirmed."""
     session, person, most = claim.session, claim.session.end_user, claim.rules.known_facts
     visible = Fact.objects.of(session.tenant, person).active(now=now)
     visible = visible.visible_to(person, agent_id=session.agent_id, roles=[])
     visible = visible.latest_for(session.owner(session.tenant))
-    rows = visible.order_by("-binding", "-last_confirmed_at", "-pk").values_list("pk", "binding")
-    bound = [pk for pk, binding in rows if binding][:most]
-    others = [pk for pk, binding in rows if not binding]
+    rows = visible.order_by("-binding", "-last_confirmed_at", "-pk").values_list("pk", "binding", "key")
+    # Of a list that grows the model has to know the rest.
+    bound = [pk for pk, binding, key in rows if binding or is_field_key(key)][:most]
+    others = [pk for pk, binding, key in rows if not (binding or is_field_key(key))]
     near: list[uuid.UUID] = []
     if len(bound) < most < len(rows):
         own = [turn.turn.pk for turn in turns if turn.is_user]
@@ -126,6 +132,7 @@ def _messages(
     *,
     day: datetime,
     guidance: str | None,
+    fields: Mapping[str, Field],
 ) -> list[Message]:
     person = claim.session.end_user
     if guidance is None:
@@ -145,6 +152,7 @@ def _messages(
         guidance=guidance,
         with_triples=claim.rules.triples,
         forbidden=_forbidden(claim),
+        fields=[wanted(one) for one in fields.values()],
     )
 
 

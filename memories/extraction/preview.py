@@ -205,7 +205,9 @@ class _Prepared:
 
     @property
     def prompt_version(self) -> str:
-        version = memory_update.version(with_triples=self.claim.rules.triples, with_policy=self.has_policy)
+        version = memory_update.version(
+            with_triples=self.claim.rules.triples, with_policy=self.has_policy, with_fields=bool(self.batch.fields)
+        )
         return rules_mode.EXTRACTOR if self.config.mode == conf.LLM_RULES else version
 
     @property
@@ -311,7 +313,12 @@ def _answered(prepared: _Prepared, now: datetime) -> Answered:
     screened = screening.screen(answer, claim.session.tenant)
     answer = screened.answer
     admitted = gate.admit(
-        answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held, forbidden=screened.forbidden
+        answer.new_facts,
+        evidence=batch.evidence,
+        rules=claim.rules,
+        held=held,
+        forbidden=screened.forbidden,
+        fields=batch.fields,
     )
     profile.prepare(batch.evidence, answer.profile)
     near = judgement.judge(

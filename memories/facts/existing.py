@@ -17,6 +17,7 @@ from memories.facts.timeline import Interval
 from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ReviewItem, Status
 from memories.models.folding import fold
 from memories.models.memories.refusals import RefusalKey, refusal_key_of_text, refusal_keys
+from memories.profiles import is_field_key
 
 GONE = (Status.REJECTED, Status.TRASHED)
 # Fact.protected, in a query.
@@ -289,6 +290,9 @@ def _verdict(
         return Verdict.SAME
     # A protected suggestion binds, too: nobody changes what an operator kept.
     if not _is_in_force(fact, now) and not (fact.protected and _is_in_force(fact, now, Status.PENDING)):
+        return None
+    if fact.key != candidate.key and is_field_key(fact.key) and is_field_key(candidate.key):
+        # Two fields of profiles can have one value: neither says the other's.
         return None
     has_key = policy.compares_keys and _has_key(fact, candidate)
     if has_key and fact.value and candidate.value:

@@ -28,6 +28,7 @@ from memories.models import (
     ReviewItem,
     Status,
 )
+from memories.profiles import is_field_key
 from memories.trust import rank
 
 Reason = ReviewItem.Reason
@@ -193,6 +194,9 @@ class FactWriter:
             else:
                 fact.trust = max(fact.trust, candidate.trust, key=rank)
             fact.triples = fact.triples or candidate.triples_beside(fact.key, fact.value)
+            if is_field_key(candidate.key) and not is_field_key(fact.key):
+                # It was stored before the tenant had the profile, or under a usual key.
+                fact.category, fact.key, fact.value = candidate.category, candidate.key, candidate.value
 
         return self._extend_times(fact, moments, candidate.citations, state_again)
 

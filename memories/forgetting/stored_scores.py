@@ -21,7 +21,13 @@ STEP = 50
 DRIFT = 0.02
 # Table, moment of the last mention, what never decays, number of mentions, the category that decides the half-life. An
 # episode counts from its making.
-_FACT = ("memories_fact", "last_confirmed_at", "pinned OR binding OR locked", "mentions", "memory.category")
+_FACT = (
+    "memories_fact",
+    "last_confirmed_at",
+    "pinned OR binding OR locked OR key LIKE 'profile.%%'",
+    "mentions",
+    "memory.category",
+)
 _EPISODE = ("memories_episode", "created_at", "pinned OR binding", "1", f"'{EPISODE}'")
 _REFRESH = """
     WITH own AS (SELECT * FROM unnest(%(categories)s::text[], %(own)s::float8[]) own (category, days)),

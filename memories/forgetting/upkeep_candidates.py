@@ -15,7 +15,7 @@ from memories.llm.prompts import fact_upkeep
 from memories.llm.prompts.fact_upkeep import FactInput
 from memories.llm.prompts.framing import Message
 from memories.models import Category, EndUser, Fact, FactEvidence, MemoryScope, Tenant, Trust
-from memories.models.memories.facts import FactQuerySet
+from memories.models.memories.facts import OF_PROFILE, FactQuerySet
 from memories.trust import CORRECTIONS
 
 # After a review of a person, only newer candidates make them due again before this.
@@ -26,7 +26,7 @@ NIGHT = timedelta(hours=12)
 STATED = ("api", "import")
 _KEPT = (
     Q(pinned=True) | Q(locked=True) | Q(binding=True) | Q(trust=Trust.OPERATOR) | Q(scope=MemoryScope.PUBLIC)
-    | Q(category=Category.CORRECTION) | Q(source__in=CORRECTIONS)
+    | Q(category=Category.CORRECTION) | Q(source__in=CORRECTIONS) | Q(key__startswith=OF_PROFILE)
 )  # fmt: skip
 
 

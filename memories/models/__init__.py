@@ -78,6 +78,7 @@ from memories.models.privacy.cases import (
     waits_for_handover,
 )
 from memories.models.privacy.retention import RetentionPass, TableRewrite
+from memories.models.profile_schemas import ProfileSchema, ProfileSchemaQuerySet
 from memories.models.webhooks import Event, WebhookDelivery, WebhookEndpoint
 from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
 from memories.trust import TRUSTED, Source, Trust
@@ -170,6 +171,8 @@ __all__ = [
     "PrivacyExportPiece",
     "PrivacyExportQuerySet",
     "ProfileRevision",
+    "ProfileSchema",
+    "ProfileSchemaQuerySet",
     "ProfileSection",
     "RefusalGround",
     "RelationType",

@@ -1,7 +1,7 @@
 """A batch: the turns of a session that one model call reads, bounded by tokens."""
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -9,6 +9,7 @@ from functools import cached_property
 from memories.embedding import similarity
 from memories.llm import tokens
 from memories.llm.prompts.framing import Message, shorten
+from memories.profiles import Field
 from memories.reconcile.gate import BatchEvidence
 from memories.text.signals import Patterns
 from memories.text.transcript import TranscriptTurn
@@ -41,6 +42,8 @@ class TurnBatch:
     shown_profile: dict[str, int] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     patterns: Patterns | None = None
+    # Those of the tenant's own profiles that the batch may fill, by key.
+    fields: Mapping[str, Field] = field(default_factory=dict)
     # The texts of the tool turns, and what the person or an operator stated before.
     tool_texts: tuple[str, ...] = ()
     # Turns that are not shown whole, and how many of their characters are not; whether any is shown beyond its ends.

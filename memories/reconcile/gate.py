@@ -17,6 +17,7 @@ from memories.llm.prompts.memory_update import CandidateFact
 from memories.llm.prompts.memory_update_text import MOST_TRIPLES, is_example
 from memories.models import Category, Source, Status, Trust
 from memories.models.folding import fold, text_digest
+from memories.profiles import Field, ValueRefused, is_field_key
 from memories.reconcile import stated_triples
 from memories.reconcile.stated_triples import StatedTriple
 from memories.text import signals, support, uploads
@@ -45,6 +46,8 @@ _OF_THE_HUB = frozenset({"imported_source"})
 # A batch holds far less. A model that runs wild must not lock the person's row for minutes.
 MOST_CANDIDATES = 1_000
 CONTENT_POLICY = "content_policy"
+# In the counts of a run: a value that a field of a profile does not take. Its statement is kept as any other.
+PROFILE_VALUE = "profile_value"
 _DECISIVE = frozenset({"correction", "decision"})
 
 
@@ -154,6 +157,8 @@ class Accepted:
     # Why it waits for review although its trust is enough, and whether the person corrects or decides it.
     flags: tuple[str, ...] = ()
     decisive: bool = False
+    # The field of a profile whose value it is.
+    of_field: Field | None = None
     # Its trust is not enough, or it conflicts with an existing fact.
     waits: bool = False
 
@@ -189,14 +194,17 @@ def admit(
     rules: Rules,
     held: Mapping[int, str] = MappingProxyType({}),
     forbidden: Collection[int] = (),
+    fields: Mapping[str, Field] = MappingProxyType({}),
 ) -> Admitted:
     """Judge the items of `new_facts`, whatever they are: one bad item loses no good one.
 
     `held` are flags of items, by place, that wait for review whatever they say; `forbidden` are places of those that
-    the tenant's content policy does not allow.
+    the tenant's content policy does not allow. `fields` are those of profiles, by the key of their facts.
     """
     judged = [
-        Refused(CONTENT_POLICY) if index in forbidden else judge(raw, index=index, evidence=evidence, rules=rules)
+        Refused(CONTENT_POLICY)
+        if index in forbidden
+        else judge(raw, index=index, evidence=evidence, rules=rules, fields=fields)
         for index, raw in enumerate(items)
     ]
     accepted = [item for item in judged if isinstance(item, Accepted)]
@@ -204,7 +212,7 @@ def admit(
         replace(item, flags=tuple(dict.fromkeys((*item.flags, held[item.index])))) if item.index in held else item
         for item in accepted
     ]
-    distinct = _best_by_text(flagged)
+    distinct = _best_by_text(_named_apart(flagged, fields))
     candidates = distinct[:MOST_CANDIDATES]
     refusals = Counter(item.reason for item in judged if isinstance(item, Refused))
     refusals.update(repeated=len(accepted) - len(distinct), too_many=len(distinct) - len(candidates))
@@ -212,8 +220,25 @@ def admit(
     return Admitted(candidates, refusals)
 
 
+def _named_apart(candidates: Sequence[Accepted], fields: Mapping[str, Field]) -> list[Accepted]:
+    """One sentence can say the values of several fields. A person has a text once, so each says which field it is of:
+    where there are several profiles always, as another batch may bring the other one's."""
+    are_several = len({field.profile for field in fields.values()}) > 1
+    keys: dict[str, set[str]] = {}
+    for one in candidates:
+        if one.of_field:
+            keys.setdefault(fold(one.content), set()).add(one.of_field.key)
+    return [
+        replace(one, content=f"{one.content} ({one.of_field.profile}: {one.of_field.label})"[:LONGEST_CONTENT])
+        if one.of_field and (are_several or len(keys[fold(one.content)]) > 1)
+        else one
+        for one in candidates
+    ]
+
+
 def _best_by_text(candidates: Iterable[Accepted]) -> list[Accepted]:
-    """Each text once: the candidate of the highest trust, then without flags, then of the highest confidence."""
+    """Each text once: the candidate of the highest trust, then without flags, then a field's value, then of the highest
+    confidence."""
     best: dict[str, Accepted] = {}
     for candidate in candidates:
         text = fold(candidate.content)
@@ -223,11 +248,18 @@ def _best_by_text(candidates: Iterable[Accepted]) -> list[Accepted]:
     return list(best.values())
 
 
-def _weight(candidate: Accepted) -> tuple[int, bool, float]:
-    return rank(candidate.trust), not candidate.flags, candidate.confidence
+def _weight(candidate: Accepted) -> tuple[int, bool, bool, float]:
+    return rank(candidate.trust), not candidate.flags, candidate.of_field is not None, candidate.confidence
 
 
-def judge(raw: Any, *, index: int, evidence: BatchEvidence, rules: Rules) -> Accepted | Refused:
+def judge(
+    raw: Any,
+    *,
+    index: int,
+    evidence: BatchEvidence,
+    rules: Rules,
+    fields: Mapping[str, Field] = MappingProxyType({}),
+) -> Accepted | Refused:
     """Judge one item; `index` is its place in the answer."""
     try:
         candidate = CandidateFact.model_validate(raw)
@@ -239,14 +271,50 @@ def judge(raw: Any, *, index: int, evidence: BatchEvidence, rules: Rules) -> Acc
     reason = _reason_against(candidate, content, rules)
     if reason:
         return Refused(reason)
-    accepted = _accept(candidate, content, index=index, evidence=evidence, rules=rules)
+    of_field = _of_field(candidate, raw, fields)
+    said = of_field.candidate.value or "" if of_field.field else ""
+    accepted = _accept(of_field.candidate, content, said=said, index=index, evidence=evidence, rules=rules)
+    accepted = of_field.completed(accepted)
     if accepted.quoted is None and any(map(is_example, (content, candidate.quote or ""))):
         # The model copied it from the examples of our prompt.
         return Refused("example_echo")
     if rules.triples and candidate.triples:
         triples, untold = stated_triples.judge(candidate.triples, _grounds(accepted, evidence))
-        accepted = replace(accepted, triples=triples, untold=untold)
+        accepted = replace(accepted, triples=triples, untold=accepted.untold + untold)
     return replace(accepted, waits=not is_believed(accepted.trust, trusts_assistant=rules.trust_assistant))
+
+
+@dataclass(frozen=True)
+class _OfField:
+    """A candidate as the other rules judge it: with the value of its field in words, and with no key if the field takes
+    no such value. `value`: as a fact keeps it."""
+
+    candidate: CandidateFact
+    field: Field | None = None
+    value: str = ""
+    is_refused: bool = False
+
+    def completed(self, accepted: Accepted) -> Accepted:
+        if self.field is None:
+            return replace(accepted, untold=Counter({PROFILE_VALUE: 1})) if self.is_refused else accepted
+        category = Category(self.field.category)
+        return replace(accepted, category=category, key=self.field.key, value=self.value, of_field=self.field)
+
+
+def _of_field(candidate: CandidateFact, raw: Any, fields: Mapping[str, Field]) -> _OfField:
+    key = fold(clean(candidate.key or ""))
+    if not is_field_key(key):
+        return _OfField(candidate)
+    plain = candidate.model_copy(update={"key": None, "value": None})
+    if (field := fields.get(key)) is None:
+        return _OfField(plain, is_refused=True)
+    try:
+        # As it came: the form of a value is the field's, and not always a text.
+        value = field.read(raw.get("value") if isinstance(raw, Mapping) else candidate.value)
+    except ValueRefused:
+        return _OfField(plain, is_refused=True)
+    # The words of the field are the staff's: whether the person said the value is asked, and by its content what of it.
+    return _OfField(candidate.model_copy(update={"key": None, "value": field.spoken(value)}), field, field.text(value))
 
 
 def trust_of(cited: Sequence[int], evidence: BatchEvidence) -> Trust:
@@ -269,12 +337,16 @@ def _reason_against(candidate: CandidateFact, content: str, rules: Rules) -> str
     return next((reason for reason, applies in checks.items() if applies), "")
 
 
-def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: BatchEvidence, rules: Rules) -> Accepted:
+def _accept(
+    candidate: CandidateFact, content: str, *, said: str, index: int, evidence: BatchEvidence, rules: Rules
+) -> Accepted:
+    """`said`: the value of a profile's field in words."""
     cited = evidence.cited(candidate.evidence)
     quote = clean(candidate.quote or "")
     quoted = _turn_quoted(quote, cited, evidence) if support.has_word_of(quote, content) else None
     key, value = _attribute(candidate, evidence)
-    trust = min(trust_of(candidate.evidence, evidence), _supported(content, value, cited, evidence), key=rank)
+    supported = _supported(content, value or said, cited, evidence)
+    trust = min(trust_of(candidate.evidence, evidence), supported, key=rank)
     is_own = trust == Trust.USER and not evidence.has_orders
     accepted = Accepted(
         index=index,
@@ -295,7 +367,7 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
         structured=_structured(candidate, evidence),
         relations=tuple(candidate.relations[:MOST_RELATIONS]),
         flags=(
-            *detection.flags(content, value, quote if quoted else "", is_own=is_own),
+            *detection.flags(content, value or said, quote if quoted else "", is_own=is_own),
             *_slips(content, trust, evidence),
         ),
         decisive=trust == Trust.USER and not evidence.decisive.isdisjoint(cited),

@@ -20,7 +20,7 @@ from memories.trust import CORRECTIONS, rank
 
 _BINDING = Q(binding=True) | Q(pinned=True) | Q(locked=True)
 _WEIGHED = (
-    "category", "source", "trust", "confidence", "mentions", "binding", "pinned", "locked", "last_confirmed_at",
+    "category", "key", "source", "trust", "confidence", "mentions", "binding", "pinned", "locked", "last_confirmed_at",
     "last_recalled_at", "created_at",
 )  # fmt: skip
 
@@ -60,12 +60,13 @@ def _archive_surplus(changes: FactChanges, limit: int) -> None:
     """Archive what is worth least of a person's active facts beyond `limit` (rules.md, 5.6).
 
     Lower trust goes before higher, corrections after all others of their trust. An operator's word counts and stays, as
-    no job may change it.
+    no job may change it, and so does the value of a profile's field.
     """
     run, now = changes.run, changes.write.now
     facts = Fact.objects.of(run.tenant, run.end_user).active(now=now)
     active = list(facts.only(*_WEIGHED).order_by("pk"))
-    least = sorted((fact for fact in active if not fact.protected), key=lambda fact: _weight(fact, now))
+    unkept = (fact for fact in active if not (fact.protected or fact.is_of_profile))
+    least = sorted(unkept, key=lambda fact: _weight(fact, now))
     surplus = [fact.pk for fact in least[: max(0, len(active) - limit)]]
     if not surplus:
         return

@@ -26,6 +26,7 @@ from memories.curation.review.batches import approve_items
 from memories.curation.review.deciding import ExpectedVersions
 from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
+from memories.curation.tenants.profile_schemas import put_profile_schema
 from memories.models import AuditEvent, EndUser, Operator, Tenant
 from memories.models.access import roles
 from memories.models.ids import new_id
@@ -33,6 +34,8 @@ from tests import factories
 from tests.admin.cases import with_receipt
 from tests.admin.pages import HOSTILE
 
+# The name of a profile by a schema of the tenant's own.
+PROFILE = "pets"
 REFUSED = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 # As path() writes them, and as re_path() does.
 _ARGUMENT = re.compile(r"<(?:\w+:)?(\w+)>|\^?\(\?P<(\w+)>[^)]*\)")
@@ -71,6 +74,7 @@ def records() -> dict[str, Any]:
     triple = factories.triple(person, "Max", "works_at", "Acme")
     selector = Selector(tenant=person.tenant, session=session.pk)
     done = roll_back(selector=selector, actor=factories.COMMAND, now=factories.NOW, reason="")
+    _profile_of(person)
     named: dict[str, Any] = {
         "reviewitem": item, "enduser": person, "fact": fact, "episode": factories.episode(session),
         "session": session, "extractionrun": run, "apikey": key, "tenant": person.tenant,
@@ -91,9 +95,22 @@ def records() -> dict[str, Any]:
         "group": Group.objects.create(name="readers"), "auditevent": AuditEvent.objects.latest("id"),
     }  # fmt: skip
     other = {"change_set": done.id, "tenant_id": person.tenant.pk, "section": "top_of_mind", "number": 1}
-    words = {"app_label": "memories", "url": "nonsense/", "provider_id": "sso", "verb": "forget"}
+    words = {"app_label": "memories", "url": "nonsense/", "provider_id": "sso", "verb": "forget", "name": PROFILE}
     made = {"merge_id": _merged(person.tenant).id, **_batches(person)}
     return {**named, **other, **words, **made, "content_type_id": ContentType.objects.get_for_model(fact).pk}
+
+
+def _profile_of(person: EndUser) -> None:
+    """A profile of the tenant's own, with hostile words in its schema and a value of the person's."""
+    told = {"title": HOSTILE[:80], "description": HOSTILE[:300]}
+    properties: dict[str, Any] = {
+        "pet": {"type": "string", **told},
+        "size": {"type": "string", "enum": [HOSTILE[:100], "small"], **told},
+    }
+    properties["size"]["title"] = f"2 {HOSTILE[:70]}"
+    schema = {"type": "object", "properties": properties, **told}
+    put_profile_schema(tenant=person.tenant, name=PROFILE, schema=schema, actor=factories.COMMAND, now=factories.NOW)
+    factories.fact(person, f"Has {HOSTILE}", key=f"profile.{PROFILE}.pet", value=HOSTILE[:400], category="other")
 
 
 def _merged(tenant: Tenant) -> Changes:

@@ -12,6 +12,7 @@ from memories.curation.tenants.content_policy import put_policy
 from memories.models import ActorKind, SessionQueue, Tenant
 from tests import factories
 from tests.api.client import BASE, HubClient, operations
+from tests.profiles.defining import define
 
 FILE = "/memories/notes.md"
 SECRET = "暗号 xyzzy"
@@ -104,6 +105,8 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "changeEpisode": lambda ids: Call(path={"episode_id": ids.episode}, body={"summary": "taken over"}),
     "deleteEpisode": lambda ids: Call(path={"episode_id": ids.episode}, query={"hard": "true"}),
     "getProfile": lambda ids: Call(query={"user_id": ids.user_id}),
+    "listProfiles": lambda _: Call(),
+    "getPersonProfile": lambda ids: Call(path={"name": "travel"}, query={"user_id": ids.user_id}),
     "writeProfileSection": lambda ids: Call(
         path={"section": "top_of_mind"}, body={"user_id": ids.user_id, "summary": "taken over"}
     ),
@@ -206,6 +209,9 @@ def populated(tenant: Tenant) -> Ids:
     draft = FactDraft(content=SECRET, category="other")
     given: dict[str, Any] = {"actor": factories.COMMAND, "now": factories.NOW}
     fact = add_fact(end_user=person, draft=draft, **given).row
+    define(tenant)
+    of_field = FactDraft(content=f"{SECRET} 3", category="other", key="profile.travel.home_airport", value=SECRET)
+    add_fact(end_user=person, draft=of_field, **given)
     # A key restores what a key has forgotten.
     by_key: dict[str, Any] = {"actor": Actor(kind=ActorKind.KEY), "now": factories.NOW}
     trashed = add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **by_key).row

@@ -29,7 +29,7 @@ NAMED = {
     *("deleteFile", "listFileHistory", "restoreFile", "listDiary", "writeDiaryEntry", "listGroups"),
     *("addTriple", "invalidateTriple", "supersedeTriple", "listEntityTriples", "listRelationTriples"),
     *("listGraphTimeline", "getGraphStats"),
-    *("listDreams", "startDream", "personLink", "previewExtraction"),
+    *("listDreams", "startDream", "personLink", "previewExtraction", "getPersonProfile"),
 }
 OBJECTS = {
     *("deleteSession", "getSession", "listTurns", "getFact", "changeFact", "deleteFact", "listFactHistory"),
@@ -39,6 +39,8 @@ OBJECTS = {
     *("getDream", "restoreDream"),
 }
 LISTS = {"listUsers"}
+# Of no person: tests/api/v1/test_profiles.py.
+DEFINITIONS = {"listProfiles"}
 # Who belongs to a group concerns others.
 GROUPS = {"addGroup", "changeGroup", "deleteGroup", "listGroupMembers", "setGroupMember", "removeGroupMember"}
 # It concerns the whole tenant: tests/api/v1/test_content_policy.py.
@@ -55,6 +57,7 @@ AGENTS = {"listAgents", "getAgent", "changeAgent"}
 STORE = {
     *("getStoreItem", "putStoreItem", "deleteStoreItem", "searchStoreItems", "listStoreNamespaces", "batchStore"),
 }
+TABLE = NAMED | OBJECTS | LISTS | DEFINITIONS | AGENTS | STORE | GROUPS | TENANT | IMPORTS
 
 pytestmark = pytest.mark.usefixtures("with_model")
 
@@ -82,7 +85,7 @@ def bound(hub: Hub, own: Ids) -> Hub:
 
 
 def test_every_operation_has_its_place() -> None:
-    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS | STORE | GROUPS | TENANT | IMPORTS
+    assert CALLS.keys() == operations().keys() == TABLE
 
 
 def addresses(patterns: Any, before: str = "") -> Iterator[tuple[str, Any]]:

@@ -18,7 +18,7 @@ from tests import factories
 from tests.api.calls import SECRET, Ids, populated, send
 from tests.api.client import HubClient, all_operations, management_operations, operations
 from tests.api.conftest import Hub
-from tests.api.test_bound_keys import AGENTS, GROUPS, LISTS, STORE
+from tests.api.test_bound_keys import AGENTS, DEFINITIONS, GROUPS, LISTS, STORE
 from tests.api.test_isolation import everything_of
 from tests.api.test_scopes import NEEDED
 from tests.api.v1.test_management import call as manage
@@ -29,7 +29,7 @@ UNAUTHORIZED = (401, "unauthorized")
 # What an operation of a tenant's answers a key for another person or agent, by what it names.
 ELSEWHERE = {(403, "key_bound"), (404, "not_found")}
 # What agents of the same person do, or say, is no secret of one of them; a list is of nobody, an agent of no person.
-SHARED = LISTS | AGENTS | {"listStoreNamespaces"}
+SHARED = LISTS | DEFINITIONS | AGENTS | {"listStoreNamespaces"}
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ EMPTY = {
     "listFacts",
     "listEpisodes",
     "getProfile",
+    "getPersonProfile",
     "getMemory",
     "listFiles",
     "listDiary",
@@ -56,7 +57,7 @@ AS_EVER = {
     *("listUsers", "getUser", "listExtractions", "getExtraction"),
     *("createPrivacyRequest", "getPrivacyRequest", "takePrivacyExport", "personLink"),
     # Of no person.
-    *("listAgents", "getAgent", "changeAgent"),
+    *("listAgents", "getAgent", "changeAgent", "listProfiles"),
     *("getContentPolicy", "putContentPolicy", "listContentPolicyVersions", "restoreContentPolicy"),
     *("listContentPolicyTopics", "listContentPolicyDrops"),
     *("startPolicyDryRun", "getPolicyDryRun", "listPolicyDryRunFindings", "deletePolicyDryRunFindings"),

@@ -11,7 +11,8 @@ SCOPES = {
     INGEST: "postTurns postTurnsBulk flushSession endSession",
     READ: """
         getContext search listSessions getSession listTurns listFacts getFact listFactHistory getMemory listEpisodes
-        getEpisode getProfile listFiles readFile globFiles grepFiles downloadFiles listFileHistory listDiary
+        getEpisode getProfile listProfiles getPersonProfile listFiles readFile globFiles grepFiles downloadFiles
+        listFileHistory listDiary
         listGroups getGroup listGroupMembers listGroupFacts listDreams getDream listUsers getUser listAgents
         getAgent listExtractions getExtraction listEntityTriples listRelationTriples listGraphTimeline getGraphStats
         getStoreItem searchStoreItems listStoreNamespaces batchStore listImports getImport

@@ -78,6 +78,8 @@ NO_TEXT = {
     "changeTenant": _OF_TENANT,
     "personLink": {"embed_origins/*"},
     "putTenantModel": {"base_url", "api_key"},
+    # A schema has no free place.
+    "putTenantProfile": {"schema/?"},
     "addWebhook": {"url"},
     "putWebhook": {"url"},
 }
@@ -148,7 +150,7 @@ def post(client: HubClient, operation: str, ids: Ids, at: Place, text: str) -> A
     method, template = all_operations()[operation]
     if operation in MANAGED:
         agent, webhook = (rows.get(tenant__slug="acme").pk for rows in (Agent.objects, WebhookEndpoint.objects))
-        path = template.format(slug="acme", key_id=uuid.uuid4(), agent_id=agent, webhook_id=webhook)
+        path = template.format(slug="acme", name="travel", key_id=uuid.uuid4(), agent_id=agent, webhook_id=webhook)
         query = {"username": "lin"} if "/operators/" in template else {}
     else:
         call = CALLS[operation](ids)

@@ -17,6 +17,7 @@ from tests import factories
 from tests.admin.cases import case_of
 from tests.admin.conftest import signed_in
 from tests.hostile import ALL, STRINGS, pieces
+from tests.profiles.defining import define
 
 # Of a list's cell as much is shown.
 SHORT, NAME = 250, 90
@@ -41,6 +42,7 @@ def made(operator: Operator) -> dict[str, Any]:
         now=factories.NOW,
     )  # fmt: skip
     records = _memories(person, session, names)
+    define(tenant)
     group = Group.objects.create(name=names[6])
     Fact.objects.update(source_error=ALL)
     correct_fact(
@@ -57,7 +59,7 @@ def made(operator: Operator) -> dict[str, Any]:
     )  # fmt: skip
     others = {"privacycase": case, "group": group, "auditevent": AuditEvent.objects.latest("id"), "operator": operator}
     of_hub = {"tenant": tenant, "apikey": key, "decaypass": held, "change_set": done.id, "number": 1, **others}
-    return {**records, "session": session, "enduser": person, "section": "work_context", **of_hub}
+    return {**records, "session": session, "enduser": person, "section": "work_context", "name": "travel", **of_hub}
 
 
 def _crowd(person: EndUser, piece: str) -> None:

@@ -22,7 +22,7 @@ REPLACED = 41 + 32
 # Made after 0032 gave the unique keys their tenant: each has keys of its own from the beginning.
 LATER_TABLES = (
     *("seentext", "sentblock", "privacyexportpiece", "personlink", "import", "importpiece", "importedrow"),
-    *("contentpolicy", "policydrop", "policytrial", "policyfinding"),
+    *("contentpolicy", "policydrop", "policytrial", "policyfinding", "profileschema"),
 )
 
 

@@ -26,7 +26,8 @@ from memories.admin.lists.columns import column
 from memories.admin.people import timeline
 from memories.admin.people.adding import RecordFields
 from memories.admin.people.clearing import PersonClearingViews
-from memories.admin.people.profile import ProfileViews, sections_of
+from memories.admin.people.own_profiles import OwnProfileViews
+from memories.admin.people.profile import sections_of
 from memories.admin.people.views import MEMORY, tabs_for
 from memories.admin.recall.live_context import LiveContextViews
 from memories.admin.site.naming import called
@@ -85,13 +86,13 @@ class PersonForm(RecordFields, VerbForm):
         return f"{done}{CUT_OUT if cut else ''}"
 
 
-class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphViews, ProfileViews):
+class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphViews, OwnProfileViews):
     page_template = "memories/person_timeline.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "update": PersonForm,
         "dream": DreamNowForm,
         "reflect": ReflectNowForm,
-        **ProfileViews.verbs,
+        **OwnProfileViews.verbs,
     }
     list_display = ("person", "tenant", "facts_active", "sessions_held", "last_seen")
     list_filter = ("tenant",)

@@ -177,8 +177,13 @@ class ProfileViews(UndoViews, PersonViews):
                 form.auto_id = f"{section.name}_%s"
                 form.look_at(section)
             rows.append((section, form))
-        page.context_data = {**shown, "rows": rows, "agent_id": agent_id, "agents": _agents_with_profile(person)}
+        named = {"rows": rows, "agent_id": agent_id, "agents": _agents_with_profile(person)}
+        page.context_data = {**shown, **named, **self.also_shown(person)}
         return page
+
+    def also_shown(self, person: EndUser) -> dict[str, Any]:
+        """What else stands on the page of the profile."""
+        return {}
 
     @address("<uuid:object_id>/profile/<str:section>/", "profile")
     def section_view(self, request: HttpRequest, object_id: uuid.UUID, section: str) -> HttpResponse:

@@ -63,6 +63,7 @@ REFUSALS: dict[str, Promise] = {
     "restated": _("Removed by the answer that states it"),
     "dropped_after_refusal": _("Rejected by an operator before"),
     "content_policy": _("Forbidden by the content policy"),
+    "profile_value": _("No value of the profile’s field; kept as an ordinary fact"),
 }
 
 

@@ -47,7 +47,14 @@ from memories.admin.runs.sessions import SessionPage
 from memories.admin.site import help_page, palette, sidebar
 from memories.admin.site.page import HubModelAdmin
 from memories.admin.store.pages import StoreItemPage
-from memories.admin.tenants import content_policy, forgetting, language_model, retention, rollback
+from memories.admin.tenants import (
+    content_policy,
+    forgetting,
+    language_model,
+    profile_schemas,
+    retention,
+    rollback,
+)
 from memories.admin.tenants.agents import AgentPage
 from memories.admin.tenants.pages import TenantPage
 from memories.admin.trail import seals
@@ -103,6 +110,7 @@ OTHER_PAGES = (
     retention,
     language_model,
     content_policy,
+    profile_schemas,
     help_page,
 )
 

@@ -43,6 +43,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise | str]] = {
     "ChangeSet": (gettext_lazy("a set of changes"), ""),
     "ContentPolicy": (gettext_lazy("a content policy"), ""),
     "PolicyTrial": (gettext_lazy("a dry run of a content policy"), ""),
+    "ProfileSchema": (gettext_lazy("a profile schema"), ""),
     "DecayPass": (gettext_lazy("a decay pass"), ""),
     "Group": (gettext_lazy("a role"), ""),
     "Import": (gettext_lazy("an import"), ""),

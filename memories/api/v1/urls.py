@@ -91,6 +91,7 @@ from memories.api.v1.people.views import PeopleView, PersonView
 from memories.api.v1.person_links.views import PersonLinksView
 from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView, PrivacyRequestView
 from memories.api.v1.profile.views import ProfileSectionView, ProfileView
+from memories.api.v1.profiles.views import PersonProfileView, ProfilesView, TenantProfilesView, TenantProfileView
 from memories.api.v1.search.views import SearchView
 from memories.api.v1.sessions.views import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
 from memories.api.v1.store.views import BatchView, ItemsSearchView, ItemsView, NamespacesView
@@ -133,6 +134,8 @@ urlpatterns = [
     path("episodes/<uuid:episode_id>", EpisodeView.as_view()),
     path("profile", ProfileView.as_view()),
     path("profile/<str:section>", ProfileSectionView.as_view()),
+    path("profiles", ProfilesView.as_view()),
+    path("profiles/<str:name>", PersonProfileView.as_view()),
     path("dreams", DreamsView.as_view()),
     path("dreams/<uuid:dream_id>", DreamView.as_view()),
     path("dreams/<uuid:dream_id>/restore", DreamRestoreView.as_view()),
@@ -196,6 +199,8 @@ urlpatterns = [
     path(f"{_TENANT}/keys", TenantKeysView.as_view()),
     path(f"{_TENANT}/keys/<uuid:key_id>", TenantKeyView.as_view()),
     path(f"{_TENANT}/keys/<uuid:key_id>/rotate", KeyRotationView.as_view()),
+    path(f"{_TENANT}/profiles", TenantProfilesView.as_view()),
+    path(f"{_TENANT}/profiles/<str:name>", TenantProfileView.as_view()),
     path(f"{_TENANT}/webhooks", WebhooksView.as_view()),
     path(_WEBHOOK, WebhookView.as_view()),
     path(f"{_WEBHOOK}/rotate", WebhookRotationView.as_view()),

@@ -25,8 +25,9 @@ from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound
 from memories.facts import policies
 from memories.facts.candidate import Candidate
 from memories.facts.record import record
-from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Trust
+from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Tenant, Trust
 from memories.models.folding import fold
+from memories.profiles import ValueRefused, field_of
 from memories.reconcile import neighbours
 from memories.reconcile.gate import LONGEST_KEY
 from memories.text.secrets.scrubbing import scrubbed_text
@@ -76,7 +77,7 @@ def add_fact(
     Errors: InvalidInput (what it rests on, its readers), Conflict and NotFound (what it corrects), DuplicateFact with
     the id of the existing fact (its text, or its external id), RefusedBefore, PersonMerged, PersonRestricted.
     """
-    draft = replace(draft, **scrubbed_fact(vars(draft)))
+    draft = replace(draft, **scrubbed_fact(of_field(end_user.tenant, vars(draft), folded_key(draft.key))))
     candidate = _candidate(draft, provenance, actor=actor)
     # Before the lock: it may ask an endpoint.
     near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=candidate, now=now)
@@ -109,6 +110,23 @@ def folded_key(key: str) -> str:
         detail = _("Give a key of at most 100 characters. Some of these letters stand for several each.")
         raise InvalidInput.at("/key", detail, code="max_length")
     return folded
+
+
+def candidate_of(draft: FactDraft, *, actor: Actor) -> Candidate:
+    """What an operator states without anything that it rests on."""
+    return _candidate(draft, NO_PROVENANCE, actor=actor)
+
+
+def of_field(tenant: Tenant, stated: dict[str, Any], key: str) -> dict[str, Any]:
+    """What a statement with this key says, if the key is that of a profile's field: with the field's category, and the
+    value as facts keep it. Errors: InvalidInput, where the field has no such value."""
+    field = field_of(tenant, key)
+    if field is None or not stated.get("value"):
+        return stated
+    try:
+        return {**stated, "category": field.category, "value": field.text(field.read(stated["value"]))}
+    except ValueRefused as error:
+        raise InvalidInput.at("/value", str(error)) from None
 
 
 def check_own_id(fact: Fact) -> None:

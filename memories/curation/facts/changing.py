@@ -26,6 +26,7 @@ from memories.facts.timeline import Interval
 from memories.facts.write import texts_of
 from memories.models import ActorKind, Episode, Fact, FactRevision, ReviewItem, Source, Status, Tenant, Trust
 from memories.models.folding import fold
+from memories.profiles import field_of
 
 
 @contextmanager
@@ -187,12 +188,18 @@ def approve(fact: Fact, changes: Changes, verb: str = "approve") -> None:
         fact.status, fact.flags, fact.last_confirmed_at = Status.ACTIVE, [], changes.now
 
 
+def value_of_words(fact: Fact, content: str) -> str:
+    """The value of the fact's key if it says this: of a profile's field what the new words tell, else none."""
+    field = field_of(fact.tenant, fact.key)
+    return field.value_in(content, instead_of=fact.content, value=fact.value) if field else ""
+
+
 def state_binding(fact: Fact, content: str, *, actor: Actor, now: datetime) -> None:
     """Give the fact this text, as the word of an operator or of the person: no job and no key changes it from now
     on."""
     if fold(content) != fold(fact.content):
         # Value and triples were those of the old text; the key stays, so that no other value takes this fact's place.
-        fact.value, fact.triples = "", None
+        fact.value, fact.triples = value_of_words(fact, content), None
     fact.set_text(content)
     fact.flags, fact.binding = [], True
     fact.source, fact.trust = (Source.PERSON, Trust.USER) if actor.is_person else (Source.CORRECTED, Trust.OPERATOR)

@@ -10,8 +10,14 @@ from django.db import transaction
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
-from memories.curation.facts.adding import check_own_id, folded_key
-from memories.curation.facts.changing import deciding_fact, lock_facts, must_be_live, state_binding
+from memories.curation.facts.adding import check_own_id, folded_key, of_field
+from memories.curation.facts.changing import (
+    deciding_fact,
+    lock_facts,
+    must_be_live,
+    state_binding,
+    value_of_words,
+)
 from memories.curation.facts.readers import check_readers
 from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import Provenance, RelationDraft
@@ -86,6 +92,11 @@ def _set(fact: Fact, stated: dict[str, Any], before: Fact, *, write_trust: Write
         setattr(fact, name, value)
     # Keys are compared as they are stored.
     fact.key = folded_key(fact.key)
+    if fact.is_of_profile and fact.content != before.content and fact.value == before.value:
+        fact.value = value_of_words(before, fact.content)
+    if (fact.key, fact.value) != (before.key, before.value):
+        of_key = of_field(fact.tenant, {"category": fact.category, "value": fact.value}, fact.key)
+        fact.category, fact.value = of_key["category"], of_key["value"]
     if (fact.content, fact.key, fact.value) != (before.content, before.key, before.value):
         # Nobody has read the triples beside the new text.
         fact.triples = None
@@ -158,5 +169,7 @@ def correct_fact(
         state_binding(fact, content, actor=actor, now=now)
         if actor.is_person:
             guarding.check_fact(fact, texts_before, AS_USER)
-        fact.value, fact.category, fact.status = "", category or fact.category, Status.ACTIVE
+        if not fact.is_of_profile:
+            fact.value = ""
+        fact.category, fact.status = category or fact.category, Status.ACTIVE
     return fact

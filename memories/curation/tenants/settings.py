@@ -40,6 +40,7 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 _NO_SETTING = (
     "id", "slug", "created_at", "decayed_on", "offboarded_at", "before_offboarding", "webhook_events",
     "policy_version",
+    "context_profiles",
 )  # fmt: skip
 _SETTINGS = [field.name for field in Tenant._meta.concrete_fields if field.name not in _NO_SETTING]
 

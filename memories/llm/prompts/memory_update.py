@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
 from memories.llm.prompts.framing import Message, block, escape, escape_attribute, guided, moment, shorten, today_line
-from memories.llm.prompts.memory_update_text import CATEGORIES, FORBIDDEN, INSTRUCTIONS, TRIPLES
+from memories.llm.prompts.memory_update_text import CATEGORIES, FORBIDDEN, INSTRUCTIONS, PROFILE_FIELDS, TRIPLES
 from memories.llm.prompts.schemas import FLAG, INTEGER, NUMBER, TEXT, Schema, list_of, object_of, one_of, or_null
 
 NAME = "memory_update"
@@ -20,6 +20,8 @@ VERSION = "memory_update-5"
 VERSION_WITH_TRIPLES = "memory_update-5t1"
 # Behind either, where the tenant has a content policy: "memory_update-5p1".
 POLICY_MARK = "p1"
+# Behind that, where it has profiles by a schema of its own: "memory_update-5f1", "memory_update-5t1p1f1".
+FIELDS_MARK = "f1"
 # Characters of a content policy that the model is told, shared by its categories: the hub's own check knows the rest.
 LONGEST_POLICY = 24_000
 
@@ -54,6 +56,17 @@ class ForbiddenTopic(TypedDict):
     description: str
     not_allowed: list[str]
     allowed: list[str]
+
+
+@dataclass(frozen=True)
+class WantedField:
+    """A field of a profile that the tenant defined: the key of its facts, which values it has, its title and what is
+    meant."""
+
+    key: str
+    values: str
+    title: str
+    description: str
 
 
 @dataclass(frozen=True)
@@ -208,9 +221,10 @@ _FORMS = {
 }
 
 
-def version(*, with_triples: bool, with_policy: bool) -> str:
+def version(*, with_triples: bool, with_policy: bool, with_fields: bool = False) -> str:
     """What everything that the prompt produces stores."""
-    return (VERSION_WITH_TRIPLES if with_triples else VERSION) + (POLICY_MARK if with_policy else "")
+    marks = (POLICY_MARK if with_policy else "") + (FIELDS_MARK if with_fields else "")
+    return (VERSION_WITH_TRIPLES if with_triples else VERSION) + marks
 
 
 def answer_form(*, with_triples: bool, with_policy: bool) -> AnswerFormat[MemoryUpdate]:
@@ -229,13 +243,16 @@ def build(
     guidance: str,
     with_triples: bool = False,
     forbidden: Sequence[ForbiddenTopic] = (),
+    fields: Sequence[WantedField] = (),
 ) -> list[Message]:
     """The instructions with the tenant's guidance, then one message with everything that people wrote, escaped.
 
     `today` is the date in `time_zone`, the person's. The six sections are always shown, missing ones empty.
-    `forbidden`: what the tenant's content policy does not allow. The answer is to have answer_form().
+    `forbidden`: what the tenant's content policy does not allow. `fields`: those of its own profiles. The answer is to
+    have answer_form().
     """
-    parts = [INSTRUCTIONS, *([TRIPLES] if with_triples else []), *([_policy(forbidden)] if forbidden else [])]
+    parts = [INSTRUCTIONS, *([TRIPLES] if with_triples else []), *([_wanted(fields)] if fields else [])]
+    parts += [_policy(forbidden)] if forbidden else []
     instructions = "\n\n".join(parts)
     data = [
         today_line(today, time_zone),
@@ -257,6 +274,15 @@ def turn_element(turn: TurnInput) -> str:
     name = f' name="{escape_attribute(shorten(turn.name))}"' if turn.name else ""
     attributes = f'n="{turn.number}" role="{escape_attribute(turn.role)}"{author}{name} at="{moment(turn.at)}"'
     return f"<turn {attributes}>{escape(text)}</turn>"
+
+
+def _wanted(fields: Sequence[WantedField]) -> str:
+    """What staff wrote is escaped, as all texts are."""
+    lines = (
+        f'- key="{escape_attribute(one.key)}", {escape(one.values)}: {escape(one.title)}. {escape(one.description)}'
+        for one in fields
+    )
+    return "\n".join([PROFILE_FIELDS, *(" ".join(line.split()) for line in lines)])
 
 
 def _policy(forbidden: Sequence[ForbiddenTopic]) -> str:

@@ -182,6 +182,10 @@ triples, one more field of each fact: the relations between named things (people
 - subject, object: short names as the user says them; the user is "user". predicate: English, snake_case, the same word for the same relation.
 - valid_from, valid_to: YYYY-MM-DD, only where the turns tell the day; valid_to is the first day on which it no longer holds."""
 
+# In front of the fields of profiles that the tenant defined.
+PROFILE_FIELDS = """\
+Profile fields. The application keeps some attributes of the user under keys of its own. When a turn states one of them, its fact has that key instead of a usual one, category other, and as value what the field takes, whatever the words: a choice exactly as written here, a day as 2031-05-20, a number as 3, yes or no as true or false, a list as ["a", "b"]. A list is whole: what is known already and still holds, and what is new. One fact for each key, with its own content, evidence and quote. Never guess a value: what nobody says has no fact. The keys, each with what it takes:"""
+
 # In front of the categories of a tenant's content policy.
 FORBIDDEN = """\
 Forbidden categories. Nothing that falls under one of them may be remembered, of whomever it is said, also if it is denied or only implied: it goes into no fact, no reason and no section of the profile, and a section that says it is written anew without it. Each of new_facts has one more field, forbidden: the name of the category that it falls under, exactly as written here, or null. If in doubt, give the name. What is like an example that is allowed is allowed. The categories, each with what it means and examples:"""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # Rows of one statement.
 STEP = 500
+# Begins the key of a fact that is the value of a profile's field (profiles/fields.py).
+OF_PROFILE = "profile."
 UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
 
@@ -80,7 +82,8 @@ UNEMBEDDED = Q(status__in=[Status.ACTIVE, Status.PENDING]) & (
 
 def faded(now: datetime) -> Q:
     """What the decay pass takes (rules.md, 7.3): protected facts have no date, and are left alone if they had."""
-    return visibility.active(now) & Q(forget_at__lte=now, pinned=False, locked=False, binding=False)
+    fading = visibility.active(now) & Q(forget_at__lte=now, pinned=False, locked=False, binding=False)
+    return fading & ~Q(key__startswith=OF_PROFILE)
 
 
 class FactQuerySet(models.QuerySet["Fact"]):
@@ -319,6 +322,11 @@ class Fact(models.Model):
         return self.binding or self.pinned or self.locked
 
     @property
+    def is_of_profile(self) -> bool:
+        """Whether it is the value of a field of a profile that the tenant defined: such a one does not fade."""
+        return self.key.startswith(OF_PROFILE)
+
+    @property
     def is_persons_word(self) -> bool:
         """Whether the person stated it on their own page, and no operator keeps it besides."""
         return self.binding and self.source == Source.PERSON and not (self.pinned or self.locked)
@@ -374,7 +382,7 @@ class Fact(models.Model):
     def refresh_decay(self, *, now: datetime, rules: conf.Rules) -> None:
         """Set decay_score and forget_at from the base values and the tenant's numbers; save with them."""
         self.forget_at, self.decay_score = None, self.importance
-        if self.protected:
+        if self.protected or self.is_of_profile:
             return
         memory = DecayInput(self.importance, self.last_reinforced, self.mentions, self.category, self.created_at)
         self.decay_score = decay_score(memory, rules, now=now)

@@ -171,6 +171,11 @@ class Tenant(models.Model):
     policy_version = models.PositiveIntegerField(
         default=0, editable=False, help_text="Of its content policy; 0: it has none, and texts cost no statement."
     )
+    context_profiles = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Whether contexts tell one of its own profiles: else it costs no statement.",
+    )
     webhook_events = models.JSONField(
         default=list, editable=False, help_text="What its webhooks are told: without any, events cost no statement."
     )

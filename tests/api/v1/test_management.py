@@ -49,6 +49,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "sendWebhookAgain": {},
     "putTenantModel": {"model": "small"},
     "changeTenantAgent": {"recall": False},
+    "putTenantProfile": {"schema": {"type": "object", "properties": {"city": {"type": "string"}}}},
     "putOperator": {"tenants": None},
 }
 
@@ -72,7 +73,7 @@ def call(client: HubClient, operation: str, **path: str) -> Any:
     """The operation on the tenant acme, and on objects that are not there unless `path` names them."""
     method, template = management_operations()[operation]
     ids = {name: str(uuid.uuid4()) for name in ("key_id", "webhook_id", "agent_id")}
-    named = {"slug": "acme", **ids, **path}
+    named = {"slug": "acme", "name": "travel", **ids, **path}
     query = "username=lin" if "/operators/" in template else ""
     return client.call(method, template.removeprefix(BASE).format(**named), BODIES.get(operation), query=query)
 

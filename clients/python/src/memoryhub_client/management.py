@@ -20,6 +20,8 @@ from memoryhub_client.models import (
     MemoryOf,
     ModelTest,
     Operator,
+    ProfileSchema,
+    ProfileSchemas,
     SentAgain,
     Tenant,
     Webhook,
@@ -217,6 +219,38 @@ class ManagementOperations:
         guidance: str | Unset = UNSET,
     ) -> Agent:
         """Change the named switches and the guidance with an operator's word, by the hub's `id` of the agent."""
+        ...
+
+    # Profiles
+
+    @operation("GET", TENANT + "/profiles")
+    def list_tenant_profiles(self, slug: str) -> ProfileSchemas:
+        """The profiles that the tenant defined, with their schemas."""
+        ...
+
+    @operation("GET", TENANT + "/profiles/{name}")
+    def get_tenant_profile(self, slug: str, name: str) -> ProfileSchema: ...
+
+    @operation("PUT", TENANT + "/profiles/{name}")
+    def put_tenant_profile(
+        self,
+        slug: str,
+        name: str,
+        *,
+        schema: dict[str, Any],
+        agent_id: str | None = None,
+        in_context: bool | None = None,
+        if_match: int | None = None,
+    ) -> ProfileSchema:
+        """Define a profile by a JSON Schema of an object, or give it another one, from the next extraction on.
+
+        With `agent_id` only that agent fills and is served it. `in_context`: every context tells it.
+        """
+        ...
+
+    @operation("DELETE", TENANT + "/profiles/{name}")
+    def delete_tenant_profile(self, slug: str, name: str, *, if_match: int | None = None) -> None:
+        """Remove a profile. The facts that were its values stay facts."""
         ...
 
     # Keys

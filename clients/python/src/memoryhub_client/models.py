@@ -1035,6 +1035,72 @@ class Profile:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProfileSchema:
+    """A profile that the tenant defined by a JSON Schema."""
+
+    name: str
+    agent_id: str | None
+    in_context: bool
+    version: int
+    schema: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileSchemas:
+    """The profiles that the tenant defined."""
+
+    profiles: list[ProfileSchema]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldEvidence:
+    """A turn that says the value of a field."""
+
+    turn_id: str | None
+    session_id: str
+    turn_number: int
+    quote: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldValue:
+    """What the value of a field rests on; `field` is a name, or a group's and its own with a period between them."""
+
+    field: str
+    fact_id: str
+    trust: Trust
+    binding: bool
+    confidence: float
+    updated_at: datetime
+    evidence: list[FieldEvidence]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InvalidValue:
+    """A value that the schema does not allow any more: it is not served."""
+
+    field: str
+    fact_id: str
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonProfile:
+    """A person's profile in the form of a schema; `revision` is the same while nothing of it changes."""
+
+    name: str
+    user_id: str
+    version: int
+    revision: str
+    document: dict[str, Any]
+    evidence: list[FieldValue]
+    missing: list[str]
+    invalid: list[InvalidValue]
+
+
+@dataclass(frozen=True, kw_only=True)
 class HeldSection(Profile):
     """A text that waits for an operator, and the profile as it goes on being served."""
 

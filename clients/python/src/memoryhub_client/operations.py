@@ -66,12 +66,14 @@ from memoryhub_client.models import (
     PersonAct,
     PersonDetail,
     PersonLink,
+    PersonProfile,
     PolicyDrop,
     PolicyRoad,
     PolicyTopics,
     Preview,
     PrivacyCase,
     Profile,
+    ProfileSchemas,
     Receipt,
     Receipts,
     RestoredDream,
@@ -223,12 +225,14 @@ class Operations:
         min_score: float | None = None,
         min_evidence: EvidenceLevel | None = None,
         scores: bool | None = None,
+        profiles: Sequence[str] | None = None,
     ) -> Context:
         """What is remembered about a person, rendered for a prompt within `max_tokens`.
 
         `guidelines`: also what to remember and what never, for an agent that writes memories. `blocks`: also in two
         parts, `stable` for the system prompt and `volatile` for before the newest message. `fill`: beside what stands
         in every context only what has to do with the query, or whatever there is. `scores`: facts with confidence.
+        `profiles`: names of the tenant's own profiles to tell, beside those that every context tells.
         """
         ...
 
@@ -532,6 +536,16 @@ class Operations:
     @operation("GET", "/profile")
     def get_profile(self, *, user_id: str | None, agent_id: str | None = None) -> Profile:
         """Six summaries about a person."""
+        ...
+
+    @operation("GET", "/profiles")
+    def list_profiles(self, *, agent_id: str | None = None) -> ProfileSchemas:
+        """The profiles that the tenant defined by schemas of its own; with `agent_id` those that this agent has."""
+        ...
+
+    @operation("GET", "/profiles/{name}")
+    def get_person_profile(self, name: str, *, user_id: str | None, agent_id: str | None = None) -> PersonProfile:
+        """What is known of a person in the form of a schema of the tenant's own, with the turns that say it."""
         ...
 
     @operation("PUT", "/profile/{section}")

@@ -79,6 +79,11 @@ class ContextSerializer(Strict):
         allow_null=True,
         help_text="Facts that were true then, and what had been said by then; without the profile, which is today's.",
     )
+    profiles = Words(
+        child=ExactText(max_length=24),
+        default=list,
+        help_text="Names of the tenant's own profiles to tell, beside those that every context tells.",
+    )
     guidelines = Flag(
         default=False, help_text="Also say what an agent that writes memories should note, and what never."
     )
@@ -194,6 +199,7 @@ def context_request(given: dict[str, Any]) -> ContextRequest:
         min_score=given.get("min_score"),
         min_evidence=Level(given["min_evidence"]),
         scores=given["scores"],
+        profiles=tuple(given["profiles"]),
     )
 
 
