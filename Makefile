@@ -9,7 +9,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-clients client-typescript dist faults soak clients-suite import-suite distributed alerts bench lint fix audit lock eval eval-extraction clean
+.PHONY: help up test test-clients client-typescript dist faults soak clients-suite import-suite distributed alerts bench compare lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -86,6 +86,11 @@ alerts: .venv/dev ## Check the alerts and cause each of them, with PROMTOOL=… 
 
 bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.md (ROWS="ingest context": some rows).
 	@$(BIN)/python -m benchmarks $(ROWS) --write docs/benchmarks.md
+
+# It installs pinned packages of the peers in .clients-suite, too. At the full sizes it takes some two hours and 6 GB.
+compare: .venv/dev ## Measure the hub beside other memory systems (ONLY="mem0_pgvector", SIZES="600 20000"), and write docs/compare.md.
+	@$(BIN)/python -m benchmarks.compare $(ONLY) $(if $(SIZES),--sizes $(SIZES)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+		$(if $(ONLY)$(SIZES),,--write docs/compare.md)
 
 # Packages are installed on one core, so the clients' are beside the hub's. The types take as long as everything else here:
 # those of the client are checked with the libraries of the frameworks, which .venv does not have.

@@ -4,7 +4,7 @@ What a search costs depends on how many there are, and on how near each other; t
 """
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -27,16 +27,22 @@ _TYPES = ("int8", "uuid", "uuid", "text", "bytea")
 # How fast the spread of vectors of sentences falls from their first column to their last, and the length of their mean.
 # Then the cosines of pairs, without the mean, have a standard deviation of 0.10, as those of the built-in model.
 _FALLS, _MEAN = -0.38, 0.3
+# From the place of a session's first turn, and how many it has: their texts and vectors.
+Draw = Callable[[int, int], tuple[Sequence[str], NDArray[Any]]]
 
 
-def person(tenant: Tenant, name: str, *, turns: int, facts: int = 0) -> None:
-    """A person with so many turns (in sessions of 50) and facts, all embedded; a second call changes nothing."""
+def person(tenant: Tenant, name: str, *, turns: int, facts: int = 0, draw: Draw | None = None) -> None:
+    """A person with so many turns (in sessions of 50) and facts, all embedded; a second call changes nothing.
+
+    `draw`: what the turns say, where it is to be something else than usual.
+    """
     if not EndUser.objects.of(tenant).filter(external_id=name).exists():
         one = factories.end_user(tenant, external_id=name)
         space = spaces.serving() or spaces.first_space()
         dice = np.random.default_rng(turns + facts)
+        drawn = draw or (lambda first, count: (_texts(first, count), _random(dice, count, space.dimensions)))
         for first in range(0, turns, TURNS_EACH):
-            _talk(one, space, dice, first, min(TURNS_EACH, turns - first))
+            _talk(one, space, first, *drawn(first, min(TURNS_EACH, turns - first)))
         _facts(one, space, dice, facts)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
@@ -44,7 +50,8 @@ def person(tenant: Tenant, name: str, *, turns: int, facts: int = 0) -> None:
     connections.close_all()
 
 
-def _talk(one: EndUser, space: EmbeddingSpace, dice: np.random.Generator, first: int, count: int) -> None:
+def _talk(one: EndUser, space: EmbeddingSpace, first: int, texts: Sequence[str], vectors: NDArray[Any]) -> None:
+    count = len(texts)
     session = Session.objects.create(
         tenant=one.tenant,
         end_user=one,
@@ -54,11 +61,11 @@ def _talk(one: EndUser, space: EmbeddingSpace, dice: np.random.Generator, first:
         created_at=NOW,
         last_turn_at=NOW,
     )
-    turns = [_turn(session, text, number) for number, text in enumerate(_texts(first, count), start=1)]
+    turns = [_turn(session, text, number) for number, text in enumerate(texts, start=1)]
     session_rows.insert_turns(turns)
     head = [(turn.pk, session.pk, turn.number) for turn in turns]
     names, types = ("turn_id", "session_id", "number"), ("uuid", "uuid", "int4")
-    _write(TurnVector, names, types, head, [turn.content for turn in turns], one, space, dice)
+    _write(TurnVector, names, types, head, texts, vectors, one, space)
 
 
 def _turn(session: Session, text: str, number: int) -> Turn:
@@ -88,7 +95,8 @@ def _facts(one: EndUser, space: EmbeddingSpace, dice: np.random.Generator, count
         facts.append(fact)
     Fact.objects.bulk_create(facts, batch_size=500)
     head = [(fact.pk, bytes(fact.content_hash)) for fact in facts]
-    _write(FactVector, ("fact_id", "text_digest"), ("uuid", "bytea"), head, _texts(0, count), one, space, dice)
+    vectors = _random(dice, count, space.dimensions)
+    _write(FactVector, ("fact_id", "text_digest"), ("uuid", "bytea"), head, _texts(0, count), vectors, one, space)
 
 
 def _write(
@@ -97,28 +105,30 @@ def _write(
     types: Sequence[str],
     head: Iterable[tuple[Any, ...]],
     texts: Sequence[str],
+    vectors: NDArray[Any],
     one: EndUser,
     space: EmbeddingSpace,
-    dice: np.random.Generator,
 ) -> None:
     """COPY in PostgreSQL's binary format: as text, thousands of vectors take minutes."""
     columns = ", ".join((*names, *_VECTOR))
-    vectors = _vectors(dice, len(texts), space.dimensions)
     with (
         connection.cursor() as cursor,
         cursor.copy(f"COPY {table._meta.db_table} ({columns}) FROM STDIN (FORMAT BINARY)") as copy,
     ):
         copy.set_types((*types, *_TYPES))
-        for of, text, vector in zip(head, texts, vectors, strict=True):
+        for of, text, vector in zip(head, texts, _sent(vectors), strict=True):
             copy.write_row((*of, space.pk, one.tenant_id, one.pk, language.of(text), vector))
 
 
-def _vectors(dice: np.random.Generator, count: int, dimensions: int) -> list[bytes]:
-    """Random unit vectors as halfvec_recv() reads them: two shorts (dimensions, 0), then the halves."""
+def _random(dice: np.random.Generator, count: int, dimensions: int) -> NDArray[Any]:
     turned, mean = _space(dimensions)
-    raw = dice.standard_normal((count, dimensions)) @ turned + mean
-    units = (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype(">f2")
-    header = np.array([dimensions, 0], ">i2").tobytes()
+    return dice.standard_normal((count, dimensions)) @ turned + mean
+
+
+def _sent(vectors: NDArray[Any]) -> list[bytes]:
+    """As unit vectors, as halfvec_recv() reads them: two shorts (dimensions, 0), then the halves."""
+    units = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(">f2")
+    header = np.array([vectors.shape[1], 0], ">i2").tobytes()
     return [header + unit.tobytes() for unit in units]
 
 

@@ -103,7 +103,7 @@ def _expected(name: str, size: int) -> list[Expected]:
     questions = [prepared_query.prepare(f"{text} ({name})") for text in QUESTIONS[: 1 if size <= WITH_FEW else None]]
     expected = [
         Expected(size, {"user_id": name, "query": question.text, "kinds": [kind], "limit": TOP}, ids)
-        for kind, best in (("fact", _best_facts), ("turn", _best_turns))
+        for kind, best in (("fact", _best_facts), ("turn", best_turns))
         for question, ids in zip(questions, best(person, questions), strict=True)
     ]
     # The clients are forked: they must not share a connection.
@@ -111,7 +111,7 @@ def _expected(name: str, size: int) -> list[Expected]:
     return expected
 
 
-def _best_turns(person: "EndUser", questions: "list[PreparedQuery]") -> list[list[str]]:
+def best_turns(person: "EndUser", questions: "list[PreparedQuery]") -> list[list[str]]:
     return _best(_read(_TURNS, person), questions, lambda relevance: relevance, alone=False)
 
 

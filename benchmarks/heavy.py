@@ -4,10 +4,9 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-from benchmarks import load
+from benchmarks import load, processes
 from benchmarks.figures import Figure, at_most
 from benchmarks.gateway import meanwhile
 from benchmarks.load import Measured, Server
@@ -17,7 +16,7 @@ from benchmarks.stage import Stage, another_web
 
 LIGHT, MIDDLE, HEAVY, MILLION = 600, 20_000, 120_000, 1_000_000
 COUNT = 40
-KILOBYTES, MILLISECONDS = 1_000, 1_000
+MILLISECONDS = 1_000
 
 
 @row("heavy")
@@ -130,15 +129,4 @@ def _posted(stage: Stage, name: str, turn: int = 0) -> Measured:
 
 def _memory() -> float:
     """Megabytes (Pss) of all processes of the hub that is measured."""
-    return sum(_pss(path) for path in Path("/proc").glob("[0-9]*")) / KILOBYTES
-
-
-def _pss(process: Path) -> int:
-    home = f"MEMORYHUB_HOME={os.environ['MEMORYHUB_HOME']}\0".encode()
-    try:
-        if home not in (process / "environ").read_bytes() or int(process.name) == os.getpid():
-            return 0
-        lines = (process / "smaps_rollup").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 0
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return processes.megabytes(f"MEMORYHUB_HOME={os.environ['MEMORYHUB_HOME']}")

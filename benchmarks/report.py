@@ -13,6 +13,7 @@ DAY = "day"
 PAGE = """# Benchmarks
 `make bench` measures the hub, prints this table and writes this page. `make bench ROWS="ingest context"` measures
 some rows again; the others keep their figures and their day. A row that nobody has measured yet is not in the table.
+`make compare` measures it [beside other memory systems](compare.md).
 
 ## How to read the table
 - **The hub** starts as with `manage.py up`, without a model. **The floor** runs on the same gunicorn settings and the
@@ -76,12 +77,12 @@ def page(figures: Iterable[Figure], *, day: date, on: str, before: str = "") -> 
     """The page; figures of the page `before` that were not measured now stay in their place, with their day."""
     lines = {what: [what, *rest] for what, *rest in _lines_of(before)}
     lines |= {figure.what: [*_cells(figure), day.isoformat()] for figure in figures}
-    return PAGE.format(machine=on, table=_aligned([[*HEADINGS, DAY], *lines.values()]))
+    return PAGE.format(machine=on, table=aligned([[*HEADINGS, DAY], *lines.values()]))
 
 
 def table(figures: Iterable[Figure]) -> str:
     """The table in Markdown, columns aligned so that it reads in a terminal too."""
-    return _aligned([HEADINGS, *(_cells(figure) for figure in figures)])
+    return aligned([HEADINGS, *(_cells(figure) for figure in figures)])
 
 
 def _lines_of(page: str) -> list[list[str]]:
@@ -90,7 +91,7 @@ def _lines_of(page: str) -> list[list[str]]:
     return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines[2:]]
 
 
-def _aligned(cells: Sequence[Sequence[str]]) -> str:
+def aligned(cells: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
     ruled = [cells[0], ["-" * width for width in widths], *cells[1:]]
     return "\n".join(_line(line, widths) for line in ruled)
@@ -104,8 +105,8 @@ def _cells(figure: Figure) -> tuple[str, ...]:
     target, unit = figure.target, figure.unit
     return (
         figure.what,
-        f"{_number(figure.measured)} {unit}".strip(),
-        "" if figure.floor is None else f"{_number(figure.floor)} {unit}",
+        f"{number(figure.measured)} {unit}".strip(),
+        "" if figure.floor is None else f"{number(figure.floor)} {unit}",
         "" if figure.ratio is None else f"{figure.ratio:.2f}",
         target.shown(target.reach) if target else "",
         target.shown(target.beyond) if target else "",
@@ -113,7 +114,7 @@ def _cells(figure: Figure) -> tuple[str, ...]:
     )
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value > 1 else f"{value:.2f}"

@@ -13,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -74,17 +74,22 @@ def main() -> None:
         sys.stdout.flush()
 
 
-def _spectrum() -> Spectrum:
+def sentences() -> list[str]:
+    """Those of the docs, each once."""
+    pages = [path.read_text("utf-8").replace("\n", " ") for path in sorted(_DOCS.rglob("*.md"))]
+    found = {sentence for page in pages for sentence in re.findall(r"\b[A-Z][^.|`<>\[\]]{30,200}\.", page)}
+    return sorted(found)
+
+
+def spectrum_of(texts: Sequence[str]) -> tuple[Spectrum, Floats]:
+    """What vectors like those of these texts are drawn from, and their own."""
     from memories.llm import embeddings
 
     model = embeddings.current_model()
-    pages = [path.read_text("utf-8").replace("\n", " ") for path in sorted(_DOCS.rglob("*.md"))]
-    found = {sentence for page in pages for sentence in re.findall(r"\b[A-Z][^.|`<>\[\]]{30,200}\.", page)}
-    sentences = sorted(found)[:: max(1, len(found) // SENTENCES)]
-    vectors = embeddings.embed(sentences, model=model)
+    vectors = embeddings.embed(texts, model=model)
     mean = vectors.mean(axis=0)
     _, scales, turns = np.linalg.svd(vectors - mean, full_matrices=False)
-    return Spectrum(model, mean, (turns.T * scales / len(vectors) ** 0.5).astype(np.float32))
+    return Spectrum(model, mean, (turns.T * scales / len(vectors) ** 0.5).astype(np.float32)), vectors
 
 
 def _store(rng: np.random.Generator, size: int) -> Store:
@@ -94,7 +99,8 @@ def _store(rng: np.random.Generator, size: int) -> Store:
     from memories.scoring.lexical import Layout, Words
     from memories.scoring.ranking import Units
 
-    spectrum = _spectrum()
+    found = sentences()
+    spectrum, _ = spectrum_of(found[:: max(1, len(found) // SENTENCES)])
     count = max(2, int(size * TOPICS_A_TURN))
     topics = spectrum.drawn(rng, count, 0.5)
     topic_words = (VOCABULARY + rng.integers(0, 20 * count, (count, 6))).astype(np.uint32)

@@ -62,15 +62,15 @@ def opened(size: Size) -> Iterator[Stage]:
     # As root, the account that runs the database must reach it.
     home.chmod(0o711)
     hub, floor, endpoint = free_port(), free_port(), free_port()
-    _choose(home, port=hub, endpoint=endpoint)
+    choose(home, port=hub, endpoint=endpoint)
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        processes.append(_started(home, "manage.py", "up"))
-        _wait_for(processes[-1], home, lambda: RUNNING in _log(home))
+        processes.append(started(home, "manage.py", "up"))
+        wait_for(processes[-1], home, lambda: RUNNING in log_of(home))
         django.setup(set_prefix=False)
-        processes.append(_started(home, "-m", "benchmarks.floor", f"127.0.0.1:{floor}"))
-        _wait_for(processes[-1], home, lambda: _answers(floor, "/rows?owner=nobody"))
-        yield Stage(Server(hub, _key()), Server(floor), size, endpoint)
+        processes.append(started(home, "-m", "benchmarks.floor", f"127.0.0.1:{floor}"))
+        wait_for(processes[-1], home, lambda: _answers(floor, "/rows?owner=nobody"))
+        yield Stage(Server(hub, key()), Server(floor), size, endpoint)
     finally:
         for process in reversed(processes):
             process.send_signal(signal.SIGTERM)
@@ -85,9 +85,9 @@ def another(chosen: Mapping[str, str]) -> Iterator[Server]:
     home.chmod(0o711)
     port = free_port()
     given = {"MEMORYHUB_HOME": str(home / "home"), "MEMORYHUB_PORT": str(port), **chosen}
-    process = _started(home, "manage.py", "up", environ=given)
+    process = started(home, "manage.py", "up", environ=given)
     try:
-        _wait_for(process, home, lambda: RUNNING in _log(home))
+        wait_for(process, home, lambda: RUNNING in log_of(home))
         yield Server(port, json.loads((home / "home" / "demo.json").read_text(encoding="utf-8"))["api_key"])
     finally:
         process.send_signal(signal.SIGTERM)
@@ -106,9 +106,9 @@ def unprepared(hub: Server) -> Iterator[Server]:
 def another_web(hub: Server, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
     """A second web server on the hub's database and home; its keys are the hub's."""
     home, port = Path(tempfile.mkdtemp(prefix="mh-bench-")), free_port()
-    process = _started(home, "manage.py", "web", "--bind", f"127.0.0.1:{port}", environ=settings)
+    process = started(home, "manage.py", "web", "--bind", f"127.0.0.1:{port}", environ=settings)
     try:
-        _wait_for(process, home, lambda: _answers(port, "/healthz"))
+        wait_for(process, home, lambda: _answers(port, "/healthz"))
         yield Server(port, hub.key)
     finally:
         process.send_signal(signal.SIGTERM)
@@ -116,7 +116,7 @@ def another_web(hub: Server, settings: Mapping[str, str] | None = None) -> Itera
         shutil.rmtree(home)
 
 
-def _choose(home: Path, *, port: int, endpoint: int) -> None:
+def choose(home: Path, *, port: int, endpoint: int) -> None:
     """Make this process and its children users of that home, whatever hub the caller's environment names. The hub asks
     no model; its gateway leads to that port of this machine."""
     for name in list(os.environ):
@@ -127,14 +127,14 @@ def _choose(home: Path, *, port: int, endpoint: int) -> None:
     os.environ.update(chosen, DJANGO_SETTINGS_MODULE="memoryhub.settings")
 
 
-def _key() -> str:
+def key() -> str:
     # Django is set up only now.
     from tests import factories
 
     return factories.api_key(factories.tenant(slug="bench"))[1]
 
 
-def _started(home: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> "subprocess.Popen[bytes]":
+def started(home: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> "subprocess.Popen[bytes]":
     with (home / "log").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, *arguments],
@@ -146,15 +146,15 @@ def _started(home: Path, *arguments: str, environ: Mapping[str, str] | None = No
         )
 
 
-def _wait_for(process: "subprocess.Popen[bytes]", home: Path, condition: Callable[[], bool]) -> None:
+def wait_for(process: "subprocess.Popen[bytes]", home: Path, condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         if process.poll() is not None or time.monotonic() > deadline:
-            raise SystemExit(f"It does not start:\n{_log(home)[-2000:]}")
+            raise SystemExit(f"It does not start:\n{log_of(home)[-2000:]}")
         time.sleep(0.05)
 
 
-def _log(home: Path) -> str:
+def log_of(home: Path) -> str:
     return (home / "log").read_text(encoding="utf-8", errors="replace")
 
 

@@ -1,0 +1,178 @@
+"""`python -m benchmarks.compare [PEER …] [--sizes 600 …] [--write FILE]`: the hub beside its peers, see the package."""
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import date
+from pathlib import Path
+from subprocess import SubprocessError
+from typing import Any
+
+import psycopg
+
+from benchmarks import load, report, rows
+from benchmarks.compare import breaking, ground, page, searching
+from benchmarks.compare.figures import HUB, Row
+from benchmarks.compare.products import PEERS, Hub, Peer, Product, opened_hub, opened_peer, temporary
+from benchmarks.compare.searching import Course
+from tests.clients_suite import environments
+
+SIZES = (600, 20_000, 120_000)
+SETTLING_SECONDS = 5.0
+MEGABYTE = 1_000_000
+
+
+def main() -> None:
+    given = _arguments()
+    chosen = {name: says for name, says in _peers().items() if not given.peers or name in given.peers}
+    failures: list[str] = []
+    installed = _installed(chosen, failures)
+    with ExitStack() as stack:
+        hub = stack.enter_context(opened_hub())
+        idle: dict[str, float | None] = {HUB: _settled(hub)}
+        made = _ground(stack, given.sizes)
+        opened = [stack.enter_context(opened_peer(name, says, hub, made)) for name, says in chosen.items()]
+        indexed: dict[str, float | None] = {}
+        course = Course([hub, *_loaded(opened, idle, indexed, failures)], made, given.rounds, failures)
+        indexed[HUB] = sum(searching.seconds_until_whole(hub, made, size) for size in given.sizes)
+        found = [*installed, Row("memory when idle and empty", "MB", idle)]
+        found.append(Row("indexes after the bulk load, until searches read all rows", "s", indexed))
+        for row in _measured(course, given.sizes):
+            found.append(row)
+            say(page.table([row], {one.name: one.title for one in course.products}))
+        versions = _versions(hub)
+    titles = {HUB: hub.title, **{name: says["title"] for name, says in chosen.items()}}
+    made_page = page.page(
+        found,
+        titles,
+        day=date.today(),
+        machine=report.machine(versions["postgres"]),
+        ground=_said(given.sizes),
+        questions=len(made.questions),
+        rounds=given.rounds,
+        peers=_terms(chosen, versions),
+        failures=failures,
+    )
+    say(made_page)
+    if given.write:
+        given.write.write_text(made_page, encoding="utf-8")
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
+    parser.add_argument("peers", nargs="*", help=f"{', '.join(_peers())}; all when none is named")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="rows of one person; %(default)s")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the page")
+    given = parser.parse_args()
+    if unknown := set(given.peers) - set(_peers()):
+        parser.error(f"There is no peer {', '.join(sorted(unknown))}.")
+    return given
+
+
+def _peers() -> dict[str, dict[str, Any]]:
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(PEERS.glob("*.json"))}
+
+
+def _installed(chosen: Mapping[str, Mapping[str, Any]], failures: list[str]) -> list[Row]:
+    """What the environments took. Each is made once; a peer that cannot be installed is left out by its loading."""
+    seconds: dict[str, float | None] = {}
+    sizes: dict[str, float | None] = {}
+    wanted = {HUB: ["-r", str(Path("requirements.lock").absolute())], **{n: s["packages"] for n, s in chosen.items()}}
+    for name, packages in wanted.items():
+        folder = environments.CACHE / f"compare-{name}"
+        noted, began = folder / "seconds", time.monotonic()
+        was_made = noted.exists()
+        try:
+            environments.python(f"compare-{name}", packages)
+        except (SubprocessError, OSError) as error:
+            failures.append(f"{name} cannot be installed: {error}")
+            continue
+        if not was_made or not noted.exists():
+            noted.write_text(f"{time.monotonic() - began}")
+        seconds[name] = float(noted.read_text())
+        sizes[name] = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / MEGABYTE
+    what = "packages in an environment of their own"
+    return [Row(f"{what}: installing, once", "s", seconds), Row(f"{what}: on the disk", "MB", sizes)]
+
+
+def _ground(stack: ExitStack, sizes: Sequence[int]) -> ground.Ground:
+    folder = Path(temporary("compare-ground-"))
+    stack.callback(shutil.rmtree, folder)
+    say(f"Making rows: {_said(sizes)} …")
+    return ground.make(folder, sizes)
+
+
+def _loaded(
+    peers: Sequence[Peer], idle: dict[str, float | None], indexed: dict[str, float | None], failures: list[str]
+) -> Iterator[Product]:
+    """Those that run and have all rows; what they take when empty, and the seconds of their indexes."""
+    for peer in peers:
+        try:
+            peer.setup()
+            peer.start()
+            idle[peer.name] = _settled(peer)
+            peer.kill()
+            say(f"Loading {peer.title} …")
+            began = time.monotonic()
+            index = indexed[peer.name] = peer.load()
+            say(f"{peer.title}: {time.monotonic() - began:.0f} s, of which its index took {index:.0f} s.")
+            peer.start()
+        except (load.RefusedError, SubprocessError, OSError, TimeoutError) as error:
+            failures.append(f"{peer.title} did not run: {str(error)[-600:]}")
+        else:
+            yield peer
+
+
+def _measured(course: Course, sizes: Sequence[int]) -> Iterator[Row]:
+    for size in sizes:
+        yield from searching.at_size(course, size)
+    full = {one.name: one.megabytes() for one in course.products}
+    yield Row(f"memory after searches of {max(sizes):,} rows", "MB", full)
+    yield from searching.adding(course, "nobody-yet", "into an empty person")
+    for size in sizes:
+        rows.wait_for_the_embedder()
+        yield from searching.adding(course, ground.name_of(size), f"beside {size:,} rows")
+    yield from breaking.erasing(course)
+    rows.wait_for_the_embedder()
+    yield from breaking.killing(course)
+
+
+def _settled(product: Product) -> float:
+    time.sleep(SETTLING_SECONDS)
+    return product.megabytes()
+
+
+def _said(sizes: Sequence[int]) -> str:
+    listed = ", ".join(f"{size:,}" for size in sizes)
+    people = f"People of {listed} rows" if len(sizes) > 1 else f"A person of {listed} rows"
+    return f"{people}, beside {ground.OTHERS} others with {ground.ROWS_OF_OTHERS} each"
+
+
+def _versions(hub: Hub) -> dict[str, str]:
+    with psycopg.connect(hub.database()) as connection:
+        asked = "SELECT current_setting('server_version'), extversion FROM pg_extension WHERE extname = 'vector'"
+        found = connection.execute(asked).fetchone()
+    assert found
+    return {"postgres": found[0], "pgvector": found[1]}
+
+
+def _terms(chosen: Mapping[str, Mapping[str, Any]], versions: Mapping[str, str]) -> list[str]:
+    lines = [
+        f"- **{says['title']}** {says['version']} (`{'`, `'.join(says['packages'])}`). {says['terms']}"
+        for says in chosen.values()
+    ]
+    return [f"PostgreSQL {versions['postgres']} with pgvector {versions['pgvector']}.", *lines]
+
+
+if __name__ == "__main__":
+    main()

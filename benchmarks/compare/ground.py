@@ -1,0 +1,135 @@
+"""The ground on which all are measured: people with so many rows beside others, and questions about them.
+
+A row is a sentence of these docs with a number. Its vector lies around that of its sentence: half of the variance is
+the sentence's, as far as vectors of the built-in model vary. So a question, which is another sentence of the docs, has
+rows that are near, as a real one does. The rows are made in the hub's database and read from there, so that everybody
+has the very numbers that the hub has.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.signs import SENTENCES, STRAYING, Spectrum, sentences, spectrum_of
+
+if TYPE_CHECKING:
+    # Django is set up only when a hub runs.
+    from benchmarks.crowding import Draw
+
+QUESTIONS, TOP = 120, 20
+# Others, beside whom each person is asked about.
+OTHERS, ROWS_OF_OTHERS = 200, 50
+Floats = NDArray[np.float32]
+_NUMBER = re.compile(r"\((\d+)\)$")
+_ROWS = """
+    SELECT p.external_id, t.id::text, t.content, halfvec_send(v.vector)
+    FROM memories_turn t JOIN memories_turnvector v ON v.turn_id = t.id JOIN memories_enduser p ON p.id = t.end_user_id
+    WHERE t.tenant_id = %s
+"""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """All rows in the order of their numbers, and the questions; vectors as float32[n, dimensions].
+
+    `folder`: where the peers read the same: rows.jsonl (person and text), rows.f32, questions.json, questions.f32.
+    """
+
+    folder: Path
+    people: list[str]
+    ids: list[str]
+    texts: list[str]
+    vectors: Floats
+    questions: list[str]
+    asked: Floats
+
+    def nearest(self, person: str, question: int) -> list[str]:
+        """The texts of the rows of that person with the largest cosines, computed from all of them."""
+        places = np.array([place for place, whose in enumerate(self.people) if whose == person])
+        own, vector = self.vectors[places], self.asked[question]
+        cosines = own @ vector / np.linalg.norm(own, axis=1)
+        return [self.texts[place] for place in places[np.argsort(-cosines, kind="stable")[:TOP]]]
+
+
+def make(folder: Path, sizes: Sequence[int]) -> Ground:
+    """People of these sizes and the others, in the hub; and the files for everybody else."""
+    from django.db import connections
+
+    from benchmarks import crowding
+    from memories.models import Tenant
+
+    said = sentences()
+    topics = said[::2][:: max(1, len(said) // 2 // SENTENCES)]
+    questions = said[1::2][:: max(1, len(said) // 2 // QUESTIONS)][:QUESTIONS]
+    spectrum, centres = spectrum_of(topics)
+    tenant = Tenant.objects.get(slug="bench")
+    begun = 0
+    for name, count in [*((f"other-{at}", ROWS_OF_OTHERS) for at in range(OTHERS)), *((name_of(n), n) for n in sizes)]:
+        crowding.person(tenant, name, turns=count, draw=_drawn(topics, centres, spectrum, begun))
+        begun += count
+    found = _read(tenant, folder, questions)
+    # The clients are forked: they must not share a connection.
+    connections.close_all()
+    return found
+
+
+def name_of(rows: int) -> str:
+    return f"person-{rows}"
+
+
+def _drawn(topics: Sequence[str], centres: Floats, spectrum: Spectrum, begun: int) -> "Draw":
+    """Sessions about a sentence, from which every third turn strays to another one."""
+    half = np.float32(0.5**0.5)
+
+    def draw(first: int, count: int) -> tuple[list[str], Floats]:
+        dice = np.random.default_rng(begun + first)
+        picked = np.full(count, dice.integers(len(topics)))
+        picked = np.where(dice.random(count) < STRAYING, dice.integers(0, len(topics), count), picked)
+        vectors = spectrum.mean + half * (centres[picked] - spectrum.mean) + spectrum.drawn(dice, count, 0.5)
+        return [f"{topics[topic]} ({begun + first + at})" for at, topic in enumerate(picked.tolist())], vectors
+
+    return draw
+
+
+def _read(tenant: Any, folder: Path, questions: Sequence[str]) -> Ground:
+    from memories.db import binary_rows
+    from memories.retrieval import prepared_query
+
+    rows = sorted(binary_rows.fetched(_ROWS, [tenant.pk]), key=lambda row: number_of(row[2]))
+    vectors = binary_rows.vectors([row[3] for row in rows])
+    prepared = [prepared_query.prepare(question).queries for question in questions]
+    whole = [(text, found[0].vector) for text, found in zip(questions, prepared, strict=True) if len(found) == 1]
+    asked = np.array([vector for _, vector in whole], np.float32)
+    ground = Ground(
+        folder,
+        [row[0] for row in rows],
+        [row[1] for row in rows],
+        [row[2] for row in rows],
+        vectors,
+        [text for text, _ in whole],
+        asked,
+    )
+    write(ground)
+    return ground
+
+
+def write(ground: Ground) -> None:
+    """The files of its folder."""
+    lines = (json.dumps([person, text]) for person, text in zip(ground.people, ground.texts, strict=True))
+    (ground.folder / "rows.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (ground.folder / "questions.json").write_text(json.dumps(ground.questions), encoding="utf-8")
+    ground.vectors.astype("<f4").tofile(ground.folder / "rows.f32")
+    ground.asked.astype("<f4").tofile(ground.folder / "questions.f32")
+
+
+def number_of(text: str) -> int:
+    """That of the row with this text."""
+    found = _NUMBER.search(text)
+    assert found, text
+    return int(found[1])
