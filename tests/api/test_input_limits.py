@@ -147,8 +147,12 @@ def test_a_list_that_is_too_long_is_told_with_its_place_alone(client: HubClient)
 def test_nothing_is_built_of_a_body_with_too_many_values(client: HubClient, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
     decoder = parsers._DECODER
-    noting = SimpleNamespace(decode=lambda text: built.append(text[:20]) or decoder.decode(text))
-    monkeypatch.setattr(parsers, "_DECODER", noting)
+
+    def decode(text: str) -> Any:
+        built.append(text[:20])
+        return decoder.decode(text)
+
+    monkeypatch.setattr(parsers, "_DECODER", SimpleNamespace(decode=decode))
     refused = client.post("/search", {"user_id": "u", "query": "q", "x": [1] * (shapes.MOST_VALUES + 1)})
     assert [one["code"] for one in refused.json()["errors"]] == ["max_values"]
     assert built == []

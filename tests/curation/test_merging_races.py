@@ -391,7 +391,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "place", [(merging, "carry"), (merging, "move_questions"), (merging, "discard_work_in_flight"), (audit, "record")]
+    "place", [(merging, "reassign"), (merging, "move_questions"), (merging, "discard_work_in_flight"), (audit, "record")]
 )
 def test_killed_anywhere_a_merge_never_was(
     ours: EndUser, theirs: EndUser, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]
@@ -409,7 +409,7 @@ def test_killed_anywhere_a_merge_never_was(
     assert rows() != before
 
 
-@pytest.mark.parametrize("place", [(merging_undo, "carry"), (merging_records, "separate"), (audit, "record")])
+@pytest.mark.parametrize("place", [(merging_undo, "reassign"), (merging_records, "separate"), (audit, "record")])
 def test_killed_anywhere_it_is_not_undone(
     ours: EndUser, theirs: EndUser, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]
 ) -> None:

@@ -95,7 +95,7 @@ PLACES: list[tuple[Any, str, bool, int]] = [
     (client, "complete", False, 1),
     (client, "complete", True, 1),
     (spending, "count", True, 1),
-    (dreaming, "hold", True, 1),
+    (dreaming, "lock_person", True, 1),
     (applying, "apply", False, 1),
     (FileVersion.objects, "create", True, 1),
     (FileVersion.objects, "create", True, 2),
