@@ -80,10 +80,17 @@ class Changes(FactWrite):
             counts = {**(counts or {}), "overruled_flags": self.overruled}
         audit.record(actor=self.actor, verb=verb, target=about, now=self.now, counts=counts)
 
-    def save(self, verb: str, about: About | Tenant, *, merged: EndUser | None = None) -> None:
+    def save(
+        self,
+        verb: str,
+        about: About | Tenant,
+        *,
+        merged: EndUser | None = None,
+        selected: dict[str, str] | None = None,
+    ) -> None:
         """Keep the change set; of a key only what many memories went by. What it states a roll back takes back.
 
-        `merged`: who became the person that it is about.
+        `merged`: who became the person that it is about. `selected`: what a roll back was asked for.
         """
         if self.actor.kind == ActorKind.KEY and not (isinstance(about, EndUser) and verb in KEPT_OF_KEYS):
             return
@@ -99,6 +106,7 @@ class Changes(FactWrite):
             # No erasure of a person would find it where it is about several; the revisions have it.
             reason=self.reason if reference else "",
             counts=dict(self.counts) or {"facts": len(self.facts)},
+            selected=selected,
             created_at=self.now,
         )
         for row in self.rows:

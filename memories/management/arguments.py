@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from memories.models import APIKey, Scope, Tenant
+from memories.models import APIKey, EndUser, Scope, Tenant
 
 MOST_DAYS = 36_500
 
@@ -39,6 +39,18 @@ def tenant_of(slug: str) -> Tenant:
     if tenant is None:
         raise CommandError(f"There is no tenant {slug}.")
     return tenant
+
+
+def person_of(tenant: Tenant, user_id: str) -> EndUser:
+    """The person, or who they were merged into. Errors: CommandError."""
+    person = EndUser.objects.called(tenant, user_id).first()
+    if person is None:
+        raise no_such_person(tenant, user_id)
+    return person
+
+
+def no_such_person(tenant: Tenant, user_id: str) -> CommandError:
+    return CommandError(f"There is no person {user_id} in the tenant {tenant.slug}.")
 
 
 def days(text: str) -> int:

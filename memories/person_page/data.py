@@ -4,6 +4,7 @@ import uuid
 
 from django.db import transaction
 from django.http import HttpResponse, HttpResponseBase
+from django.utils.translation import get_language
 
 from memories.api.downloads import attached
 from memories.curation.people.records import update_person
@@ -99,7 +100,8 @@ def export(visit: Visit) -> HttpResponseBase:
         case = _open(visit, CaseType.ACCESS)
         step = {"case_id": case, "expected_version": None, "actor": visit.actor, "now": visit.now}
         cases.verify_identity(how=IdentityCheck.SIGNED_IN, **step)  # type: ignore[arg-type]
-        cases.run_case(**step)  # type: ignore[arg-type]
+        # As they read this page: the application may have told the hub of no language.
+        cases.run_case(language=get_language() or "", **step)  # type: ignore[arg-type]
     return visit.back("person-data", said="export")
 
 

@@ -80,7 +80,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class DecayInput:
+class RememberedPage:
     """A page of facts in groups, whether more follow, and the counts of all."""
 
     groups: list[Group]
@@ -96,7 +96,7 @@ def rows_of(label: str, person: EndUser) -> QuerySet[Any]:
     return found
 
 
-def remembered(person: EndUser, *, number: int, now: datetime) -> DecayInput:
+def remembered(person: EndUser, *, number: int, now: datetime) -> RememberedPage:
     """Page `number`, from 1, of what agents are told; and with the first what waits, and what the person forgot."""
     facts = _with_evidence(Fact.objects.filter(pk__in=rows_of("memories.Fact", person).values("pk")), CITED)
     active = facts.active(now=now).order_by("category", "-last_confirmed_at", "-pk")
@@ -105,7 +105,7 @@ def remembered(person: EndUser, *, number: int, now: datetime) -> DecayInput:
     first = number == 1
     waiting = list(facts.filter(status=Status.PENDING).order_by("-created_at", "-pk")[:ROWS]) if first else []
     gone = facts.filter(pk__in=_forgotten_by_person(person)).order_by("-trashed_at", "-pk")
-    return DecayInput(
+    return RememberedPage(
         groups=_grouped(found[:FACTS]),
         number=number,
         has_more=len(found) > FACTS,

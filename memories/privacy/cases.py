@@ -9,6 +9,7 @@ import uuid
 from datetime import date, datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -178,9 +179,17 @@ def _check_typed_id(case: PrivacyCase, typed_id: str) -> None:
         raise InvalidInput.at("typed_id", _("The id does not match. Type it as it is shown."))
 
 
-def run_case(*, case_id: uuid.UUID, expected_version: int | None, actor: Actor, now: datetime) -> PrivacyCase:
-    """Start an export, or continue a run that failed. Errors: CaseElsewhereHeld."""
+def run_case(
+    *, case_id: uuid.UUID, expected_version: int | None, actor: Actor, now: datetime, language: str = ""
+) -> PrivacyCase:
+    """Start an export, or continue a run that failed. `language`: of the file, one of the hub's; empty: the person's.
+
+    Errors: CaseElsewhereHeld, InvalidInput (language).
+    """
+    if language and language not in dict(settings.LANGUAGES):
+        raise InvalidInput.at("language", _("Choose one of the languages."))
     with changing(CaseVerb.RUN, case_id, expected_version, actor, now) as case:
+        case.language = language
         if case.type == CaseType.ERASURE and actor.kind != ActorKind.COMMAND:
             restriction.check_not_held(case)
         case.state = CaseState.APPROVED if case.type == CaseType.ERASURE else CaseState.RUNNING

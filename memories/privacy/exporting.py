@@ -57,6 +57,12 @@ def make(work: ClaimedCase) -> None:
     raise LeaseLost
 
 
+def language_of(person: EndUser) -> str:
+    """The language of the hub's that fits the person's BCP 47 tag (like zh-TW), else English."""
+    spoken = person.language.lower().replace("_", "-").partition("-")[0]
+    return next((code for code, _ in settings.LANGUAGES if code.partition("-")[0] == spoken), "en")
+
+
 def _drop_begun(work: ClaimedCase) -> None:
     """Delete what a worker that died, or a try before, had stored. Errors: LeaseLost."""
     with transaction.atomic():
@@ -67,7 +73,7 @@ def _drop_begun(work: ClaimedCase) -> None:
 def _make(work: ClaimedCase, person: EndUser) -> bool:
     """False when the person was merged or erased meanwhile: then nothing is kept."""
     with SpooledTemporaryFile(max_size=SPOOLED_BYTES) as file:
-        with _snapshot() as now, _in_language_of(person):
+        with _snapshot() as now, _in_language_of(person, work.case.language):
             heading = Heading(subject_of(person, work.case.type), work.case.pk, now, _noted(work))
             counts = write(file, heading)
         work.counts = Counter(counts)
@@ -96,11 +102,9 @@ def _snapshot() -> Iterator[datetime]:
 
 
 @contextmanager
-def _in_language_of(person: EndUser) -> Iterator[None]:
-    """The person's time zone, and the language that fits their BCP 47 tag (like zh-TW), else English."""
-    spoken = person.language.lower().replace("_", "-").partition("-")[0]
-    language = next((code for code, _ in settings.LANGUAGES if code.partition("-")[0] == spoken), "en")
-    with translation.override(language), timezone.override(zone_or_utc(person.zone)):
+def _in_language_of(person: EndUser, chosen: str) -> Iterator[None]:
+    """The person's time zone, and the language that was chosen for the file or else fits them."""
+    with translation.override(chosen or language_of(person)), timezone.override(zone_or_utc(person.zone)):
         yield
 
 

@@ -2,6 +2,7 @@
 // is there; without this file they lead to whole pages.
 (() => {
   const FRAGMENT = "X-Fragment";
+  const NEWS = 20_000;
   let busy = false;
 
   document.documentElement.classList.add("review-scripted");
@@ -53,6 +54,13 @@
     focus();
     const said = place().querySelector(".hub-refused, .review-fresh [data-said]");
     tell(said ? said.textContent.trim() : "");
+    ageing();
+  }
+
+  // What was just done is news for a while; its undo stays.
+  function ageing() {
+    const done = place().querySelector(".review-fresh");
+    setTimeout(() => done?.classList.remove("review-fresh"), NEWS);
   }
 
   function keepInView(list, row) {

@@ -193,6 +193,23 @@ def test_what_failed_tells_the_places_and_is_run_again(officer: Client) -> None:
     assert case.state == "approved"
 
 
+@pytest.mark.parametrize(("spoken", "first"), [("zh-TW", "zh-hans"), ("fr", "en"), ("", "en")])
+def test_a_file_is_made_in_a_language_that_is_chosen(officer: Client, spoken: str, first: str) -> None:
+    """At first the person's, as far as the hub speaks it."""
+    case = case_of(factories.end_user(language=spoken), "scoped", type="access")
+    page = text_of(officer.get(page_of(case)))
+    assert f'<option value="{first}" selected>' in page
+    refused = officer.post(page_of(case, "run"), {"version": case.version, "language": "tlh"})
+    assert refused.status_code == 400
+    assert officer.post(page_of(case, "run"), {"version": case.version, "language": "zh-hans"}).status_code == 302
+    case.refresh_from_db()
+    assert (case.state, case.language) == ("running", "zh-hans")
+
+
+def test_an_erasure_asks_for_no_language(officer: Client) -> None:
+    assert 'name="language"' not in text_of(officer.get(page_of(case_of(factories.end_user(), "failed"))))
+
+
 def test_other_people_who_are_named_are_flagged(officer: Client) -> None:
     case = case_of(
         factories.end_user(), "scoped", preview={"memories.Turn": 3, "mentions": {"memories.Fact.content": 2}}

@@ -1,46 +1,49 @@
 """What records are called in headings, titles and on the way to a page, in either language."""
 
 import re
+from collections.abc import Callable
 from html import unescape
 
 import pytest
+from django.contrib.messages import get_messages
 from django.db.models import Model
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import translation
 
 from memories.admin.cases.wording import store_name
+from memories.admin.site.mentions import mention, with_names
 from memories.admin.site.naming import called, kind_named, kind_of, many_of, short_id
 from memories.admin.site.wording import reason_of
 from memories.forgetting.trash import EXPIRED, FADED
-from memories.models import EndUser, Operator, Session, Tenant, Turn
+from memories.models import Operator, Tenant, Turn
 from memories.privacy import registry
 from tests import factories
 from tests.admin.cases import case_of
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
 
-KINDS = {
-    "enduser": "终端用户",
-    "fact": "事实",
-    "episode": "片段",
-    "session": "会话",
-    "extractionrun": "提取运行",
-    "decaypass": "遗忘处理",
-    "reviewitem": "审核项",
-    "privacycase": "隐私请求",
+NAMES = {
+    "enduser": "终端用户 u-1",
+    "fact": "事实 “Likes green tea”",
+    "episode": "片段 “They talked about tea.”",
+    "session": "会话 s-1",
+    "extractionrun": "提取运行 u-1, 2026-11-03 09:12",
+    "decaypass": "遗忘处理 2026-11-03 09:12",
+    "reviewitem": "审核项 “Likes tea”",
+    "privacycase": "删除 · u-1",
 }
 
 
 @pytest.fixture
 def records(db: None) -> list[Model]:
-    person = factories.end_user(factories.tenant(slug="acme-prod"))
-    session = factories.session(person)
+    person = factories.end_user(factories.tenant(slug="acme-prod"), external_id="u-1")
+    session = factories.session(person, session_id="s-1")
     return [
         person,
         session,
-        factories.fact(person),
-        factories.episode(session),
+        factories.fact(person, "Likes green tea"),
+        factories.episode(session, "They talked about tea."),
         factories.run(session),
         factories.decay_pass(person.tenant),
         factories.review_item(factories.fact(person, "Likes tea", status="pending")),
@@ -65,31 +68,68 @@ def title(page: str) -> str:
 
 
 def test_a_page_in_chinese_calls_its_record_in_chinese(chinese: Client, records: list[Model]) -> None:
-    assert {record._meta.model_name for record in records} == set(KINDS)
+    assert {record._meta.model_name for record in records} == set(NAMES)
     for record in records:
         page = text_of(chinese.get(page_of(record)))
-        # People and sessions by the name that the application gave them.
-        own = getattr(record, "external_id", "") if isinstance(record, EndUser | Session) else short_id(record)
-        name = f"{KINDS[str(record._meta.model_name)]} {own}"
+        name = NAMES[str(record._meta.model_name)]
         assert heading(page).endswith(f"chevron_right {name}"), record._meta.model_name
         assert title(page).startswith(name)
         assert str(record) not in heading(page) + title(page)
+        assert short_id(record) not in heading(page) + title(page)
+
+
+def test_who_may_not_see_people_reads_no_name(staff_who_may: Callable[..., Client], records: list[Model]) -> None:
+    cases, runs = records[7], records[4]
+    page = text_of(staff_who_may("view_privacycase", "view_extractionrun").get(page_of(cases)))
+    assert heading(page).endswith(f"Erasure · {short_id(cases)}")
+    assert "u-1" not in heading(page) + title(page)
+    page = text_of(staff_who_may("view_privacycase", "view_extractionrun").get(page_of(runs)))
+    assert heading(page).endswith("chevron_right Extraction run 2026-11-03 09:12")
 
 
 def test_a_confirmation_and_a_message_say_it_in_chinese(chinese: Client, records: list[Model]) -> None:
     session, fact = records[1], records[2]
-    assert heading(text_of(chinese.get(page_of(session, "delete")))).endswith(
-        f"会话 {getattr(session, 'external_id', '')}"
-    )
+    assert heading(text_of(chinese.get(page_of(session, "delete")))).endswith("会话 s-1")
     done = chinese.post(page_of(fact, "pin"), {"version": 1}, follow=True)
-    assert f"事实 {short_id(fact)}" in text_of(done)
-    assert f"Fact {fact.pk}" not in text_of(done)
+    assert "事实 “Likes green tea” 已" in text_of(done)
+
+
+def test_a_message_has_a_name_only_where_it_is_shown(admin: Client, records: list[Model]) -> None:
+    """It waits in a cookie or in the session, which no erasure of a person would find."""
+    fact = records[2]
+    done = admin.post(page_of(fact, "pin"), {"version": 1})
+    [kept] = [str(message) for message in get_messages(done.wsgi_request)]
+    assert "tea" not in kept
+    assert str(fact.pk) in kept
+    shown = text_of(admin.get(done.headers["Location"]))
+    assert "Fact “Likes green tea” is pinned" in shown
+    assert "\u27e6" not in shown
+
+
+def test_a_message_names_nobody_to_who_may_not_see_them(rf: RequestFactory, records: list[Model]) -> None:
+    request = rf.get("/")
+    request.user = factories.operator(is_superuser=False)
+    marks = " ".join(map(mention, records[:3]))
+    assert with_names(marks, request) == "End user Session Fact"
+    request.user = factories.operator()
+    assert with_names(marks, request) == "End user u-1 Session s-1 Fact “Likes green tea”"
+    assert with_names("\u27e6fact:01a201b8-2386-7e1d-b4b8-42d7243c21a1\u27e7 \u27e6nothing:x\u27e7", request) == (
+        "Fact \u27e6nothing:x\u27e7"
+    )
+
+
+def test_a_long_text_of_several_lines_is_a_short_name(admin: Client) -> None:
+    fact = factories.fact(factories.end_user(), "Likes\ntea, " + "very much, " * 40)
+    name = heading(text_of(admin.get(page_of(fact)))).partition("“")[2]
+    assert name.startswith("Likes tea, very much,")
+    assert name.endswith("…”")
+    assert len(name) < 70
 
 
 def test_the_same_in_english(admin: Client, records: list[Model]) -> None:
     fact = records[2]
     page = text_of(admin.get(page_of(fact)))
-    assert heading(page) == f"Facts chevron_right Fact {short_id(fact)}"
+    assert heading(page) == "Facts chevron_right Fact “Likes green tea”"
     assert f'title="{fact.pk}"' in page
 
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from memories import audit
 from memories.audit import Actor
-from memories.models import AuditEvent, EndUser, Fact, Session
+from memories.models import AuditEvent, ChangeSet, EndUser, Fact, Session
 from tests import factories
 from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
 from tests.factories import NOW
@@ -76,6 +76,35 @@ def test_confirmed_it_is_done_and_can_be_undone_once(admin: Client, session: Ses
     assert Fact.objects.get().status == "active"
     assert 'id="undone"' in text_of(admin.get(done.url))
     assert AuditEvent.objects.filter(verb="undo_roll_back").count() == 1
+
+
+def test_the_result_says_what_was_chosen(admin: Client, session: Session, address: str) -> None:
+    key, _ = factories.api_key(session.tenant, name="poisoner")
+    chosen = named(session, agent="Evil", since="2026-01-01T00:00", until="2026-12-01T00:00", confirmed=1)
+    done: Any = admin.post(address, chosen)
+    shown = text_of(admin.get(done.url))
+    assert f'<dt>Session</dt><dd><a href="{page_of(session)}"><bdi>{session.external_id}</bdi></a></dd>' in shown
+    assert "<dt>Agent</dt><dd><bdi>evil</bdi></dd>" in shown
+    assert "<dt>Since</dt><dd>1 Jan 2026, 00:00:00 UTC</dd>" in shown
+    assert "<dt>Until</dt><dd>1 Dec 2026, 00:00:00 UTC</dd>" in shown
+    assert "<dt>API key</dt>" not in shown
+    by_key: Any = admin.post(address, {"tenant": session.tenant_id, "key": key.pk, "confirmed": 1})
+    assert "<dt>API key</dt><dd><bdi>poisoner" in text_of(admin.get(by_key.url))
+
+
+def test_a_session_that_is_deleted_since_is_said_to_be(admin: Client, session: Session, address: str) -> None:
+    done: Any = admin.post(address, named(session, confirmed=1))
+    session.delete()
+    assert "<dt>Session</dt><dd>deleted since</dd>" in text_of(admin.get(done.url))
+
+
+def test_what_was_chosen_of_a_person_goes_with_them(admin: Client, session: Session, address: str) -> None:
+    """Also where it took nothing back: the choice names their session."""
+    Fact.objects.update(status="trashed")
+    admin.post(address, named(session, confirmed=1))
+    assert ChangeSet.objects.get().selected == {"session": str(session.pk)}
+    session.end_user.delete()
+    assert not ChangeSet.objects.exists()
 
 
 def test_what_names_nothing_is_refused(admin: Client, session: Session, address: str) -> None:

@@ -72,6 +72,28 @@ def test_the_banner_asks_for_an_endpoint_only_who_can_enter_one(
     assert "An administrator can" not in page
 
 
+def test_the_banner_leads_to_where_a_model_is_chosen(admin: Client, settings: Settings) -> None:
+    settings.MEMORYHUB_LLM = "rules"
+    where = reverse("admin:model_banner")
+    assert where in text_of(admin.get(reverse("admin:index")))
+    first = factories.tenant()
+    model = reverse("admin:memories_tenant_model", args=[first.pk])
+    assert admin.get(where).headers["Location"] == model
+    factories.tenant()
+    assert admin.get(where).headers["Location"] == list_of(type(first))
+    assert signed_in(walk.role("auditor")).get(where).headers["Location"] == list_of(type(first))
+
+
+def test_the_banner_is_hidden_until_the_next_sign_in(admin: Client, administrator: Operator) -> None:
+    hide = reverse("admin:model_banner")
+    facts = list_of(Fact)
+    assert f'name="to" value="{facts}"' in text_of(admin.get(facts))
+    assert admin.post(hide, {"to": "https://elsewhere.example/"}).headers["Location"] == reverse("admin:index")
+    assert admin.post(hide, {"to": facts}).headers["Location"] == facts
+    assert BANNER not in text_of(admin.get(facts))
+    assert BANNER in text_of(signed_in(administrator).get(facts))
+
+
 def test_the_banner_is_gone_with_an_endpoint(admin: Client, settings: Settings) -> None:
     settings.MEMORYHUB_LLM = "openai"
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"

@@ -190,7 +190,7 @@ class TestOnceMore:
 
 class TestRefused:
     def test_nobody(self, person: EndUser) -> None:
-        with pytest.raises(CommandError, match="--user: there is none such"):
+        with pytest.raises(CommandError, match="There is no person ben in the tenant"):
             erase(person.tenant, user="ben")
         with pytest.raises(CommandError, match="There is no tenant"):
             call_command("erase_user", tenant="none", user="anna-4711")

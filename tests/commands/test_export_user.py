@@ -61,6 +61,13 @@ def test_portability_to_a_file_that_is_replaced(person: EndUser, tmp_path: Path)
     assert json.loads(zipfile.ZipFile(path).read("data.json"))["profile"] == "portability"
 
 
+def test_a_language_that_is_named(person: EndUser, tmp_path: Path) -> None:
+    for language, named in (("", "en"), ("zh-hans", "zh-hans")):
+        path = tmp_path / f"{named}.zip"
+        export_user("--to", str(path), *(("--language", language) if language else ()))
+        assert json.loads(zipfile.ZipFile(path).read("data.json"))["about"]["language"] == named
+
+
 FORMS: dict[str, Callable[[str], list[tuple[str, str]]]] = {
     "facts": lambda told: [(one["text"], one["user_id"]) for one in map(json.loads, told.splitlines())],
     "mem0": lambda told: [(one["memory"], one["user_id"]) for one in json.loads(told)["results"]],
@@ -129,5 +136,5 @@ def test_a_restricted_person_is_exported(person: EndUser) -> None:
 def test_an_unknown_tenant(person: EndUser) -> None:
     with pytest.raises(CommandError, match="no tenant nobody"):
         call_command("export_user", "--tenant", "nobody", "--user", "u-42")
-    with pytest.raises(CommandError, match="--user: there is none such"):
+    with pytest.raises(CommandError, match="There is no person u-42 in the tenant"):
         call_command("export_user", "--tenant", factories.tenant().slug, "--user", "u-42")

@@ -33,7 +33,7 @@ def say(*arguments: str) -> str:
 
 def test_without_confirm_it_only_counts(session: Session) -> None:
     said = say("--session", str(session.pk))
-    assert "1 facts to the trash" in said
+    assert "Facts to the trash: 1" in said
     assert "Nothing is changed yet" in said
     assert "tea" not in said
     assert Fact.objects.get().status == "active"
@@ -70,6 +70,27 @@ def test_what_is_not_there_is_said(session: Session, arguments: Any) -> None:
     assert Fact.objects.get().status == "active"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--user", "lni", "--agent", "evil"), "There is no person lni in the tenant acme."),
+        (("--session", "s-9"), "There is no session s-9 in the tenant acme."),
+        (("--key", "mh_nope"), "There is no API key mh_nope in the tenant acme."),
+    ],
+)
+def test_a_mistyped_name_is_told_with_its_tenant(session: Session, arguments: Any, says: str) -> None:
+    with pytest.raises(CommandError) as error:
+        say(*arguments)
+    assert str(error.value) == says
+
+
+def test_what_there_is_none_of_is_not_listed(session: Session) -> None:
+    assert [line.partition(":")[0] for line in say("--session", str(session.pk)).splitlines()] == [
+        "Facts to the trash",
+        "Nothing is changed yet",
+    ]
+
+
 def test_a_key_is_named_by_its_prefix(session: Session) -> None:
     key, _ = factories.api_key(session.tenant)
-    assert "0 facts to the trash" in say("--key", key.prefix)
+    assert "Facts to the trash: 0" in say("--key", key.prefix)

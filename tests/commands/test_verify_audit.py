@@ -42,7 +42,7 @@ def say(command: str, *arguments: str) -> str:
 
 @pytest.mark.parametrize("arguments", [(), ("--tenant", "acme")])
 def test_a_chain_that_holds(arguments: tuple[str, ...]) -> None:
-    assert "acme: 2 sealed in 1 links, 1 not yet, 0 pruned. It holds." in say("verify_audit", *arguments)
+    assert "acme: 2 sealed in 1 link, 1 not yet, 0 pruned. It holds." in say("verify_audit", *arguments)
 
 
 def test_one_that_does_not_says_where_and_fails(tenant: Tenant) -> None:

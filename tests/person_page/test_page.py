@@ -207,6 +207,8 @@ def test_a_copy_is_made_and_downloaded_once(own: Own) -> None:
     assert "failed=asked_before" in own.post("data/export").headers["Location"]
     case = PrivacyCase.objects.get()
     assert (case.type, case.opened_kind, case.verified_how, case.state) == ("access", "person", "signed_in", "running")
+    # As they read the page.
+    assert case.language == "en"
     assert "failed=not_ready" in own.post("data/download").headers["Location"]
     later = timezone.now() + timedelta(days=1)
     factories.privacy_export(case, content=b"PK zip", size=6, made_at=factories.NOW, expires_at=later)

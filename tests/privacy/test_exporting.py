@@ -206,6 +206,13 @@ def test_the_language_of_the_person(tag: str, language: str) -> None:
     assert "2026-11-03 17:12" in written["readable.html"]
 
 
+def test_a_language_that_was_chosen_for_the_file() -> None:
+    case = exports.case_of(known(language="en"), ACCESS, language="zh-hans")
+    exporting.make(lease.claimed(case))
+    written = exports.files(case.exports.get())
+    assert '<html lang="zh-hans">' in written["readable.html"]
+
+
 def test_nothing_written_meanwhile_is_in_it(meanwhile: Callable[[Act], list[str]]) -> None:
     person = known()
     meanwhile(lambda: factories.fact(person, "Said too late"))

@@ -33,8 +33,11 @@ def test_the_examples_of_a_page_work(page: str, running: RunningHub, monkeypatch
     # Each page has people of its own.
     tenant = re.sub(r"\W+", "-", page.lower())
     key = running.key(tenant=tenant) if page != MANAGEMENT else running.management_key()
+    if page != MANAGEMENT:
+        # Whoever reads the page has the README's people in the tenant by then.
+        state_the_readme(running, key)
     if page == PERSON_PAGE:
-        switch_on(running, tenant, key)
+        switch_on(running, tenant)
     monkeypatch.setenv("MEMORYHUB_KEY", key)
     monkeypatch.setenv("MEMORYHUB_URL", running.base_url)
     names: dict[str, Any] = {"__name__": "example"}
@@ -48,12 +51,17 @@ def test_the_examples_of_a_page_work(page: str, running: RunningHub, monkeypatch
         exec(compile(example, page, "exec"), names)
 
 
-def switch_on(running: RunningHub, tenant: str, key: str) -> None:
-    """What the page has its reader do first, for somebody of whom the hub has heard."""
+def state_the_readme(running: RunningHub, key: str) -> None:
+    """Its steps 1 and 3."""
+    with MemoryHub(key, base_url=running.base_url) as hub:
+        hub.post_turns(user_id="u1", session_id="s1", messages=[{"role": "user", "content": "I moved to Leiden."}])
+        hub.add_fact(user_id="u1", content="Allergic to peanuts", category="constraint")
+
+
+def switch_on(running: RunningHub, tenant: str) -> None:
+    """What the page has its reader do first."""
     with HubManagement(running.management_key(), base_url=running.base_url) as management:
         management.change_tenant(tenant, person_page=True)
-    with MemoryHub(key, base_url=running.base_url) as hub:
-        hub.post_turns(user_id="u1", session_id="s1", messages=[{"role": "user", "content": "I like tea."}])
 
 
 def test_all_pages_with_examples_are_run() -> None:

@@ -4,6 +4,7 @@ from datetime import date
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -13,8 +14,9 @@ from memories.admin.cases.wording import POLICIES_SAY
 from memories.admin.site.fields import DayInput, LineField, TextField
 from memories.admin.site.page import VerbForm, VersionForm, url_of
 from memories.exceptions import MemoryHubError
-from memories.models import CaseType, IdentityCheck, PrivacyCase, RefusalGround, ReturnPolicy
+from memories.models import EXPORTING, CaseType, IdentityCheck, PrivacyCase, RefusalGround, ReturnPolicy
 from memories.privacy import cases
+from memories.privacy.exporting import language_of
 
 LONGEST_TEXT = 2000
 LONGEST_ID = 255
@@ -88,6 +90,21 @@ class ApproveCaseForm(CaseForm):
 
 class RunForm(CaseForm):
     calls, done = staticmethod(cases.run_case), gettext_lazy("Work on this case has started.")
+    language = forms.ChoiceField(
+        label=gettext_lazy("Language of the file"),
+        required=False,
+        choices=settings.LANGUAGES,
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    def __init__(self, data: Any = None, *, record: PrivacyCase) -> None:
+        super().__init__(data, record=record)
+        if record.type not in EXPORTING:
+            del self.fields["language"]
+
+    def values_of(self, record: PrivacyCase) -> dict[str, Any]:
+        person = record.find_person()
+        return {**super().values_of(record), "language": record.language or (language_of(person) if person else "en")}
 
 
 class HoldForm(CaseForm):

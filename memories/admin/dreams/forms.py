@@ -9,7 +9,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import VerbForm, VersionForm
 from memories.audit import Actor
 from memories.dream.deciding import accept, approve, decline, keep, restore, undo_edit
@@ -31,7 +31,7 @@ class ApproveEditsForm(VersionForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         chosen = {"accepted": self.cleaned_data["edit"], "expected_version": self.cleaned_data["version"]}
         approve(dream_id=self.record.pk, actor=actor, now=now, **chosen)
-        return str(self.done) % {"dream": called(self.record)}
+        return str(self.done) % {"dream": mention(self.record)}
 
 
 class DeclineForm(VersionForm):
@@ -39,7 +39,7 @@ class DeclineForm(VersionForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         decline(dream_id=self.record.pk, actor=actor, now=now, expected_version=self.cleaned_data["version"])
-        return str(self.done) % {"dream": called(self.record)}
+        return str(self.done) % {"dream": mention(self.record)}
 
 
 class _OneEditForm(VersionForm):
@@ -67,7 +67,7 @@ class KeepForm(VersionForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         keep(dream_id=self.record.pk, actor=actor, now=now, expected_version=self.cleaned_data["version"])
-        return str(self.done) % {"dream": called(self.record)}
+        return str(self.done) % {"dream": mention(self.record)}
 
 
 class RestoreVersionForm(VersionForm):
@@ -77,7 +77,7 @@ class RestoreVersionForm(VersionForm):
         version = self.cleaned_data["version"]
         _dream, kept = restore(dream_id=self.record.pk, actor=actor, now=now, expected_version=version)
         stayed = ngettext("%(kept)d file stays as it is.", "%(kept)d files stay as they are.", kept) % {"kept": kept}
-        return f"{str(self.done) % {'dream': called(self.record)}} {stayed if kept else ''}".rstrip()
+        return f"{str(self.done) % {'dream': mention(self.record)}} {stayed if kept else ''}".rstrip()
 
 
 class DreamNowForm(VerbForm):
@@ -89,7 +89,7 @@ class DreamNowForm(VerbForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         dream = dream_by_hand(person=self.record, agent_id=self.cleaned_data["agent"], actor=actor, now=now)
-        return gettext("%(dream)s has begun. A worker carries it out.") % {"dream": called(dream)}
+        return gettext("%(dream)s has begun. A worker carries it out.") % {"dream": mention(dream)}
 
     def leads_to(self) -> str:
         listed = reverse("admin:memories_dream_changelist")

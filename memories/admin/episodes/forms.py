@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from memories.admin.site.fields import LinesField, TextField
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import VerbForm, VersionForm
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
@@ -80,4 +80,4 @@ class EditForm(EpisodeWords, EpisodeForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         episode = edit_episode(**self.arguments(), tenant=None, changes=self.words(), actor=actor, now=now)
         done = gettext("%(episode)s is saved. It does not fade, and applications can no longer change it.")
-        return f"{done % {'episode': called(episode)}}{self.cut_out(episode)}"
+        return f"{done % {'episode': mention(episode)}}{self.cut_out(episode)}"

@@ -17,7 +17,7 @@ from memories.admin.people.finding import find_person
 from memories.admin.people.views import person_of_link
 from memories.admin.site import reasons
 from memories.admin.site.fields import AgentField, DayInput, LineField, LinesField, PersonField, TenantField, TextField
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import RecordPage, actor_of, render_page, url_of
 from memories.admin.site.reasons import ReasonField
 from memories.admin.site.wording import CUT_OUT
@@ -131,7 +131,7 @@ class FactAddingViews(RecordPage):
                     "%(fact)s is added. It is served from now on, and jobs and applications cannot change it."
                 )
                 cut = fact.content != given["draft"].content
-                messages.success(request, f"{done % {'fact': called(fact)}}{CUT_OUT if cut else ''}")
+                messages.success(request, f"{done % {'fact': mention(fact)}}{CUT_OUT if cut else ''}")
                 return HttpResponseRedirect(url_of(fact))
         shown = {
             "title": gettext("Add a fact"),

@@ -15,7 +15,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminS
 from memories.admin.recall.live_context import next_context
 from memories.admin.site import reasons
 from memories.admin.site.fields import DayInput, TextField
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import VerbForm, VersionForm
 from memories.admin.site.reasons import ReasonField
 from memories.admin.site.wording import CUT_OUT
@@ -61,9 +61,9 @@ class ApproveForm(FactForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         fact = approve_fact(**self.arguments(), actor=actor, now=now)
         if fact.status == Status.ACTIVE:
-            return str(self.done) % {"fact": called(fact)}
+            return str(self.done) % {"fact": mention(fact)}
         late = gettext("%(fact)s is approved. Something else was said later, so it is kept as what held until then.")
-        return late % {"fact": called(fact)}
+        return late % {"fact": mention(fact)}
 
 
 class RejectForm(FactForm):
@@ -168,7 +168,9 @@ class CorrectForm(FactForm):
         changes = {name: self.cleaned_data[name] for name in ("content", "category")}
         self.context_before = next_context(self.record)
         fact = correct_fact(**self.arguments(), **changes, tenant=None, actor=actor, now=now)
-        done = gettext("%(fact)s is corrected. Jobs and applications can no longer change it.") % {"fact": called(fact)}
+        done = gettext("%(fact)s is corrected. Jobs and applications can no longer change it.") % {
+            "fact": mention(fact)
+        }
         return f"{done}{CUT_OUT if fact.content != changes['content'] else ''}"
 
 
@@ -193,7 +195,7 @@ class ExpireForm(FactForm):
             done = gettext("%(fact)s will expire. It is served until then and goes to the trash afterwards.")
         else:
             done = gettext("%(fact)s no longer expires.")
-        return done % {"fact": called(fact)}
+        return done % {"fact": mention(fact)}
 
 
 class ForgetForm(FactForm):
@@ -217,8 +219,8 @@ class RestoreForm(FactForm):
         fact = restore_fact(**self.arguments(), tenant=None, version=earlier, actor=actor, now=now)
         if earlier:
             done = gettext("%(fact)s is restored to version %(version)s.")
-            return done % {"fact": called(fact), "version": earlier}
-        return gettext("%(fact)s is restored.") % {"fact": called(fact)}
+            return done % {"fact": mention(fact), "version": earlier}
+        return gettext("%(fact)s is restored.") % {"fact": mention(fact)}
 
 
 class SplitForm(FactForm):
@@ -264,4 +266,4 @@ class UndoMergeForm(VerbForm):
             raise NotFound
         revert(change_set=merge, actor=actor, now=now)
         done = gettext("Merge undone. %(fact)s and the facts merged into it are restored.")
-        return done % {"fact": called(self.record)}
+        return done % {"fact": mention(self.record)}

@@ -16,7 +16,8 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget
 from memories.admin.facts.forms import LONGEST_TEXT
 from memories.admin.site import reasons
 from memories.admin.site.fields import TextField, VersionsField
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
+from memories.admin.site.naming import named
 from memories.admin.site.page import RecordPage, actor_of, address, message_of, render_page, show_again, url_of
 from memories.admin.site.reasons import ReasonField
 from memories.admin.site.segments import Segment, diff
@@ -114,13 +115,13 @@ class FactMergingViews(RecordPage):
             return self._preview_merge(request, form, preview, status=error.status)
         done = gettext("The facts are merged into %(fact)s. You can undo this below.")
         cut = kept.content != content.strip()
-        messages.success(request, f"{done % {'fact': called(kept)}}{CUT_OUT if cut else ''}")
+        messages.success(request, f"{done % {'fact': mention(kept)}}{CUT_OUT if cut else ''}")
         return HttpResponseRedirect(url_of(kept))
 
     def _page(
         self, request: HttpRequest, template: str, record: Fact, shown: dict[str, Any], *, status: int
     ) -> HttpResponse:
-        title = gettext("Merge %(fact)s") % {"fact": called(record)}
+        title = gettext("Merge %(fact)s") % {"fact": named(record, request.user)}
         context = {"title": title, "opts": self.opts, "original": record, "fact": record, **shown}
         return render_page(request, f"memories/{template}.html", status=status, **context)
 

@@ -21,7 +21,7 @@ from memories.admin.access.tenant_scope import permitted
 from memories.admin.facts.forms import CorrectForm, ForgetForm
 from memories.admin.people.views import MEMORY
 from memories.admin.recall.live_context import next_context
-from memories.admin.site.naming import called
+from memories.admin.site.naming import named
 from memories.admin.site.page import VerbForm, actor_of, address, address_of_section, message_of, url_of
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.template_tags import UNDO_TAG
@@ -274,7 +274,7 @@ def _shown(request: HttpRequest, one: Occurrence, person: EndUser) -> dict[str, 
     return {
         "said": one,
         "label": LABELS[one.kind],
-        "where": _where(one),
+        "where": _where(one, request.user),
         "url": _address_of(one, person),
         "segments": diff(one.text, one.proposed),
         "drop": _("Cut out") if one.field else DROPS.get(one.kind, ""),
@@ -282,7 +282,7 @@ def _shown(request: HttpRequest, one: Occurrence, person: EndUser) -> dict[str, 
     }
 
 
-def _where(one: Occurrence) -> str:
+def _where(one: Occurrence, operator: Any) -> str:
     if one.kind == OccurrenceKind.SECTION:
         section = str(one.row.get_section_display())
         return f"{section} · {one.row.agent_id}" if one.row.agent_id else section
@@ -294,7 +294,7 @@ def _where(one: Occurrence) -> str:
         return str(one.row.agent_id)
     if one.kind == OccurrenceKind.EPISODE:
         return str(FIELDS[one.field] if one.field else _("Summary"))
-    return called(one.row.session) if one.kind == OccurrenceKind.SUMMARY else ""
+    return named(one.row.session, operator) if one.kind == OccurrenceKind.SUMMARY else ""
 
 
 def _address_of(one: Occurrence, person: EndUser) -> str:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.admin.site import reasons
 from memories.admin.site.fields import TextField
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import VersionForm
 from memories.admin.site.reasons import ReasonField
 from memories.admin.site.wording import CUT_OUT
@@ -42,7 +42,7 @@ class FileForm(VersionForm):
         with holding_file(self.record, expected_version=self.cleaned_data["version"]) as file:
             done = self.change(file, writer)
         cut_out = str(CUT_OUT) if isinstance(done, WrittenFile) and done.redactions else ""
-        return f"{str(self.done) % {'file': called(self.record)}}{cut_out}"
+        return f"{str(self.done) % {'file': mention(self.record)}}{cut_out}"
 
     def change(self, file: MemoryFile, writer: FileWriter) -> WrittenFile | None:
         raise NotImplementedError

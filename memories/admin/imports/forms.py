@@ -11,7 +11,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.fields import AgentField, LineField, PersonField, TenantField, check_zone
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import VerbForm
 from memories.audit import Actor
 from memories.curation.imports.verbs import AUTO, ImportOptions, pause, resume, undo
@@ -109,7 +109,7 @@ class StartForm(VerbForm):
         given = {name: self.cleaned_data[f"author_{place}"] for place, name in enumerate(self._names)}
         user_id = given.pop("", self.record.options.get("user_id", ""))
         resume(import_id=self.record.pk, tenant=None, actor=actor, now=now, user_id=user_id, authors=given)
-        return str(self.done) % {"import": called(self.record)}
+        return str(self.done) % {"import": mention(self.record)}
 
 
 class _PlainForm(VerbForm):

@@ -15,7 +15,7 @@ from memories.admin.imports.forms import PauseForm, ResumeForm, StartForm, UndoF
 from memories.admin.imports.wording import FAILURES, OUTCOMES, REASONS, told
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.people.adding import add_refusal
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page, url_of
 from memories.curation.imports.verbs import most_bytes, upload
 from memories.exceptions import MemoryHubError
@@ -79,7 +79,7 @@ class ImportPage(RecordPage):
             except MemoryHubError as error:
                 status = add_refusal(form, error)
             else:
-                messages.success(request, _("%(import)s is being checked.") % {"import": called(row)})
+                messages.success(request, _("%(import)s is being checked.") % {"import": mention(row)})
                 return HttpResponseRedirect(url_of(row))
         shown = {"title": _("Import a file"), "opts": self.opts, "form": form, "most": filesizeformat(most_bytes())}
         return render_page(request, "memories/import_add.html", status=status, **shown)

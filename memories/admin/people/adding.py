@@ -14,7 +14,7 @@ from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.fields import LineField, TenantField, check_language, check_zone
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import RecordPage, actor_of, address, message_of, render_page, show_again, url_of
 from memories.curation.people.external_ids import CHANGE_ID, change_external_id
 from memories.curation.people.records import add_person
@@ -107,7 +107,7 @@ class PersonAddingViews(RecordPage):
             except MemoryHubError as error:
                 status = add_refusal(form, error)
             else:
-                messages.success(request, _("%(person)s is added.") % {"person": called(person)})
+                messages.success(request, _("%(person)s is added.") % {"person": mention(person)})
                 return HttpResponseRedirect(url_of(person))
         shown = {"title": _("New end user"), "opts": self.opts, "form": form}
         return render_page(request, "memories/person_add.html", status=status, **shown)
@@ -128,7 +128,7 @@ class PersonAddingViews(RecordPage):
             except MemoryHubError as error:
                 status = add_refusal(form, error)
             else:
-                messages.success(request, _("The id of %(person)s is changed.") % {"person": called(person)})
+                messages.success(request, _("The id of %(person)s is changed.") % {"person": mention(person)})
                 return HttpResponseRedirect(url_of(person))
             person = self.find(request, object_id, may_change=True)
             form.initial = {"was": person.external_id}

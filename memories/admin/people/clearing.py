@@ -18,7 +18,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from memories.admin.access import fresh
 from memories.admin.people.merging import PersonMergingViews
 from memories.admin.site import reasons
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import actor_of, address, message_of, render_page, require, url_of
 from memories.admin.site.reasons import ReasonField
 from memories.admin.trail.authors import names_of
@@ -99,7 +99,7 @@ class PersonClearingViews(PersonMergingViews):
         except MemoryHubError as error:
             messages.error(request, message_of(error))
             return HttpResponseRedirect(url_of(person))
-        done = _("The memories of %(person)s are cleared. You can undo it here.") % {"person": called(person)}
+        done = _("The memories of %(person)s are cleared. You can undo it here.") % {"person": mention(person)}
         messages.success(request, done if any(counts.values()) else _("Nothing was changed."))
         return HttpResponseRedirect(request.path)
 

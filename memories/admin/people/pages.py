@@ -30,7 +30,7 @@ from memories.admin.people.own_profiles import OwnProfileViews
 from memories.admin.people.profile import sections_of
 from memories.admin.people.views import MEMORY, tabs_for
 from memories.admin.recall.live_context import LiveContextViews
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import VerbForm, address
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
@@ -82,7 +82,7 @@ class PersonForm(RecordFields, VerbForm):
             return _("Nothing was changed.")
         person = update_person(end_user=self.record, changes=changes, expected=expected, actor=actor, now=now)
         cut = any(value != getattr(person, name) for name, value in changes.items())
-        done = _("%(person)s is saved.") % {"person": called(person)}
+        done = _("%(person)s is saved.") % {"person": mention(person)}
         return f"{done}{CUT_OUT if cut else ''}"
 
 

@@ -17,8 +17,8 @@ from memories.models.ids import parse_uuid
 from memories.models.keyset import beyond
 
 PER_PAGE = 25
-# So long the queue offers to undo the latest decision; afterwards the page of the item still does.
-RECENT = timedelta(days=1)
+# So long the queue says what was decided last, and offers its undo; afterwards the page of the item still does.
+RECENT = timedelta(minutes=15)
 Rows = QuerySet[ReviewItem]
 # What the list shows of an item.
 LISTED = (
@@ -192,7 +192,7 @@ class LatestDecision:
 
 
 def latest_decision(rows: Rows, operator: Operator, *, now: datetime) -> LatestDecision | None:
-    """What an undo would take back: the operator's own, of the last day, and not undone; two queries."""
+    """What an undo would take back: the operator's own, lately, and not undone; two queries."""
     own = rows.filter(decided_by=str(operator.pk), decided_at__gt=now - RECENT).exclude(change_set=None)
     item = own.order_by("-decided_at", "-pk").first()
     if item is None or item.change_set is None:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.runs.waits import WaitingListPage, waits_of, when_taken
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import RecordPage, VerbForm
 from memories.admin.site.wording import KINDS
 from memories.audit import Actor
@@ -27,7 +27,7 @@ RETRIABLE = (ExtractionRun.RunStatus.FAILED, ExtractionRun.RunStatus.PARKED)
 class RetryRunForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         retry_extraction(run=self.record, actor=actor, now=now)
-        done = gettext("%(run)s: the batch is due now.") % {"run": called(self.record)}
+        done = gettext("%(run)s: the batch is due now.") % {"run": mention(self.record)}
         return f"{done} {when_taken(self.record.tenant, now=now)}"
 
 

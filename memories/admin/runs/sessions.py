@@ -27,7 +27,7 @@ from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.runs.waits import WaitingListPage, waits_of, when_taken
 from memories.admin.site import reasons
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import VerbForm, address, attempt, render_page, require
 from memories.admin.site.reasons import ReasonField
 from memories.admin.site.template_tags import TURNS_SHOWN
@@ -54,7 +54,7 @@ CORRECTIONS_SHOWN = 20
 class RetrySessionForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         retry_working_memory(session=self.record, actor=actor, now=now)
-        done = gettext("%(session)s: its working memory is due now.") % {"session": called(self.record)}
+        done = gettext("%(session)s: its working memory is due now.") % {"session": mention(self.record)}
         return f"{done} {when_taken(self.record.tenant, now=now)}"
 
 

@@ -1,17 +1,23 @@
-"""Names of records and models in headings and messages. They never contain what end users wrote."""
+"""Names of records and models in headings, titles and messages.
 
-from collections.abc import Iterator
+The page of a record is titled by what it holds, since an id says nothing; `called()` is for places that outlive a page.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from django.apps import apps
 from django.contrib.auth.models import Group
 from django.db.models import Model
+from django.utils.formats import date_format
 from django.utils.functional import Promise
-from django.utils.text import capfirst
+from django.utils.text import Truncator, capfirst
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories import models
+from memories.kinds import PLAIN
 
 # Operators named these: their names are shown as written.
 NAMED = (models.APIKey, Group, models.ManagementKey, models.Operator, models.Tenant)
@@ -21,6 +27,31 @@ LISTS: dict[Any, Promise] = {
     models.LoggedContext: gettext_lazy("Log of contexts"),
 }
 HEAD, TAIL = 4, 6
+LONGEST_NAME = 60
+# What a record of a model holds that names it, for whoever may see the record.
+WORDS: Mapping[type[Model], Callable[[Any], str]] = {
+    models.EndUser: lambda person: _line(person.display_name or person.external_id),
+    models.Fact: lambda fact: _quoted(fact.content),
+    models.Episode: lambda episode: _quoted(episode.summary),
+    **{kind.model: lambda row: _quoted(row.content) for kind in PLAIN},
+    models.MemoryFile: lambda file: _line(file.path),
+    models.StoreItem: lambda item: _line(item.key),
+    models.GraphEntity: lambda entity: _line(entity.name),
+    models.GraphTriple: lambda one: _line(f"{one.subject.name} – {one.predicate} – {one.object.name}"),
+    models.MemoryGroup: lambda group: _line(group.name),
+    models.WebhookEndpoint: lambda webhook: _line(webhook.name),
+    models.Agent: lambda agent: _line(agent.agent_id),
+    models.ReviewItem: lambda item: _quoted(_text_of(item)) or short_id(item),
+    models.Session: lambda session: _line(session.external_id),
+    models.Import: lambda row: _at(row.created_at),
+    models.DecayPass: lambda row: _at(row.started_at),
+}
+# Of these, whose it is and when it was.
+OF_PERSON: Mapping[type[Model], Callable[[Any], str]] = {
+    models.ExtractionRun: lambda run: _at(run.started_at),
+    models.Dream: lambda dream: _at(dream.started_at),
+    models.LoggedContext: lambda context: _at(context.created_at),
+}
 
 
 def called(record: Model) -> str:
@@ -29,12 +60,39 @@ def called(record: Model) -> str:
 
 
 def named(record: Model, operator: Any) -> str:
-    """The same for the page of a record alone, with the name of a person or session, for who may see these."""
-    if isinstance(record, models.EndUser) and operator.has_perm("memories.view_enduser"):
-        return f"{kind_of(record)} {record.display_name or record.external_id}"
-    if isinstance(record, models.Session) and operator.has_perm("memories.view_session"):
-        return f"{kind_of(record)} {record.external_id}"
-    return called(record)
+    """The record by what it holds, like `Fact “Likes tea”`, for who may see its kind. A person is named to who may see
+    people. It reads the relations of RecordPage.list_select_related."""
+    if not operator.has_perm(f"{record._meta.app_label}.view_{record._meta.model_name}"):
+        return called(record)
+    may_see_people = operator.has_perm("memories.view_enduser")
+    if isinstance(record, models.PrivacyCase):
+        whose = WORDS[models.EndUser](record.end_user) if record.end_user and may_see_people else short_id(record)
+        return f"{record.get_type_display()} · {whose}"
+    if when := OF_PERSON.get(type(record)):
+        whose = f"{WORDS[models.EndUser](record.end_user)}, " if may_see_people else ""  # type: ignore[attr-defined]
+        return f"{kind_of(record)} {whose}{when(record)}"
+    words = WORDS.get(type(record))
+    return f"{kind_of(record)} {words(record)}".rstrip() if words else called(record)
+
+
+def _quoted(text: str) -> str:
+    return f"“{_line(text)}”" if text else ""
+
+
+def _line(text: str) -> str:
+    """The beginning, on one line: of a longer text so much, in any script."""
+    return Truncator(" ".join(text[: 4 * LONGEST_NAME].split())).chars(LONGEST_NAME)
+
+
+def _at(moment: Any) -> str:
+    return date_format(localtime(moment), "Y-m-d H:i")
+
+
+def _text_of(item: models.ReviewItem) -> str:
+    """What it asks about; empty for a section of a profile, whose texts are long."""
+    if item.fact:
+        return item.fact.content
+    return item.episode.summary if item.episode else ""
 
 
 def short_id(record: Model) -> str:

@@ -30,7 +30,8 @@ from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import TenantFilter, any_tenant, within
 from memories.admin.lists import export, saved_filters, tabs
 from memories.admin.lists.change_list import HubChangeList
-from memories.admin.site.naming import called, list_of, named
+from memories.admin.site.mentions import mention
+from memories.admin.site.naming import list_of, named
 from memories.audit import Actor, kept_request_id
 from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.models import Operator
@@ -223,7 +224,7 @@ class VerbForm(forms.Form):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         """Call the verb. Return the message. Errors: MemoryHubError."""
         self.calls(**self.arguments(), actor=actor, now=now)
-        return str(self.done) % {self.record._meta.model_name: called(self.record)}
+        return str(self.done) % {self.record._meta.model_name: mention(self.record)}
 
     def refuse(self, error: MemoryHubError) -> None:
         """Show why the verb failed. The form keeps its input."""
@@ -296,6 +297,8 @@ class RecordPage(HubModelAdmin):
         record = self.get_object(request, object_id)
         if record is None:
             raise Http404
+        # For the way to the page, too, which has the record alone.
+        record.page_name = named(record, request.user)
         return record
 
     def show(
@@ -303,8 +306,6 @@ class RecordPage(HubModelAdmin):
     ) -> TemplateResponse:
         """The page. `tried` is a rejected form, which is shown again with its input."""
         may_change = self.has_change_permission(request, record)
-        # For the way to the page, too, which has the record alone.
-        record.page_name = named(record, request.user)
         verbs = {name: form for name, form in self.verbs.items() if request.user.has_perms(form.needs_permissions)}
         forms_of_page = {name: form(record=record) for name, form in verbs.items()} if may_change else {}
         for name, form in verbs.items():

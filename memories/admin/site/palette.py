@@ -21,7 +21,7 @@ from memories import models
 from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.people.finding import find_person
 from memories.admin.site import help_page, palette_memories, sidebar, wording
-from memories.admin.site.naming import called
+from memories.admin.site.naming import named
 from memories.admin.site.page import HubModelAdmin, render_page, url_of
 from memories.admin.site.template_tags import display_name
 from memories.kinds import PLAIN
@@ -186,7 +186,7 @@ def _records(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
         # First a plain look-up: the statements of the lists join and count, and all but one of them find nothing.
         if model._default_manager.filter(pk=wanted).exists():
             for record in page.get_queryset(request).filter(pk=wanted):
-                yield PaletteHit(url_of(record), called(record), str(model._meta.verbose_name), icon)
+                yield PaletteHit(url_of(record), named(record, request.user), str(model._meta.verbose_name), icon)
 
 
 def _cases(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
@@ -201,7 +201,7 @@ def _cases(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
     found = cases.filter(Q(reference__icontains=words) | by_number)
     for case in found.order_by("-received_at", "-pk")[:SHOWN]:
         kind = str(models.PrivacyCase._meta.verbose_name)
-        yield PaletteHit(url_of(case), called(case), kind, RECORDS[models.PrivacyCase])
+        yield PaletteHit(url_of(case), named(case, request.user), kind, RECORDS[models.PrivacyCase])
 
 
 def _people(request: HttpRequest, words: str) -> Iterator[PaletteHit]:

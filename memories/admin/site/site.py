@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.contrib.admin import ModelAdmin
 from django.contrib.auth.models import Group
@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from unfold.sites import UnfoldAdminSite
 
-from memories import conf, models
+from memories import models
 from memories.admin.access import fresh, identity, invitations, preferences, tenant_in_view
 from memories.admin.access.keys import KeyPage, ManagementKeyPage
 from memories.admin.access.operators import GroupPage, OperatorPage
@@ -44,7 +44,7 @@ from memories.admin.review.pages import ReviewPage
 from memories.admin.runs import parked, previewing
 from memories.admin.runs.pages import BackupPage, RunPage
 from memories.admin.runs.sessions import SessionPage
-from memories.admin.site import help_page, palette, sidebar
+from memories.admin.site import help_page, model_banner, palette
 from memories.admin.site.page import HubModelAdmin
 from memories.admin.store.pages import StoreItemPage
 from memories.admin.tenants import (
@@ -112,23 +112,8 @@ OTHER_PAGES = (
     content_policy,
     profile_schemas,
     help_page,
+    model_banner,
 )
-
-
-class ModelIsOff(NamedTuple):
-    """What the banner says: whether only some tenants lack a model, and whether rules make facts for them."""
-
-    only_some: bool
-    suggests: bool
-
-
-def model_is_off(mode: str, counts: sidebar.FrameCounts) -> ModelIsOff | None:
-    """None where every tenant that the operator may see has a model. A hub that is off asks no tenant's, either."""
-    if mode == conf.LLM_OFF:
-        return ModelIsOff(only_some=False, suggests=False)
-    if mode != conf.LLM_RULES or 0 < counts.tenants == counts.own_endpoints:
-        return None
-    return ModelIsOff(only_some=counts.own_endpoints > 0, suggests=True)
 
 
 @contextmanager
@@ -185,7 +170,7 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context = super().each_context(request)
         chosen = getattr(request.user, "tenant_in_view", None)
-        off = model_is_off(conf.llm().mode, sidebar.counts_of(request))
+        off = model_banner.shown_to(request)
         return {**context, "model_is_off": off, "tenant_in_view": chosen, "hub_version": VERSION}
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:

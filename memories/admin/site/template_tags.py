@@ -17,6 +17,7 @@ from django.utils.text import capfirst
 
 from memories.admin.runs import wording as run_words
 from memories.admin.site import wording
+from memories.admin.site.mentions import with_names
 from memories.admin.site.naming import called, crumb_of, one_of
 from memories.admin.site.segments import Segment, segments_of
 from memories.kinds import PLAIN
@@ -150,6 +151,12 @@ def turn_page(number: int) -> int:
 def pretty(value: object) -> str:
     """Indented JSON. The template escapes it."""
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+@register.simple_tag(takes_context=True)
+def told(context: Any, message: Message | str) -> str:
+    """The message with the names of the records that it is about."""
+    return with_names(str(message), context["request"])
 
 
 @register.filter

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.fields import LineField, LinesField, TextField
-from memories.admin.site.naming import called
+from memories.admin.site.naming import called, named
 from memories.admin.site.page import actor_of, message_of, render_page, require
 from memories.content_policy import categories
 from memories.content_policy.categories import PolicyCategory
@@ -260,7 +260,7 @@ def _page(
         tried=tried,
         topics=[one["name"] for one in categories.templates() if one["name"] not in names],
         versions=_versions(tenant),
-        trial=_trial(tenant),
+        trial=_trial(tenant, request.user),
         log=_log(tenant),
         log_days=LOG_DAYS,
     )
@@ -276,7 +276,7 @@ def _versions(tenant: Tenant) -> list[ContentPolicy]:
     return list(ContentPolicy.objects.filter(tenant=tenant)[:SHOWN_VERSIONS])
 
 
-def _trial(tenant: Tenant) -> dict[str, Any] | None:
+def _trial(tenant: Tenant, operator: Any) -> dict[str, Any] | None:
     """The newest dry run, with its counts and some of what it found."""
     row = PolicyTrial.objects.filter(tenant=tenant).first()
     if row is None:
@@ -286,7 +286,7 @@ def _trial(tenant: Tenant) -> dict[str, Any] | None:
         for category, kinds in counts_of(row).items()
     ]
     found = [
-        (_KINDS.get(one.kind, one.kind), one.category, called(one.end_user), _address(one))
+        (_KINDS.get(one.kind, one.kind), one.category, named(one.end_user, operator), _address(one))
         for one in row.findings.select_related("end_user")[:SHOWN_FOUND]
     ]
     batch = Batch.objects.filter(pk=row.batch).first() if row.batch else None

@@ -23,7 +23,7 @@ from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.dashboard.charts import Chart, Series, stacked
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.fields import LineField
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page, require, url_of
 from memories.admin.site.template_tags import number
 from memories.admin.site.wording import KINDS
@@ -59,7 +59,7 @@ class ConfirmForm(VerbForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         self.new_pass = confirm_decay(pass_id=self.record.pk, actor=actor, now=now)
-        return _("%(pass)s is confirmed. A worker carries it out.") % {"pass": called(self.record)}
+        return _("%(pass)s is confirmed. A worker carries it out.") % {"pass": mention(self.record)}
 
     def leads_to(self) -> str:
         return url_of(self.new_pass)
@@ -154,7 +154,7 @@ def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     except DecayRunning as error:
         messages.error(request, error.detail)
         return HttpResponseRedirect(request.path)
-    messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": called(row)})
+    messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": mention(row)})
     return HttpResponseRedirect(url_of(row))
 
 

@@ -90,6 +90,13 @@ class TenantForm(forms.ModelForm[Tenant]):
         help_texts = {
             "capture": _("If off: posted turns are answered 202 and not stored."),
             "serve": _("If off: contexts are empty."),
+            "trust_assistant": _(
+                "If on: facts that only the assistant stated are served without review. What users say still takes "
+                "precedence."
+            ),
+            "person_page": _(
+                "If on: the application can make links with which an end user opens a page of their own memory."
+            ),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from memories import conf
 from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import tenants_of
-from memories.admin.site.naming import called
+from memories.admin.site.mentions import mention
 from memories.admin.site.page import actor_of, render_page, require
 from memories.exceptions import RetentionRunning
 from memories.kinds import PLAIN
@@ -81,5 +81,5 @@ def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     except RetentionRunning as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": called(row)})
+        messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": mention(row)})
     return HttpResponseRedirect(request.path)

@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
@@ -202,8 +203,22 @@ def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
         return HttpResponseRedirect(request.path)
     undone = ChangeSet.objects.filter(pk=done.reverted_by).first()
     by = names_of([done]).get(done.actor_id, str(ActorKind(done.actor_kind).label))
-    shown = {"title": gettext("Rolled back"), "done": done, "undone": undone, "by": by}
+    shown = {"title": gettext("Rolled back"), "done": done, "undone": undone, "by": by, "selected": _selected(done)}
     return render_page(request, "memories/rolled_back.html", **shown)
+
+
+def _selected(done: ChangeSet) -> dict[str, Any]:
+    """What the roll back was asked for, as the form names it: the records that there still are, and moments."""
+    given = done.selected or {}
+    moments = {name: parse_datetime(given[name]) for name in ("since", "until") if name in given}
+    return {
+        "agent": given.get("agent", ""),
+        "session_id": given.get("session", ""),
+        "session": _with_id(Session.objects.filter(tenant=done.tenant_id), given.get("session", "")).first(),
+        "key_id": given.get("key", ""),
+        "key": _with_id(APIKey.objects.filter(tenant=done.tenant_id), given.get("key", "")).first(),
+        **moments,
+    }
 
 
 def _prefilled(request: HttpRequest) -> dict[str, str]:

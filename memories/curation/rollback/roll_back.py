@@ -135,8 +135,9 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
         changes.counts["dreams"] += Dream.objects.doubt(read_by_dreams(selector), now=now)
         for ids in steps([*facts, *again, *changes.facts]):
             review_items.close_answered_items(ids, now=now, change_set=changes.id)
-        # About one person it is deleted with them.
-        changes.save(ROLL_BACK, people[0] if len(people) == 1 else selector.tenant)
+        # About one person it is deleted with them. One of a session is, unless they were erased meanwhile.
+        about = people[0] if len(people) == 1 else selector.tenant
+        changes.save(ROLL_BACK, about, selected=selector.as_json())
         audit.record(
             actor=actor,
             verb=ROLL_BACK,
@@ -209,10 +210,11 @@ def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid
         patterns.resting,
         read_by_dreams,
     )
-    people = _lock_people(*(rows(selector).values("end_user") for rows in kinds))
+    named = selector.owner().values("pk")
+    people = _lock_people(named, *(rows(selector).values("end_user") for rows in kinds))
     waiting = set(_waiting([person.pk for person in people]).values_list("pk", flat=True))
-    named = Q(pk__in=touched(selector).values("pk")) | Q(pk__in=waiting)
-    rows = Fact.objects.select_for_update(no_key=True).filter(named).order_by("pk")
+    wanted = Q(pk__in=touched(selector).values("pk")) | Q(pk__in=waiting)
+    rows = Fact.objects.select_for_update(no_key=True).filter(wanted).order_by("pk")
     locked = list(rows.values_list("pk", flat=True))
     facts = set(touched(selector).values_list("pk", flat=True))
     return people, [pk for pk in locked if pk in facts], [pk for pk in locked if pk not in facts]

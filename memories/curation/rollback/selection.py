@@ -58,6 +58,24 @@ class Selector:
         if not any((self.session, self.agent_id, self.key, self.since, self.until)):
             raise TypeError("a roll back needs a session, an agent, a key or a time")
 
+    def owner(self) -> QuerySet[EndUser]:
+        """The one person whom it names, by themselves or by their session; nobody: it is of all people."""
+        people = EndUser.objects.filter(tenant=self.tenant)
+        if self.end_user:
+            return people.filter(pk=self.end_user.pk)
+        return people.filter(sessions=self.session) if self.session else people.none()
+
+    def as_json(self) -> dict[str, str]:
+        """What was given but for the person: ids of rows, the agent's name, times as ISO-8601."""
+        given = {
+            "session": self.session,
+            "agent": self.agent_id,
+            "key": self.key,
+            "since": self.since and self.since.isoformat(),
+            "until": self.until and self.until.isoformat(),
+        }
+        return {name: str(value) for name, value in given.items() if value}
+
 
 def runs(selector: Selector) -> QuerySet[ExtractionRun]:
     """The extraction runs of the selected sessions and time; of a key, those whose range holds turns that it posted."""

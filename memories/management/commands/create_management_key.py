@@ -10,8 +10,8 @@ from django.utils import timezone
 from memories.audit import Actor
 from memories.curation.access.keys import DEFAULT_DAYS, create_management_key
 from memories.management import HubCommand
-from memories.management.arguments import days, key_name, scopes
-from memories.models import ActorKind, Scope, Tenant
+from memories.management.arguments import days, key_name, scopes, tenant_of
+from memories.models import ActorKind, Scope
 from memories.models.access.api_keys import ordinary_scopes
 
 
@@ -36,9 +36,7 @@ class Command(HubCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         gives, now = scopes(options["gives"], option="--gives"), timezone.now()
-        tenant = Tenant.objects.filter(slug=options["tenant"]).first() if options["tenant"] else None
-        if options["tenant"] and tenant is None:
-            raise CommandError(f"There is no tenant with the slug {options['tenant']!r}.")
+        tenant = tenant_of(options["tenant"]) if options["tenant"] else None
         if tenant and options["operators"]:
             raise CommandError("Operators are of all tenants: leave --tenant out.")
         _, plaintext = create_management_key(

@@ -10,7 +10,7 @@ from django.utils import timezone
 from memories import conf
 from memories.exceptions import MemoryHubError
 from memories.forgetting import decay, upkeep
-from memories.management import HubCommand
+from memories.management import HubCommand, counted
 from memories.management.arguments import moment, tenant_of
 from memories.models import DecayPass
 
@@ -62,7 +62,7 @@ class Command(HubCommand):
     def _write_preview(self, preview: decay.PassPreview) -> None:
         for name, count in preview.counts.items():
             self.stdout.write(f"{count} {name}")
-        self.stdout.write(f"of {preview.memories} memories.")
+        self.stdout.write(f"of {counted(preview.memories, 'memory', 'memories')}.")
         for kind, ids in (("fact", preview.facts), ("episode", preview.episodes)):
             for memory_id in ids:
                 self.stdout.write(f"    {kind} {memory_id}")

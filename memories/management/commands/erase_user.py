@@ -14,7 +14,7 @@ from memories import conf
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
 from memories.management import HubCommand
-from memories.management.arguments import external_id, tenant_of
+from memories.management.arguments import external_id, no_such_person, tenant_of
 from memories.models import ActorKind, CaseState, CaseType, EndUser, PrivacyCase, ReturnPolicy, Tenant, Tombstone
 from memories.privacy import break_glass, cases, receipts
 from memories.privacy.casework.restriction import cases_of
@@ -69,7 +69,7 @@ class Command(HubCommand):
         digest = conf.digest_of_person(tenant.pk, user_id)
         tombstone = Tombstone.objects.filter(tenant=tenant, digest=digest).first()
         if tombstone is None:
-            raise CommandError("--user: there is none such.")
+            raise no_such_person(tenant, user_id)
         case = PrivacyCase.objects.filter(pk=tombstone.case_uuid).exclude(signature="").first()
         if case is None:
             raise CommandError(f"Erased before, as case {tombstone.case_uuid}; its receipt is not in this database.")

@@ -19,8 +19,8 @@ from memories import private_files
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
 from memories.management import HubCommand, export_forms
-from memories.management.arguments import external_id, tenant_of
-from memories.models import EXPORTING, ActorKind, CaseState, CaseType, EndUser, IdentityCheck, PrivacyCase, Tenant
+from memories.management.arguments import external_id, person_of, tenant_of
+from memories.models import EXPORTING, ActorKind, CaseState, CaseType, EndUser, IdentityCheck, PrivacyCase
 from memories.privacy import cases, running
 from memories.privacy.exports import downloads
 
@@ -45,6 +45,12 @@ class Command(HubCommand):
             help="Instead of the export: its facts in the general form or as mem0's, its conversations as lines of "
             "POST /turns, or items of LangGraph's store.",
         )
+        parser.add_argument(
+            "--language",
+            choices=[code for code, _ in settings.LANGUAGES],
+            default="",
+            help="Of the file; without it the person's, else English.",
+        )
         parser.add_argument("--to", type=Path, metavar="FILE", help="Replaced when it exists.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,7 +58,8 @@ class Command(HubCommand):
         if form != "export" and options["profile"] != CaseType.ACCESS:
             raise CommandError("--as: a form of another system is made of all data: leave out --profile.")
         try:
-            case = _completed_case(tenant_of(options["tenant"]), options["user"], options["profile"])
+            person = person_of(tenant_of(options["tenant"]), options["user"])
+            case = _completed_case(person, options["user"], options["profile"], options["language"])
             name = f"{case.pk}.zip" if form == "export" else f"{case.pk}.{export_forms.SUFFIXES[form]}"
             path = (options["to"] or settings.HOME / "exports" / name).absolute()
             _move(case, path, form, options["user"])
@@ -63,16 +70,14 @@ class Command(HubCommand):
         self.stdout.write(str(path))
 
 
-def _completed_case(tenant: Tenant, user_id: str, profile: str) -> PrivacyCase:
+def _completed_case(person: EndUser, user_id: str, profile: str, language: str) -> PrivacyCase:
     """A new case of this person, completed. Errors: those of its steps; CommandError when one fails."""
-    if not EndUser.objects.called(tenant, user_id).exists():
-        raise CommandError("--user: there is none such.")
     given: dict[str, Any] = {"actor": COMMAND, "now": timezone.now()}
-    opened = cases.open_case(tenant=tenant, user_id=user_id, type=CaseType(profile), channel="command", **given)
-    case: dict[str, Any] = {"case_id": opened.pk, "expected_version": None, **given}
+    named = {"tenant": person.tenant, "user_id": user_id, "type": CaseType(profile), "channel": "command"}
+    case: dict[str, Any] = {"case_id": cases.open_case(**named, **given).pk, "expected_version": None, **given}
     cases.verify_identity(how=IdentityCheck.SHELL, **case)
-    cases.run_case(**case)
-    done = running.carry_out(case_id=opened.pk, now=given["now"])
+    cases.run_case(language=language, **case)
+    done = running.carry_out(case_id=case["case_id"], now=given["now"])
     if done.state != CaseState.COMPLETED:
         raise CommandError(f"The export could not be made: case {done.pk} is {done.state} {done.failure}".rstrip())
     return done

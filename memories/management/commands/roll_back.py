@@ -12,18 +12,20 @@ from memories.curation.rollback.roll_back import preview_rollback, roll_back
 from memories.curation.rollback.selection import Selector
 from memories.kinds import PLAIN
 from memories.management import HubCommand
-from memories.management.arguments import external_id, moment, tenant_of
-from memories.models import ActorKind, APIKey, EndUser, Session, Tenant
+from memories.management.arguments import external_id, moment, person_of, tenant_of
+from memories.models import ActorKind, APIKey, Session, Tenant
 
 LABELS = {
-    "trashed": "facts to the trash",
-    "put_back": "facts put back to what they were",
-    "sections": "profile sections put back",
-    "files": "memory files put back, or to the trash",
-    **{kind.plural: str(kind.plain.trashed)[0].lower() + str(kind.plain.trashed)[1:] for kind in PLAIN if kind.plain},
-    "group_facts": "statements in groups to the trash",
-    "triples": "triples of the graph to the trash, or open again",
-    "kept": "kept: an operator's word, or changed since",
+    "trashed": "Facts to the trash",
+    "put_back": "Facts put back to what they were",
+    "sections": "Profile sections put back",
+    "files": "Memory files put back, or to the trash",
+    **{kind.plural: str(kind.plain.trashed) for kind in PLAIN if kind.plain},
+    "group_facts": "Statements in groups to the trash",
+    "triples": "Graph triples undone",
+    "patterns": "Patterns withdrawn",
+    "dreams": "Dreams to look at",
+    "kept": "Kept, as an operator's word or changed since",
 }
 
 
@@ -56,7 +58,8 @@ class Command(HubCommand):
 
     def _write_counts(self, counts: dict[str, int]) -> None:
         for name, label in LABELS.items():
-            self.stdout.write(f"{counts[name]} {label}")
+            if counts.get(name) or name == "trashed":
+                self.stdout.write(f"{label}: {counts[name]:,}")
 
 
 def _selector(options: dict[str, Any]) -> Selector:
@@ -65,21 +68,18 @@ def _selector(options: dict[str, Any]) -> Selector:
         raise CommandError("Name at least one of --session, --agent, --key, --since and --until.")
     return Selector(
         tenant=tenant,
-        end_user=_person(tenant, options["user"]) if options["user"] else None,
-        session=_found(Session, "session", tenant=tenant, pk=options["session"]).pk if options["session"] else None,
+        end_user=person_of(tenant, options["user"]) if options["user"] else None,
+        session=_found(Session, "session", tenant, pk=options["session"]).pk if options["session"] else None,
         agent_id=options["agent"].lower(),
-        key=_found(APIKey, "key", tenant=tenant, prefix=options["key"]).pk if options["key"] else None,
+        key=_found(APIKey, "API key", tenant, prefix=options["key"]).pk if options["key"] else None,
         since=options["since"],
         until=options["until"],
     )
 
 
-def _person(tenant: Tenant, user_id: str) -> EndUser:
-    return _found(EndUser, "user", pk__in=EndUser.objects.called(tenant, user_id).values("pk"))  # type: ignore[no-any-return]
-
-
-def _found(model: Any, option: str, **named: Any) -> Any:
+def _found(model: Any, what: str, tenant: Tenant, **named: str) -> Any:
     try:
-        return model.objects.get(**named)
+        return model.objects.get(tenant=tenant, **named)
     except (model.DoesNotExist, ValidationError):
-        raise CommandError(f"--{option}: there is none such.") from None
+        [given] = named.values()
+        raise CommandError(f"There is no {what} {given} in the tenant {tenant.slug}.") from None

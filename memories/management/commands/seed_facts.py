@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from memories.management import HubCommand, seeding
+from memories.management import HubCommand, counted, seeding
 from memories.management.arguments import tenant_of
 from memories.models import EndUser
 
@@ -29,9 +29,9 @@ class Command(HubCommand):
             raise CommandError("The tenant has people. Take one without, or say --force.")
         for count in seeding.seed_facts(tenant=tenant, people=people, facts_each=facts_each, now=timezone.now()):
             if options["verbosity"] > 1:
-                self.stdout.write(f"{count:,} facts")
+                self.stdout.write(counted(count, "fact"))
         if options["talk"]:
             for count in seeding.seed_sessions(tenant=tenant, now=timezone.now()):
                 if options["verbosity"] > 1:
-                    self.stdout.write(f"{count:,} people with a session")
-        self.stdout.write(f"{people:,} people with {facts_each:,} facts each.")
+                    self.stdout.write(f"{counted(count, 'person', 'people')} with a session")
+        self.stdout.write(f"{counted(people, 'person', 'people')} with {counted(facts_each, 'fact')} each.")

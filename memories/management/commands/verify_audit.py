@@ -28,9 +28,8 @@ class Command(HubCommand):
         except ValueError as error:
             raise CommandError("audit-heads.json beside the ledger of erasures cannot be read.") from error
         for report in reports:
-            counts = (
-                f"{report.sealed} sealed in {report.links} links, {report.unsealed} not yet, {report.pruned} pruned"
-            )
+            sealed = f"{report.sealed} sealed in {counted(report.links, 'link')}"
+            counts = f"{sealed}, {report.unsealed} not yet, {report.pruned} pruned"
             self.stdout.write(f"{_owner(report.tenant_uuid)}: {counts}. {report.broken or 'It holds.'}")
         broken = sum(report.broken is not None for report in reports)
         if broken:

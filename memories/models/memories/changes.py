@@ -68,6 +68,7 @@ class ChangeSet(models.Model):
     actor_id = models.CharField(max_length=36, blank=True, editable=False)
     reason = models.TextField(blank=True, max_length=2000, editable=False)
     counts = models.JSONField(default=dict, editable=False)
+    selected = models.JSONField(null=True, editable=False, help_text="Of a roll back: ids, an agent and times.")
     created_at = models.DateTimeField(editable=False)
     undone_at = models.DateTimeField(null=True, editable=False)
     reverted_by = models.UUIDField(null=True, editable=False, help_text="Id of the change set that took it back.")
@@ -76,6 +77,7 @@ class ChangeSet(models.Model):
         created_at=VALUE, undone_at=VALUE,
         merged=Column(omitted="id of a row; all ids of the person are in `people`"), batch=MACHINE, actor_id=STAFF,
         reverted_by=MACHINE,
+        selected=Column(waived=CODE.waived, omitted="what staff chose to roll back: ids, an agent and times"),
     )  # fmt: skip
 
     class Meta:

@@ -121,6 +121,7 @@ class PrivacyCase(Leased):
     version = models.PositiveIntegerField(default=1, editable=False)
 
     asked_by = models.CharField(_("asked by"), max_length=14, choices=Asker.choices, default=Asker.SUBJECT)
+    language = models.CharField(max_length=10, blank=True, db_default="", help_text="Of the file; empty: the person's.")
     channel = models.CharField(_("channel"), max_length=40, blank=True, help_text="email, phone, letter, api, …")
     reference = models.CharField(_("reference"), max_length=255, blank=True, help_text="A ticket's number.")
     received_at = models.DateTimeField(_("received"))
@@ -178,6 +179,7 @@ class PrivacyCase(Leased):
         subject=Column(waived=CODE.waived, omitted="a keyed hash of the person's id, which is exported"),
         version=MACHINE, opened_by=STAFF, verified_by=STAFF, approved_by=STAFF,
         step=Column(waived=CODE.waived, omitted=MACHINE.omitted),
+        language=Column(waived=CODE.waived, omitted="that of the export, which `about` names"),
         needles=Column(erased=True, omitted="encrypted: the ids and texts that an erasure looks for"),
         signature=Column(waived=CODE.waived, omitted="proves the receipt to whoever has it"),
     )  # fmt: skip
