@@ -391,7 +391,8 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "place", [(merging, "reassign"), (merging, "move_questions"), (merging, "discard_work_in_flight"), (audit, "record")]
+    "place",
+    [(merging, "reassign"), (merging, "move_questions"), (merging, "discard_work_in_flight"), (audit, "record")],
 )
 def test_killed_anywhere_a_merge_never_was(
     ours: EndUser, theirs: EndUser, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]

@@ -73,7 +73,12 @@ class Command(HubCommand):
 def _completed_case(person: EndUser, user_id: str, profile: str, language: str) -> PrivacyCase:
     """A new case of this person, completed. Errors: those of its steps; CommandError when one fails."""
     given: dict[str, Any] = {"actor": COMMAND, "now": timezone.now()}
-    named = {"tenant": person.tenant, "user_id": user_id, "type": CaseType(profile), "channel": "command"}
+    named: dict[str, Any] = {
+        "tenant": person.tenant,
+        "user_id": user_id,
+        "type": CaseType(profile),
+        "channel": "command",
+    }
     case: dict[str, Any] = {"case_id": cases.open_case(**named, **given).pk, "expected_version": None, **given}
     cases.verify_identity(how=IdentityCheck.SHELL, **case)
     cases.run_case(language=language, **case)

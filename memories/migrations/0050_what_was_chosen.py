@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0048_content_policy'),
+        ('memories', '0049_profile_schemas'),
     ]
 
     operations = [
