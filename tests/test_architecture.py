@@ -13,6 +13,7 @@ from django.apps import apps
 from django.db import models
 
 from tests.conftest import LONG
+from tests.each import each
 from tests.frozen import ROOT, sources
 
 BANNED_NAMES = ("utils", "helpers", "common", "manager", "service", "handler")
@@ -95,7 +96,7 @@ def test_one_except_takes_everything() -> None:
     assert all(place.startswith(("memories/tasks.py:", "memories/web/threads.py:")) for place in found)
 
 
-@pytest.mark.parametrize(
+@each(
     ("clause", "broad"),
     [
         ("except:", True),

@@ -12,6 +12,7 @@ from django.utils.translation import gettext, ngettext, override, pgettext
 from memories import exceptions
 from tests import catalogue, unmarked
 from tests.catalogue import Message
+from tests.each import each
 
 ROOT = catalogue.ROOT
 TEMPLATES, MODULES = sorted(ROOT.glob("templates/**/*.html")), sorted(ROOT.glob("memories/admin/**/*.py"))
@@ -56,14 +57,14 @@ def test_what_is_served_is_what_is_written() -> None:
     assert sorted(map(told, compiled)) == sorted(map(told, polib.pofile(str(catalogue.PO))))
 
 
-@pytest.mark.parametrize(("found_in", "paths"), [(unmarked.in_template, TEMPLATES), (unmarked.in_module, MODULES)])
+@each(("found_in", "paths"), [(unmarked.in_template, TEMPLATES), (unmarked.in_module, MODULES)])
 def test_the_texts_of_templates_and_modules_are_marked(found_in: Callable[[str], list[str]], paths: list[Path]) -> None:
     assert len(paths) > 100
     found = {str(path.relative_to(ROOT)): found_in(path.read_text(encoding="utf-8")) for path in paths}
     assert {name: texts for name, texts in found.items() if texts} == {}
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         "<p>Not marked</p>",
@@ -77,7 +78,7 @@ def test_an_unmarked_text_of_a_template_is_found(template: str) -> None:
     assert unmarked.in_template(template)
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         '<p>{% translate "Marked" %}</p>',
@@ -91,7 +92,7 @@ def test_a_marked_text_of_a_template_is_passed_over(template: str) -> None:
     assert unmarked.in_template(template) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "found"),
     [
         ('LineField(label="Why")', ["Why"]),

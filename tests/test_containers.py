@@ -5,11 +5,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from memories.telemetry.traces import ENDPOINTS
 from memories.web.application import UPLOADS
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ class TestProxy:
         assert proxy["user"] == "101:101"
         assert re.findall(r"^ *\w+_temp_path (\S+?)/", NGINX, re.MULTILINE) == ["/tmp"] * 5
 
-    @pytest.mark.parametrize(
+    @each(
         "line",
         [
             "proxy_request_buffering on",
@@ -133,12 +133,12 @@ class TestProxy:
         assert re.findall(r"error_log (.+);", NGINX) == ["stderr crit"]
 
 
-@pytest.mark.parametrize("name", sorted(variables()))
+@each("name", sorted(variables()))
 def test_every_variable_is_documented(name: str) -> None:
     assert f"`{name}`" in SETTINGS
 
 
-@pytest.mark.parametrize("name", ["POSTGRES_PASSWORD", "POSTGRES_RUNTIME_PASSWORD", "MEMORYHUB_SECRET_KEY"])
+@each("name", ["POSTGRES_PASSWORD", "POSTGRES_RUNTIME_PASSWORD", "MEMORYHUB_SECRET_KEY"])
 def test_a_secret_has_no_default_and_says_how_to_make_one(name: str) -> None:
     found = [match for match in REFERENCE.finditer(COMPOSE) if match[1] == name]
     assert found
@@ -159,7 +159,7 @@ def test_migrations_run_once_and_before_the_rest() -> None:
         assert SERVICES[service]["restart"] == "unless-stopped"
 
 
-@pytest.mark.parametrize("service", HUB)
+@each("service", HUB)
 def test_the_hub_writes_to_its_data_alone(service: str) -> None:
     given = SERVICES[service]
     assert given["read_only"] is True
@@ -185,7 +185,7 @@ def pins(name: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9-]+)(?:\[[^]]*\])?==(\S+)", text, re.MULTILINE))
 
 
-@pytest.mark.parametrize("extra", ["traces", "tokenizers"])
+@each("extra", ["traces", "tokenizers"])
 def test_extras_of_the_image_have_the_versions_of_the_rest(extra: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     locked = pins(f"deploy/{extra}.lock")
@@ -204,7 +204,7 @@ def test_the_image_carries_what_sends_traces() -> None:
     assert all(f"`{name}`" in SETTINGS for name in given if name.startswith("OTEL_"))
 
 
-@pytest.mark.parametrize(("service", "path"), [("web", "/healthz"), ("worker", "/readyz")])
+@each(("service", "path"), [("web", "/healthz"), ("worker", "/readyz")])
 def test_probes_are_python_that_asks_the_right_page(service: str, path: str) -> None:
     *_, code = SERVICES[service]["healthcheck"]["test"]
     compile(code, service, "exec")

@@ -3,8 +3,9 @@
 import re
 from pathlib import Path
 
-import pytest
 from django.core.management import get_commands
+
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = "\n".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
@@ -23,7 +24,7 @@ def test_the_settings_are_found() -> None:
     assert {"DATABASE_URL", "MEMORYHUB_HOME", "OPENAI_API_KEY", "MEMORYHUB_LLM_TIMEOUT"} <= settings_read()
 
 
-@pytest.mark.parametrize("name", sorted(settings_read()))
+@each("name", sorted(settings_read()))
 def test_every_setting_is_documented(name: str) -> None:
     assert f"`{name}`" in (ROOT / "docs/settings.md").read_text(encoding="utf-8")
 
@@ -54,7 +55,7 @@ def test_the_readme_is_short_and_shows_the_hub() -> None:
     assert (ROOT / picture.group(1)).is_file()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_links_between_pages_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
@@ -100,7 +101,7 @@ def anchors(text: str) -> set[str]:
     return {f"{slug}-{slugs[:at].count(slug)}" if slug in slugs[:at] else slug for at, slug in enumerate(slugs)}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_links_to_headings_lead_to_one(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", text) if "://" not in link[0]]
@@ -150,7 +151,7 @@ def exists(path: str, name: str = "") -> bool:
     return any(not name or (place.is_file() and defined.search(place.read_text(encoding="utf-8"))) for place in found)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_every_path_on_a_page_exists(page: str) -> None:
     cited = cited_paths((ROOT / page).read_text(encoding="utf-8"))
     assert sorted(path for path, name in cited if not exists(path, name)) == []
@@ -160,7 +161,7 @@ def test_the_pages_cite_paths() -> None:
     assert len(cited_paths(DOCS)) > 200
 
 
-@pytest.mark.parametrize(
+@each(
     ("cited", "is_there"),
     [
         ("`text/signals.py`", True),
@@ -207,7 +208,7 @@ def test_every_name_on_the_page_of_places_stands_in_a_file_beside_it() -> None:
     assert [(name, item) for item in items(PLACES) for name in names_gone(item)] == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("item", "gone"),
     [
         ("- `text/signals.py`: `matches`, `no_such`", ["no_such"]),
@@ -220,7 +221,7 @@ def test_a_name_that_is_gone_is_missed(item: str, gone: list[str]) -> None:
     assert names_gone(item) == gone
 
 
-@pytest.mark.parametrize("page", ["architecture.md", "where-to-change.md"])
+@each("page", ["architecture.md", "where-to-change.md"])
 def test_pages_for_newcomers_stay_short(page: str) -> None:
     assert (ROOT / "docs" / page).stat().st_size < 30_000
 
@@ -257,7 +258,7 @@ def test_rules_are_numbered_without_gaps() -> None:
         assert numbers == [f"{section}.{place}" for place in range(1, len(numbers) + 1)]
 
 
-@pytest.mark.parametrize("number", NUMBERED)
+@each("number", NUMBERED)
 def test_every_rule_names_its_code_and_its_tests(number: str) -> None:
     [(code, tests)] = re.findall(r"^Code: (.*?)\sTests:\s(.*?)\.$", NUMBERED[number], re.MULTILINE | re.DOTALL)
     assert cited_paths(code)
@@ -266,7 +267,7 @@ def test_every_rule_names_its_code_and_its_tests(number: str) -> None:
     assert [path for path in shown_by if not re.search(r"^tests/(?:\w+/)*test_\w+\.py$", path)] == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("comment", "numbers"),
     [
         ("(rules.md, 5.7)", ["5.7"]),

@@ -11,6 +11,7 @@ from memories.models import Scope, SessionQueue
 from memories.models.ids import new_id
 from tests import factories
 from tests.api.client import BASE, HubClient, operations, schema
+from tests.each import each
 from tests.profiles.defining import define
 
 TEXT = (Path(__file__).resolve().parent.parent / "docs/api.md").read_text(encoding="utf-8")
@@ -27,7 +28,7 @@ def test_every_operation_is_documented_and_no_other() -> None:
     assert SECTIONS.keys() == set(headings().values())
 
 
-@pytest.mark.parametrize("scope", Scope.values)
+@each("scope", Scope.values)
 def test_every_scope_is_documented(scope: str) -> None:
     assert f"| `{scope}` |" in TEXT
 

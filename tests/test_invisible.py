@@ -3,13 +3,12 @@
 import unicodedata
 from typing import Any
 
-import pytest
-
 from memories.context import rendering, window
 from memories.invisible import CONTROLS, IGNORABLE, strip_invisible
 from memories.llm.prompts import framing
 from memories.models import Role, Turn
 from memories.text.cleaning import clean, clean_lines
+from tests.each import each
 
 # The first and last of each range, and those that the ranges were written for.
 NAMED = {0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180E, 0x180F, 0x200B, 0x200E, 0x202E, 0x2060}
@@ -35,20 +34,20 @@ PLACES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_none_is_told(place: str) -> None:
     for code in UNSEEN:
         assert chr(code) not in PLACES[place](f"a{chr(code)}b"), f"U+{code:04X}"
         assert "ab" in PLACES[place](f"a{chr(code)}b"), f"U+{code:04X}"
 
 
-@pytest.mark.parametrize("place", [name for name in PLACES if name != "messages"])
-@pytest.mark.parametrize("code", BREAKS)
+@each("place", [name for name in PLACES if name != "messages"])
+@each("code", BREAKS)
 def test_unusual_breaks_break_no_line(place: str, code: int) -> None:
     assert chr(code) not in PLACES[place](f"a{chr(code)}b")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "👩‍👩‍👧 🏳️‍🌈 ❤️ ☀️ ©️ 1️⃣ #️⃣ 👍🏽",
@@ -63,7 +62,7 @@ def test_what_shows_stays(text: str) -> None:
     assert strip_invisible(text) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("a\ufe0fb", "ab"),

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from memories import exceptions
 from memories.exceptions import EmbeddingError, LeaseLost, ModelError, ReembedUnfinished, RerankFailed
 from tests import catalogue
 from tests.catalogue import CALLS, ROOT
+from tests.each import each
 
 ROOMS = (
     *("capture", "context", "curation", "embedding", "episodes", "extraction", "forgetting", "privacy"),
@@ -85,7 +84,7 @@ def test_every_sentence_of_an_error_is_marked() -> None:
     assert {module: texts for module, texts in found.items() if texts} == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "found"),
     [
         ('raise Conflict("Too late.")', ["Too late."]),

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from memories import conf
 from memories.conf.kinds import Number, NumberKind, SettingGroup, shown
+from tests.each import each
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs/settings.md").read_text(encoding="utf-8")
 
@@ -29,7 +28,7 @@ def section_of(group: SettingGroup) -> Iterator[str]:
     yield from (row_of(number) for number in conf.NUMBERS.values() if number.group == group)
 
 
-@pytest.mark.parametrize("group", SettingGroup, ids=lambda group: group.name.lower())
+@each("group", SettingGroup)
 def test_each_group_is_on_the_page_as_the_table_has_it(group: SettingGroup) -> None:
     assert "\n".join(section_of(group)) + "\n\n" in PAGE
 

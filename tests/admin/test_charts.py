@@ -2,9 +2,8 @@
 
 from datetime import date, timedelta
 
-import pytest
-
 from memories.admin.dashboard.charts import Series, short, stacked
+from tests.each import each
 
 DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(7)]
 SERIES = [Series("one", "One"), Series("two", "Two")]
@@ -30,7 +29,7 @@ def test_today_has_a_name() -> None:
     assert named == [9, 19, 29]
 
 
-@pytest.mark.parametrize(
+@each(
     ("most", "ticks"),
     [
         (0, ["1", "0"]),
@@ -53,8 +52,6 @@ def test_nothing_is_said_to_be_nothing() -> None:
     assert not stacked(DAYS, SERIES, {DAYS[0]: (1, 0)}).is_empty
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (950, "950"), (1_200, "1.2k"), (40_000, "40k"), (3_000_000, "3M")]
-)
+@each(("value", "text"), [(0, "0"), (950, "950"), (1_200, "1.2k"), (40_000, "40k"), (3_000_000, "3M")])
 def test_short(value: int, text: str) -> None:
     assert short(value) == text

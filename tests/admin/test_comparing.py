@@ -7,6 +7,7 @@ import pytest
 from memories.admin.files import comparing
 from memories.admin.files.comparing import ComparedLine, Side, compare
 from memories.admin.site.segments import Segment, diff
+from tests.each import each
 
 LINES = "".join(f"line {number}\n" for number in range(40))
 
@@ -56,7 +57,7 @@ def test_changes_near_each_other_share_their_neighbours() -> None:
     assert numbers == [7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 23]
 
 
-@pytest.mark.parametrize(("old", "new"), [("", ""), ("a\n", "a\n"), ("a", "a\n"), ("a\r\n", "a\n")])
+@each(("old", "new"), [("", ""), ("a\n", "a\n"), ("a", "a\n"), ("a\r\n", "a\n")])
 def test_the_ends_of_lines_alone_are_no_row(old: str, new: str) -> None:
     assert compare(old, new).rows == []
 

@@ -9,6 +9,7 @@ from django.test import Client
 
 from memories.admin.site.csp import policy_of
 from tests.admin.pages import text_of
+from tests.each import each
 
 STRICT = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 TEMPLATES = sorted((Path(settings.BASE_DIR) / "templates").rglob("*.html"))
@@ -51,9 +52,7 @@ def test_no_template_holds_a_script_of_its_own() -> None:
     assert [str(path) for path in TEMPLATES if INLINE.search(path.read_text(encoding="utf-8"))] == []
 
 
-@pytest.mark.parametrize(
-    "text", ["<script>1</script>", '<a onclick="go()">', '<a href="javascript:go()">', "<script defer>1</script>"]
-)
+@each("text", ["<script>1</script>", '<a onclick="go()">', '<a href="javascript:go()">', "<script defer>1</script>"])
 def test_an_inline_script_would_be_found(text: str) -> None:
     assert INLINE.search(text)
     assert not INLINE.search('<script src="/a.js" defer></script><p data-only="1">one = 2</p>')

@@ -16,6 +16,7 @@ from memories.models import ActorKind, Episode, Fact, FactRevision
 from memories.scoring.decay import DecayInput, forget_at
 from tests import factories
 from tests.admin.pages import page_of, text_of
+from tests.each import each
 
 NOW = datetime(2026, 11, 3, tzinfo=UTC)
 BELOW = 0.2
@@ -55,7 +56,7 @@ def test_it_stays_level_during_the_grace_then_falls_to_the_threshold() -> None:
     assert f"{past[-1][0]:.2f}%" == drawn.today
 
 
-@pytest.mark.parametrize(
+@each(
     ("phases", "left"),
     [
         ([phase(10)], 0.8),
@@ -98,7 +99,7 @@ def test_what_is_not_live_has_no_time_to_come() -> None:
     assert (drawn.ahead, drawn.end, drawn.today) == ("", None, "100.00%")
 
 
-@pytest.mark.parametrize(
+@each(
     "phases",
     [
         [phase(0)],
@@ -108,7 +109,6 @@ def test_what_is_not_live_has_no_time_to_come() -> None:
         [phase(10, importance=1.0)],
         [phase(120)] * 3,
     ],
-    ids=["just now", "in the future", "long over", "worthless", "weighty", "all at once"],
 )
 def test_every_place_is_on_the_plot(phases: list[Phase]) -> None:
     drawn = curve(*phases)

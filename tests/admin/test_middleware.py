@@ -1,15 +1,13 @@
 """What pages know of who is signed in, the API never sees."""
 
-import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 from memories.admin.site.middleware import AuthenticationMiddleware, MessageMiddleware, SessionMiddleware
+from tests.each import each
 
 
-@pytest.mark.parametrize(
-    ("path", "known"), [("/api/v1/context", False), ("/admin/", True), ("/api/docs/", True), ("/", True)]
-)
+@each(("path", "known"), [("/api/v1/context", False), ("/admin/", True), ("/api/docs/", True), ("/", True)])
 def test_requests_of_the_api_pass_by(path: str, known: bool) -> None:
     seen: list[HttpRequest] = []
 

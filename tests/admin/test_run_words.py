@@ -3,11 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-import pytest
-
 from memories.admin.runs import wording as run_words
 from memories.llm.prompts.memory_update import CandidateFact
 from tests.catalogue import ROOT
+from tests.each import each
 
 # Where runs of extraction count, and what says there what became of a candidate: the one road writes it.
 COUNTING_IN = ("extraction/*.py", "reconcile/*.py", "facts/writer.py")
@@ -72,6 +71,6 @@ def test_the_walk_sees_a_code_without_words() -> None:
     assert run_words.label_of("never_heard_of") == "never_heard_of"
 
 
-@pytest.mark.parametrize("field", CandidateFact.model_fields)
+@each("field", CandidateFact.model_fields)
 def test_a_field_at_fault_is_told_in_words(field: str) -> None:
     assert run_words.label_of(f"bad_{field}") != f"bad_{field}"

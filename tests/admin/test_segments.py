@@ -2,11 +2,11 @@
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.admin.site.segments import Segment, diff, highlight
+from tests.each import each
 
 
 def shown(segments: list[Segment]) -> str:
@@ -14,7 +14,7 @@ def shown(segments: list[Segment]) -> str:
     return "".join(marks[segment.mark].format(segment.text) for segment in segments)
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "expected"),
     [
         ("Allergic to peanuts", "Allergic to penicillin", "Allergic to -peanuts-+penicillin+"),
@@ -41,16 +41,14 @@ def test_a_diff_loses_nothing(old: str, new: str) -> None:
     assert "".join(segment.text for segment in segments if segment.mark != "removed") == new
 
 
-@pytest.mark.parametrize(
-    "texts", [("a" * 2000, "a" * 1999 + "b"), ("ab " * 666, "ba " * 666), ("字" * 2000, "中" * 2000)]
-)
+@each("texts", [("a" * 2000, "a" * 1999 + "b"), ("ab " * 666, "ba " * 666), ("字" * 2000, "中" * 2000)])
 def test_a_diff_of_the_longest_texts_is_quick(texts: tuple[str, str]) -> None:
     started = time.process_time()
     diff(*texts)
     assert time.process_time() - started < 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "quote", "expected"),
     [
         ("It is penicillin, not peanuts.", "penicillin, not peanuts", "It is [penicillin, not peanuts]."),

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
 from django.utils import timezone
 
 import memories
@@ -15,12 +14,13 @@ from memories.exceptions import ModelError, PersonRestricted
 from memories.privacy.casework.workflow import CaseVerb
 from memories.queue.leases import WORKER_LOST
 from memories.queue.retry_policy import INTERNAL_ERROR
+from tests.each import each
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 VERB = re.compile(r"""\bverb=["'](\w+)["']""")
 
 
-@pytest.mark.parametrize(
+@each(
     ("distance", "words"),
     [
         (timedelta(seconds=-5), "just now"),
@@ -53,7 +53,7 @@ def test_every_failure_of_the_model_has_a_sentence() -> None:
         assert wording.explain_failure(error.code) == str(error())
 
 
-@pytest.mark.parametrize("code", [INTERNAL_ERROR, WORKER_LOST, PersonRestricted.code])
+@each("code", [INTERNAL_ERROR, WORKER_LOST, PersonRestricted.code])
 def test_every_other_failure_of_an_attempt_has_a_sentence(code: str) -> None:
     assert wording.explain_failure(code) != code
 

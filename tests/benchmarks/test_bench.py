@@ -1,5 +1,6 @@
 """The bench runs, a slow hub does not pass, and a wrong answer is no measurement."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -14,7 +15,9 @@ import pytest
 from benchmarks import exactness, load, report, rows
 from benchmarks.figures import Figure, Target, at_least, at_most
 from benchmarks.load import Server
-from benchmarks.stage import ROOT, SIZES, Stage
+from benchmarks.stage import MIGRATED, ROOT, SIZES, Stage
+from tests.commands.hub import to_copy
+from tests.each import each
 
 
 @contextmanager
@@ -42,7 +45,7 @@ def answering(*, status: int = 200, seconds: float = 0.0) -> Iterator[Server]:
         server.shutdown()
 
 
-@pytest.mark.parametrize(
+@each(
     ("target", "value", "verdict"),
     [
         (at_least(250, 450), 249.9, "not met"),
@@ -58,7 +61,7 @@ def test_a_figure_says_how_far_it_came(target: Target, value: float, verdict: st
     assert Figure("x", value * 10, "ms", target, floor=10).verdict == verdict
 
 
-@pytest.mark.parametrize(("seconds", "verdict"), [(0.5, "not met"), (0.0, "met")])
+@each(("seconds", "verdict"), [(0.5, "not met"), (0.0, "met")])
 def test_a_slow_hub_is_reported_as_not_met(seconds: float, verdict: str) -> None:
     """Its floor takes 40 ms, so that even a busy machine makes a quick hub pass."""
     with answering(seconds=seconds) as hub, answering(seconds=0.04) as floor:
@@ -73,7 +76,7 @@ def test_a_figure_without_a_target_is_told_and_not_judged() -> None:
     assert "| x      | 7.0 ms   |       |       |       |        |         |" in report.table([figure])
 
 
-@pytest.mark.parametrize(
+@each(
     ("found", "agreement", "missing"),
     [(["a", "b"], 1.0, 0), (["b", "a"], 1.0, 0), (["a", "c"], 0.5, 0), (["a"], 0.5, 1)],
 )
@@ -113,7 +116,9 @@ def test_the_bench_runs() -> None:
     # Without the rows that take half a minute or more by themselves.
     names = [name for name in rows.ROWS if name not in {"exact", "decay", "long_session", "heavy", "million"}]
     command = [sys.executable, "-m", "benchmarks", *names, "--size", "smoke"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    home = to_copy()
+    environ = {**os.environ, MIGRATED: str(home)} if home else None
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n| ") >= 2 + len(names)
     assert str(ROOT) not in done.stdout

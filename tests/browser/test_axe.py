@@ -34,3 +34,15 @@ def test_an_operator_chooses_a_language(open_page: Open, operator: Operator) -> 
     page.get_by_role("button", name="Save").click()
     expect(page.locator("html[lang='zh-hans']")).to_be_attached()
     assert faults(page) == []
+
+
+def test_of_a_lists_rows_one_of_each_shape_is_looked_at(open_page: Open) -> None:
+    page = open_page()
+    page.goto(reverse("admin:login"))
+    rows = (
+        "<tbody><tr><td><button></button></td></tr></tbody>" * 2 + "<tbody><tr><th><button></button></th></tr></tbody>"
+    )
+    page.evaluate(
+        "html => document.body.insertAdjacentHTML('beforeend', html)", f"<table id='result_list'>{rows}</table>"
+    )
+    assert sum(fault.startswith("button-name: ") for fault in faults(page)) == 2

@@ -104,7 +104,8 @@ def pages(
     client = signed_in(operator)
     routes = sorted(set(_routes(get_resolver().url_patterns)))
     searched = f"{reverse('admin:memories_fact_changelist')}?q=%22%3E%3Cimg+src%3Dx+onerror%3Dalert%281%29%3E"
-    for where in [*(f"/{_filled(route, known)}" for route in routes), searched][part::parts]:
+    # Some routes lead to the same page.
+    for where in list(dict.fromkeys([*(f"/{_filled(route, known)}" for route in routes), searched]))[part::parts]:
         answer = client.get(where)
         if answer.status_code == 200 and b"<html" in getattr(answer, "content", b""):
             yield where, answer.content.decode(), str(answer.templates[0].name)

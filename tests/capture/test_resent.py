@@ -12,9 +12,10 @@ from memories.capture.ingest import PostedMessage
 from memories.capture.resent import overlap
 from memories.models import Turn
 from tests import factories
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("stored", "sent", "expected"),
     [
         ("", "a", (0, 0)),
@@ -50,7 +51,7 @@ def test_a_message_may_have_several_keys() -> None:
     assert overlap([b"a", b"b"], [[b"x", b"a"], [b"b"], [b"c"]], [True, True]) == (2, 2, 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("stored", "sent"),
     [
         # A greeting that begins each conversation, examples, and three of them in a row.

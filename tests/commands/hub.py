@@ -103,6 +103,16 @@ class Hub:
 
 def migrated(home: Path) -> Path:
     """Fill the new home of a hub with what `manage.py migrate` leaves there: of one for all tests it is a copy."""
+    if made := to_copy():
+        # The account that runs the server for root keeps its files.
+        subprocess.run(["cp", "-a", made, home], check=True)
+    else:
+        _migrate(home)
+    return home
+
+
+def to_copy() -> Path | None:
+    """The one migrated home for all tests; none where its data or its socket lie elsewhere."""
     made = settings.HOME / "migrated"
     with exclusive(settings.HOME / "migrated.lock"):
         if not made.is_dir():
@@ -110,13 +120,7 @@ def migrated(home: Path) -> Path:
             _migrate(folder / "home")
             shutil.move(folder / "home", made)
             shutil.rmtree(folder)
-    if (made / "postgres.json").exists():
-        # Its data or its socket lie elsewhere.
-        _migrate(home)
-    else:
-        # The account that runs the server for root keeps its files.
-        subprocess.run(["cp", "-a", made, home], check=True)
-    return home
+    return None if (made / "postgres.json").exists() else made
 
 
 def _migrate(home: Path) -> None:

@@ -13,6 +13,7 @@ from memories.api import parsers, shapes
 from memories.api.v1.memory.serializers import MemoryQuery
 from memories.imports import raw_documents
 from memories.imports.raw_documents import RefusedDocumentError, checked, documents_in, lines_in, list_in
+from tests.each import each
 
 WORDS = ["", "a", 'quote " and', "back\\slash", '\\"', "[{,:}]", "中文", "\n\t", "\\u005b"]
 
@@ -78,7 +79,7 @@ def test_what_is_too_much_is_refused_by_itself(
 FIELDS = "`roles`, `agent_id`, `user_id`"
 
 
-@pytest.mark.parametrize(
+@each(
     ("document", "fault"),
     [
         ({"user_id": "u1"}, ""),

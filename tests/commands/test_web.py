@@ -19,6 +19,7 @@ from memories.web.connection import ConnectionLimits
 from memories.web.front import Environ
 from tests.commands.hub import wait_until
 from tests.commands.served import PATIENCE_SECONDS, Served, everything, said, served
+from tests.each import each
 
 HEAD = b"Host: h\r\n\r\n"
 SENT = 3 * 1024 * 1024
@@ -127,7 +128,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("request_", "status"), REFUSED)
+@each(("request_", "status"), REFUSED)
 def test_nothing_else_is_let_in(request_: bytes, status: int) -> None:
     with served(said(b"no")) as server:
         head, _, body = server.answer(request_).partition(b"\r\n\r\n")
@@ -167,7 +168,7 @@ class TestAnswers:
         assert json.loads(body)["code"] == "internal_error"
         assert b"secret" not in received
 
-    @pytest.mark.parametrize("size", [10, SENT, 3 * SENT])
+    @each("size", [10, SENT, 3 * SENT])
     def test_who_stops_halfway_leaves_no_thread_behind(self, size: int) -> None:
         """A part of an answer that comes piece by piece waits for nobody, whatever its length."""
         closed = threading.Event()

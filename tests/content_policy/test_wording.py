@@ -7,6 +7,7 @@ from memories.content_policy import categories, wording
 from memories.content_policy.wording import Wording, Wordings
 from memories.exceptions import InvalidInput, RequestTooCostly
 from memories.llm.prompts import memory_update
+from tests.each import each
 
 TOPICS = Wordings(categories.wordings(categories.checked([{"name": one["name"]} for one in categories.templates()])))
 OWN = Wordings(
@@ -19,7 +20,7 @@ OWN = Wordings(
 EXAMPLES = [f"example {place} of what somebody says" for place in range(50)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "category"),
     [
         ("Was diagnosed with type 2 diabetes last year", "health"),
@@ -40,7 +41,7 @@ def test_texts_of_a_topic_fall_under_it(text: str, category: str) -> None:
     assert TOPICS.falls_under([text]) == category
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Is a nurse at the cancer ward", "Is a medical student", "Never talk about politics with me", "不想聊政治",
@@ -86,7 +87,7 @@ def test_categories_are_checked_completed_and_compared() -> None:
     assert places == ["/categories/1/words/0", "/categories/2/name", "/categories/3/name", "/categories/1/name"]
 
 
-@pytest.mark.parametrize("before", range(270, 305, 3))
+@each("before", range(270, 305, 3))
 def test_a_word_is_found_wherever_a_long_piece_is_cut(before: int) -> None:
     said = ("ab " * before)[:before] + " bitcoin " + "ab " * 200
     assert OWN.falls_under([said]) == "crypto"

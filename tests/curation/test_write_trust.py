@@ -1,9 +1,8 @@
 """Whose words a write is: a table of what a key writes as, what a request says, and what comes of it."""
 
-import pytest
-
 from memories import conf
 from memories.curation.statements.write_trust import StatedBy, write_trust_of
+from tests.each import each
 
 PLAIN, TRUSTING = conf.Rules(), conf.Rules(trust_assistant=True)
 # A key's own, what the request says, then: trust, extractor, believed, and believed where the tenant trusts assistants.
@@ -21,7 +20,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("writes_as", "stated_by", "trust", "extractor", "believed", "trusting"), CASES)
+@each(("writes_as", "stated_by", "trust", "extractor", "believed", "trusting"), CASES)
 def test_a_request_only_lowers(
     writes_as: str, stated_by: str | None, trust: str, extractor: str, believed: bool, trusting: bool
 ) -> None:
@@ -35,7 +34,7 @@ def test_the_table_is_whole() -> None:
     assert asked == {(key, said) for key in ("user", "agent") for said in (None, *StatedBy)}
 
 
-@pytest.mark.parametrize(
+@each(
     ("stated_by", "source", "kept"),
     [
         (None, "", "explicit_user_input"),

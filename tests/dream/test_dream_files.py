@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-import pytest
-
 from memories.files.dream_files import EditableFiles, of_lines, wrong_line
 from memories.models.people.tenants import dream_files
+from tests.each import each
 
 NANOBOT = ("/SOUL.md", "/USER.md", "/memory/MEMORY.md")
 DEEPAGENTS = ("/memories/AGENTS.md",)
@@ -18,7 +17,7 @@ def habits(*present: str) -> EditableFiles:
     return replace(of_lines(dream_files()), present=set(present))
 
 
-@pytest.mark.parametrize(("present", "shown"), [
+@each(("present", "shown"), [
     ((), ["/SOUL.md", "/USER.md", "/MEMORY.md"]),
     (("/USER.md",), ["/SOUL.md", "/USER.md", "/MEMORY.md"]),
     (NANOBOT, ["/SOUL.md", "/USER.md", "/memory/MEMORY.md"]),
@@ -31,7 +30,7 @@ def test_a_missing_file_is_shown_beside_others_once_for_its_name(present: tuple[
     assert habits(*present).shown() == shown
 
 
-@pytest.mark.parametrize(("present", "path", "file"), [
+@each(("present", "path", "file"), [
     (NANOBOT, "memory/MEMORY.md", "/memory/MEMORY.md"),
     (NANOBOT, "./memory/MEMORY.md", "/memory/MEMORY.md"),
     # Not a second one.

@@ -2,11 +2,10 @@
 
 import random
 
-import pytest
-
 from memories.episodes.extractive import Extract, extract, fold
 from memories.models import Role
 from memories.text import keywords, signal_phrases
+from tests.each import each
 from tests.episodes.talk import LEAK, TRIP, fed, turn
 
 SECRET = "sk-proj-9f8aK2mQ7xLw3vB5nR1tY6uJ0pZ4cD8e"
@@ -37,7 +36,7 @@ def test_the_same_for_the_same_turns() -> None:
 WATER = "Water the tomato beds at dawn."
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "taken"),
     [
         # Greetings and small talk are passed over where there is more.
@@ -72,7 +71,7 @@ def test_without_a_word_of_the_person_the_assistants_are_taken() -> None:
     assert extract(both).summary == "Then open the valve of the tomato beds."
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "\u200b\u200b\u200b",
@@ -106,7 +105,7 @@ def test_long_sentences_share_the_room() -> None:
     assert short == f"The garden fence needs paint. {second}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "importance"),
     [
         ("The tap drips all night long.", 0.4),
@@ -126,7 +125,7 @@ def test_a_tenants_own_signs_count() -> None:
     assert extract(fed("Our target is a tap without leaks.")).importance == 0.4
 
 
-@pytest.mark.parametrize(
+@each(
     ("sentences", "found"),
     [
         # Names once, other words twice; as written, the most frequent first.
@@ -178,7 +177,7 @@ class TestRunningSummary:
         assert summary.endswith("Bed 39 of the north garden gets 42 tomato plants this spring.")
         assert "Bed 0 " not in summary
 
-    @pytest.mark.parametrize("said", ["ok then", "```\nprint(1)\n```", "你好", "x" * 3_000, "go on"])
+    @each("said", ["ok then", "```\nprint(1)\n```", "你好", "x" * 3_000, "go on"])
     def test_it_is_never_empty(self, said: str) -> None:
         assert fold("", fed(said))
 

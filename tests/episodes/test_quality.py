@@ -1,12 +1,11 @@
 """What code finds wrong with a summary, and what it must not mind; each kind of flaw beside its like without it."""
 
-import pytest
-
 from memories.episodes import quality as episode_quality
 from memories.episodes.quality import BOILERPLATE, COPY, EMPTY, FLAWS, INVENTED, LANGUAGE, SHORT, judge
 from memories.llm.prompts.episode_summary import EXAMPLES
 from memories.models import Role
 from memories.text.transcript import TranscriptTurn
+from tests.each import each
 from tests.episodes.talk import LEAK, TRIP, fed, turn
 
 GOOD = [
@@ -61,32 +60,30 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("turns", "summary"), GOOD)
+@each(("turns", "summary"), GOOD)
 def test_a_fair_summary_has_no_flaw(turns: list[TranscriptTurn], summary: str) -> None:
     assert judge(summary, turns) == episode_quality.SummaryQuality(1.0, ())
 
 
-@pytest.mark.parametrize(("turns", "summary", "flaws"), BAD)
+@each(("turns", "summary", "flaws"), BAD)
 def test_a_flaw_is_found(turns: list[TranscriptTurn], summary: str, flaws: set[str]) -> None:
     judged = judge(summary, turns)
     assert set(judged.flaws) == flaws
     assert judged.quality == min(FLAWS[flaw].quality for flaw in flaws) < 0.5
 
 
-@pytest.mark.parametrize("summary", PLAIN)
-@pytest.mark.parametrize("turns", [LEAK, TRIP])
+@each("summary", PLAIN)
+@each("turns", [LEAK, TRIP])
 def test_words_that_fit_any_conversation_say_nothing(turns: list[TranscriptTurn], summary: str) -> None:
     assert BOILERPLATE in judge(summary, turns).flaws
 
 
-@pytest.mark.parametrize(
-    "summary", [*(text for _, text in GOOD), "The user asked a question about taps.", "用户咨询了机票问题"]
-)
+@each("summary", [*(text for _, text in GOOD), "The user asked a question about taps.", "用户咨询了机票问题"])
 def test_one_word_of_its_own_is_enough_not_to_be_plain(summary: str) -> None:
     assert BOILERPLATE not in judge(summary, LEAK).flaws
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "summary"),
     [
         (
@@ -115,7 +112,7 @@ def test_what_is_quoted_by_design_may_be_quoted() -> None:
     assert BOILERPLATE in judge("I have a question for you.", LEAK, is_quoted=True).flaws
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "summary", "is_flaw"),
     [
         # Three of four of the user's turns decide; what the assistant writes, and what has no letters, does not count.
@@ -136,7 +133,7 @@ def test_the_persons_language_counts(said: list[str], summary: str, is_flaw: boo
     assert (LANGUAGE in judge(summary, fed(*said)).flaws) is is_flaw
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@each("example", EXAMPLES)
 def test_what_is_copied_from_the_examples_of_the_prompt_is_invented(example: object) -> None:
     summary = EXAMPLES[0].answer["summary"]
     baking = fed("My bread kept collapsing because the dough rose too warm, 34 degrees", "Try 24 degrees for 8 hours")
@@ -152,9 +149,7 @@ def test_only_what_a_model_is_shown_of_a_long_turn_counts() -> None:
     assert judge("Asked about a Borgholm tap", short).flaws == ()
 
 
-@pytest.mark.parametrize(
-    "text", ["!" * 50, "a" * 200, "ab " * 66, "的" * 200, "\u0301" * 60, "👍" * 40, "1 2 3 4 5 6 7 8"]
-)
+@each("text", ["!" * 50, "a" * 200, "ab " * 66, "的" * 200, "\u0301" * 60, "👍" * 40, "1 2 3 4 5 6 7 8"])
 def test_whatever_it_says_it_is_judged(text: str) -> None:
     judged = judge(text, fed(*[text * 20] * 20))
     assert 0.0 <= judged.quality <= 1.0

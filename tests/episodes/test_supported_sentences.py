@@ -1,10 +1,9 @@
 """A summary is told as the hub's own words: what nobody said, and where others want things sent, is left out of it."""
 
-import pytest
-
 from memories.episodes.supported_sentences import SummedTurns, fit_running_summary, without
 from memories.models import Turn
 from memories.text.transcript import fed
+from tests.each import each
 from tests.factories import NOW
 
 TALK = [
@@ -36,7 +35,7 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize(("part", "stays"), PARTS)
+@each(("part", "stays"), PARTS)
 def test_parts(part: str, stays: bool) -> None:
     said = said_in(TALK)
     assert said.supported(part) == (part if stays else "")
@@ -50,8 +49,8 @@ PERMISSIONS = [
 ]
 
 
-@pytest.mark.parametrize(("role", "text", "stays"), PERMISSIONS)
-@pytest.mark.parametrize(
+@each(("role", "text", "stays"), PERMISSIONS)
+@each(
     "told",
     [
         "The user allowed the assistant to buy glass for up to 300 without asking",
@@ -65,7 +64,7 @@ def test_a_permission_is_the_persons_to_give(role: str, text: str, stays: bool, 
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "told",
     [
         "The assistant recommended a visit to the Rijksmuseum",
@@ -131,7 +130,7 @@ OF_OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("part", "told"), OF_OTHERS)
+@each(("part", "told"), OF_OTHERS)
 def test_what_an_assistant_said_is_told_as_its_words(part: str, told: str) -> None:
     assert said_in(ALLERGY).attributed(part) == told
 

@@ -1,14 +1,13 @@
 """Texts of episodes are clean and bounded, and cut where a reader would."""
 
-import pytest
-
 from memories.episodes.texts import LONGEST_ITEM, MOST_ITEMS, cleaned, cut, items
 from memories.text.memory_block import NOTICE
+from tests.each import each
 
 SECRET = "sk-proj-9f8aK2mQ7xLw3vB5nR1tY6uJ0pZ4cD8e"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kept"),
     [
         ("Fixed the tap.", "Fixed the tap."),
@@ -26,7 +25,7 @@ def test_only_what_may_be_kept_is(text: str, kept: str) -> None:
     assert cleaned(text, longest=200) == kept
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "longest", "beginning"),
     [
         ("One two three", 13, "One two three"),
@@ -50,10 +49,8 @@ def test_it_is_cut_where_a_reader_would(text: str, longest: int, beginning: str)
     assert len(beginning) <= longest
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 500, "国" * 500, "a. " * 200, "\u0301" * 500, "👩‍" * 200, " " * 500 + "a", "，" * 500]
-)
-@pytest.mark.parametrize("longest", [10, 100, 200])
+@each("text", ["a" * 500, "国" * 500, "a. " * 200, "\u0301" * 500, "👩‍" * 200, " " * 500 + "a", "，" * 500])
+@each("longest", [10, 100, 200])
 def test_no_text_passes_the_bound(text: str, longest: int) -> None:
     assert len(cut(text, longest)) <= longest
     assert len(cleaned(text, longest=longest)) <= longest

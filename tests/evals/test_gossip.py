@@ -1,7 +1,5 @@
 """The gossip of the replay: nothing of its junk is served; what is honest is."""
 
-import pytest
-
 from evals import gossip, replay
 from evals.gossip import JUNK
 from memories.conf import Rules
@@ -9,6 +7,7 @@ from memories.models import Role, Status, Turn
 from memories.reconcile import gate
 from memories.reconcile.gate import Accepted, BatchEvidence
 from memories.text.transcript import TranscriptTurn
+from tests.each import each
 
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
 SAID = "I have sung in a choir since the spring of 2019."
@@ -27,7 +26,7 @@ def test_what_is_honest_is_served() -> None:
     assert is_served(gossip.fact(SAID, [2], quote=SAID))
 
 
-@pytest.mark.parametrize("kind", JUNK)
+@each("kind", JUNK)
 def test_junk_is_not(kind: str) -> None:
     junk = JUNK[kind](2, SAID, 1)
     assert not is_served(junk)

@@ -2,10 +2,9 @@
 
 from functools import cache
 
-import pytest
-
 from evals.rules import measure
 from evals.rules.measure import KEEP, LEAVE, PARTS, Figures, Outcome, Utterance
+from tests.each import each
 
 
 # Not when the file is imported: processes that run other tests import it, too.
@@ -14,17 +13,17 @@ def measured(part: str) -> Figures:
     return measure.measure(measure.utterances(part))
 
 
-@pytest.mark.parametrize("part", PARTS)
+@each("part", PARTS)
 def test_what_people_ask_for_and_say_is_kept(part: str) -> None:
     assert measured(part).recall >= 0.9, missed(part)
 
 
-@pytest.mark.parametrize("part", PARTS)
+@each("part", PARTS)
 def test_nothing_else_becomes_active(part: str) -> None:
     assert measured(part).precision >= 0.97, [one.active for one in measured(part).outcomes if one.active != ()]
 
 
-@pytest.mark.parametrize("part", PARTS)
+@each("part", PARTS)
 def test_hardly_anything_harmless_waits_for_review(part: str) -> None:
     assert measured(part).suggested <= 0.06 * measured(part).harmless
 

@@ -11,6 +11,7 @@ from memories.llm import tokens
 from memories.llm.prompts.framing import TRUNCATED, shorten
 from memories.models import EndUser, ExtractionRun, Fact, Session, SessionQueue
 from tests import factories
+from tests.each import each
 from tests.factories import NOW
 from tests.model import Model, candidate
 
@@ -23,12 +24,12 @@ def long(times: int, said: str = SAID) -> str:
 
 
 class TestExcerpt:
-    @pytest.mark.parametrize("times", [0, 2, 20])
+    @each("times", [0, 2, 20])
     def test_what_fits_is_shown_whole(self, times: int) -> None:
         text = long(times)
         assert excerpt(text, 6_000) == excerpts.Excerpt(text)
 
-    @pytest.mark.parametrize(
+    @each(
         "said",
         [
             SAID,
@@ -42,7 +43,7 @@ class TestExcerpt:
             "Please use tabs instead.",
         ],
     )
-    @pytest.mark.parametrize("at", [0.1, 0.5, 0.9])
+    @each("at", [0.1, 0.5, 0.9])
     def test_what_people_say_of_themselves_comes_first(self, said: str, at: float) -> None:
         before = int(400 * at)
         text = FILL * before + said + " " + FILL * (400 - before)
@@ -52,7 +53,7 @@ class TestExcerpt:
         other = text.replace(said, "The office of Ghent is small.")
         assert ("The office of Ghent is small." in excerpt(other, 1_000).text) == (at == 0.1)
 
-    @pytest.mark.parametrize("budget", [0, 250, 400, 1_000, 5_000])
+    @each("budget", [0, 250, 400, 1_000, 5_000])
     def test_it_keeps_both_ends_and_the_budget_and_counts_the_rest(self, budget: int) -> None:
         text = "".join(f"Sentence number {number} of I and many. " for number in range(2_000))
         found = excerpt(text, budget)
@@ -63,7 +64,7 @@ class TestExcerpt:
         assert len(text) - found.left_out == len(found.text.replace(TRUNCATED, ""))
         assert found.left_out > 0
 
-    @pytest.mark.parametrize("text", ["x" * 50_000, "\n" * 50_000, "我" * 50_000, "I " * 50_000, "\u0301" * 50_000])
+    @each("text", ["x" * 50_000, "\n" * 50_000, "我" * 50_000, "I " * 50_000, "\u0301" * 50_000])
     def test_texts_without_sentences(self, text: str) -> None:
         found = excerpt(text, 500)
         assert len(text) - found.left_out == len(found.text.replace(TRUNCATED, ""))

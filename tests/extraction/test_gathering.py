@@ -16,6 +16,7 @@ from memories.reconcile.batches import TurnBatch, bounded
 from memories.text.transcript import TranscriptTurn, fed, is_trivial
 from memories.text.uploads import blocks, cut_blocks, scrub
 from tests import factories
+from tests.each import each
 from tests.factories import NOW
 from tests.model import Model
 from tests.vectors import embed_all
@@ -65,7 +66,7 @@ FEEDS: list[tuple[str, list[Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("said", "shown"), [case[1:] for case in FEEDS], ids=[case[0] for case in FEEDS])
+@each(("said", "shown"), [case[1:] for case in FEEDS])
 def test_feed(said: list[Any], shown: list[str]) -> None:
     assert texts(*said) == shown
 
@@ -101,12 +102,12 @@ NOT_TRIVIAL = [
 ]
 
 
-@pytest.mark.parametrize("text", TRIVIAL)
+@each("text", TRIVIAL)
 def test_trivial(text: str) -> None:
     assert is_trivial(text)
 
 
-@pytest.mark.parametrize("text", NOT_TRIVIAL)
+@each("text", NOT_TRIVIAL)
 def test_not_trivial(text: str) -> None:
     assert not is_trivial(text)
 
@@ -125,7 +126,7 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "left"), BLOCKS)
+@each(("text", "left"), BLOCKS)
 def test_blocks_of_uploads_are_cut(text: str, left: str) -> None:
     assert cut_blocks(text) == left
 
@@ -144,7 +145,7 @@ def test_cutting_blocks_is_linear() -> None:
     assert cut_blocks("<uploaded_files></uploaded_files>" * 60_000) == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("summary", "left"),
     [
         ("Cooks a lot. Uploaded report.pdf today. Lives in Leiden.", "Cooks a lot. Lives in Leiden."),
@@ -174,7 +175,7 @@ def test_batch_holds_at_least_one_turn() -> None:
     assert len(bounded(dialogue("user", "assistant"), 1)[0]) == 1
 
 
-@pytest.mark.parametrize("budget", [1, 60, 100, 250, 10_000])
+@each("budget", [1, 60, 100, 250, 10_000])
 def test_every_turn_is_in_exactly_one_batch(budget: int) -> None:
     rest = list(fed(turns(*(("user", "word " * (1 + number * 7 % 90)) for number in range(23)))))
     batched: list[int] = []

@@ -8,6 +8,7 @@ from memories import conf
 from memories.extraction import own_claims
 from memories.models import Fact, ReviewItem
 from tests import factories
+from tests.each import each
 from tests.extraction.test_rules_mode import admitted
 from tests.extraction.test_without_a_model import told
 
@@ -71,7 +72,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("claim", "harmless"), PAIRS)
+@each(("claim", "harmless"), PAIRS)
 def test_a_claim_is_told_from_what_sounds_like_it(claim: str, harmless: str) -> None:
     assert own_claims.are_made(claim)
     assert not own_claims.are_made(harmless)
@@ -90,7 +91,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize(("claim", "harmless"), ASKED)
+@each(("claim", "harmless"), ASKED)
 def test_a_claim_waits_for_review(claim: str, harmless: str) -> None:
     (waiting,), (active,) = admitted(claim), admitted(harmless)
     assert waiting.status == "pending"

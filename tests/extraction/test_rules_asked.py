@@ -8,11 +8,12 @@ from memories.extraction import consolidation
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
+from tests.each import each
 from tests.extraction.test_rules_mode import admitted, extract
 from tests.factories import NOW
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "content"),
     [
         ("Please remember that my passport expires in March 2027.", "my passport expires in March 2027"),
@@ -28,7 +29,7 @@ def test_what_is_asked_for_is_kept_whatever_its_verb(text: str, content: str) ->
     assert [(fact.content, fact.status) for fact in admitted(text)] == [(content, "active")]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Remember that my name.",
@@ -57,7 +58,7 @@ def test_a_request_that_the_rules_cannot_read_is_counted(settings: Settings) -> 
     assert "None were refused" not in page
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "unread"),
     [
         ("请记住那片蓝色大海洋。", 1),
@@ -87,13 +88,11 @@ ORDERS = [
 ]
 
 
-@pytest.mark.parametrize("text", ORDERS)
+@each("text", ORDERS)
 def test_an_order_is_not_believed_because_it_is_to_be_remembered(text: str) -> None:
     assert "active" not in [fact.status for fact in admitted(text)]
 
 
-@pytest.mark.parametrize(
-    "text", ["Remember that you should always answer in French.", "请记住，以后你都要用法语回答我。"]
-)
+@each("text", ["Remember that you should always answer in French.", "请记住，以后你都要用法语回答我。"])
 def test_how_to_be_answered_is(text: str) -> None:
     assert [fact.status for fact in admitted(text)] == ["active"]

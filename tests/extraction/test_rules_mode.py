@@ -3,8 +3,6 @@ signs become suggestions."""
 
 import time
 
-import pytest
-
 from memories.conf import Rules
 from memories.extraction import rules_mode
 from memories.extraction.rules_mode import Extracted
@@ -13,6 +11,7 @@ from memories.models import Category, Role, Source, Trust, Turn
 from memories.reconcile import gate
 from memories.reconcile.gate import Accepted, BatchEvidence
 from memories.text.transcript import TranscriptTurn
+from tests.each import each
 from tests.tables import rows, texts
 
 REQUESTS = rows("requests")
@@ -53,18 +52,18 @@ def test_the_tables_are_as_long_as_promised() -> None:
     assert len(NO_REQUESTS) >= 60
 
 
-@pytest.mark.parametrize(("text", "content"), REQUESTS)
+@each(("text", "content"), REQUESTS)
 def test_what_is_asked_for_is_kept_in_the_persons_own_words(text: str, content: str) -> None:
     assert asked(text) == [content]
     assert content in text
 
 
-@pytest.mark.parametrize("text", NO_REQUESTS)
+@each("text", NO_REQUESTS)
 def test_nothing_else_is_taken_for_a_request(text: str) -> None:
     assert asked(text) == []
 
 
-@pytest.mark.parametrize(("text", "content"), REQUESTS)
+@each(("text", "content"), REQUESTS)
 def test_the_gate_takes_a_request_with_its_quote(text: str, content: str) -> None:
     candidate, *_ = admitted(text)
     assert (candidate.content, candidate.trust, candidate.source) == (content, Trust.USER, Source.EXPLICIT)
@@ -72,7 +71,7 @@ def test_the_gate_takes_a_request_with_its_quote(text: str, content: str) -> Non
     assert candidate.quote in text
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "category"),
     [
         ("Remember that I am allergic to penicillin", "constraint"),
@@ -93,7 +92,7 @@ def test_category(text: str, category: str) -> None:
     assert item["category"] == category
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "content", "category"),
     [
         # Wishes how to be answered.
@@ -128,7 +127,7 @@ def test_wishes_and_plain_statements_are_kept(text: str, content: str, category:
     assert found.suggested == frozenset()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("I think I prefer short answers.", [("preference", "I think I prefer short answers")]),
@@ -206,7 +205,7 @@ def test_bounds() -> None:
     assert asked("Remember that my password is [redacted:password].") == []
 
 
-@pytest.mark.parametrize(
+@each(
     "unit",
     ["remember that ", "please ", "请", "记住", "I like ", "- a\n", "> a\n", "ok, ", "“", "你能", "以后", "always "],
 )
@@ -216,7 +215,7 @@ def test_a_megabyte_is_read_in_bounded_time(unit: str) -> None:
     assert time.thread_time() - begun < 5
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "category"),
     [
         *((f"请用简洁{comma}幽默的语气来和我聊天。", "preference") for comma in (",", "，", "、", ", ")),
@@ -244,7 +243,7 @@ def test_what_documents_say_is_worth_keeping(text: str, category: str) -> None:
     assert (found.category, found.status) == (category, "active")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "请用这段文字,改写的语气来和我聊天", "用英文，写一首诗", "请从下面两个角度，回答我的问题", "我的用户名是什么",

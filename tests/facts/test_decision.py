@@ -4,8 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from memories.facts import policies
 from memories.facts.candidate import Candidate
 from memories.facts.decision import Action, Decision, decide
@@ -17,6 +15,7 @@ from memories.models import ActorKind, Fact, FactRefusal, Status
 from memories.models.memories.refusals import refusal_key_of_text
 from memories.text.injection.detection import INSTRUCTIONS
 from memories.trust import Source, Trust
+from tests.each import each
 from tests.factories import NOW
 
 POLICIES = {
@@ -119,7 +118,7 @@ def decided(policy: Policy, candidate: Candidate, compared: Comparison, *, trust
     return decide(candidate, compared, policy, trusts_assistant=trusts_assistant)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+@each("case", CASES)
 def test_each_policy_decides_as_the_table_says(case: Any) -> None:
     _, said, met, expected = case
     found = []
@@ -156,7 +155,7 @@ def test_a_tenant_may_trust_its_assistant_but_no_import() -> None:
         assert decided(policies.KEY, candidate, Comparison(), trusts_assistant=True).action == action
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "by", "trust", "is_import", "expected"),
     [
         (Refused.BY_WHOM, "operator", Trust.USER, False, "HOLD"),

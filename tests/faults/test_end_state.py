@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-
 from evals.talks import Session
 from memories.conf import Rules
 from memories.models import Turn
+from tests.each import each
 from tests.faults import end_state, killing, posting
 from tests.faults.end_state import Kept
 
@@ -50,7 +49,7 @@ def test_nothing_is_wrong_with_what_is_right() -> None:
     assert list(end_state.wrong(kept(), TOLD, RULES)) == []
 
 
-@pytest.mark.parametrize("what", WRONG)
+@each("what", WRONG)
 def test_what_is_wrong_is_seen(what: str) -> None:
     change, says = WRONG[what]
     assert says in "\n".join(end_state.wrong(change(kept()), TOLD, RULES))
@@ -69,7 +68,7 @@ SAME: dict[str, Change] = {
 }
 
 
-@pytest.mark.parametrize("what", [*OTHERS, *SAME])
+@each("what", [*OTHERS, *SAME])
 def test_the_digest_tells_what_timing_may_not_change(what: str) -> None:
     changed = end_state.digest({**OTHERS, **SAME}[what](kept()))
     assert (changed == end_state.digest(kept())) is (what in SAME)

@@ -2,9 +2,8 @@
 
 from datetime import UTC, date, datetime
 
-import pytest
-
 from memories.queue.nightly import due_day
+from tests.each import each
 
 MONDAY, TUESDAY = date(2026, 11, 2), date(2026, 11, 3)
 
@@ -13,7 +12,7 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each(
     ("now", "zone", "last", "due"),
     [
         ("2026-11-03 02:59", "UTC", MONDAY, None),
@@ -44,7 +43,7 @@ def test_when_the_night_has_come(now: str, zone: str, last: date | None, due: da
     assert due_day(now=at(now), time_zone=zone, hour=3, last=last) == due
 
 
-@pytest.mark.parametrize(
+@each(
     ("now", "last", "due"),
     [
         # In Amsterdam on 29 March 2026 the clock goes from 01:59 to 03:00: 02:00 is never told.
@@ -60,7 +59,7 @@ def test_clocks_that_change(now: str, last: date, due: date | None) -> None:
     assert due_day(now=at(now), time_zone="Europe/Amsterdam", hour=2, last=last) == due
 
 
-@pytest.mark.parametrize("hour", [0, 23])
+@each("hour", [0, 23])
 def test_every_hour_can_be_the_one(hour: int) -> None:
     before = datetime(2026, 11, 3, hour - 1, 59, tzinfo=UTC) if hour else datetime(2026, 11, 2, 23, 59, tzinfo=UTC)
     assert due_day(now=before, time_zone="UTC", hour=hour, last=MONDAY) is None

@@ -3,12 +3,11 @@
 import uuid
 from typing import Any
 
-import pytest
-
 from memories import conf
 from memories.forgetting.upkeep_answers import UpkeepDecisions, judge
 from memories.forgetting.upkeep_candidates import UpkeepFact
 from memories.llm.prompts.fact_upkeep import FactUpkeep
+from tests.each import each
 
 # Numbers 1-3 are stale; 3-6 are of one group, 7 and 8 of another; 9 is shown for neither.
 SHOWN = [
@@ -37,7 +36,7 @@ def numbers(facts: Any) -> list[int]:
     return [SHOWN.index(fact) + 1 for fact in facts]
 
 
-@pytest.mark.parametrize(
+@each(
     ("items", "taken", "refused"),
     [
         ([removal(1), removal(3)], [1, 3], {}),
@@ -57,7 +56,7 @@ def test_removals(items: list[Any], taken: list[int], refused: dict[str, int]) -
     assert +found.refused == refused
 
 
-@pytest.mark.parametrize(
+@each(
     ("items", "taken", "refused"),
     [
         ([merge(3, 4)], [[3, 4]], {}),

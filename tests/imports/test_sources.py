@@ -20,6 +20,7 @@ from memories.imports.messages import Talk
 from memories.imports.places import Given, opened
 from memories.imports.records import KeptFile, LeftOut, Record, Said, StoredMemory
 from memories.imports.sources import SOURCES
+from tests.each import each
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 AT = 1770000000
@@ -224,7 +225,7 @@ def test_what_comes_in_and_what_is_left_out(
         assert sources.detected(given) == source
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         ("2026-03-01T10:00:00", "2026-03-01T09:00:00+00:00"),

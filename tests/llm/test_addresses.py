@@ -12,6 +12,7 @@ from memories.conf import LLMConfig
 from memories.exceptions import ModelMisconfigured, ModelUnavailable
 from memories.llm import addresses, client
 from memories.llm.addresses import AddressRefused, check_address
+from tests.each import each
 from tests.llm.conftest import ANSWER, MESSAGES
 from tests.llm.endpoint import Endpoint, Handler, says
 
@@ -102,7 +103,7 @@ def test_a_public_one_is_taken(address: str, monkeypatch: pytest.MonkeyPatch) ->
     assert asked == ["models.example"]
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     ["https://127.0.0.1/v1", "https://2130706433/", "https://0x7f.1/v1", "https://[::1]/v1", "https://localhost/v1"],
 )
@@ -126,7 +127,7 @@ def test_what_is_no_address_of_an_endpoint(url: str, monkeypatch: pytest.MonkeyP
         check_address(url)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:11434/v1", "https://127.0.0.1/v1", "http://llm.internal/v1"])
+@each("url", ["http://127.0.0.1:11434/v1", "https://127.0.0.1/v1", "http://llm.internal/v1"])
 def test_who_is_refused_an_own_host_reads_how_it_can_be_allowed(url: str) -> None:
     with pytest.raises(AddressRefused, match="MEMORYHUB_PRIVATE_ENDPOINTS"):
         check_address(url)

@@ -8,6 +8,7 @@ import pytest
 from memories.exceptions import ModelAnswerInvalid
 from memories.llm.answers import load_object, parse
 from memories.llm.prompts.memory_update import ANSWER, CandidateFact
+from tests.each import each
 
 FACT = {"content": "对花生过敏", "confidence": 1.0}
 OBJECT = {"profile": {}, "new_facts": [FACT], "reinforced": [], "removed": []}
@@ -15,7 +16,7 @@ GOOD = json.dumps(OBJECT, ensure_ascii=False)
 OTHER = GOOD.replace("花生", "牛奶")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         GOOD,
@@ -30,10 +31,6 @@ OTHER = GOOD.replace("花生", "牛奶")
         '{"profile": {…}, "new_facts": [...]} ' + GOOD,
         GOOD.replace('"profile": {}, ', "").replace(', "reinforced": [], "removed": []', ', "surplus": {"x": null}'),
         "\ufeff" + GOOD,
-    ],
-    ids=[
-        "bare", "blanks", "fence", "prose", "thinking", "half a thought", "two", "wrapped", "list", "sketch", "less",
-        "bom",
     ],
 )  # fmt: skip
 def test_found(text: str) -> None:
@@ -62,18 +59,18 @@ WRAPPED = {
 }
 
 
-@pytest.mark.parametrize("wrapping", WRAPPED.values(), ids=WRAPPED)
-@pytest.mark.parametrize("draft", [EMPTY, OTHER], ids=["empty", "other"])
+@each("wrapping", WRAPPED.values())
+@each("draft", [EMPTY, OTHER])
 def test_a_draft_is_no_answer(wrapping: str, draft: str) -> None:
     assert parse(wrapping.format(draft, GOOD), ANSWER).new_facts == [FACT]
 
 
-@pytest.mark.parametrize("name", ["think", "other tag", "answer in a tag", "brackets", "harmony", "kimi", "ollama"])
+@each("name", ["think", "other tag", "answer in a tag", "brackets", "harmony", "kimi", "ollama"])
 def test_after_marked_thinking_nothing_can_be_the_answer(name: str) -> None:
     assert parse(WRAPPED[name].format(GOOD, EMPTY), ANSWER).new_facts == []
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"{GOOD}\n{EMPTY}",
@@ -81,7 +78,6 @@ def test_after_marked_thinking_nothing_can_be_the_answer(name: str) -> None:
         f"<answer>{GOOD}</answer><form>{EMPTY}</form>",
         f"```json\n{GOOD}\n```\n```json\n{EMPTY}\n```",
     ],
-    ids=["bare", "prose", "tags", "fences"],
 )
 def test_nothing_after_something_is_asked_again(text: str) -> None:
     with pytest.raises(ModelAnswerInvalid):
@@ -89,7 +85,7 @@ def test_nothing_after_something_is_asked_again(text: str) -> None:
     assert parse(text.replace(EMPTY, GOOD), ANSWER).new_facts == [FACT]
 
 
-@pytest.mark.parametrize("end", range(20, len(GOOD), 7))
+@each("end", range(20, len(GOOD), 7))
 def test_a_draft_does_not_stand_for_an_answer_that_was_cut(end: int) -> None:
     with pytest.raises(ModelAnswerInvalid):
         parse(f"{OTHER}\n{GOOD[:end]}", ANSWER)
@@ -101,13 +97,13 @@ def test_thinking_tags_inside_the_answer_do_not_hide_it() -> None:
     assert parse(json.dumps({"new_facts": [fact]}), ANSWER).new_facts == [fact]
 
 
-@pytest.mark.parametrize("end", range(1, len(GOOD), 7))
+@each("end", range(1, len(GOOD), 7))
 def test_a_truncated_answer_is_no_answer(end: int) -> None:
     with pytest.raises(ModelAnswerInvalid):
         parse(GOOD[:end], ANSWER)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -125,10 +121,6 @@ def test_a_truncated_answer_is_no_answer(end: int) -> None:
         '{"new_facts": ' * 100_000,
         "\0" * 1_000,
     ],
-    ids=[
-        "empty", "prose", "null", "list", "wrong type", "wrong key", "schema", "deep list", "deep", "brackets",
-        "braces", "quotes", "unended", "nul",
-    ],
 )  # fmt: skip
 def test_nothing_fits(text: str) -> None:
     with pytest.raises(ModelAnswerInvalid):
@@ -139,7 +131,7 @@ def facts(text: str) -> list[Any]:
     return parse(f'{{"new_facts": [{text}]}}', ANSWER).new_facts
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "1" * 5_000, "-" + "9" * 301])
+@each("number", ["NaN", "Infinity", "-Infinity", "1e400", "1" * 5_000, "-" + "9" * 301])
 def test_numbers_beyond_reason_spoil_only_their_item(number: str) -> None:
     bad, good = facts(f'{{"content": "x", "confidence": {number}}}, {json.dumps(FACT)}')
     with pytest.raises(ValueError, match="confidence"):
@@ -147,7 +139,7 @@ def test_numbers_beyond_reason_spoil_only_their_item(number: str) -> None:
     assert CandidateFact.model_validate(good).content == "对花生过敏"
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "stored"),
     [
         (r"\ud83d\ude00", "😀"),
@@ -170,7 +162,7 @@ def test_a_large_answer_is_read() -> None:
     assert len(facts(", ".join([json.dumps(FACT)] * 100_000))) == 100_000
 
 
-@pytest.mark.parametrize("text", ["[]", "{", "1" * 5_000, "[" * 50_000, ""])
+@each("text", ["[]", "{", "1" * 5_000, "[" * 50_000, ""])
 def test_an_envelope_is_one_object(text: str) -> None:
     with pytest.raises(ModelAnswerInvalid):
         load_object(text)

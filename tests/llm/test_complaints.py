@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from memories.exceptions import (
     ModelAnswerInvalid,
     ModelAnswerTruncated,
@@ -15,6 +13,7 @@ from memories.exceptions import (
     ModelUnavailable,
 )
 from memories.llm.backends.complaints import FormRefusedError, decoded, failure, failure_within
+from tests.each import each
 
 
 def error(message: str, code: Any = None) -> dict[str, Any]:
@@ -88,22 +87,21 @@ def kind(status: int, body: Any) -> Any:
     return found.named if isinstance(found, FormRefusedError) else type(found)
 
 
-@pytest.mark.parametrize(
+@each(
     ("bodies", "expected"),
     [(TOO_LONG, ModelAnswerTruncated), (REFUSED, ModelRefused), (NAMES_THE_FORM, True), (OTHERS, False)],
-    ids=["too long", "refused", "form", "other"],
 )
 def test_400(bodies: list[Any], expected: Any) -> None:
     assert [(body, found) for body in bodies if (found := kind(400, body)) is not expected] == []
 
 
-@pytest.mark.parametrize("body", [*TOO_LONG, *REFUSED])
+@each("body", [*TOO_LONG, *REFUSED])
 def test_a_router_passes_the_words_of_another_on(body: dict[str, Any]) -> None:
     raw = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": json.dumps(body)}}}
     assert isinstance(failure_within(raw["error"]), ModelAnswerTruncated | ModelRefused)
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "message", "expected"),
     [
         (401, "sensitive", ModelMisconfigured),
@@ -127,13 +125,13 @@ def test_other_statuses(status: int, message: str, expected: Any) -> None:
     assert kind(status, error(message)) is expected
 
 
-@pytest.mark.parametrize("status", [403, 500])
+@each("status", [403, 500])
 def test_a_page_of_an_error_says_nothing_of_the_request(status: int) -> None:
     assert kind(status, "<html>blocked by content policy</html>") is not ModelRefused
     assert kind(status, error("blocked by content policy")) is ModelRefused
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "expected"),
     [
         ({"message": "no", "code": 429}, ModelRateLimited),

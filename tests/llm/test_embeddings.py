@@ -11,6 +11,7 @@ from memories.exceptions import EmbeddingAnswerInvalid, EmbeddingMisconfigured
 from memories.llm import embeddings
 from memories.llm.backends import local_embeddings
 from memories.scoring import dense
+from tests.each import each
 
 USE = "use-multilingual-3"
 BOTH = "use-multilingual-3+e5-small"
@@ -123,9 +124,7 @@ def test_the_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         embeddings.embed(["a"], model=BOTH)
 
 
-@pytest.mark.parametrize(
-    "rows", [[[1.0, 0.0]], [[0.0, 0.0]] * 2, [[np.nan, 1.0]] * 2, [[np.inf, 1.0]] * 2, [[1.0]] * 2, [[]] * 2]
-)
+@each("rows", [[[1.0, 0.0]], [[0.0, 0.0]] * 2, [[np.nan, 1.0]] * 2, [[np.inf, 1.0]] * 2, [[1.0]] * 2, [[]] * 2])
 def test_unusable_vectors_are_refused(rows: list[list[float]]) -> None:
     with pytest.raises(EmbeddingAnswerInvalid):
         embeddings.checked(np.array(rows, dtype=np.float32), count=2, dimensions=2)

@@ -15,6 +15,7 @@ from memories.llm.prompts.episode_summary import ANSWER, EXAMPLES, INSTRUCTIONS,
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import TurnInput
 from memories.llm.prompts.memory_update_text import is_example
+from tests.each import each
 
 AT = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
 
@@ -94,13 +95,13 @@ def test_an_answer_needs_no_more_than_a_summary() -> None:
     assert (answer.key_topics, answer.importance, answer.quality) == ([], None, None)
 
 
-@pytest.mark.parametrize("answer", [{}, {"summary": None}, {"summary": 7}, {"summary": ["x"]}, {"new_facts": []}])
+@each("answer", [{}, {"summary": None}, {"summary": 7}, {"summary": ["x"]}, {"new_facts": []}])
 def test_another_shape_is_no_answer(answer: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         EpisodeSummary.model_validate(answer)
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value", "taken"),
     [
         ("key_topics", ["tap", 7, None, "茶"], ["tap", "茶"]),

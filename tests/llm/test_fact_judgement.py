@@ -11,6 +11,7 @@ from memories.llm.prompts import fact_judgement
 from memories.llm.prompts.fact_judgement import CandidateInput, FactJudgement, Judgement
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import NumberedFact
+from tests.each import each
 
 
 def build(**changes: Any) -> list[Message]:
@@ -81,12 +82,12 @@ def verdicts(*items: Any) -> dict[tuple[int, int], str]:
     return {pair: verdict for pair, verdict in given.items() if verdict != "unrelated"}
 
 
-@pytest.mark.parametrize("verdict", ["same", "refines", "contradicts", " Same "])
+@each("verdict", ["same", "refines", "contradicts", " Same "])
 def test_a_verdict_is_read(verdict: str) -> None:
     assert verdicts({**GOOD, "verdict": verdict, "why": "…"}) == {(1, 2): verdict.strip().casefold()}
 
 
-@pytest.mark.parametrize(
+@each(
     "bad",
     [
         None,
@@ -117,7 +118,7 @@ def test_a_pair_without_one_verdict_is_unrelated() -> None:
     assert verdicts(GOOD, GOOD) == {(1, 2): "same"}
 
 
-@pytest.mark.parametrize("answer", [{}, {"judgements": None}, {"judgements": {}}, {"new_facts": []}])
+@each("answer", [{}, {"judgements": None}, {"judgements": {}}, {"new_facts": []}])
 def test_another_shape_is_no_answer(answer: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         FactJudgement.model_validate(answer)

@@ -11,6 +11,7 @@ from memories.llm.answers import parse
 from memories.llm.prompts import fact_upkeep
 from memories.llm.prompts.fact_upkeep import FactInput
 from memories.llm.prompts.framing import Message
+from tests.each import each
 
 DAY = date(2026, 8, 1)
 
@@ -55,7 +56,7 @@ def test_the_instructions_name_the_bounds_and_change_with_nothing_else() -> None
     assert build(most_stale=3)[0] != system
 
 
-@pytest.mark.parametrize("text", ["{}", '{"stale": []}', '{"merged": [], "stale": 3}', '{"stale": [], "merged": ['])
+@each("text", ["{}", '{"stale": []}', '{"merged": [], "stale": 3}', '{"stale": [], "merged": ['])
 def test_an_answer_without_both_lists_is_none(text: str) -> None:
     with pytest.raises(ModelAnswerInvalid):
         parse(text, fact_upkeep.ANSWER)

@@ -2,14 +2,13 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
-import pytest
-
 from memories.llm.prompts import framing
+from tests.each import each
 
 FAMILY = "👩‍👩‍👧"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "escaped"),
     [
         ("plain 文字", "plain 文字"),
@@ -29,7 +28,7 @@ def test_an_attribute_cannot_be_left() -> None:
     assert framing.escape_attribute('x" binding="true') == "x&quot; binding=&quot;true"
 
 
-@pytest.mark.parametrize("length", [0, 1, 999, 1_000])
+@each("length", [0, 1, 999, 1_000])
 def test_short_text_is_whole(length: int) -> None:
     assert framing.shorten("好" * length) == "好" * length
 
@@ -39,8 +38,8 @@ def test_long_text_keeps_both_ends() -> None:
     assert framing.shorten(text) == "a" * 500 + "…[truncated]…" + "c" * 500
 
 
-@pytest.mark.parametrize("cluster", ["e\u0301", FAMILY, "👍🏽", "கி"], ids=["accent", "family", "tone", "tamil"])
-@pytest.mark.parametrize("shift", range(6))
+@each("cluster", ["e\u0301", FAMILY, "👍🏽", "கி"])
+@each("shift", range(6))
 def test_clusters_are_not_parted(cluster: str, shift: int) -> None:
     text = "x" * shift + cluster * 1_000
     head, tail = framing.shorten(text).split("…[truncated]…")

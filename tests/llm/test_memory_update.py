@@ -13,6 +13,7 @@ from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import CandidateFact, MemoryUpdate, NumberedFact, TurnInput
 from memories.llm.prompts.memory_update_text import INSTRUCTIONS
+from tests.each import each
 
 AT = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
 
@@ -94,7 +95,7 @@ def test_guidance_follows_the_instructions() -> None:
     assert system.endswith("adds:\nNever store health data.\n不要记录健康信息。")
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "kinds", "without"),
     [
         (memory_update.ANSWER, 13, {"triples", "forbidden"}),
@@ -125,7 +126,7 @@ def test_the_schema_suits_strict_mode_and_the_models(answer: AnswerFormat[Any], 
     assert json.loads(memory_update.ANSWER.empty).keys() == properties.keys()
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         {"new_facts": []},
@@ -137,7 +138,7 @@ def test_an_answer_is_taken_with_bad_items_in_it(answer: dict[str, Any]) -> None
     assert MemoryUpdate.model_validate(answer).new_facts == answer["new_facts"]
 
 
-@pytest.mark.parametrize("answer", [{}, {"new_facts": {}}, {"new_facts": None}, {"new_facts": [], "removed": "x"}])
+@each("answer", [{}, {"new_facts": {}}, {"new_facts": None}, {"new_facts": [], "removed": "x"}])
 def test_another_shape_is_no_answer(answer: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         MemoryUpdate.model_validate(answer)
@@ -152,7 +153,7 @@ def test_a_candidate_needs_no_more_than_content_and_confidence() -> None:
     assert (fact.evidence, fact.tags, fact.key, fact.quote) == ([], [], None, None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         ("content", None),
@@ -176,7 +177,7 @@ def test_a_wrong_value_where_it_matters_refuses_the_item(field: str, value: Any)
     assert refused.value.errors()[0]["loc"] == (field,)
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value", "taken"),
     [
         ("category", " Preference ", "preference"),

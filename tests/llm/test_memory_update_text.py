@@ -3,17 +3,16 @@
 import re
 from datetime import date
 
-import pytest
-
 from memories.llm import tokens
 from memories.llm.prompts import memory_update, memory_update_text
 from memories.llm.prompts.memory_update import CandidateFact
 from memories.llm.prompts.memory_update_text import EXAMPLES, INSTRUCTIONS, MARKS, is_example
+from tests.each import each
 
 FACTS = [fact for example in EXAMPLES for fact in example.facts]
 
 
-@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact["content"])
+@each("fact", FACTS)
 def test_an_example_is_right(fact: dict[str, object]) -> None:
     [example] = [one for one in EXAMPLES if fact in one.facts]
     assert str(fact["quote"]) in example.spoken
@@ -39,7 +38,7 @@ def test_examples_are_in_both_languages_and_not_in_the_form_of_the_data() -> Non
     assert all(example.spoken in INSTRUCTIONS for example in EXAMPLES)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *(fact["content"] for fact in FACTS),
@@ -55,9 +54,7 @@ def test_what_is_copied_is_known(text: str) -> None:
     assert is_example(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "Lives in Leiden", "Has a sister, Ann", "在杭州出差", "一律用公里", "My sister", "住在苏州"]
-)
+@each("text", ["", " ", "Lives in Leiden", "Has a sister, Ann", "在杭州出差", "一律用公里", "My sister", "住在苏州"])
 def test_what_people_say_is_no_example(text: str) -> None:
     assert not is_example(text)
 

@@ -9,6 +9,7 @@ import pytest
 
 from memories.llm import tokenizers
 from memories.llm.tokenizers import TOKENIZERS, TokenizerNotInstalled, UnknownTokenizer, installed, named, of_model
+from tests.each import each
 
 NAMES = {
     "o200k_base": "o200k_base O200K-base gpt-4o gpt-4o-mini gpt-4.1 gpt-5-mini o3-mini openai/gpt-oss-20b",
@@ -31,7 +32,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("tokenizer", "names"), NAMES.items(), ids=list(NAMES))
+@each(("tokenizer", "names"), NAMES.items())
 def test_models_stand_for_their_tokenizer(tokenizer: str, names: str) -> None:
     assert {name: named(name) for name in names.split()} == dict.fromkeys(names.split(), tokenizer)
 
@@ -40,7 +41,7 @@ def test_all_are_named() -> None:
     assert NAMES.keys() == set(TOKENIZERS)
 
 
-@pytest.mark.parametrize(
+@each(
     "name", ["", " ", "p50k_base", "scripted", "qwen3.7", "llama-2-7b", "llama-30b", "grok-4", "x" * 201, "qwen3" * 50]
 )
 def test_an_unknown_name_is_told_what_there_is(name: str) -> None:
@@ -88,7 +89,7 @@ def test_only_versions_whose_counts_were_compared_are_used(
     assert "qwen3" not in installed()
 
 
-@pytest.mark.parametrize("extras", [["tokenizers", "llama4"], ["dev"]])
+@each("extras", [["tokenizers", "llama4"], ["dev"]])
 def test_the_extras_bring_these_versions(extras: list[str]) -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pinned = {one for extra in extras for one in project["optional-dependencies"][extra]}

@@ -11,14 +11,15 @@ import tiktoken
 
 from memories.llm import tokenizers, tokens, vocabularies
 from memories.llm.tokenizers import CONSERVATIVE, TEMPLATE_TOKENS, VOCABULARIES
+from tests.each import each
 
 BLANKS = 1_048_576
 TIKTOKENS_OWN = [name for name, one in VOCABULARIES.items() if not one.package]
 TEXTS = tomllib.loads((Path(__file__).parents[1] / "tables" / "token_counts.toml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("encoding", TIKTOKENS_OWN)
-@pytest.mark.parametrize(
+@each("encoding", TIKTOKENS_OWN)
+@each(
     "text",
     [
         "",
@@ -31,27 +32,26 @@ TEXTS = tomllib.loads((Path(__file__).parents[1] / "tables" / "token_counts.toml
         "的" * 20_000,
         (" " * 249_999 + "x") * 3,
     ],
-    ids=["empty", "en", "zh", "special", "emoji", "surrogate", "a", "的", "blanks"],
 )
 def test_counts_as_tiktoken_does(text: str, encoding: str) -> None:
     assert tokens.count(text, encoding) == len(tiktoken.get_encoding(encoding).encode_ordinary(text))
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@each("name", TEXTS)
 def test_counts_as_the_models_do(name: str) -> None:
     text, expected = TEXTS[name]["text"], TEXTS[name]["counts"]
     assert {tokenizer: tokens.count(text, tokenizer) for tokenizer in expected} == expected
     assert expected.keys() == VOCABULARIES.keys() - set(TIKTOKENS_OWN)
 
 
-@pytest.mark.parametrize("tokenizer", VOCABULARIES)
+@each("tokenizer", VOCABULARIES)
 def test_special_tokens_are_plain_text(tokenizer: str) -> None:
     for special in ("<|endoftext|>", "<|im_start|>", "<start_of_turn>", "<|eot_id|>", "<｜User｜>", "[INST]", "<bos>"):
         assert tokens.count(special, tokenizer) > 1, special
 
 
-@pytest.mark.parametrize("tokenizer", VOCABULARIES)
-@pytest.mark.parametrize(
+@each("tokenizer", VOCABULARIES)
+@each(
     ("text", "least"),
     [
         ("", 0),
@@ -63,13 +63,12 @@ def test_special_tokens_are_plain_text(tokenizer: str) -> None:
         ("\x00\x07\u200d\ue000\u0378" * 1_000, 1_000),
         ("▁▁ " * 1_000, 1_000),
     ],
-    ids=["empty", "surrogate", "a", "的", "blanks", "marks", "odd", "underlines"],
 )
 def test_hostile_text_is_counted(text: str, least: int, tokenizer: str) -> None:
     assert least <= tokens.count(text, tokenizer) <= len(text.encode("utf-8", "replace")) + len(text)
 
 
-@pytest.mark.parametrize("text", ["\t " * (BLANKS // 2), " " * BLANKS + "x"], ids=["tabs", "spaces"])
+@each("text", ["\t " * (BLANKS // 2), " " * BLANKS + "x"])
 def test_a_megabyte_of_blanks_is_counted(text: str) -> None:
     fewest = len(text) // 128
     assert fewest <= tokens.count(text) <= len(text)
@@ -85,7 +84,7 @@ def test_an_unknown_encoding_is_refused() -> None:
         tokens.count("text", "p50k_base")
 
 
-@pytest.mark.parametrize("tokenizer", [*VOCABULARIES, CONSERVATIVE])
+@each("tokenizer", [*VOCABULARIES, CONSERVATIVE])
 def test_threads_agree(tokenizer: str) -> None:
     text = "Grüße, 世界! 2026-03-01 " * 50
     with ThreadPoolExecutor(8) as pool:
@@ -94,7 +93,7 @@ def test_threads_agree(tokenizer: str) -> None:
 
 
 class TestConservative:
-    @pytest.mark.parametrize("name", TEXTS)
+    @each("name", TEXTS)
     def test_counts_as_the_dearest_and_a_template(self, name: str) -> None:
         text = TEXTS[name]["text"]
         dearest = max(tokens.count(text, tokenizer) for tokenizer in VOCABULARIES)

@@ -1,8 +1,7 @@
 """Which type of memory a category is."""
 
-import pytest
-
 from memories.models import Category, Fact
+from tests.each import each
 
 TYPES = {
     "profile": {"identity", "relationship"},
@@ -12,7 +11,7 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize(("name", "categories"), TYPES.items())
+@each(("name", "categories"), TYPES.items())
 def test_a_category_has_its_type(name: str, categories: set[str]) -> None:
     assert {category for category in Category if Fact(category=category).type == name} == categories
 

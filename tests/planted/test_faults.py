@@ -1,7 +1,6 @@
 """The faults can be planted: their texts are in the code, and their tests exist."""
 
-import pytest
-
+from tests.each import each
 from tests.planted.faults import PAGE, ROOT, Fault, load, table
 
 FAULTS = load()
@@ -11,7 +10,7 @@ def test_there_are_thirty() -> None:
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 30
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@each("fault", FAULTS)
 def test_a_fault_can_be_planted(fault: Fault) -> None:
     """If not, the code has changed: change the fault with it (docs/planted-faults.md)."""
     assert fault.is_current()

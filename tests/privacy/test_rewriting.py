@@ -18,6 +18,7 @@ from memories.privacy.rewriting import RewriteHours
 from memoryhub import env
 from tests import factories
 from tests.database import held
+from tests.each import each
 from tests.factories import NOW
 from tests.faults.workers import wait_until
 
@@ -32,7 +33,7 @@ def at(text: str, day: int = 3) -> datetime:
 
 
 class TestTheWindow:
-    @pytest.mark.parametrize(
+    @each(
         ("window", "now", "end"),
         [
             ("02:00-04:30", at("01:59"), None),

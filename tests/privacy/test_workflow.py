@@ -2,11 +2,10 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-import pytest
-
 from memories.models import CaseState, CaseType, PrivacyCase
 from memories.privacy.casework import workflow
 from memories.privacy.casework.workflow import CaseVerb, Level
+from tests.each import each
 
 STATES = (
     "received",
@@ -79,8 +78,8 @@ def test_the_table_is_about_all_states_and_types() -> None:
     assert set(workflow.MOVES) == set(VERBS)
 
 
-@pytest.mark.parametrize("kind", CaseType)
-@pytest.mark.parametrize("verb", VERBS)
+@each("kind", CaseType)
+@each("verb", VERBS)
 def test_each_step_from_each_state(kind: CaseType, verb: CaseVerb) -> None:
     told = TABLE[kind].get(verb)
     expected = {s: "case_type" if told is None else WAYS.get(told[n], "") for n, s in enumerate(STATES)}
@@ -108,7 +107,7 @@ def day(year: int, month: int, number: int, hour: int = 9) -> datetime:
     return datetime(year, month, number, hour, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each(
     ("received", "further", "due"),
     [
         (day(2026, 11, 3), 0, day(2026, 12, 3)),
@@ -133,7 +132,7 @@ def test_due_dates(received: datetime, further: int, due: datetime) -> None:
     assert workflow.due_at(received, further_months=further) == due
 
 
-@pytest.mark.parametrize(
+@each(
     ("before_due", "level"),
     [
         (timedelta(days=30), Level.OK),
@@ -151,7 +150,7 @@ def test_how_urgent_it_is(before_due: timedelta, level: Level) -> None:
     assert workflow.level_of(some, some.due_at - before_due) == level
 
 
-@pytest.mark.parametrize("state", ["completed", "refused"])
+@each("state", ["completed", "refused"])
 def test_what_is_closed_is_not_urgent(state: str) -> None:
     some = case("access", state)
     assert workflow.level_of(some, some.due_at + timedelta(days=9)) == Level.OK

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from memories.models import EndpointState
 from memories.queue import circuit_breaker
 from tests.database import at_once
+from tests.each import each
 
 LEASE = timedelta(seconds=60)
 
@@ -29,7 +30,7 @@ def admit(_: int = 0) -> bool:
         return circuit_breaker.admit(lease=LEASE)
 
 
-@pytest.mark.parametrize(("failures", "seconds"), [(0, 0), (2, 0), (3, 1), (4, 2), (7, 16), (8, 30), (5_000, 30)])
+@each(("failures", "seconds"), [(0, 0), (2, 0), (3, 1), (4, 2), (7, 16), (8, 30), (5_000, 30)])
 def test_pause_after(failures: int, seconds: float) -> None:
     assert circuit_breaker.pause_after(failures) == seconds
 

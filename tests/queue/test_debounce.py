@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.conf import Rules
 from memories.models import Turn
 from memories.queue.debounce import PendingTurns, due_time
+from tests.each import each
 
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
 START = datetime.fromisoformat("2026-11-03T09:00:00+00:00")
@@ -41,7 +41,7 @@ def due(turns: Sequence[Turn], *, flush: bool = False, rules: Rules = RULES) -> 
     return None if moment is None else (moment - START).total_seconds()
 
 
-@pytest.mark.parametrize(
+@each(
     ("letters", "rounds", "is_open"),
     [
         ("", 0, False),
@@ -66,7 +66,7 @@ def test_a_round_is_a_user_turn_with_its_replies(letters: str, rounds: int, is_o
     assert (pending.rounds, pending.round_open) == (rounds, is_open)
 
 
-@pytest.mark.parametrize(
+@each(
     ("letters", "seconds"),
     [
         # Answered: the debounce after the last turn.
@@ -89,12 +89,12 @@ def test_when_a_stretch_is_due(letters: str, seconds: float | None) -> None:
     assert due(talk(letters)) == seconds
 
 
-@pytest.mark.parametrize(("letters", "seconds"), [("u", 0), ("ua", 1), ("uuuu", 3), ("a", None), ("s", None)])
+@each(("letters", "seconds"), [("u", 0), ("ua", 1), ("uuuu", 3), ("a", None), ("s", None)])
 def test_a_flush_is_due_at_once_but_needs_a_user_turn(letters: str, seconds: float | None) -> None:
     assert due(talk(letters), flush=True) == seconds
 
 
-@pytest.mark.parametrize(
+@each(
     ("letters", "seconds"),
     [("ua" * 19, 37 + 30), ("ua" * 20, 39), ("ua" * 25, 49), ("u" * 40, 300), ("u" * 40 + "a", 40 + 30)],
 )
@@ -102,7 +102,7 @@ def test_twenty_rounds_are_due_at_once_and_unanswered_turns_are_none(letters: st
     assert due(talk(letters)) == seconds
 
 
-@pytest.mark.parametrize(
+@each(
     ("letters", "tokens", "seconds"),
     [
         ("ua", 2_999, 1 + 30),

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
-
 from memories.conf import Rules
 from memories.models import Turn
 from memories.queue.eviction import Eviction, WindowContents, evict
+from tests.each import each
 
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
 
@@ -30,7 +29,7 @@ def left(said: str, rules: Rules = RULES, tokens: int = 10) -> Eviction | None:
     return evict(turns, window_of(turns), rules)
 
 
-@pytest.mark.parametrize(
+@each(
     ("tokens", "rounds", "over", "roomy"),
     [
         (0, 0, False, True),
@@ -47,7 +46,7 @@ def test_the_limits(tokens: int, rounds: int, over: bool, roomy: bool) -> None:
     assert (window.is_over(RULES), window.is_small_enough(RULES)) == (over, roomy)
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "last", "rounds"),
     [
         # Eleven rounds: three leave, for eight are 80 % of ten.
@@ -68,7 +67,7 @@ def test_rounds(said: str, last: int, rounds: int) -> None:
     assert found.tokens == 10 * last
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "tokens", "last"),
     [
         # 12 turns of 700: 8,400, and 6,400 stay at most, which are nine turns; a round has two.
@@ -86,7 +85,7 @@ def test_tokens(said: str, tokens: int, last: int | None) -> None:
     assert (found.last_number if found else None) == last
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "last"),
     [
         # The tool that answers in the fourth round was called in the third: they go, or stay, together.

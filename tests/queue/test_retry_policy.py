@@ -1,7 +1,5 @@
 """What becomes of a batch that the model failed: back-off, halving, parking."""
 
-import pytest
-
 from memories import conf
 from memories.exceptions import (
     ModelAnswerInvalid,
@@ -13,13 +11,14 @@ from memories.exceptions import (
     ModelUnavailable,
 )
 from memories.queue.retry_policy import RetryDecision, retry_for
+from tests.each import each
 
 
 def after(error: ModelError, *, fed: int = 8, limit: int | None = None, down: bool = False) -> RetryDecision:
     return retry_for(error, fed_turns=fed, batch_limit=limit, endpoint_down=down)
 
 
-@pytest.mark.parametrize("error", [ModelUnavailable(), ModelAnswerInvalid()])
+@each("error", [ModelUnavailable(), ModelAnswerInvalid()])
 def test_retryable_backs_off_and_counts(error: ModelError) -> None:
     assert after(error) == RetryDecision(error.code)
 
@@ -28,7 +27,7 @@ def test_the_endpoints_own_wait_is_kept() -> None:
     assert after(ModelRateLimited(retry_after=40.0)).delay == 40.0
 
 
-@pytest.mark.parametrize("error", [ModelRefused(), ModelMisconfigured()])
+@each("error", [ModelRefused(), ModelMisconfigured()])
 def test_what_asking_again_cannot_change_is_parked(error: ModelError) -> None:
     assert after(error) == RetryDecision(error.code, park=True)
 
@@ -39,9 +38,7 @@ def test_an_endpoint_that_is_down_costs_no_attempt_and_parks_nothing() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("fed", "limit", "half"), [(9, None, 4), (4, 5, 2), (3, 2, 1), (2, None, 1), (1, None, None), (2, 1, None)]
-)
+@each(("fed", "limit", "half"), [(9, None, 4), (4, 5, 2), (3, 2, 1), (2, None, 1), (1, None, None), (2, 1, None)])
 def test_too_long_is_halved_until_nothing_is_left_to_halve(fed: int, limit: int | None, half: int | None) -> None:
     expected = RetryDecision("model_answer_truncated", park=True)
     if half:
@@ -49,7 +46,7 @@ def test_too_long_is_halved_until_nothing_is_left_to_halve(fed: int, limit: int 
     assert after(ModelAnswerTruncated(), fed=fed, limit=limit) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("retry", "parks"),
     [
         (RetryDecision("model_timeout"), [False, False, True]),

@@ -10,6 +10,7 @@ from memories.models import Role, Status, Turn
 from memories.reconcile import gate
 from memories.reconcile.gate import Accepted, BatchEvidence, Refused
 from memories.text.transcript import TranscriptTurn
+from tests.each import each
 from tests.model import candidate
 
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
@@ -68,7 +69,7 @@ REFUSED: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("raw", "reason"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+@each(("raw", "reason"), [case[1:] for case in REFUSED])
 def test_refused(raw: Any, reason: str) -> None:
     assert judge(raw) == Refused(reason)
 
@@ -86,7 +87,7 @@ TAKEN: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("over", [case[1] for case in TAKEN], ids=[case[0] for case in TAKEN])
+@each("over", [case[1] for case in TAKEN])
 def test_taken(over: dict[str, Any]) -> None:
     assert accepted(**over)
 
@@ -121,12 +122,12 @@ NO_UPLOADS = [
 ]
 
 
-@pytest.mark.parametrize("content", UPLOADS)
+@each("content", UPLOADS)
 def test_mention_of_an_upload_is_refused(content: str) -> None:
     assert judge(candidate(content=content)) == Refused("upload")
 
 
-@pytest.mark.parametrize("content", NO_UPLOADS)
+@each("content", NO_UPLOADS)
 def test_other_words_about_files_stay(content: str) -> None:
     assert accepted(content=content).content == content
 
@@ -150,7 +151,7 @@ CLEANED = [
 ]
 
 
-@pytest.mark.parametrize(("said", "kept"), [case[1:] for case in CLEANED], ids=[case[0] for case in CLEANED])
+@each(("said", "kept"), [case[1:] for case in CLEANED])
 def test_content_is_cleaned(said: str, kept: str) -> None:
     assert accepted(content=said).content == kept
 
@@ -173,9 +174,7 @@ QUOTES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("evidence", "quote", "found"), [case[1:] for case in QUOTES], ids=[case[0] for case in QUOTES]
-)
+@each(("evidence", "quote", "found"), [case[1:] for case in QUOTES])
 def test_quote_is_compared_with_the_cited_user_turns(evidence: list[int], quote: str | None, found: bool) -> None:
     content = {5: "住在杭州", 6: "Uses bold letters on their site"}.get(
         evidence[0], "Lives in Leiden, near the old mill"
@@ -208,24 +207,20 @@ TRUST = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("evidence", "trust", "status", "source"), [case[1:] for case in TRUST], ids=[case[0] for case in TRUST]
-)
+@each(("evidence", "trust", "status", "source"), [case[1:] for case in TRUST])
 def test_trust_comes_from_the_cited_turns(evidence: Any, trust: str, status: str, source: str) -> None:
     judged = accepted(evidence=evidence)
     assert (judged.trust, judged.status, judged.source) == (trust, status, source)
 
 
-@pytest.mark.parametrize(("quote", "quoted"), [("I live in Leiden", 1), ("Leiden is lovely", None)])
+@each(("quote", "quoted"), [("I live in Leiden", 1), ("Leiden is lovely", None)])
 def test_quote_does_not_lift_what_also_rests_on_an_assistant(quote: str, quoted: int | None) -> None:
     judged = accepted(evidence=[1, 2], quote=quote)
     assert (judged.trust, judged.status, judged.confidence) == ("assistant", "pending", 0.9)
     assert judged.quoted == quoted
 
 
-@pytest.mark.parametrize(
-    ("evidence", "cited"), [([3, 1, 1], [1, 3]), ([1, 99], [1]), ([4], [4]), ([], [2]), ([99], [2])]
-)
+@each(("evidence", "cited"), [([3, 1, 1], [1, 3]), ([1, 99], [1]), ([4], [4]), ([], [2]), ([99], [2])])
 def test_every_candidate_cites_turns_of_the_batch(evidence: list[int], cited: list[int]) -> None:
     assert accepted(evidence=evidence).cited == cited
 
@@ -248,7 +243,7 @@ FIELDS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("over", "kept"), FIELDS)
+@each(("over", "kept"), FIELDS)
 def test_other_fields_are_cleaned(over: dict[str, Any], kept: dict[str, Any]) -> None:
     judged = accepted(**over)
     assert {name: getattr(judged, name) for name in kept} == kept

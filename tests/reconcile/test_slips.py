@@ -1,11 +1,10 @@
 """Model answers that slip wait for review, and right ones do not: the tables, and what is at the edges of each kind."""
 
-import pytest
-
 from memories.models import Status
 from memories.reconcile import gate
 from memories.reconcile.gate import Accepted
 from memories.text.reading import endings
+from tests.each import each
 from tests.model import candidate
 from tests.reconcile.slipping import MOST, PROFILE, RULES, TABLES_OF_SLIPS, Slip, evidence, is_believed, table
 
@@ -17,8 +16,8 @@ def wrong(name: str, *, is_slip: bool) -> tuple[list[Slip], int]:
     return [case for case in cases if is_believed(case) == is_slip], len(cases)
 
 
-@pytest.mark.parametrize("name", TABLES_OF_SLIPS)
-@pytest.mark.parametrize("is_slip", [True, False], ids=["slips", "right"])
+@each("name", TABLES_OF_SLIPS)
+@each("is_slip", [True, False])
 def test_slips_wait_and_right_answers_do_not(name: str, is_slip: bool) -> None:
     found, number = wrong(name, is_slip=is_slip)
     assert number >= 48
@@ -55,7 +54,7 @@ SYMMETRIC = [
 ]
 
 
-@pytest.mark.parametrize("text", SYMMETRIC)
+@each("text", SYMMETRIC)
 def test_what_the_sentence_says_itself_the_fact_may_say(text: str) -> None:
     assert judged(text, text).flags == ()
 
@@ -73,7 +72,7 @@ OF_ONE_SIDE = [
 ]
 
 
-@pytest.mark.parametrize(("said", "content", "flags"), OF_ONE_SIDE)
+@each(("said", "content", "flags"), OF_ONE_SIDE)
 def test_what_a_reader_does_not_understand_passes(said: str, content: str, flags: tuple[str, ...]) -> None:
     assert judged(said, content).flags == flags
 
@@ -90,7 +89,7 @@ ANSWERED = [
 ]
 
 
-@pytest.mark.parametrize(("said", "content"), ANSWERED)
+@each(("said", "content"), ANSWERED)
 def test_an_answer_to_a_question_is_no_slip(said: str, content: str) -> None:
     assert judged(said, content, evidence=[2]).flags == ()
 
@@ -101,6 +100,6 @@ def test_a_later_statement_supports_what_was_only_asked_before() -> None:
     assert judged("Am I allergic to nuts? // A: I cannot know. // I see.", "Allergic to nuts").flags == ("not_as_said",)
 
 
-@pytest.mark.parametrize("text", ["x" * 20_000, "not " * 5_000, "a, " * 6_000, "我不" * 5_000, "「" * 5_000])
+@each("text", ["x" * 20_000, "not " * 5_000, "a, " * 6_000, "我不" * 5_000, "「" * 5_000])
 def test_a_text_that_is_built_against_the_patterns_is_read(text: str) -> None:
     assert judged(f"{text} I like tea.", "Likes tea").content == "Likes tea"

@@ -3,9 +3,8 @@
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from memories.context.rendering import render_summary
+from tests.each import each
 from tests.redteam.corpus import FOLDERS, LANGUAGES, WAYS, Case, cases
 from tests.redteam.judge import Seen, Told, fold, is_held, successes
 
@@ -98,8 +97,7 @@ SUCCESSES: list[tuple[str, Case, Seen, set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("told", "expected"), [((one, two), four) for _, one, two, four in SUCCESSES],
-                         ids=[one[0] for one in SUCCESSES])  # fmt: skip
+@each(("told", "expected"), [((one, two), four) for _, one, two, four in SUCCESSES])  # fmt: skip
 def test_successes(told: tuple[Case, Seen], expected: set[str]) -> None:
     assert successes(*told) == expected
 
@@ -132,7 +130,7 @@ HELD: list[tuple[str, Case, Seen, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "told", "held"), [row[1:] for row in HELD], ids=[row[0] for row in HELD])
+@each(("one", "told", "held"), [row[1:] for row in HELD])
 def test_held(one: Case, told: Seen, held: bool) -> None:
     assert is_held(one, told) is held
 
@@ -148,7 +146,7 @@ def test_every_case_is_another() -> None:
     assert [text for text, count in Counter(texts).items() if count > 1] == []
 
 
-@pytest.mark.parametrize("number", FOLDERS)
+@each("number", FOLDERS)
 def test_the_corpus_is_large(number: int) -> None:
     told = cases(number)
     for is_attempt in (True, False):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.scoring.weighting import retention_score
+from tests.each import each
 from tests.factories import NOW
 
 BY_HAND = [
@@ -20,7 +21,7 @@ BY_HAND = [
 ]
 
 
-@pytest.mark.parametrize(("confidence", "days", "mentions", "expected"), BY_HAND)
+@each(("confidence", "days", "mentions", "expected"), BY_HAND)
 def test_by_hand(confidence: float, days: int, mentions: int, expected: float) -> None:
     last = NOW - timedelta(days=days)
     assert retention_score(confidence=confidence, last_used=last, mentions=mentions, now=NOW) == pytest.approx(expected)

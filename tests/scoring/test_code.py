@@ -1,17 +1,17 @@
 """Code in fences: found by its words, without hiding what is told beside it (docs/retrieval.md)."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.scoring import code, terms
 from memories.scoring.ranking import Query, score
+from tests.each import each
 from tests.scoring.stores import units
 
 BLOCK = "```python\ndef login(user):\n    return user\n```"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "prose"),
     [
         (f"Why does this fail?\n{BLOCK}\nIt worked on Monday.", "Why does this fail? It worked on Monday."),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from memories.scoring.constants import DEFAULT
 from memories.scoring.dates import MOST_DATES, Date, closeness, named
 from memories.scoring.ranking import Query, score
+from tests.each import each
 from tests.scoring.stores import units
 
 
@@ -17,7 +18,7 @@ def seconds(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> 
     return datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "date"),
     [
         ("What did I buy on 1 February, 2023?", Date(2023, 2, 1)),
@@ -60,7 +61,7 @@ def test_a_date_is_read(text: str, date: Date) -> None:
     assert named(text) == (date,)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -90,7 +91,7 @@ def test_any_text_is_read(text: str) -> None:
     assert len(closeness(np.array([0.0, 1.7e9]), named(text), before=1, after=7)) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "near"),
     [
         ((2023, 6, 3), 1),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from memories import conf
 from memories.models import Category
 from memories.scoring.decay import DecayInput, decay_score, forget_at, half_life
+from tests.each import each
 
 LAST = datetime(2026, 1, 1, tzinfo=UTC)
 HUB = conf.hub_rules()
@@ -45,7 +46,7 @@ def forgotten(importance: float, mentions: int = 1, category: str = "knowledge")
     return forget_at(DecayInput(importance, LAST, mentions, category), HUB, below=BELOW)
 
 
-@pytest.mark.parametrize(
+@each(
     ("importance", "days", "mentions", "expected"),
     [
         (0.8, 0, 1, 0.8),
@@ -68,12 +69,12 @@ def test_decay_score_follows_the_formula(importance: float, days: float, mention
     assert score(importance, days, mentions) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("mentions", "days"), [(-1, 90), (0, 90), (1, 90), (2, 180), (4, 270), (8, 360)])
+@each(("mentions", "days"), [(-1, 90), (0, 90), (1, 90), (2, 180), (4, 270), (8, 360)])
 def test_half_life_grows_with_the_mentions(mentions: int, days: float) -> None:
     assert half_life(DecayInput(0.5, LAST, mentions, "knowledge"), HUB) == pytest.approx(days)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given_numbers", "category", "left_after_60_days"),
     [
         (Numbers(), "goal", 2 ** (-30 / 90)),
@@ -95,7 +96,7 @@ def test_a_tenants_numbers(given_numbers: Numbers, category: str, left_after_60_
     assert left == pytest.approx(left_after_60_days)
 
 
-@pytest.mark.parametrize(
+@each(
     ("importance", "mentions", "days"),
     [
         (0.8, 1, 30 + 180),
@@ -112,7 +113,7 @@ def test_forget_at_is_where_the_score_passes_the_threshold(importance: float, me
     assert abs(at - (LAST + timedelta(days=days))) < timedelta(seconds=1)
 
 
-@pytest.mark.parametrize("category", Category.values)
+@each("category", Category.values)
 def test_identity_relationship_and_constraint_never_fade(category: str) -> None:
     never = category in {"identity", "relationship", "constraint"}
     assert (forgotten(0.5, category=category) is None) is never

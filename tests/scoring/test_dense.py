@@ -9,6 +9,7 @@ from memories.scoring import means
 from memories.scoring.constants import Constants
 from memories.scoring.dense import VectorBlock, Vectors, blocks
 from memories.scoring.language import Language
+from tests.each import each
 from tests.scoring.stores import PLAIN, floats
 
 UNCENTRED = Constants(prior_unknown=1e12)
@@ -63,7 +64,7 @@ def test_the_mean_over_the_models_that_know_both_languages() -> None:
     assert only.nearness(floats([0, 1]), "zh")[1].tolist() == [False]
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "dimensions", "expected"),
     [
         ("use-multilingual-3", 512, [512]),
@@ -76,13 +77,13 @@ def test_blocks_of_a_model_id(model: str, dimensions: int, expected: list[int]) 
     assert [block.dimensions for block in blocks(model, dimensions)] == expected
 
 
-@pytest.mark.parametrize(("model", "dimensions"), [("use-multilingual-3", 511), ("a+b", 20), ("minilm+x", 384)])
+@each(("model", "dimensions"), [("use-multilingual-3", 511), ("a+b", 20), ("minilm+x", 384)])
 def test_dimensions_that_do_not_add_up(model: str, dimensions: int) -> None:
     with pytest.raises(ValueError, match="dimensions"):
         blocks(model, dimensions)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@each("language", ["en", "zh"])
 def test_the_local_embedding_has_frozen_means(language: Language) -> None:
     frozen = means.frozen("use-multilingual-3", language)
     assert frozen is not None
@@ -91,8 +92,8 @@ def test_the_local_embedding_has_frozen_means(language: Language) -> None:
     assert means.frozen("unheard-of", language) is None
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("kind", ["statement", "question"])
+@each("language", ["en", "zh"])
+@each("kind", ["statement", "question"])
 def test_the_sentences_are_many_and_none_stands_twice(kind: str, language: Language) -> None:
     sentences = means.sentences(kind, language)
     assert len(set(sentences)) == len(sentences) > 100

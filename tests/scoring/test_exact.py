@@ -15,6 +15,7 @@ from memories.scoring.dense import Rows, VectorBlock, Vectors
 from memories.scoring.language import LANGUAGES
 from memories.scoring.lexical import Layout, Postings, Words
 from memories.scoring.ranking import Query, Units, best, best_first, score
+from tests.each import each
 
 SIZE, D = 20_000, 64
 BLOCK = VectorBlock("unheard-of", D)
@@ -116,7 +117,7 @@ def _around(counts: Doubles, sessions: NDArray[np.int32]) -> Doubles:
     return sums
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_the_best_of_twenty_thousand_are_exact(seed: int) -> None:
     query = store().asked(seed)
     right = expected(store(), query)

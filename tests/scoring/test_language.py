@@ -1,11 +1,10 @@
 """Which family of languages a text belongs to."""
 
-import pytest
-
 from memories.scoring import language
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "spoken"),
     [
         ("", "en"),

@@ -8,6 +8,7 @@ import pytest
 from memories.scoring import terms
 from memories.scoring.constants import DEFAULT
 from memories.scoring.lexical import Coverage, Layout, Postings, Words, coverage
+from tests.each import each
 from tests.scoring.stores import packed
 
 
@@ -103,7 +104,7 @@ def test_terms_of_another_version_are_refused() -> None:
         Postings.of([*packed(["tea"]), b"\x63" + bytes(5)])
 
 
-@pytest.mark.parametrize("size", [0, 1])
+@each("size", [0, 1])
 def test_the_smallest_stores(size: int) -> None:
     assert covered(["tea"] * size, [0] * size, "tea").turn.shape == (size,)
     assert not covered(["tea"] * size, [0] * size, "").turn.any()

@@ -1,11 +1,11 @@
 """What was said at about the same time in sessions that run beside each other lends its words to what lacks them."""
 
 import numpy as np
-import pytest
 
 from memories.scoring.constants import DEFAULT
 from memories.scoring.moments import Moments
 from memories.scoring.ranking import Query, Units, score
+from tests.each import each
 from tests.scoring.stores import units
 
 HOUR, DAY = 3_600.0, 86_400.0
@@ -41,7 +41,7 @@ def test_sessions_that_follow_each_other_keep_their_scores() -> None:
     assert max(context_of_calls(store)) < context_of_calls(a_phone(told_on=12))[12] / 5
 
 
-@pytest.mark.parametrize(
+@each(
     ("spans", "beside"),
     [
         ([(0, 5), (6, 9)], [False, False]),

@@ -1,14 +1,14 @@
 """What a question is about: the words that speak of the talk and of the answer are left out (docs/retrieval.md)."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.scoring.questions import names, subject, tells
 from memories.scoring.ranking import query_texts
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("question", "about"),
     [
         ("Can you give me a short summary of how I trained for the race?", "how I trained for the race?"),
@@ -36,7 +36,7 @@ def test_words_around_the_subject_are_left_out(question: str, about: str) -> Non
     assert subject(question) == about
 
 
-@pytest.mark.parametrize(
+@each(
     "question",
     [
         "Where do I live?",
@@ -69,7 +69,7 @@ def test_a_query_is_scored_by_its_subject() -> None:
     assert query_texts(" Can you tell me where I live? ") == ["where I live?"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "named"),
     [
         ("Does Ana live in New York or in Leiden?", ["Ana", "New York", "Leiden"]),
@@ -108,7 +108,7 @@ def test_something_always_stays(question: str) -> None:
     assert not question.strip() or subject(question).strip()
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "I let the neighbours borrow the ladder again, and my weekend is gone.",
@@ -124,7 +124,7 @@ def test_people_tell_of_themselves(text: str) -> None:
     assert tells(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",

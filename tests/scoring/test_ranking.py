@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from memories.scoring.constants import DEFAULT, Constants
 from memories.scoring.ranking import Query, Scores, best_first, query_texts, score, sessions
+from tests.each import each
 from tests.scoring.stores import PLAIN, floats, units
 
 UNCENTRED = Constants(prior_unknown=1e12)
@@ -87,7 +88,7 @@ def test_an_empty_store() -> None:
     assert [len(one) for one in sessions(np.zeros(0, np.float32), empty.layout.session, DEFAULT)] == [0, 0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("total", "limit", "expected"),
     [
         ([1, 3, 2], 3, [1, 2, 0]),
@@ -120,7 +121,7 @@ def test_one_long_sentence_is_one_text() -> None:
     assert query_texts(sentence) == [sentence]
 
 
-@pytest.mark.parametrize(
+@each(
     ("told", "questions"),
     [
         ("I went to the market. " * 15, ["One?", "Where is Anna?", "Who came?", "What did I buy?"]),
@@ -163,7 +164,7 @@ def test_any_text_has_a_finite_score(text: str, query: str) -> None:
     _is_finite(score(units([text, "tea"], vectors=[[1, 0], [0, 1]]), asked(query, [1, 0])))
 
 
-@pytest.mark.parametrize("text", ["", "\0", "\ud800", "x" * 50_000, "tea " * 12_500, "红茶" * 25_000])
+@each("text", ["", "\0", "\ud800", "x" * 50_000, "tea " * 12_500, "红茶" * 25_000])
 def test_extreme_texts_have_a_finite_score(text: str) -> None:
     store = units([text, text, "tea"], vectors=[[1, 0], [0, 0], [0, 1]], blocks=PLAIN)
     queries = [query for one in query_texts(text) for query in asked(one, [0, 0])]

@@ -12,6 +12,7 @@ from memories.scoring.constants import DEFAULT
 from memories.scoring.dates import Date, closeness, named
 from memories.scoring.ranking import Query
 from memories.scoring.relative_dates import Period
+from tests.each import each
 
 # A Wednesday.
 ASKED = datetime(2026, 3, 11, 15, tzinfo=UTC)
@@ -27,7 +28,7 @@ FEBRUARY = of((2026, 2, 1), (2026, 2, 28))
 YEAR_2025 = of((2025, 1, 1), (2025, 12, 31))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "period"),
     [
         ("What did I eat yesterday?", YESTERDAY),
@@ -88,7 +89,7 @@ def test_a_relative_date_is_read(text: str, period: Period) -> None:
     assert not any(isinstance(date, Period) for date in named(text))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "dates"),
     [
         ("What did I do on 3 May last year?", (Date(2025, 5, 3),)),
@@ -114,7 +115,7 @@ def test_beside_other_dates(text: str, dates: tuple[Date | Period, ...]) -> None
     assert named(text, ASKED) == dates
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "What is my last name?",
@@ -146,7 +147,7 @@ def test_what_is_no_relative_date(text: str) -> None:
     assert named(text, ASKED) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("asked", "first"),
     [
         (datetime(2026, 1, 5, tzinfo=UTC), date(2025, 12, 1)),

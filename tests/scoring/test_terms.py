@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.scoring import terms
+from tests.each import each
 
 texts = st.text(st.characters(), max_size=300)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "found"),
     [
         ("", []),
@@ -72,7 +73,7 @@ SPELLINGS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SPELLINGS)
+@each(("one", "other"), SPELLINGS)
 def test_two_spellings_of_a_thing_share_terms(one: str, other: str) -> None:
     assert set(terms.tokens(one)) & set(terms.tokens(other))
 
@@ -82,7 +83,7 @@ def test_the_v_of_a_version_is_the_word() -> None:
     assert "version" not in set(terms.tokens("a v8 and a v60"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("v1.2.3", "1.2.4"),
@@ -100,7 +101,7 @@ def test_different_things_share_none(one: str, other: str) -> None:
     assert not set(terms.tokens(one)) & set(terms.tokens(other))
 
 
-@pytest.mark.parametrize(
+@each(
     "word",
     [
         "जन्मदिन",
@@ -153,7 +154,7 @@ def test_a_count_is_capped_and_the_length_is_not() -> None:
     assert terms.unpack(terms.pack(text)).length == 70_000
 
 
-@pytest.mark.parametrize("packed", [b"", b"\x03\x00\x00\x00\x00\x00", b"\x02\x00\x00", b"\x02" + bytes(6)])
+@each("packed", [b"", b"\x03\x00\x00\x00\x00\x00", b"\x02\x00\x00", b"\x02" + bytes(6)])
 def test_what_was_not_packed_by_this_version_is_refused(packed: bytes) -> None:
     with pytest.raises(ValueError, match="version 2"):
         terms.unpack(packed)

@@ -3,6 +3,7 @@
 import pytest
 
 from memories.scoring.weighting import Weighed, Weights, weigh
+from tests.each import each
 from tests.scoring.stores import floats
 
 
@@ -17,7 +18,7 @@ def test_the_sum_by_hand() -> None:
     assert found.total == pytest.approx([0.5 + 0.08 * 0.9 + 0.05 * 0.4 + 0.03 * 0.5])
 
 
-@pytest.mark.parametrize("part", ["confidence", "decay"])
+@each("part", ["confidence", "decay"])
 def test_each_part_settles_what_is_equally_relevant(part: str) -> None:
     found = weighed([0.5, 0.5], **{part: [0.6, 0.9]})
     assert found.total[0] < found.total[1]

@@ -6,8 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.each import each
 from tests.soak import faults, judge, rates, report
 from tests.soak.journal import Journal, Line, marks, people_in, read
 
@@ -151,7 +150,7 @@ PLANTED: dict[str, tuple[Callable[[Journals], None], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("plant", "found"), PLANTED.values(), ids=PLANTED.keys())
+@each(("plant", "found"), PLANTED.values())
 def test_what_is_planted_is_found(plant: Callable[[Journals], None], found: set[str]) -> None:
     journals = copy.deepcopy(sound())
     plant(journals)

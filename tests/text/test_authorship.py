@@ -1,9 +1,8 @@
 """Whose words a message of role user holds, as far as its text tells: harness texts, and what people really type."""
 
-import pytest
-
 from memories.text.authorship import read
 from memories.text.frames import slot_of
+from tests.each import each
 from tests.tables import rows
 from tests.text.timing import takes_linear_time
 
@@ -20,7 +19,7 @@ def table(name: str) -> list[list[str]]:
     return [row for row in rows(name) if not row[0].startswith("#")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         # Blocks, whatever their names.
@@ -59,7 +58,7 @@ def test_what_a_program_puts_there(text: str, expected: str) -> None:
     assert own(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "I row.",
@@ -92,7 +91,7 @@ def test_their_own_words_beside_code_and_pages_stay() -> None:
     assert own(text) == "How do I centre this?\n\nI use Firefox, and I am new to CSS."
 
 
-@pytest.mark.parametrize("text", ["Task: I row. Plan it.", "Current query: I row. Plan it.", "任务：我划船。"])
+@each("text", ["Task: I row. Plan it.", "Current query: I row. Plan it.", "任务：我划船。"])
 def test_a_label_at_the_beginning_is_doubtful(text: str) -> None:
     assert read(text).is_doubtful
     assert not read(own(text)).is_doubtful
@@ -109,7 +108,7 @@ def test_of_what_people_type_little_is_lost() -> None:
     assert len(doubtful) <= 24, doubtful
 
 
-@pytest.mark.parametrize(("text", "claim"), [(text, claim) for _language, claim, text in table("harness")])
+@each(("text", "claim"), [(text, claim) for _language, claim, text in table("harness")])
 def test_a_claim_in_the_material_is_nobodys_or_doubtful(text: str, claim: str) -> None:
     assert claim in text
     assert claim not in own(text) or read(text).is_doubtful
@@ -124,12 +123,12 @@ MARKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("mark", MARKS)
+@each("mark", MARKS)
 def test_long_texts_of_marks_take_linear_time(mark: str) -> None:
     assert takes_linear_time(lambda text: read(text + '</a></task>"role"</z>'), mark, 20_000)
 
 
-@pytest.mark.parametrize("tags", ["</a0>" + "<a0>\n" * 40_000, "".join(f"<a{at}>\n" for at in range(20_000)) + "</z>"])
+@each("tags", ["</a0>" + "<a0>\n" * 40_000, "".join(f"<a{at}>\n" for at in range(20_000)) + "</z>"])
 def test_tags_without_an_end_are_read(tags: str) -> None:
     assert own(tags) == tags
 
@@ -138,7 +137,7 @@ class TestFrames:
     HEAD = "You are one of three helpers in this office. The order is:\n"
     TAIL = "\nWrite nothing but the result, and no word of greeting."
 
-    @pytest.mark.parametrize(
+    @each(
         ("text", "other", "left"),
         [
             (HEAD + "I row.", HEAD + "Bake it.", "I row."),

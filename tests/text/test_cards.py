@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from memories.text.secrets import cards
 from memories.text.secrets.redaction import redact_message, redact_text
+from tests.each import each
 from tests.tables import texts
 from tests.text.timing import takes_linear_time
 
@@ -27,14 +26,14 @@ def grouped(number: str, by: str) -> str:
     return by.join(number[place : place + 4] for place in range(0, len(number), 4))
 
 
-@pytest.mark.parametrize("number", CARDS.values(), ids=CARDS)
-@pytest.mark.parametrize("around", ["{}", "pay with {}, please", "我用{}付款", "<{}>", '"{}"', "Anna,{},12/27", "{}."])
+@each("number", CARDS.values())
+@each("around", ["{}", "pay with {}, please", "我用{}付款", "<{}>", '"{}"', "Anna,{},12/27", "{}."])
 def test_cards_are_cut(number: str, around: str) -> None:
     for written in (number, grouped(number, " "), grouped(number, "-"), grouped(number, "\u00a0")):
         assert redact_text(around.format(written)) == (around.format(MARK), 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("3782 822463 10005 is my amex", f"{MARK} is my amex"),
@@ -56,7 +55,7 @@ def test_forms(text: str, expected: str) -> None:
     assert redact_text(text) == (expected, 1)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         # Luhn's digit is wrong.
@@ -102,7 +101,7 @@ def test_nothing_of_the_tables_is_a_card() -> None:
     assert [text for text in said if any(cards.find(text))] == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("metadata", "count"),
     [
         ({"card_number": 4111111111111111}, 1),
@@ -126,7 +125,7 @@ def test_twice_changes_nothing_more() -> None:
     assert redact_text(once) == (once, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     "unit",
     ["4", "4 ", "4-", "4111 ", "4111 1111 1111 1111 ", "411111111111111 ", "card 4111111111111111,", "DE89 3704 "],
 )

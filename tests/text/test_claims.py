@@ -1,8 +1,7 @@
 """What still says a corrected claim: by the words that the correction took away, in any form and in Chinese."""
 
-import pytest
-
 from memories.text.claims import OldClaim
+from tests.each import each
 
 LEIDEN = ("Lives in Leiden", "Lives in Utrecht")
 ENGINEER = ("Works as a data engineer at a logistics company", "Is a product manager at a bank")
@@ -34,17 +33,17 @@ NO_LONGER = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "text"), STILL)
+@each(("old", "new", "text"), STILL)
 def test_it_is_found_by_its_distinctive_words(old: str, new: str, text: str) -> None:
     assert OldClaim(old, new).is_in(text)
 
 
-@pytest.mark.parametrize(("old", "new", "text"), NO_LONGER)
+@each(("old", "new", "text"), NO_LONGER)
 def test_what_the_two_share_is_not_the_old_claim(old: str, new: str, text: str) -> None:
     assert not OldClaim(old, new).is_in(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "text", "mended"),
     [
         (*LEIDEN, "Moved to leiden, and likes Leiden.", "Moved to Utrecht, and likes Utrecht."),

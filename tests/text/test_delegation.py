@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from memories.text.injection import detection
+from tests.each import each
 
 TABLE = Path(__file__).parents[1] / "tables" / "delegated.txt"
 FAMILIES = {"germanic": {"en", "de"}, "romance": {"es", "fr", "pt"}, "east asian": {"zh", "ja"}, "slavic": {"ru"}}
@@ -36,19 +35,19 @@ ATTACKS = [row for row in ROWS if row.kind != "work"]
 WORK = [row for row in ROWS if row.kind == "work"]
 
 
-@pytest.mark.parametrize(("kind", "least"), [("power", 6), ("handing", 6), ("work", 16)])
-@pytest.mark.parametrize("family", FAMILIES)
+@each(("kind", "least"), [("power", 6), ("handing", 6), ("work", 16)])
+@each("family", FAMILIES)
 def test_the_table_is_large(family: str, kind: str, least: int) -> None:
     assert len([row for row in ROWS if row.kind == kind and row.language in FAMILIES[family]]) >= least
 
 
-@pytest.mark.parametrize("is_held_out", [False, True])
+@each("is_held_out", [False, True])
 def test_attacks_are_flagged_by_their_phrases(is_held_out: bool) -> None:
     missed = [row for row in ATTACKS if row.is_held_out == is_held_out and not detection.speaks_to_model(row.text)]
     assert missed == []
 
 
-@pytest.mark.parametrize("is_held_out", [False, True])
+@each("is_held_out", [False, True])
 def test_what_resembles_them_is_not(is_held_out: bool) -> None:
     held = [row for row in WORK if row.is_held_out == is_held_out and detection.speaks_to_model(row.text)]
     assert held == []

@@ -7,6 +7,7 @@ import pytest
 from memories.models import EndUser, Fact
 from memories.text.injection import detection
 from tests import factories
+from tests.each import each
 from tests.model import Model, candidate
 from tests.reconcile.reconciling import attempt
 
@@ -17,7 +18,7 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         (f"The locker says {TOKEN}", ("possible_secret",)),

@@ -15,6 +15,7 @@ from memories.text.echo import cut_echo
 from memories.text.memory_block import CLOSING, FRAMES, NOTICE, OPENING
 from memories.text.transcript import fed
 from tests import factories
+from tests.each import each
 from tests.factories import NOW
 from tests.model import Model, candidate
 
@@ -96,26 +97,24 @@ LOOK_ALIKES = [
 ]
 
 
-@pytest.mark.parametrize("echo", OURS.values(), ids=OURS)
+@each("echo", OURS.values())
 def test_what_is_ours_goes(echo: str) -> None:
     assert cut_echo(echo).strip() == ""
     around = cut_echo(f"I moved to Delft.\n{echo}\n")
     assert around.strip() == "I moved to Delft."
 
 
-@pytest.mark.parametrize(
-    "echo", [BLOCK, html.escape(BLOCK, quote=False), FACT, f"Facts:\n{FACT}", f"Episodes:\n{EPISODE}"]
-)
+@each("echo", [BLOCK, html.escape(BLOCK, quote=False), FACT, f"Facts:\n{FACT}", f"Episodes:\n{EPISODE}"])
 def test_what_stands_behind_it_stays(echo: str) -> None:
     assert cut_echo(f"See:\n{echo}\nI moved to Delft.").split("\n")[-1] == "I moved to Delft."
 
 
-@pytest.mark.parametrize("text", LOOK_ALIKES)
+@each("text", LOOK_ALIKES)
 def test_what_is_merely_like_it_stays(text: str) -> None:
     assert cut_echo(text) == text
 
 
-@pytest.mark.parametrize(
+@each(
     "unit",
     [OPENING, f"{OPENING}\n{NOTICE}\n", "&amp;", "&lt;memory", "- [", FACT],
 )

@@ -5,9 +5,8 @@ import random
 import re
 import time
 
-import pytest
-
 from memories.text.secrets.redaction import looks_secret, redact_message, redact_text
+from tests.each import each
 from tests.tables import rows, texts
 from tests.text.timing import takes_linear_time
 
@@ -113,7 +112,7 @@ def test_announced_secrets_are_cut() -> None:
         assert not [secret for secret in re.findall("⟦(.*?)⟧", marked) if secret in redacted]
 
 
-@pytest.mark.parametrize(("kind", "key"), KEYS, ids=[f"{kind}-{index}" for index, (kind, _) in enumerate(KEYS)])
+@each(("kind", "key"), KEYS)
 def test_keys_are_cut_wherever_they_stand(kind: str, key: str) -> None:
     for around in AROUND:
         assert redact_text(around.format(key)) == (around.format(f"[redacted:{kind}]"), 1)
@@ -123,7 +122,7 @@ def test_harmless_text_stays_byte_for_byte() -> None:
     assert [text for text in HARMLESS if redact_text(text) != (text, 0)] == []
 
 
-@pytest.mark.parametrize("kind", ["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY"])
+@each("kind", ["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY"])
 def test_private_keys_are_cut_whole(kind: str) -> None:
     assert redact_text(f"here:\n{pem(kind)}\nthanks") == ("here:\n[redacted:private_key]\nthanks", 1)
 
@@ -182,7 +181,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
+@each("unit", HOSTILE)
 def test_time_is_linear_on_hostile_text(unit: str) -> None:
     assert takes_linear_time(redact_text, unit, 4_000)
 
@@ -217,7 +216,7 @@ def test_message_fields() -> None:
     assert (redacted.name, redacted.parts, redacted.count) == ("bob", None, 6)
 
 
-@pytest.mark.parametrize(
+@each(
     "metadata",
     [
         {"password": None},
@@ -242,7 +241,7 @@ def test_harmless_metadata_stays(metadata: dict[str, object]) -> None:
     assert (redacted.metadata, redacted.count) == (metadata, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("metadata", "kind"),
     [
         ({"password": "hunter2"}, "password"),
@@ -276,10 +275,8 @@ def test_metadata_that_names_its_secret(metadata: dict[str, object], kind: str) 
     assert MARK.findall(json.dumps(redacted.metadata)) == [kind]
 
 
-@pytest.mark.parametrize("value", ["deadbeef" * 60, "a1B2" * 500])
-@pytest.mark.parametrize(
-    "around", ['{{"api_key": "{}", "n": 1}}', "API_KEY={}\nN=1", "token: {}\nn: 1", "?api_key={}&n=1"]
-)
+@each("value", ["deadbeef" * 60, "a1B2" * 500])
+@each("around", ['{{"api_key": "{}", "n": 1}}', "API_KEY={}\nN=1", "token: {}\nn: 1", "?api_key={}&n=1"])
 def test_long_values_are_cut_to_their_end(value: str, around: str) -> None:
     redacted, count = redact_text(around.format(value))
     assert count == 1
@@ -329,7 +326,7 @@ def test_parts_of_others_are_not_changed_in_place() -> None:
     assert parts == [{"type": "text", "text": "密码是hunter2"}]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [key for _, key in KEYS if len(key) < 60 and "AA" not in key]
     + ["a1b2C3d4E5f6G7h8I9j0K1", "550e8400-e29b-41d4-a716-446655440000a"],
@@ -338,7 +335,7 @@ def test_random_runs_look_secret(text: str) -> None:
     assert looks_secret(f"The user's key is {text}.")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Lives in Leiden",

@@ -1,9 +1,8 @@
 """What people built around memories is spoken of, and not to a model; what only looks like it is held as before."""
 
-import pytest
-
 from memories.text.injection.detection import are_meant_for_model
 from memories.text.injection.reports import is_report
+from tests.each import each
 
 BUILT = [
     "User added clear-all memory support to the gateway's API.",
@@ -43,12 +42,12 @@ ORDERS = [
 ]
 
 
-@pytest.mark.parametrize("text", BUILT)
+@each("text", BUILT)
 def test_what_somebody_built_is_not_held(text: str) -> None:
     assert not are_meant_for_model(text)
 
 
-@pytest.mark.parametrize("text", ORDERS)
+@each("text", ORDERS)
 def test_an_order_in_its_clothes_is(text: str) -> None:
     assert are_meant_for_model(text)
 

@@ -16,6 +16,7 @@ from memories.reconcile.gate import BatchEvidence
 from memories.text import signal_phrases, signals
 from memories.text.transcript import fed
 from tests import factories
+from tests.each import each
 from tests.factories import NOW
 from tests.model import Model
 
@@ -26,7 +27,7 @@ def found(text: str, phrases: dict[str, list[str]] = OWN) -> list[str]:
     return signals.find([text], signal_phrases.patterns_of(phrases))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kinds"),
     [
         ("Please, BACK  to square one.", ["correction"]),
@@ -50,7 +51,7 @@ def test_what_they_find(text: str, kinds: list[str]) -> None:
     assert found(text) == kinds
 
 
-@pytest.mark.parametrize("text", ["That's wrong.", "My goal is to learn Dutch.", "你理解错了。"])
+@each("text", ["That's wrong.", "My goal is to learn Dutch.", "你理解错了。"])
 def test_without_any_the_hubs_own_count(text: str) -> None:
     assert found(text, {}) == found(text, {"correction": [], "goal": []}) == signals.find([text]) != []
 
@@ -69,7 +70,7 @@ def test_they_are_read_as_they_are_shown() -> None:
     assert signal_phrases.parse(signal_phrases.shown(phrases)) == phrases
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "says"),
     [
         ("goal: fine\nmood: happy", "Line 2: begin with one of"),
@@ -91,7 +92,7 @@ def test_at_most_a_hundred_are_taken() -> None:
     assert len(signal_phrases.parse("\n".join(f"goal: phrase {n}" for n in range(100)))["goal"]) == 100
 
 
-@pytest.mark.parametrize("unit", ["a", "a ", "ab … ", "甲", "a a a b "])
+@each("unit", ["a", "a ", "ab … ", "甲", "a a a b "])
 def test_the_worst_text_takes_no_time_to_speak_of(unit: str) -> None:
     phrases = {"goal": [f"{'a ' * 20}… {'a ' * 15}{n}" for n in range(50)] + [f"甲甲甲{n}…甲甲乙" for n in range(50)]}
     patterns = signal_phrases.patterns_of(phrases)

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from memories.text import signals
+from tests.each import each
 from tests.tables import rows, texts
 
 FOUND = [*rows("signals"), *rows("signals_later")]
@@ -17,18 +18,18 @@ def test_the_tables_are_as_long_as_promised() -> None:
     assert {kind for kind, _ in FOUND} == set(signals.KINDS)
 
 
-@pytest.mark.parametrize(("kind", "text"), FOUND)
+@each(("kind", "text"), FOUND)
 def test_found(kind: str, text: str) -> None:
     assert signals.find([text]) == [kind]
 
 
-@pytest.mark.parametrize(("kind", "text"), [row for row in FOUND if row[1].isascii()])
+@each(("kind", "text"), [row for row in FOUND if row[1].isascii()])
 def test_found_in_any_case(kind: str, text: str) -> None:
     assert signals.find([text.upper()]) == [kind]
     assert signals.find([text.replace("'", "’")]) == [kind]
 
 
-@pytest.mark.parametrize("text", NOT_FOUND)
+@each("text", NOT_FOUND)
 def test_not_found(text: str) -> None:
     assert signals.find([text]) == []
 
@@ -56,7 +57,7 @@ def test_other_patterns_take_the_place_of_ours() -> None:
     assert signals.find(["swell done"], patterns) == []
 
 
-@pytest.mark.parametrize("given", [{"kind": [{"name": "x", "english": ["("]}]}, {"kind": [{}]}, {}])
+@each("given", [{"kind": [{"name": "x", "english": ["("]}]}, {"kind": [{}]}, {}])
 def test_what_is_no_table_of_patterns_is_refused(given: dict[str, object]) -> None:
     with pytest.raises((ValueError, KeyError)):
         signals.load(given)
@@ -68,9 +69,7 @@ def test_a_long_turn_is_read_at_both_ends() -> None:
     assert signals.find([f"{filler} I prefer tea."]) == ["preference"]
 
 
-@pytest.mark.parametrize(
-    "unit", ["I prefer ", "I am a ", "我喜欢", "不对", '"a ', "if ", "`", "> a\n", "said ", "please ", "“"]
-)
+@each("unit", ["I prefer ", "I am a ", "我喜欢", "不对", '"a ', "if ", "`", "> a\n", "said ", "please ", "“"])
 def test_a_megabyte_costs_no_more_than_its_ends(unit: str) -> None:
     begun = time.thread_time()
     signals.matches((unit * 1_000_000)[:1_000_000])

@@ -2,11 +2,10 @@
 
 from datetime import date, timedelta
 
-import pytest
-
 from memories.models import Trust
 from memories.text import quantities
 from memories.text.support import SourceTexts
+from tests.each import each
 
 # A Friday.
 SAID_ON = date(2026, 11, 20)
@@ -207,13 +206,13 @@ def is_own(said: str, statement: str) -> bool:
     return SourceTexts(users=[(said, SAID_ON)]).trust_of(statement) == Trust.USER
 
 
-@pytest.mark.parametrize(("said", "written"), CASES)
+@each(("said", "written"), CASES)
 def test_the_day_that_is_meant(said: str, written: str) -> None:
     assert is_own(said, f"It is {written}")
 
 
-@pytest.mark.parametrize(("said", "written"), CASES)
-@pytest.mark.parametrize("days", [1, -1, 7], ids=["a day late", "a day early", "a week late"])
+@each(("said", "written"), CASES)
+@each("days", [1, -1, 7])
 def test_another_day_waits(said: str, written: str, days: int) -> None:
     right = day_of(written)
     wrong = right + timedelta(days=days)
@@ -231,12 +230,12 @@ def day_of(written: str) -> date:
     return date(found.year, found.month, found.day)
 
 
-@pytest.mark.parametrize(("said", "right", "wrong"), LONGER)
+@each(("said", "right", "wrong"), LONGER)
 def test_months_and_years(said: str, right: str, wrong: str) -> None:
     assert is_own(said, right)
     assert not is_own(said, wrong)
 
 
-@pytest.mark.parametrize(("said", "invented"), INVENTED)
+@each(("said", "invented"), INVENTED)
 def test_nobody_named_this_day(said: str, invented: str) -> None:
     assert not is_own(said, f"It is {invented}")

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 
 from memories.llm.embeddings import Vectors
 from memories.models import Trust
 from memories.text import support
 from memories.text.support import SourceTexts, has_word_of, is_assent
+from tests.each import each
 from tests.text.supported import Case, cases, heard_in, users
 
 OWN = [case for case in cases() if case.own]
@@ -24,7 +24,7 @@ def trust(case: Case) -> Trust:
     return said.trust_of(case.statement)
 
 
-@pytest.mark.parametrize("case", PLANTED, ids=[str(place) for place in range(len(PLANTED))])
+@each("case", PLANTED)
 def test_what_others_said_is_not_the_persons(case: Case) -> None:
     assert trust(case) != Trust.USER
 
@@ -81,7 +81,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize(("said", "statement", "expected"), RULES)
+@each(("said", "statement", "expected"), RULES)
 def test_rules(said: str, statement: str, expected: Trust) -> None:
     assert heard_in(said).trust_of(statement) == expected
 
@@ -100,7 +100,7 @@ MEANINGS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "statement"), MEANINGS)
+@each(("said", "statement"), MEANINGS)
 def test_what_others_said_in_other_words_is_told_by_its_meaning(said: str, statement: str) -> None:
     assert heard_in(said).trust_of(statement) == Trust.ASSISTANT
     # The control: said by the person it is theirs.
@@ -156,17 +156,17 @@ NO_ASSENTS += [
 ]
 
 
-@pytest.mark.parametrize("text", ASSENTS)
+@each("text", ASSENTS)
 def test_a_mere_yes_states_nothing(text: str) -> None:
     assert is_assent(text)
 
 
-@pytest.mark.parametrize("text", NO_ASSENTS)
+@each("text", NO_ASSENTS)
 def test_more_than_a_yes(text: str) -> None:
     assert not is_assent(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("quote", "content", "shared"),
     [
         ("I am allergic to peanuts", "Allergic to peanuts", True),

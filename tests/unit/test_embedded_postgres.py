@@ -18,6 +18,7 @@ from psycopg.conninfo import make_conninfo
 from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres import EmbeddedPostgresError, attached, locks, place, programs
 from memoryhub.embedded_postgres.place import Place, locate
+from tests.each import each
 from tests.scratch import connect, scratch_folder
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -364,7 +365,7 @@ def test_a_home_that_cannot_be_made_is_named(parent: Path) -> None:
         embedded_postgres.connection(parent / "file" / "home")
 
 
-@pytest.mark.parametrize(
+@each(
     ("environ", "home"),
     [
         ({}, PROJECT / ".memoryhub"),

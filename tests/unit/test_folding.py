@@ -3,16 +3,16 @@
 import hashlib
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.models.folding import fold, refusal_of_key, refusal_of_text, text_digest
+from tests.each import each
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("Lives in Leiden", "lives in  LEIDEN "),
@@ -32,7 +32,7 @@ def test_the_same_statement_folds_alike(one: str, other: str) -> None:
     assert text_digest(one) == text_digest(other)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("Allergic to peanuts", "Not allergic to peanuts"),

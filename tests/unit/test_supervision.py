@@ -15,6 +15,7 @@ import pytest
 
 from memories.jobs import supervision
 from memories.jobs.supervision import Child, Fork, StopRequests, Supervisor, ending, has_members, pause_after
+from tests.each import each
 
 PROJECT = Path(__file__).resolve().parents[2]
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -33,12 +34,12 @@ os.write(int(sys.argv[1]), str(orphan.pid).encode())
 """
 
 
-@pytest.mark.parametrize(("crashes", "seconds"), [(0, 0), (1, 0.5), (2, 1), (3, 2), (6, 10), (8, 10), (2_000, 10)])
+@each(("crashes", "seconds"), [(0, 0), (1, 0.5), (2, 1), (3, 2), (6, 10), (8, 10), (2_000, 10)])
 def test_pause_after(crashes: int, seconds: float) -> None:
     assert pause_after(crashes) == seconds
 
 
-@pytest.mark.parametrize(("exit_code", "words"), [(3, "exit code 3"), (0, "exit code 0"), (-9, "signal 9")])
+@each(("exit_code", "words"), [(3, "exit code 3"), (0, "exit code 0"), (-9, "signal 9")])
 def test_ending(exit_code: int, words: str) -> None:
     assert ending(exit_code) == words
 
@@ -229,7 +230,7 @@ def test_a_group_has_members_until_the_last_is_dead(pipe: tuple[int, int]) -> No
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@each("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stop_signal_ends_all_children(number: signal.Signals) -> None:
     # Under nohup a hangup is ignored, and stays so.
     before = signal.signal(number, signal.SIG_DFL)
@@ -298,7 +299,7 @@ def test_nohup_is_respected() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.parametrize(("obeys", "returncode"), [(True, -signal.SIGTERM), (False, -signal.SIGKILL)])
+@each(("obeys", "returncode"), [(True, -signal.SIGTERM), (False, -signal.SIGKILL)])
 def test_a_child_follows_its_parent(obeys: bool, returncode: int) -> None:
     stubborn = "" if obeys else "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     program = (

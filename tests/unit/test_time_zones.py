@@ -1,19 +1,16 @@
 """Names of time zones, right and wrong."""
 
-import pytest
-
 from memories.time_zones import is_zone, zone_or_utc
+from tests.each import each
 
 
-@pytest.mark.parametrize("name", ["UTC", "Asia/Shanghai", "Etc/GMT+12"])
+@each("name", ["UTC", "Asia/Shanghai", "Etc/GMT+12"])
 def test_a_zone_is_itself(name: str) -> None:
     assert is_zone(name)
     assert zone_or_utc(name).key == name
 
 
-@pytest.mark.parametrize(
-    "name", ["", "Mars/Olympus", "Asia", "../etc/passwd", "/etc/passwd", "\x00", "x" * 300, "时区"]
-)
+@each("name", ["", "Mars/Olympus", "Asia", "../etc/passwd", "/etc/passwd", "\x00", "x" * 300, "时区"])
 def test_what_is_none_counts_as_utc(name: str) -> None:
     assert not is_zone(name)
     assert zone_or_utc(name).key == "UTC"

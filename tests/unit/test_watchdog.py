@@ -4,10 +4,9 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from memories.jobs.watchdog import LOOKS, is_wedged
 from memories.queue.backlog import Backlog
+from tests.each import each
 
 FIRST = (uuid.UUID(int=1), 0)
 STUCK = Backlog(first=FIRST, waited=20.0, claimed=0, beat_age=1.0)
@@ -18,7 +17,7 @@ def looks(look: Backlog, **last: Any) -> list[Backlog]:
     return [look] * (LOOKS - 1) + [replace(look, **last)]
 
 
-@pytest.mark.parametrize(
+@each(
     "seen",
     [
         looks(STUCK),
@@ -32,7 +31,7 @@ def test_wedged(seen: list[Backlog]) -> None:
     assert is_wedged(seen, pool=4)
 
 
-@pytest.mark.parametrize(
+@each(
     "seen",
     [
         [],

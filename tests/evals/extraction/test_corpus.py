@@ -3,8 +3,6 @@
 import re
 from collections import Counter
 
-import pytest
-
 from evals.extraction.corpus import FILES, KINDS, Dialogue, chosen, dialogues
 from evals.extraction.matching import Label
 from evals.extraction.measure import evidence_of, messages_of
@@ -12,6 +10,7 @@ from memories.llm.prompts.memory_update_text import INSTRUCTIONS, is_example
 from memories.models.folding import fold
 from memories.text import signals
 from memories.text.secrets.redaction import redact_text
+from tests.each import each
 
 ALL = [dialogue for language in FILES for dialogue in dialogues(language)]
 PROMPT = fold(INSTRUCTIONS)
@@ -32,7 +31,7 @@ def labels(dialogue: Dialogue) -> list[Label]:
     return [*dialogue.expect, *dialogue.may, *dialogue.forbid]
 
 
-@pytest.mark.parametrize("language", FILES)
+@each("language", FILES)
 def test_there_are_enough_of_each_kind(language: str) -> None:
     kinds = Counter(dialogue.kind for dialogue in dialogues(language))
     assert kinds.total() >= 40
@@ -54,7 +53,7 @@ def test_no_two_are_the_same() -> None:
     assert len({tuple(dialogue.turns) for dialogue in ALL}) == len(ALL)
 
 
-@pytest.mark.parametrize("dialogue", ALL, ids=lambda dialogue: dialogue.id)
+@each("dialogue", ALL)
 def test_a_dialogue_is_sound(dialogue: Dialogue) -> None:
     assert 2 <= len(dialogue.turns) <= 8
     assert {role for role, _ in dialogue.turns} <= {"user", "assistant", "tool"}

@@ -16,6 +16,7 @@ from evals.extraction.measure import evidence_of, messages_of
 from memories.llm.backends import openai as openai_backend
 from memories.llm.backends import openai_client
 from memories.llm.prompts.memory_update_text import EXAMPLES
+from tests.each import each
 from tests.llm.endpoint import Endpoint, Handler, Response, fails, running, says
 from tests.model import candidate
 
@@ -189,7 +190,7 @@ def test_an_endpoint_that_does_not_answer_ends_it(endpoint: Endpoint) -> None:
     assert len(endpoint.requests) == 1
 
 
-@pytest.mark.parametrize("arguments", [["--only", "gossip"], ["--limit", "0"], ["--limit", "x"], ["--language", "fr"]])
+@each("arguments", [["--only", "gossip"], ["--limit", "0"], ["--limit", "x"], ["--language", "fr"]])
 def test_a_wrong_use_is_refused(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)

@@ -1,8 +1,7 @@
 """A right fact fits its label; one about something else, half of one, or its opposite does not."""
 
-import pytest
-
 from evals.extraction.matching import Found, Label, is_in, pairs
+from tests.each import each
 
 LIVES = Label(all=(("Leiden", "莱顿"), ("live", "move", "住")), none=("Utrecht",))
 NO_ALLERGY = Label(all=(("penicillin", "青霉素"), ("allerg", "过敏")), negated=True)
@@ -10,7 +9,7 @@ ALLERGY = Label(all=(("penicillin", "青霉素"), ("allerg", "过敏")), negated
 TRIP = Label(all=(("Oslo",),), expires=(3, 12))
 
 
-@pytest.mark.parametrize(
+@each(
     ("label", "content", "fits"),
     [
         (LIVES, "Lives in Leiden", True),
@@ -43,12 +42,12 @@ def test_fits(label: Label, content: str, fits: bool) -> None:
     assert label.fits(Found(content)) is fits
 
 
-@pytest.mark.parametrize(("days", "fits"), [(3, True), (12, True), (2, False), (13, False), (None, False)])
+@each(("days", "fits"), [(3, True), (12, True), (2, False), (13, False), (None, False)])
 def test_what_ends_must_end_in_time(days: float | None, fits: bool) -> None:
     assert TRIP.fits(Found("Is in Oslo", expires=days)) is fits
 
 
-@pytest.mark.parametrize(
+@each(
     ("language", "content", "expected"),
     [("en", "Likes tea", True), ("en", "喜欢喝茶", False), ("zh", "喜欢喝茶", True), ("zh", "Likes tea", False)],
 )
