@@ -155,6 +155,12 @@ class TestOfAFact:
     def test_is_drawn_without_revisions(self, fact: Fact) -> None:
         assert curve_of(fact, [], now=NOW).left == pytest.approx(0.8 * 2 ** (-170 / 90))
 
+    def test_of_a_profile_does_not_fade(self, fact: Fact) -> None:
+        fact.key = "profile.travel.seat"
+        audit.revise_new([fact], verb="extract", actor=STAFF)
+        for revisions in ([], rows_of(fact)):
+            assert curve_of(fact, revisions, now=NOW).left == pytest.approx(0.8)
+
     def test_is_on_its_page_with_its_figures_in_a_table(self, admin: Client, fact: Fact) -> None:
         Fact.objects.update(last_recalled_at=timezone.now() - timedelta(days=2))
         page = text_of(admin.get(page_of(fact)))

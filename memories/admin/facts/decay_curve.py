@@ -10,6 +10,7 @@ from typing import Any
 
 from memories import conf
 from memories.models import Episode, EpisodeStatus, Fact, FactRevision, Status
+from memories.profiles import is_field_key
 from memories.scoring.decay import DecayInput, Numbers, decay_score
 
 LEARNED, MENTIONED, RECALLED, FORGOTTEN = "learned", "mentioned", "recalled", "forgotten"
@@ -111,7 +112,7 @@ def _phases(fact: Fact, rows: Sequence[FactRevision]) -> list[Phase]:
     """One for each revision, oldest first. Before the first of them the fact was what that revision changed."""
     if not rows:
         memory = DecayInput(fact.importance, fact.last_confirmed_at, fact.mentions, fact.category)
-        return [Phase(fact.created_at, memory, fact.protected, LEARNED)]
+        return [Phase(fact.created_at, memory, fact.protected or fact.is_of_profile, LEARNED)]
     first = rows[0]
     phases = [] if first.version == 1 else [_phase({**first.after, **first.before}, fact.created_at, LEARNED)]
     for row in rows:
@@ -123,7 +124,8 @@ def _phases(fact: Fact, rows: Sequence[FactRevision]) -> list[Phase]:
 def _phase(state: dict[str, Any], start: datetime, cause: str) -> Phase:
     confirmed = datetime.fromisoformat(state["last_confirmed_at"])
     memory = DecayInput(state["importance"], confirmed, state["mentions"], state["category"])
-    return Phase(start, memory, any(state[name] for name in ("pinned", "locked", "binding")), cause)
+    kept = is_field_key(state["key"]) or any(state[name] for name in ("pinned", "locked", "binding"))
+    return Phase(start, memory, kept, cause)
 
 
 def with_recall(phases: Sequence[Phase], moment: datetime) -> list[Phase]:
