@@ -31,7 +31,7 @@ NAMES = {
     "extractionrun": "提取运行 u-1, 2026-11-03 09:12",
     "decaypass": "遗忘处理 2026-11-03 09:12",
     "reviewitem": "审核项 “Likes tea”",
-    "privacycase": "删除 · u-1",
+    "privacycase": "个人数据删除 · u-1",
 }
 
 

@@ -135,6 +135,8 @@ class TestRollBack:
             if done.undone_at:
                 counts = ChangeSet.objects.get(verb="undo_roll_back").counts
                 AuditEvent.objects.create(verb="undo_roll_back", counts=counts, created_at=done.undone_at, **given)
+        # What was chosen came later.
+        ChangeSet.objects.update(selected=None)
         before = sorted(ChangeSet.objects.values(), key=str), list(ReviewItem.objects.values())
         migration = import_module("memories.migrations.0010_change_sets_and_agents")
         with connection.cursor() as cursor:

@@ -56,6 +56,7 @@ VERBS = (
     "pin", "unpin", "lock", "unlock", "correct", "publish", "withdraw", "expire", "reconsider", "approve", "reject",
     "keep_both", "undo", "edit", "update", "change_id", "merge", "change", "forget", "restore", "delete",
 )  # fmt: skip
+_RECORD = re.compile(r"/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/")
 _TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 
 
@@ -263,7 +264,7 @@ class TestPages:
         return known
 
     def test_addresses_titles_and_logs(self, operator: Operator, known: dict[str, Any]) -> None:
-        """A title names the person or session whose page it is, for the tabs of who looks at several; nothing else."""
+        """The title of a record's page names the record, for the tabs of who looks at several; no other title does."""
         person, session = known["enduser"], known["session"]
         own = {person.pk: person.display_name, session.pk: session.external_id}
         found, marked, called = [], 0, set()
@@ -273,7 +274,7 @@ class TestPages:
                 whose = next((pk for pk in own if f"/{pk}/" in where), None)
                 titles = _TITLE.findall(page)
                 called |= {whose for title in titles if whose and own[whose] in title}
-                rest = [title.replace(own[whose], "") if whose else title for title in titles]
+                rest = [] if _RECORD.search(where) else titles
                 found += [(where, text) for text in (*_LINKS.findall(page), *rest) if says_mark(text)]
         # They show it: it would be found.
         assert marked > 15
