@@ -118,6 +118,17 @@ def test_a_message_names_nobody_to_who_may_not_see_them(rf: RequestFactory, reco
     )
 
 
+def test_a_message_of_django_with_a_link_stays_one(admin: Client) -> None:
+    """Marks are looked for in text alone: nothing becomes HTML, and HTML stays what it is."""
+    tenant = factories.tenant(slug="acme-prod")
+    form = admin.get(page_of(tenant)).context["adminform"].form
+    given = {name: value for name in form.fields if (value := form[name].value()) not in (None, False)}
+    done = admin.post(page_of(tenant), given, follow=True)
+    assert done.redirect_chain, done.context["errors"]
+    assert f'<a href="{page_of(tenant)}">' in text_of(done)
+    assert "&lt;a" not in text_of(done)
+
+
 def test_a_long_text_of_several_lines_is_a_short_name(admin: Client) -> None:
     fact = factories.fact(factories.end_user(), "Likes\ntea, " + "very much, " * 40)
     name = heading(text_of(admin.get(page_of(fact)))).partition("“")[2]

@@ -23,7 +23,10 @@ def mention(record: Model) -> str:
 
 
 def with_names(message: str, request: HttpRequest) -> str:
-    """The message with the names of its records, as far as the operator may see these."""
+    """The message with the names of its records, as far as the operator may see these. One of Django's, which has HTML
+    and no mark, stays what it is."""
+    if not _MARK.search(message):
+        return message
     return _MARK.sub(lambda mark: _name_of(mark[1], mark[2], request), message)
 
 
