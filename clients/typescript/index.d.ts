@@ -50,7 +50,7 @@ export function dataOf<A extends { data?: unknown; response: Response }>(
  */
 export function personLink(
   hub: MemoryHub,
-  body: components["schemas"]["PersonLinkRequest"],
+  body: components["schemas"]["NewPersonLinkRequest"],
 ): Promise<components["schemas"]["PersonLink"]>;
 
 /** The paths of lists, which come in pages. */

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.db.models import Q
 
 from memories.imports.own_exports import conversations, facts, groups, kept
-from memories.imports.own_exports.ways import FOLLOWS, MergeStrategy
+from memories.imports.own_exports.ways import FOLLOWS, ListStrategy
 from memories.kinds import PLAIN
 from memories.models import (
     Episode,
@@ -25,34 +25,34 @@ from memories.models import (
 )
 
 _OPEN = Q(status__in=[Status.ACTIVE, Status.PENDING])
-WAYS: Mapping[str, MergeStrategy] = {
-    "sessions": MergeStrategy(
+WAYS: Mapping[str, ListStrategy] = {
+    "sessions": ListStrategy(
         Session, ("agent_id", "external_id"), is_taken_whole=True, complete=conversations.session,
         after=conversations.beside_sessions,
     ),
-    "turns": MergeStrategy(
+    "turns": ListStrategy(
         Turn, ("session_id", "number"), parents={"session": Session}, complete=conversations.turn,
         after=conversations.beside_turns,
     ),
-    "facts": MergeStrategy(
+    "facts": ListStrategy(
         Fact, ("agent_id", "content_hash"), _OPEN, lambda fact: fact.status in (Status.ACTIVE, Status.PENDING),
         complete=facts.fact, after=facts.beside_facts, link=facts.link_facts,
     ),
-    "refusals": MergeStrategy(FactRefusal, store=facts.refusals),
-    "profile_sections": MergeStrategy(ProfileSection, ("agent_id", "section"), complete=kept.section),
-    "profile_history": MergeStrategy(ProfileRevision, complete=kept.section),
-    "episodes": MergeStrategy(
+    "refusals": ListStrategy(FactRefusal, store=facts.refusals),
+    "profile_sections": ListStrategy(ProfileSection, ("agent_id", "section"), complete=kept.section),
+    "profile_history": ListStrategy(ProfileRevision, complete=kept.section),
+    "episodes": ListStrategy(
         Episode, ("session_id", "first_number"), parents={"session": Session}, complete=conversations.episode,
         after=conversations.beside_episodes,
     ),
-    "files": MergeStrategy(MemoryFile, ("agent_id", "path"), complete=kept.file, after=kept.beside_files),
-    **{kind.plural: MergeStrategy(kind.model, complete=kept.plain(kind)) for kind in PLAIN},
-    "groups": MergeStrategy(MemoryGroup, store=groups.groups),
-    "group_facts": MergeStrategy(GroupFact, store=groups.group_facts),
-    "said_in_groups": MergeStrategy(GroupEvidence, store=groups.said_in_groups),
-    "graph_entities": MergeStrategy(GraphEntity, ("digest",), complete=kept.entity, link=kept.link_entities),
+    "files": ListStrategy(MemoryFile, ("agent_id", "path"), complete=kept.file, after=kept.beside_files),
+    **{kind.plural: ListStrategy(kind.model, complete=kept.plain(kind)) for kind in PLAIN},
+    "groups": ListStrategy(MemoryGroup, store=groups.groups),
+    "group_facts": ListStrategy(GroupFact, store=groups.group_facts),
+    "said_in_groups": ListStrategy(GroupEvidence, store=groups.said_in_groups),
+    "graph_entities": ListStrategy(GraphEntity, ("digest",), complete=kept.entity, link=kept.link_entities),
     # Those of facts follow their facts.
-    "graph_triples": MergeStrategy(
+    "graph_triples": ListStrategy(
         GraphTriple, parents={"subject": GraphEntity, "object": GraphEntity}, loose={"turn": Turn},
         left_out=lambda _, row: FOLLOWS if row.get("fact") else "", complete=kept.triple,
     ),

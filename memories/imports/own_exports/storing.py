@@ -22,7 +22,7 @@ from memories.exceptions import NotFound, PersonRestricted
 from memories.imports.fact_import import COMMAND
 from memories.imports.own_exports.lists import WAYS
 from memories.imports.own_exports.values import built, id_of, mapped, reference
-from memories.imports.own_exports.ways import DANGLING, OTHER_NAME, TAKEN, Here, MergeStrategy, Row
+from memories.imports.own_exports.ways import DANGLING, OTHER_NAME, TAKEN, Here, ListStrategy, Row
 from memories.imports.raw_documents import RefusedDocumentError, checked
 from memories.imports.records import NOBODY, OTHERS, ExportedRows
 from memories.models import EndUser, Tenant
@@ -154,12 +154,12 @@ class ExportImport(Here):
         # An export takes long: what may be remembered is asked anew.
         content_policy.in_force_now(self.tenant)
 
-    def _link(self, way: MergeStrategy, rows: Sequence[Mapping[str, Any]]) -> "Counts":
+    def _link(self, way: ListStrategy, rows: Sequence[Mapping[str, Any]]) -> "Counts":
         if way.link:
             way.link(self, rows)
         return {}, {}, {}, {}
 
-    def _store(self, way: MergeStrategy, name: str, rows: Sequence[Mapping[str, Any]]) -> "Counts":
+    def _store(self, way: ListStrategy, name: str, rows: Sequence[Mapping[str, Any]]) -> "Counts":
         stored, there, left_out, refused = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
         if way.store:
             stored[name], there[name], left = way.store(self, rows)
@@ -188,7 +188,7 @@ class ExportImport(Here):
         return stored, there, left_out, refused
 
     def _lacks(
-        self, way: MergeStrategy, row: Mapping[str, Any], parents: Mapping[str, Mapping[uuid.UUID, uuid.UUID]]
+        self, way: ListStrategy, row: Mapping[str, Any], parents: Mapping[str, Mapping[uuid.UUID, uuid.UUID]]
     ) -> str:
         """Why there is no place for the row: what it belongs to is not there, or is another one."""
         olds = {column: reference(row, column) for column in way.parents}
@@ -198,7 +198,7 @@ class ExportImport(Here):
 
     def _made(
         self,
-        way: MergeStrategy,
+        way: ListStrategy,
         old: uuid.UUID,
         row: Mapping[str, Any],
         parents: Mapping[str, Mapping[uuid.UUID, uuid.UUID]],
@@ -211,7 +211,7 @@ class ExportImport(Here):
         way.complete(self, made, row)
         return Row(old, made, row)
 
-    def _distinct(self, way: MergeStrategy, rows: Sequence[Row]) -> list[Row]:
+    def _distinct(self, way: ListStrategy, rows: Sequence[Row]) -> list[Row]:
         """Without those that say what a row here says already; what names them is led to that one."""
         keys = {
             one.old: tuple(_plain(getattr(one.made, name)) for name in way.once)
@@ -232,7 +232,7 @@ class ExportImport(Here):
             kept.append(one)
         return kept
 
-    def _those_with(self, way: MergeStrategy, keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], uuid.UUID]:
+    def _those_with(self, way: ListStrategy, keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], uuid.UUID]:
         """The person's rows that may have one of these keys, by theirs."""
         last = {f"{way.once[-1]}__in": [key[-1] for key in keys]}
         held = way.model._default_manager.filter(way.among, end_user=self.person.pk, **last)

@@ -64,7 +64,7 @@ def _nothing(*_: Any) -> None:
 
 
 @dataclass(frozen=True)
-class MergeStrategy:
+class ListStrategy:
     """How the rows of a list come in. `once`: columns that no two rows of a person have alike, among those that
     `is_once` and `among` select. `parents` and `loose`: columns that name rows, which must be there, or may. `complete`
     sets what follows, `after` stores what belongs to new rows, `link` what rows say of one another, `store` does it all

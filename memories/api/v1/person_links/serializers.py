@@ -12,7 +12,7 @@ from memories.models.people.tenants import PersonMay
 SHORTEST_TTL = 10
 
 
-class PersonLinkRequestSerializer(Strict):
+class NewPersonLinkSerializer(Strict):
     user_id = Identifier()
     ttl = Whole(
         min_value=SHORTEST_TTL,

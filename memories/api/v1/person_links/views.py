@@ -9,7 +9,7 @@ from memories.api import lookups
 from memories.api.bound import Bound
 from memories.api.endpoints import Endpoint
 from memories.api.schema import operation
-from memories.api.v1.person_links.serializers import PersonLinkRequestSerializer, PersonLinkSerializer
+from memories.api.v1.person_links.serializers import NewPersonLinkSerializer, PersonLinkSerializer
 from memories.curation.people import page_links
 from memories.models import Scope
 
@@ -22,12 +22,12 @@ class PersonLinksView(Endpoint):
         "who gets the link.",
         scope=Scope.WRITE,
         bound=Bound.WHOLE_PERSON,
-        request=PersonLinkRequestSerializer,
+        request=NewPersonLinkSerializer,
         answers={201: PersonLinkSerializer},
         problems=(404, 409),
     )
     def post(self, request: Request) -> Response:
-        given = self.body(PersonLinkRequestSerializer)
+        given = self.body(NewPersonLinkSerializer)
         person = lookups.person(tenant=self.tenant, user_id=given.pop("user_id"))
         link, token = page_links.make_link(person=person, key=self.caller.key, actor=self.actor, now=self.now, **given)
         url = f"{settings.PUBLIC_URL}{reverse('person-open', args=[token])}"
