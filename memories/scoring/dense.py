@@ -186,6 +186,8 @@ class Vectors:
     _by_chance: dict[tuple[Language, int], Floats | None] = field(default_factory=dict, repr=False, init=False)
     # Of parts with bits, once a query had to read them all: by block and part.
     _late_scales: dict[tuple[int, int], Floats] = field(default_factory=dict, repr=False, init=False)
+    # The length of the longest vector over its distance to its mean, once a query had to scan them: by block and part.
+    _longest: dict[tuple[int, int], float] = field(default_factory=dict, repr=False, init=False)
 
     @classmethod
     def of(
@@ -385,15 +387,18 @@ class Vectors:
         if not len(part) or not halves.are_halves(rows):
             return self._cosines(at, place, asked), 0.0
         products, apart = halves.rounded_products(rows, asked)
-        lengths = np.sqrt(part.squares[:, at]) * self._scales(at, place)
-        return self._centred_products(at, place, asked, products), apart * float(lengths.max())
+        longest = self._longest.get((at, place))
+        if longest is None:
+            lengths = np.sqrt(part.squares[:, at]) * self._scales_of(at, place)
+            longest = self._longest[at, place] = float(lengths.max())
+        return self._centred_products(at, place, asked, products), apart * longest
 
     def _centred_products(self, at: int, place: int, asked: Floats, products: Floats) -> Floats:
         products -= (self.centred[at].means @ asked)[self.parts[place].codes]
-        products *= self._scales(at, place)
+        products *= self._scales_of(at, place)
         return products
 
-    def _scales(self, at: int, place: int) -> Floats:
+    def _scales_of(self, at: int, place: int) -> Floats:
         part, centred, columns = self.parts[place], self.centred[at], _columns(self.blocks)[at]
         scales = centred.scales[place]
         if scales is None:
