@@ -3,12 +3,12 @@
 A field's value is a fact whose key names the field, so everything that happens to facts happens to it. Writes no table.
 """
 
-from memories.profiles.fields import PREFIX, Field, ValueRefused, is_field_key
+from memories.models.memories.facts import is_field_key
+from memories.profiles.fields import Field, ValueRefused
 from memories.profiles.reading import FieldValue, PersonProfile, read_profile, read_profiles, statement_of
 from memories.profiles.schemas import field_of, fields_for, fields_of, schemas_for
 
 __all__ = [
-    "PREFIX",
     "Field",
     "FieldValue",
     "PersonProfile",

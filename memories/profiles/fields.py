@@ -19,7 +19,6 @@ from memories.models.folding import fold
 from memories.models.memories.facts import OF_PROFILE
 from memories.text.cleaning import clean
 
-PREFIX = OF_PROFILE
 LONGEST_VALUE = 500
 MOST_ITEMS = 50
 DEFAULT_CATEGORY = "other"
@@ -32,11 +31,6 @@ _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 
 class ValueRefused(ValueError):
     """The value is none of the field's; the text says why."""
-
-
-def is_field_key(key: str) -> bool:
-    """Whether a fact with this key is, or was, a value of a profile."""
-    return key.startswith(PREFIX)
 
 
 @dataclass(frozen=True)
@@ -55,7 +49,7 @@ class Field:
     def key(self) -> str:
         """Of the facts that are its values; never that of an older field of the same name."""
         again = f"~{self.life}" if self.life else ""
-        return fold(f"{PREFIX}{self.profile}.{self.pointer}{again}")
+        return fold(f"{OF_PROFILE}{self.profile}.{self.pointer}{again}")
 
     @property
     def pointer(self) -> str:

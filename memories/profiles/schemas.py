@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from memories.models import ProfileSchema, Tenant
-from memories.profiles.fields import Field, is_field_key
+from memories.models.memories.facts import is_field_key
+from memories.profiles.fields import Field
 
 
 def schemas_for(tenant: Tenant, agent_id: str = "") -> list[ProfileSchema]:

@@ -36,6 +36,11 @@ OF_PROFILE = "profile."
 UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
 
+def is_field_key(key: str) -> bool:
+    """Whether a fact with this key is, or was, a value of a profile."""
+    return key.startswith(OF_PROFILE)
+
+
 class Category(models.TextChoices):
     IDENTITY = "identity", _("Identity")
     RELATIONSHIP = "relationship", _("Relationship")
@@ -324,7 +329,7 @@ class Fact(models.Model):
     @property
     def is_of_profile(self) -> bool:
         """Whether it is the value of a field of a profile that the tenant defined: such a one does not fade."""
-        return self.key.startswith(OF_PROFILE)
+        return is_field_key(self.key)
 
     @property
     def is_persons_word(self) -> bool:
