@@ -188,14 +188,16 @@ def best(
     """The scores of the units that may be among the best `most` of those that are allowed: of all where all vectors
     are read, else of those that an estimate of their nearness does not rule out. `sessions`: and all others of the
     sessions that may be among the best. ValueError without a query."""
+    if not queries:
+        raise ValueError("Nothing is asked for")
     drafts: list[_Draft] = []
     found = np.zeros(len(units), np.bool_)
     for query in queries:
-        told = _told(units, query, allowed, most)
-        if told is None:
+        estimated = _estimated(units, query, allowed, most)
+        if estimated is None:
             return Best(np.arange(len(units)), score(units, queries))
-        drafts.append(told[0])
-        found |= told[1]
+        drafts.append(estimated[0])
+        found |= estimated[1]
     some = np.flatnonzero(found)
     scores = _best_of([_score_at(units, draft, some) for draft in drafts])
     if sessions:
@@ -210,7 +212,7 @@ def at(units: Units, queries: Sequence[Query], places: Ints) -> Best:
     return Best(some, _best_of([_score_at(units, _draft(units, query), some) for query in queries]))
 
 
-def _told(
+def _estimated(
     units: Units, query: Query, allowed: NDArray[np.bool_], most: int
 ) -> "tuple[_Draft, NDArray[np.bool_]] | None":
     """A draft, and the candidates that it leaves: by signs, or, where these tell little, by a scan. None: all are."""

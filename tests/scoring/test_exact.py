@@ -230,6 +230,8 @@ def test_few_are_read_and_the_best_are_the_same(has_signs: bool, monkeypatch: py
     found = best(units, [query], allowed=np.ones(SIZE, np.bool_), most=20)
     assert len(found.places) == SIZE
     assert found.scores.total == pytest.approx(right.total, abs=1e-6)
+    with pytest.raises(ValueError, match="Nothing is asked for"):
+        best(units, [], allowed=np.ones(SIZE, np.bool_), most=20)
 
 
 def test_the_rows_of_some_units_are_what_a_question_is_multiplied_with() -> None:
