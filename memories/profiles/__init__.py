@@ -5,7 +5,14 @@ A field's value is a fact whose key names the field, so everything that happens 
 
 from memories.models.memories.facts import is_field_key
 from memories.profiles.fields import Field, ValueRefused
-from memories.profiles.reading import FieldValue, PersonProfile, read_profile, read_profiles, statement_of
+from memories.profiles.reading import (
+    FieldValue,
+    PersonProfile,
+    read_for_staff,
+    read_profile,
+    read_profiles,
+    statement_of,
+)
 from memories.profiles.schemas import field_of, fields_for, fields_of, schemas_for
 
 __all__ = [
@@ -17,6 +24,7 @@ __all__ = [
     "fields_for",
     "fields_of",
     "is_field_key",
+    "read_for_staff",
     "read_profile",
     "read_profiles",
     "schemas_for",

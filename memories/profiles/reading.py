@@ -83,6 +83,21 @@ def read_profiles(
     return [_profile(row, fields, found, cited) for row, fields in of_rows]
 
 
+def read_for_staff(
+    person: EndUser, rows: Iterable[ProfileSchema], *, now: datetime, with_evidence: bool = False
+) -> list[PersonProfile]:
+    """These profiles as the agents are told them for whom they are: of one agent's what it alone remembers, too."""
+    of_agents: dict[str, list[ProfileSchema]] = {}
+    for row in rows:
+        of_agents.setdefault(row.agent_id, []).append(row)
+    found = [
+        one
+        for agent_id, some in of_agents.items()
+        for one in read_profiles(person, some, Viewer(agent_id), now=now, with_evidence=with_evidence)
+    ]
+    return sorted(found, key=lambda profile: profile.schema.name)
+
+
 def _current(person: EndUser, keys: list[str], viewer: Viewer, *, now: datetime) -> dict[str, Fact]:
     """By key the fact that holds: an operator's word before others, then what was said last."""
     least = conf.rules(person.tenant).served_confidence

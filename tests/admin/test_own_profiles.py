@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from memories.models import ChangeSet, EndUser, Fact, ProfileSchema, Tenant
+from memories.profiles import fields_of
 from tests import factories
 from tests.profiles.defining import TRAVEL, define, document, profile, without
 
@@ -123,6 +124,20 @@ class TestOfAPerson:
         for name in ("nope", "a\x00b"):
             lost = admin.post(f"/admin/memories/enduser/{person.pk}/write_fields/", {"profile": name})
             assert lost.status_code in (400, 404)
+
+    def test_of_one_agent_it_has_what_that_agent_alone_remembers(self, admin: Client, person: EndUser) -> None:
+        row = define(person.tenant, name="visits", agent_id="vet")
+        key = fields_of(row)[0].key
+        factories.fact(person, "Flies from Eindhoven", agent_id="vet", key=key, value="Eindhoven")
+        page = f"/admin/memories/enduser/{person.pk}/profiles/visits/"
+        shown = admin.get(page).content.decode()
+        assert 'value="Eindhoven"' in shown
+        revision = re.findall(r'name="revision" value="(\w+)"', shown)
+        field = f"field.{fields_of(row)[0].pointer}"
+        given = {"profile": "visits", "revision": revision[0], field: "Schiphol"}
+        saved = admin.post(f"/admin/memories/enduser/{person.pk}/write_fields/", given, follow=True)
+        assert "“visits” is saved" in saved.content.decode()
+        assert Fact.objects.get(key=key, agent_id="vet").value == "Schiphol"
 
     def test_somebody_else_was_faster(self, admin: Client, person: EndUser) -> None:
         given = {"profile": "travel", "revision": profile(person).revision, "field.seat": "aisle"}

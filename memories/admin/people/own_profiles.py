@@ -25,8 +25,7 @@ from memories.curation.profile.fields import write_profile_fields
 from memories.curation.tenants.profile_schemas import find_profile_schema, profile_schema
 from memories.exceptions import InvalidInput, MemoryHubError, NotFound
 from memories.models import EndUser, ProfileSchema
-from memories.models.memories.visibility import Viewer
-from memories.profiles import Field, FieldValue, PersonProfile, fields_of, read_profile, read_profiles
+from memories.profiles import Field, FieldValue, PersonProfile, fields_of, read_for_staff
 from memories.profiles.fields import BOOLEAN, CHOICE, DATE, INTEGER, LIST, LONGEST_VALUE, MOST_ITEMS, TEXT
 
 # Of a text that has a line in the form; a longer one has several.
@@ -49,7 +48,7 @@ class ProfileFieldsForm(VerbForm):
         name = data.get("profile", "") if data is not None else ""
         row = find_profile_schema(record.tenant, name)
         if row:
-            self.look_at(read_profile(record, row, Viewer(), now=timezone.now()))
+            self.look_at(*read_for_staff(record, [row], now=timezone.now()))
 
     def look_at(self, shown: PersonProfile) -> None:
         """Make the fields, and begin with the profile as it is."""
@@ -62,7 +61,7 @@ class ProfileFieldsForm(VerbForm):
     def see(self, record: Any) -> None:
         self.record = record
         if self.is_bound and hasattr(self, "shown"):
-            self.look_at(read_profile(record, self.shown.schema, Viewer(), now=timezone.now()))
+            self.look_at(*read_for_staff(record, [self.shown.schema], now=timezone.now()))
             show_again(self)
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
@@ -137,7 +136,7 @@ class OwnProfileViews(ProfileViews):
             row = profile_schema(person.tenant, name)
         except NotFound:
             raise Http404 from None
-        profile = read_profile(person, row, Viewer(row.agent_id), now=timezone.now(), with_evidence=True)
+        (profile,) = read_for_staff(person, [row], now=timezone.now(), with_evidence=True)
         form = shown["forms"].get("write_fields")
         if form is not None and not form.is_bound:
             form.look_at(profile)
@@ -154,9 +153,8 @@ class OwnProfileViews(ProfileViews):
 
 
 def own_profiles(person: EndUser) -> list[PersonProfile]:
-    """Those of the person's tenant, as every agent of theirs is told them."""
-    rows = list(ProfileSchema.objects.present().filter(tenant=person.tenant))
-    return read_profiles(person, rows, Viewer(), now=timezone.now()) if rows else []
+    """Those of the person's tenant."""
+    return read_for_staff(person, ProfileSchema.objects.present().filter(tenant=person.tenant), now=timezone.now())
 
 
 def address_of_profile(person: uuid.UUID, name: str) -> str:

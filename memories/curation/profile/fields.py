@@ -18,8 +18,7 @@ from memories.facts.record import record
 from memories.models import EndUser, Fact, ProfileSchema, Status
 from memories.models.folding import fold
 from memories.models.memories.refusals import refusal_key_of_text
-from memories.models.memories.visibility import Viewer
-from memories.profiles import Field, ValueRefused, fields_of, read_profile, statement_of
+from memories.profiles import Field, ValueRefused, fields_of, read_for_staff, statement_of
 
 
 def write_profile_fields(
@@ -41,7 +40,7 @@ def write_profile_fields(
     wanted = _read(schema, values)
     changes = Changes(actor=actor, now=now, reason=reason)
     with open_write(end_user, actor) as person:
-        shown = read_profile(person, schema, Viewer(), now=now)
+        (shown,) = read_for_staff(person, [schema], now=now)
         if expected_revision and shown.revision != expected_revision:
             raise PreconditionFailed
         known = {one.field.pointer: one.fact.pk for one in (*shown.values, *shown.invalid)}
