@@ -1,7 +1,6 @@
 """`python -m benchmarks [ROW …] [--size …] [--write FILE]`: measure, print the table, write the page."""
 
 import argparse
-import sys
 from datetime import date
 from pathlib import Path
 
@@ -63,20 +62,15 @@ def main() -> None:
     figures: list[Figure] = []
     with opened(SIZES[given.size]) as stage:
         for name in given.rows or [name for name in ROWS if name not in ON_DEMAND]:
-            say(f"Measuring {name} …")
+            report.say(f"Measuring {name} …")
             figures += ROWS[name](stage)
         on = report.machine(_server_version())
-    say(report.table(figures))
+    report.say(report.table(figures))
     judged = [figure.verdict for figure in figures if figure.target]
-    say(f"{sum(verdict != 'not met' for verdict in judged)} of {len(judged)} met; {on}.")
+    report.say(f"{sum(verdict != 'not met' for verdict in judged)} of {len(judged)} met; {on}.")
     if given.write:
         before = given.write.read_text(encoding="utf-8") if given.rows and given.write.exists() else ""
         given.write.write_text(report.page(figures, day=date.today(), on=on, before=before), encoding="utf-8")
-
-
-def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 def _server_version() -> str:

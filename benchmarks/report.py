@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
@@ -63,6 +64,12 @@ some rows again; the others keep their figures and their day. A row that nobody 
 
 {table}
 """
+
+
+def say(text: str) -> None:
+    """Print it at once: what is measured next may take minutes."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def machine(server_version: str) -> str:

@@ -3,7 +3,6 @@
 import argparse
 import json
 import shutil
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -43,7 +42,7 @@ def main() -> None:
         found.append(Row("indexes after the bulk load, until searches read all rows", "s", indexed))
         for row in _measured(course, given.sizes):
             found.append(row)
-            say(page.table([row], {one.name: one.title for one in course.products}))
+            report.say(page.table([row], {one.name: one.title for one in course.products}))
         versions = _versions(hub)
     titles = {HUB: hub.title, **{name: says["title"] for name, says in chosen.items()}}
     made_page = page.page(
@@ -57,14 +56,9 @@ def main() -> None:
         peers=_terms(chosen, versions),
         failures=failures,
     )
-    say(made_page)
+    report.say(made_page)
     if given.write:
         given.write.write_text(made_page, encoding="utf-8")
-
-
-def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 def _arguments() -> argparse.Namespace:
@@ -108,7 +102,7 @@ def _installed(chosen: Mapping[str, Mapping[str, Any]], failures: list[str]) -> 
 def _ground(stack: ExitStack, sizes: Sequence[int]) -> ground.Ground:
     folder = Path(temporary("compare-ground-"))
     stack.callback(shutil.rmtree, folder)
-    say(f"Making rows: {_said(sizes)} …")
+    report.say(f"Making rows: {_said(sizes)} …")
     return ground.make(folder, sizes)
 
 
@@ -122,10 +116,10 @@ def _loaded(
             peer.start()
             idle[peer.name] = _settled(peer)
             peer.kill()
-            say(f"Loading {peer.title} …")
+            report.say(f"Loading {peer.title} …")
             began = time.monotonic()
             index = indexed[peer.name] = peer.load()
-            say(f"{peer.title}: {time.monotonic() - began:.0f} s, of which its index took {index:.0f} s.")
+            report.say(f"{peer.title}: {time.monotonic() - began:.0f} s, of which its index took {index:.0f} s.")
             peer.start()
         except (load.RefusedError, SubprocessError, OSError, TimeoutError) as error:
             failures.append(f"{peer.title} did not run: {str(error)[-600:]}")
