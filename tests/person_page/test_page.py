@@ -142,7 +142,7 @@ def test_a_field_of_the_tenants_own_form_is_seen_and_corrected_as_facts_are(own:
     own.get("profiles/travel/no_field", status=404)
     assert document(own.person)["home_airport"] == "Maastricht"
     # What an operator keeps the person cannot change, nor what the tenant does not allow.
-    pin_fact(fact_id=fact.pk, tenant=None, actor=Actor.operator(factories.operator()), now=timezone.now())
+    pin_fact(fact_id=fact.pk, actor=Actor.operator(factories.operator()), now=timezone.now())
     assert "Staff of the application keep this" in own.get(path)
     kept = own.post(f"{path}/correct", value="Delft")
     assert (kept.status_code, document(own.person)["home_airport"]) == (409, "Maastricht")
