@@ -14,8 +14,7 @@ ALL = [event for event in Event.values if event != Event.TEST]
 
 
 class Receiver:
-    """Keeps what it is sent, headers and body, and answers with `status` and what is `said`; `meanwhile` runs before the
-    answer."""
+    """Keeps what it is sent, headers and body, and answers with `status` and `said`; `meanwhile` runs before that."""
 
     def __init__(self, port: int) -> None:
         self.port, self.status, self.location, self.said = port, 204, "", ""
