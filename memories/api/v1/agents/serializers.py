@@ -23,6 +23,8 @@ class AgentChangesSerializer(ChangesSerializer):
 
 
 class AgentSerializer(serializers.Serializer[Agent]):
+    """An agent with its switches and guidance; `id` is the hub's, `agent_id` yours."""
+
     id = serializers.UUIDField()
     agent_id = serializers.CharField(help_text="Yours, lower-cased.")
     extraction = serializers.BooleanField()

@@ -22,6 +22,8 @@ class NewDreamSerializer(_DreamOwner):
 
 
 class DreamSerializer(serializers.Serializer[Dream]):
+    """What a model made of new episodes in a person's memory files."""
+
     id = serializers.UUIDField()
     user_id = serializers.CharField(source="end_user.external_id")
     agent_id = OrNull()

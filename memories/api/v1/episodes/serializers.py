@@ -58,6 +58,8 @@ class EpisodeChangesSerializer(ChangesSerializer):
 
 
 class EpisodeSerializer(serializers.Serializer[Episode]):
+    """What happened in a segment of a session, in short."""
+
     id = serializers.UUIDField()
     user_id = serializers.CharField(source="end_user.external_id")
     agent_id = OrNull(source="session.agent_id")

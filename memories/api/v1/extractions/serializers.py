@@ -17,17 +17,23 @@ class ExtractionsQuery(PageQuery):
 
 
 class RangeSerializer(serializers.Serializer[Any]):
+    """The numbers of the turns that a run read."""
+
     first = serializers.IntegerField(source="first_number")
     last = serializers.IntegerField(source="last_number")
     fed = serializers.IntegerField(source="fed_turns", help_text="Turns of the range that were read.")
 
 
 class TokensSerializer(serializers.Serializer[Any]):
+    """What a run asked of the model."""
+
     prompt = serializers.IntegerField(source="prompt_tokens")
     completion = serializers.IntegerField(source="completion_tokens")
 
 
 class ExtractionSerializer(serializers.Serializer[ExtractionRun]):
+    """An attempt to extract a batch of turns; nothing of what was said."""
+
     id = serializers.UUIDField()
     user_id = serializers.CharField(source="end_user.external_id")
     session_id = serializers.CharField(source="session.external_id")
@@ -52,4 +58,6 @@ class ExtractionSerializer(serializers.Serializer[ExtractionRun]):
 
 
 class RetrySerializer(serializers.Serializer[Any]):
+    """When the batch is due again."""
+
     extraction = ExtractionStatusSerializer()

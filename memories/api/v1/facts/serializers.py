@@ -121,6 +121,8 @@ class DeletionSerializer(FactFilters):
 
 
 class DeletedSerializer(serializers.Serializer[Any]):
+    """What a deletion by filters took, or with `dry_run` would take; `token` stands for these facts as they are."""
+
     dry_run = serializers.BooleanField()
     facts = serializers.IntegerField(help_text="That go, or are gone.")
     kept = serializers.IntegerField(help_text="That no key may delete: an operator's, and locked ones.")
@@ -279,12 +281,16 @@ class RestoreSerializer(Strict):
 
 
 class EvidenceSerializer(serializers.Serializer[Any]):
+    """The turn that a fact rests on, and the quote."""
+
     session_id = serializers.CharField(source="session.external_id")
     turn_number = serializers.IntegerField()
     quote = OrNull()
 
 
 class RelationSerializer(serializers.Serializer[Any]):
+    """How a fact stands to another one; `incoming`: the other one states it."""
+
     type = serializers.ChoiceField(RelationType.values)
     target_id = serializers.UUIDField(help_text="The other fact.")
     incoming = serializers.BooleanField(
@@ -293,6 +299,8 @@ class RelationSerializer(serializers.Serializer[Any]):
 
 
 class FactSerializer(serializers.Serializer[Fact]):
+    """A fact about a person, with what it rests on."""
+
     id = serializers.UUIDField()
     user_id = serializers.CharField(source="end_user.external_id")
     agent_id = OrNull()
@@ -350,11 +358,15 @@ class FactSerializer(serializers.Serializer[Fact]):
 
 
 class ActorSerializer(serializers.Serializer[Any]):
+    """Who changed something."""
+
     kind = serializers.ChoiceField(ActorKind.values, source="actor_kind")
     id = OrNull(source="actor_id", help_text="Ours: of the run, the key or the operator.")
 
 
 class RevisionSerializer(serializers.Serializer[FactRevision]):
+    """A version of a fact."""
+
     version = serializers.IntegerField()
     verb = serializers.CharField()
     actor = ActorSerializer(source="*")

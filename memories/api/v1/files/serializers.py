@@ -111,6 +111,8 @@ class GrepSerializer(_FileOwner):
 
 
 class FileToUploadSerializer(Strict):
+    """A file to store. `encoding` says what `content` is; base64 of a UTF-8 text becomes a text."""
+
     # Its faults are answered file by file.
     path = ExactText(allow_blank=True, max_length=10_000)
     content = ExactText(allow_blank=True, max_length=2 * LONGEST_TEXT)
@@ -184,22 +186,30 @@ class FileEntrySerializer(serializers.Serializer[Any]):
 
 
 class FoundFilesSerializer(serializers.Serializer[Any]):
+    """Files that match a pattern, the newest first; `truncated`: not all were looked at."""
+
     results = FileEntrySerializer(many=True)
     truncated = serializers.BooleanField(help_text="The search ended before it had seen all.")
 
 
 class FileMatchSerializer(serializers.Serializer[Any]):
+    """A line that contains the text."""
+
     path = serializers.CharField()
     line = serializers.IntegerField(help_text="From 1.")
     text = serializers.CharField()
 
 
 class FoundLinesSerializer(serializers.Serializer[Any]):
+    """Lines that contain a text; `truncated`: there are more."""
+
     results = FileMatchSerializer(many=True)
     truncated = serializers.BooleanField(help_text="There are more.")
 
 
 class UploadedFileSerializer(serializers.Serializer[Any]):
+    """What became of a file; `error` is None, or invalid_path, is_directory, permission_denied."""
+
     path = serializers.CharField()
     error = serializers.CharField(
         allow_null=True, help_text="invalid_path, is_directory, permission_denied (`detail` says why); null: stored."
@@ -210,10 +220,14 @@ class UploadedFileSerializer(serializers.Serializer[Any]):
 
 
 class UploadedSerializer(serializers.Serializer[Any]):
+    """What became of each file."""
+
     results = UploadedFileSerializer(many=True)
 
 
 class DownloadedFileSerializer(serializers.Serializer[Any]):
+    """A file as a whole; `error` is None, or file_not_found, invalid_path, is_directory."""
+
     path = serializers.CharField()
     content = serializers.CharField(allow_null=True)
     encoding = serializers.CharField(allow_null=True, help_text="utf-8, base64; null with an error.")
@@ -224,15 +238,21 @@ class DownloadedFileSerializer(serializers.Serializer[Any]):
 
 
 class DownloadedSerializer(serializers.Serializer[Any]):
+    """Each file, or why not."""
+
     results = DownloadedFileSerializer(many=True)
 
 
 class FilesDeletedSerializer(serializers.Serializer[Any]):
+    """How many files went."""
+
     path = serializers.CharField()
     deleted = serializers.IntegerField(help_text="How many files.")
 
 
 class FileVersionSerializer(serializers.Serializer[FileVersion]):
+    """A version of a file, with all of its content; `restored` is the version that it brought back."""
+
     version = serializers.IntegerField()
     verb = serializers.ChoiceField(FileVersion.Verb.values)
     actor = ActorSerializer(source="*")

@@ -119,6 +119,8 @@ class GraphStatsQuery(Strict):
 
 
 class EntitySerializer(serializers.ModelSerializer[GraphEntity]):
+    """Something that a graph is about; of another name of it the entity itself."""
+
     type = OrNull()
 
     class Meta:
@@ -127,6 +129,8 @@ class EntitySerializer(serializers.ModelSerializer[GraphEntity]):
 
 
 class TripleSerializer(serializers.ModelSerializer[GraphTriple]):
+    """That a subject stands in a relation to an object, from `valid_from` until before `valid_to`."""
+
     agent_id = OrNull()
     subject = EntitySerializer()
     object = EntitySerializer()
@@ -195,10 +199,14 @@ class TriplePageSerializer(serializers.Serializer[Any]):
 
 
 class EndedTriplesSerializer(serializers.Serializer[Any]):
+    """What an invalidation ended; nothing if nothing was open."""
+
     triples = TripleSerializer(many=True, help_text="Those that this ended; none when none was open.")
 
 
 class GraphStatsSerializer(serializers.Serializer[Any]):
+    """How much a graph has, and what its relations are called."""
+
     entities = serializers.IntegerField()
     triples = serializers.IntegerField()
     active = serializers.IntegerField()

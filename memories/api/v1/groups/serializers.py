@@ -33,6 +33,8 @@ class GroupChangesSerializer(ChangesSerializer):
 
 
 class GroupSerializer(serializers.Serializer[MemoryGroup]):
+    """A group of people: a team, a project, a household or another one."""
+
     id = serializers.UUIDField()
     name = serializers.CharField()
     kind = serializers.ChoiceField(MemoryGroup.Kind.values)
@@ -53,6 +55,8 @@ class MemberQuery(Strict):
 
 
 class GroupMemberSerializer(serializers.Serializer[GroupMember]):
+    """Somebody who belongs to a group; their agents are told what it knows."""
+
     user_id = serializers.CharField(source="end_user.external_id")
     may_write = serializers.BooleanField()
     created_at = serializers.DateTimeField(help_text="Since when.")

@@ -93,6 +93,8 @@ class ResumeSerializer(Strict):
 
 
 class ImportSerializer(serializers.Serializer[Import]):
+    """An uploaded file, and what came of it; `preview` and the counts of a dry run say what would."""
+
     id = serializers.UUIDField()
     status = serializers.ChoiceField(Import.State.values, source="state")
     source = OrNull(help_text="Once it is recognised, or named.")  # type: ignore[assignment]

@@ -153,6 +153,8 @@ class TenantChangesSerializer(TenantSettingsSerializer, ChangesSerializer):
 
 
 class TenantSerializer(serializers.Serializer[Tenant]):
+    """An application that uses the hub, with its settings. `numbers` has its own ones; the others are the hub's."""
+
     id = serializers.UUIDField()
     slug = serializers.CharField(help_text="The name that addresses have; it never changes.")
     name = serializers.CharField()
@@ -223,6 +225,8 @@ class ModelSettingsSerializer(Strict):
 
 
 class LanguageModelSerializer(serializers.Serializer[LanguageModel]):
+    """What a tenant has of its own of a language model. Its key is in no answer."""
+
     model = OrNull(help_text="null: the hub's.")
     base_url = OrNull(help_text="null: the hub's endpoint.")
     has_key = serializers.SerializerMethodField(help_text="Whether a key of the endpoint is stored.")
@@ -237,6 +241,8 @@ class LanguageModelSerializer(serializers.Serializer[LanguageModel]):
 
 
 class ModelTestSerializer(serializers.Serializer[ModelTest]):
+    """A language model that answered."""
+
     model = serializers.CharField(help_text="The model that answered.")
     milliseconds = serializers.IntegerField(help_text="So long it took.")
 
@@ -262,6 +268,8 @@ class OperatorSettingsSerializer(Strict):
 
 
 class OperatorSerializer(serializers.Serializer[Operator]):
+    """A member of staff who signs in to the admin. `tenants` None: every tenant."""
+
     id = serializers.UUIDField()
     username = serializers.CharField()
     first_name = serializers.CharField()
@@ -320,6 +328,8 @@ class RotationSerializer(Strict):
 
 
 class ManagedKeySerializer(serializers.Serializer[APIKey]):
+    """A key of a tenant, without its secret."""
+
     id = serializers.UUIDField()
     name = serializers.CharField()
     begins_with = serializers.SerializerMethodField(help_text="The start of its secret, by which people know it.")
@@ -351,6 +361,8 @@ class ManagedKeySerializer(serializers.Serializer[APIKey]):
 
 
 class MadeKeySerializer(ManagedKeySerializer):
+    """A new key. Its `secret` is in no other answer."""
+
     secret = serializers.SerializerMethodField(help_text="The key itself. It is shown in this answer alone.")
 
     def get_secret(self, key: APIKey) -> str:
@@ -365,6 +377,8 @@ class WebhookSettingsSerializer(Strict):
 
 
 class WebhookSerializer(serializers.Serializer[WebhookEndpoint]):
+    """An address that is told of events of a tenant."""
+
     id = serializers.UUIDField()
     name = serializers.CharField()
     url = serializers.CharField()
@@ -381,6 +395,8 @@ class WebhookSerializer(serializers.Serializer[WebhookEndpoint]):
 
 
 class MadeWebhookSerializer(WebhookSerializer):
+    """A webhook with a new `secret`, which is in no other answer."""
+
     secret = serializers.SerializerMethodField(help_text="What signs its events. It is shown in this answer alone.")
 
     def get_secret(self, endpoint: WebhookEndpoint) -> str:
@@ -392,10 +408,14 @@ class SendAgainSerializer(Strict):
 
 
 class SentAgainSerializer(serializers.Serializer[Any]):
+    """How many deliveries are sent again."""
+
     count = serializers.IntegerField(help_text="How many deliveries wait to be sent again.")
 
 
 class WebhookDeliverySerializer(serializers.Serializer[WebhookDelivery]):
+    """An event for one webhook, with what came of sending it."""
+
     id = serializers.UUIDField(help_text="The webhook-id.")
     event = serializers.CharField()
     state = serializers.ChoiceField(WebhookDelivery.State.values)

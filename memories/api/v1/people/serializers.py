@@ -37,6 +37,8 @@ class PersonChangesSerializer(ChangesSerializer):
 
 
 class PersonSerializer(serializers.Serializer[EndUser]):
+    """A person whom the hub knows; `id` is the hub's, `user_id` yours."""
+
     id = serializers.UUIDField(help_text="The hub's own: `person_id` in webhooks. It stays when the user_id changes.")
     user_id = serializers.CharField(source="external_id")
     display_name = OrNull()
@@ -54,6 +56,8 @@ class PersonSerializer(serializers.Serializer[EndUser]):
 
 
 class CountsSerializer(serializers.Serializer[Any]):
+    """What the hub has of a person."""
+
     sessions = serializers.IntegerField()
     turns = serializers.IntegerField()
     facts = serializers.IntegerField(help_text="Active ones.")
@@ -61,10 +65,14 @@ class CountsSerializer(serializers.Serializer[Any]):
 
 
 class PendingSerializer(serializers.Serializer[Any]):
+    """How much work is left: 0 when nothing is."""
+
     extraction = serializers.IntegerField(help_text="Turns that extraction has yet to read.")
     embedding = serializers.IntegerField()
 
 
 class PersonDetailSerializer(PersonSerializer):
+    """A person, with counts and the work that is left."""
+
     counts = CountsSerializer()
     pending = PendingSerializer()

@@ -44,6 +44,8 @@ class NewPersonLinkSerializer(Strict):
 
 
 class PersonLinkSerializer(serializers.Serializer[Any]):
+    """A link to a person's own page: open it at once, where the person is signed in."""
+
     id = serializers.UUIDField(help_text="As the audit trail has it.")
     url = serializers.URLField(help_text="Open it at once, where the person is signed in. It works once.")
     expires_at = serializers.DateTimeField(help_text="Until when it can be opened.")

@@ -19,17 +19,23 @@ class PrivacyRequestSerializer(Strict):
 
 
 class CaseExportSerializer(serializers.Serializer[Any]):
+    """The newest export of a privacy request."""
+
     state = serializers.ChoiceField(ExportState.values)
     expires_at = serializers.DateTimeField(allow_null=True)
     size = serializers.IntegerField(help_text="Bytes.")
 
 
 class OnDiskSerializer(serializers.Serializer[Any]):
+    """How long the deleted rows of an erasure are in the files of the tables."""
+
     window = OrNull(help_text="Hours in UTC in which tables are rewritten, like 02:00-04:30; null: they are not.")
     rewritten_at = serializers.DateTimeField(allow_null=True, help_text="When the last of them was; null before.")
 
 
 class PrivacyCaseSerializer(serializers.Serializer[PrivacyCase]):
+    """A request of a person about their data, as it stands."""
+
     id = serializers.UUIDField()
     user_id = serializers.SerializerMethodField(help_text="Null once the person is erased.")
     type = serializers.ChoiceField(CaseType.values)

@@ -28,11 +28,15 @@ class SummarySerializer(Strict):
 
 
 class SectionEvidenceSerializer(serializers.Serializer[Any]):
+    """A turn that supports a section."""
+
     session_id = serializers.CharField()
     turn_number = serializers.IntegerField()
 
 
 class SectionSerializer(serializers.Serializer[Any]):
+    """A section of the profile."""
+
     agent_id = OrNull(help_text="The agent whose section it is; null: the person's own.")
     summary = serializers.CharField()
     version = serializers.IntegerField()
@@ -60,6 +64,8 @@ class SectionsSerializer(serializers.Serializer[Any]):
 
 
 class ProfileSerializer(serializers.Serializer[Any]):
+    """Six summaries about a person; None where nothing is known."""
+
     user_id = serializers.CharField()
     sections = SectionsSerializer()
 

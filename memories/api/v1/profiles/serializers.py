@@ -27,6 +27,8 @@ class ProfileSettingsSerializer(Strict):
 
 
 class ProfileSchemaSerializer(serializers.Serializer[ProfileSchema]):
+    """A profile that the tenant defined by a JSON Schema."""
+
     name = serializers.CharField()
     agent_id = OrNull(help_text="The agent whose profile it is; null: of every agent.")
     in_context = serializers.BooleanField(help_text="Whether every context tells it.")
@@ -37,10 +39,14 @@ class ProfileSchemaSerializer(serializers.Serializer[ProfileSchema]):
 
 
 class ProfileSchemasSerializer(serializers.Serializer[Any]):
+    """The profiles that the tenant defined."""
+
     profiles = ProfileSchemaSerializer(many=True)
 
 
 class FieldEvidenceSerializer(serializers.Serializer[FactEvidence]):
+    """A turn that says the value of a field."""
+
     turn_id = serializers.UUIDField(allow_null=True, help_text="null: retention has deleted the turn.")
     session_id = serializers.CharField(source="session.external_id")
     turn_number = serializers.IntegerField()
@@ -68,6 +74,8 @@ class InvalidValueSerializer(serializers.Serializer[FieldValue]):
 
 
 class PersonProfileSerializer(serializers.Serializer[PersonProfile]):
+    """A person's profile in the form of a schema; `revision` is the same while nothing of it changes."""
+
     name = serializers.CharField(source="schema.name")
     user_id = serializers.SerializerMethodField()
     version = serializers.IntegerField(source="schema.version", help_text="Of the schema.")

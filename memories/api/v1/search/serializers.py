@@ -68,12 +68,16 @@ class SearchSerializer(Strict):
 
 
 class FoundEvidenceSerializer(serializers.Serializer[Any]):
+    """The turn that a found fact rests on."""
+
     session_id = serializers.CharField()
     turn_number = serializers.IntegerField()
     quote = OrNull()
 
 
 class FoundGroupSerializer(serializers.Serializer[Any]):
+    """The group that knows a found fact."""
+
     id = serializers.UUIDField()
     name = serializers.CharField()
 
@@ -117,6 +121,8 @@ class ResultSerializer(serializers.Serializer[Any]):
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
+    """How a search was done."""
+
     terms = serializers.ListField(child=serializers.CharField(), help_text="What is looked for word by word.")
     language = serializers.CharField()
     embedding_model = serializers.CharField(allow_null=True, help_text="Null: searched by words alone.")
@@ -124,6 +130,8 @@ class ExplanationSerializer(serializers.Serializer[Any]):
 
 
 class FoundSerializer(serializers.Serializer[Any]):
+    """The results of a search, best first, and how strong the strongest is as evidence."""
+
     results = ResultSerializer(many=True)
     evidence = serializers.ChoiceField(
         [level.value for level in Level],

@@ -47,6 +47,8 @@ class StandingSerializer(serializers.Serializer[Any]):
 
 
 class SessionSerializer(serializers.Serializer[Session]):
+    """A conversation."""
+
     id = serializers.UUIDField()
     session_id = serializers.CharField(source="external_id")
     user_id = serializers.CharField(source="end_user.external_id")
@@ -83,6 +85,8 @@ class WindowStatusSerializer(serializers.Serializer[Any]):
 
 
 class SessionDetailSerializer(SessionSerializer):
+    """A conversation, with its running summary and its window."""
+
     summary = serializers.CharField(
         source="working_memory.summary", help_text="Of the turns that have left the window; empty when none have."
     )
@@ -108,6 +112,8 @@ class SessionDetailSerializer(SessionSerializer):
 
 
 class TurnSerializer(serializers.Serializer[Turn]):
+    """A turn as it was posted."""
+
     id = serializers.UUIDField()
     number = serializers.IntegerField()
     role = serializers.ChoiceField(Role.values)

@@ -80,6 +80,8 @@ class RoleField(OneOf):
 
 
 class MessageSerializer(Strict):
+    """A message to store."""
+
     # Callers can post a message as a chat completion returned it. These fields hold no memory of a person.
     tolerated = frozenset(
         {
@@ -123,6 +125,8 @@ class MessageSerializer(Strict):
 
 
 class ConversationSerializer(Strict):
+    """Messages of one session, for `post_turns_bulk`."""
+
     user_id = Identifier()
     session_id = Identifier()
     agent_id = AgentId(help_text="Lower-cased; a session of another agent is another session.")
@@ -162,6 +166,8 @@ class ExtractionStatusSerializer(serializers.Serializer[Any]):
 
 
 class StoredSessionSerializer(serializers.Serializer[Any]):
+    """The conversation that turns were stored in."""
+
     id = serializers.UUIDField()
     session_id = serializers.CharField()
     user_id = serializers.CharField()
@@ -171,6 +177,8 @@ class StoredSessionSerializer(serializers.Serializer[Any]):
 
 
 class StoredTurnSerializer(serializers.Serializer[Any]):
+    """What became of a message: `duplicate` if the session had it already."""
+
     id = serializers.UUIDField()
     number = serializers.IntegerField(help_text="Ours, without gaps within the session.")
     external_id = serializers.CharField(allow_null=True)
@@ -191,6 +199,8 @@ class ReceiptSerializer(serializers.Serializer[Any]):
 
 
 class ReceiptsSerializer(serializers.Serializer[Any]):
+    """A receipt for each conversation, in order."""
+
     results = ReceiptSerializer(many=True, help_text="One for each conversation, in order.")
 
 
