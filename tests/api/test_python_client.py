@@ -6,7 +6,6 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -32,17 +31,12 @@ def test_the_client_has_what_the_document_says(generator: ModuleType) -> None:
         assert text == (SOURCES / name).read_text(encoding="utf-8"), f"{name} is old: make client-python"
 
 
-def operation_with(**changes: Any) -> dict[str, Any]:
-    """The document, whose operation that lists facts is another one."""
-    found: dict[str, Any] = copy.deepcopy(schema())
-    found["paths"][f"{BASE}/facts"]["get"] |= changes
-    return found
-
-
 def test_a_change_of_the_document_changes_the_client(generator: ModuleType) -> None:
+    changed = copy.deepcopy(schema())
     parameter = {"in": "query", "name": "mood", "schema": {"type": "array", "items": {"type": "integer"}}}
-    text = generator.generated(operation_with(parameters=[parameter]))["operations.py"]
-    assert "def list_facts(self, *, mood: Sequence[int] | None = None) -> Fact:" in text
+    changed["paths"][f"{BASE}/profiles"]["get"]["parameters"].append(parameter)
+    text = generator.generated(changed)["operations.py"]
+    assert "def list_profiles(self, *, agent_id: str | None = None, mood: Sequence[int] | None = None)" in text
 
 
 TYPES = [

@@ -14,6 +14,8 @@ from typing_extensions import Required
 
 ActorKind = Literal["run", "operator", "key", "command", "decay", "dream", "link", "person"]
 
+AnswerStatus = Literal["answered", "unknown", "evidence"]
+
 Author = Literal["person", "application", "model", "other"]
 
 CaseState = Literal[
@@ -251,6 +253,69 @@ class Agent:
     recall: bool
     guidance: str
     created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """A sentence of an answer, and the memories that say it."""
+
+    text: str
+    citations: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerEvidence:
+    """A memory that an answer may rest on, as the model saw it."""
+
+    kind: ResultKind
+    id: str
+    text: str
+    role: Role | None
+    session_id: str | None
+    turn_numbers: list[int]
+    evidence_level: EvidenceLevel
+    cited: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerSearch:
+    """A search that was made for an answer."""
+
+    query: str
+    kinds: list[FoundKind]
+    since: datetime | None
+    until: datetime | None
+    as_of: datetime | None
+    found: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """What a run asked of the model."""
+
+    prompt: int
+    completion: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer; every sentence is said by the memories that it cites."""
+
+    status: AnswerStatus
+    answer: str
+    sentences: list[Sentence]
+    evidence: list[AnswerEvidence]
+    evidence_level: EvidenceLevel
+    searches: list[AnswerSearch]
+    cut: int
+    failure: str | None
+    model: str | None
+    calls: int
+    tokens: Tokens
+    cost: float | None
+    restricted: bool = False
+    serve: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -641,14 +706,6 @@ class Range:
     first: int
     last: int
     fed: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tokens:
-    """What a run asked of the model."""
-
-    prompt: int
-    completion: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from memoryhub_client._calls import UNSET, Unset, listing, operation
 from memoryhub_client.models import (
     Agent,
+    Answer,
     CaseType,
     Category,
     ContentPolicy,
@@ -143,6 +144,33 @@ class Operations:
         `extraction`: false: turns of its sessions are stored and wait.
         `recall`: false: its contexts and searches are empty.
         `guidance`: Instructions to the model for its sessions, after those of the tenant.
+        """
+        ...
+
+    @operation("POST", "/answer")
+    def answer_question(
+        self,
+        *,
+        user_id: str | None,
+        question: str,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+        as_of: datetime | str | None = None,
+        searches: int | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+    ) -> Answer:
+        """Answer a question about a person, each sentence with the memories that say it.
+
+        What is remembered is searched, the tenant's model answers from it, and a sentence that the memories it
+        cites do not say is cut. Nothing is stored but the tokens, for the daily caps. Needs the scope `read`.
+
+        `agent_id`: Whose private facts may answer besides the person's own.
+        `roles`: Roles that the person has, for guarded facts.
+        `as_of`: Facts that were true then, and what had been said by then.
+        `searches`: How many at most; beyond the question's own the model plans them, in a call of its own.
+        `max_tokens`: What all calls of the model may read and write together.
+        `max_cost`: The same in US dollars, where the model's prices are set.
         """
         ...
 
