@@ -112,7 +112,7 @@ _LITTLE_WORDS = frozenset(
 )
 # How an answer names the person and who else spoke.
 _WHO = re.compile(
-    r"\b(?:(?:the|der|die|dem|den|des|el|la|il|o|a) |l['’])?(?:users?(?:['’]s)?|nutzer(?:in|s)?|utilisateur|usu[aá]ri[oa]"
-    r"|utente)\b|\bпользовател\w+|\bthe assistant (?:said|mentioned|suggested)(?: that)?|用户|助手说|ユーザー",
+    r"\b(?:(?:the|der|die|dem|den|des|el|la|il|o|a) |l['’])?(?:users?(?:['’]s)?|nutzer(?:in|s)?|utilisateur|utente"
+    r"|usu[aá]ri[oa])\b|\bпользовател\w+|\bthe assistant (?:said|mentioned|suggested)(?: that)?|用户|助手说|ユーザー",
     re.IGNORECASE,
 )

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, ChangesSerializer, ExactText, Flag, PageQuery
+from memories.api.v1.fields import AgentId, ChangesSerializer, ExactText, Flag, PageQuery, Timestamp
 from memories.models import Agent
 from memories.models.people.agents import LONGEST_GUIDANCE
 
@@ -30,4 +30,4 @@ class AgentSerializer(serializers.Serializer[Agent]):
     extraction = serializers.BooleanField()
     recall = serializers.BooleanField()
     guidance = serializers.CharField()
-    created_at = serializers.DateTimeField(help_text="When it was first seen.")
+    created_at = Timestamp(help_text="When it was first seen.")

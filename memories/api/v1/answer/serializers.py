@@ -7,7 +7,18 @@ from rest_framework import serializers
 
 from memories.answering.answer import Answer, AnswerRequest, AnswerStatus
 from memories.api.v1.extractions.serializers import TokensSerializer
-from memories.api.v1.fields import AgentId, ExactText, Fraction, Identifier, Moment, OrNull, Strict, Whole, Words
+from memories.api.v1.fields import (
+    AgentId,
+    ExactText,
+    Fraction,
+    Identifier,
+    Moment,
+    OrNull,
+    Strict,
+    Timestamp,
+    Whole,
+    Words,
+)
 from memories.models import Role
 from memories.retrieval.hits import FOUND_KINDS
 from memories.retrieval.search import KINDS, Level
@@ -65,7 +76,7 @@ class AnswerEvidenceSerializer(serializers.Serializer[Any]):
     turn_numbers = serializers.ListField(child=serializers.IntegerField())
     evidence_level = serializers.ChoiceField([level.value for level in Level])
     cited = serializers.BooleanField()
-    created_at = serializers.DateTimeField(help_text="When it was said.")
+    created_at = Timestamp(help_text="When it was said.")
 
 
 class AnswerSearchSerializer(serializers.Serializer[Any]):
@@ -73,9 +84,9 @@ class AnswerSearchSerializer(serializers.Serializer[Any]):
 
     query = serializers.CharField()
     kinds = serializers.ListField(child=serializers.ChoiceField(KINDS))
-    since = serializers.DateTimeField(allow_null=True)
-    until = serializers.DateTimeField(allow_null=True)
-    as_of = serializers.DateTimeField(allow_null=True)
+    since = Timestamp(allow_null=True)
+    until = Timestamp(allow_null=True)
+    as_of = Timestamp(allow_null=True)
     found = serializers.IntegerField()
 
 

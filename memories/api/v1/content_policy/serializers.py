@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories.api.v1.fields import ExactText, OneOf, OrNull, PageQuery, Strict, Whole, Words
+from memories.api.v1.fields import ExactText, OneOf, OrNull, PageQuery, Strict, Timestamp, Whole, Words
 from memories.content_policy.categories import (
     LONGEST_DESCRIPTION,
     LONGEST_EXAMPLE,
@@ -76,7 +76,7 @@ class ContentPolicySerializer(serializers.Serializer[ContentPolicy]):
     restored = serializers.IntegerField(allow_null=True, help_text="The version that it repeats.")
     actor_kind = OrNull(help_text="Who made it: operator, key or command.")
     actor_id = OrNull(help_text="The hub's id of that operator or key.")
-    created_at = serializers.DateTimeField(allow_null=True)
+    created_at = Timestamp(allow_null=True)
 
 
 class PolicyTopicsSerializer(serializers.Serializer[Any]):
@@ -99,7 +99,7 @@ class PolicyDropSerializer(serializers.Serializer[PolicyDrop]):
     version = serializers.IntegerField(help_text="Of the policy.")
     road = serializers.ChoiceField(Road.values, help_text="By which road the texts came.")
     count = serializers.IntegerField(help_text="Texts that were dropped; nothing of them is kept.")
-    last_at = serializers.DateTimeField()
+    last_at = Timestamp()
 
 
 class NewDryRunSerializer(Strict):
@@ -129,8 +129,8 @@ class DryRunSerializer(serializers.Serializer[PolicyTrial]):
     found = serializers.SerializerMethodField(
         help_text="What these categories would not allow, and is not deleted yet."
     )
-    created_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True)
+    created_at = Timestamp()
+    ended_at = Timestamp(allow_null=True)
 
     @extend_schema_field(serializers.ChoiceField(["running", "done", "deleting", "deleted", "failed"]))
     def get_state(self, row: PolicyTrial) -> str:

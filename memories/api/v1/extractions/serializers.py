@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.v1.fields import Identifier, OneOf, OrNull, PageQuery
+from memories.api.v1.fields import Identifier, OneOf, OrNull, PageQuery, Timestamp
 from memories.api.v1.turns.serializers import ExtractionStatusSerializer
 from memories.models import ExtractionRun
 
@@ -50,8 +50,8 @@ class ExtractionSerializer(serializers.Serializer[ExtractionRun]):
     calls = serializers.IntegerField(help_text="Calls of the model.")
     tokens = TokensSerializer(source="*")
     cost = serializers.FloatField(allow_null=True, help_text="US dollars, where the price is known.")
-    started_at = serializers.DateTimeField()
-    finished_at = serializers.DateTimeField(allow_null=True)
+    started_at = Timestamp()
+    finished_at = Timestamp(allow_null=True)
 
     def get_model(self, run: ExtractionRun) -> str | None:
         return run.extractor.removeprefix(_MODEL) if run.extractor.startswith(_MODEL) else None

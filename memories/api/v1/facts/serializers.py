@@ -29,6 +29,7 @@ from memories.api.v1.fields import (
     Share,
     StatedByField,
     Strict,
+    Timestamp,
     Whole,
     Words,
 )
@@ -330,22 +331,20 @@ class FactSerializer(serializers.Serializer[Fact]):
     relations = serializers.SerializerMethodField()
     evidence = EvidenceSerializer(many=True, source="cited")
     extraction_id = serializers.UUIDField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    first_observed_at = serializers.DateTimeField()
-    last_confirmed_at = serializers.DateTimeField()
-    last_recalled_at = serializers.DateTimeField(allow_null=True)
-    valid_from = serializers.DateTimeField()
-    valid_to = serializers.DateTimeField(allow_null=True)
+    created_at = Timestamp()
+    updated_at = Timestamp()
+    first_observed_at = Timestamp()
+    last_confirmed_at = Timestamp()
+    last_recalled_at = Timestamp(allow_null=True)
+    valid_from = Timestamp()
+    valid_to = Timestamp(allow_null=True)
     superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
-    expires_at = serializers.DateTimeField(allow_null=True)
+    expires_at = Timestamp(allow_null=True)
     decay_score = Rounded()
-    forget_at = serializers.DateTimeField(allow_null=True, help_text="When it will have faded; null: never.")
+    forget_at = Timestamp(allow_null=True, help_text="When it will have faded; null: never.")
     embedding_model = serializers.CharField(allow_null=True, help_text="Null until its text has a vector.")
     still_said_by = serializers.IntegerField(
         allow_null=True,
-        read_only=True,
-        default=None,
         help_text="After a change of its text: how many of the person's turns still say what it said. Else null.",
     )
 
@@ -373,4 +372,4 @@ class RevisionSerializer(serializers.Serializer[FactRevision]):
     before = JSONObject(help_text="The changed fields as they were.")
     after = JSONObject(help_text="The whole state after the change.")
     reason = OrNull()
-    created_at = serializers.DateTimeField()
+    created_at = Timestamp()

@@ -16,6 +16,7 @@ from memories.api.v1.fields import (
     PageQuery,
     StatedByField,
     Strict,
+    Timestamp,
     Whole,
 )
 from memories.files import paths
@@ -150,9 +151,9 @@ class FileSerializer(serializers.Serializer[Any]):
         help_text="Who wrote it last: `key` (an application), `operator`, `command`; empty: nobody.",
     )
     trust = OrNull(help_text=f"Of whoever wrote it last: {', '.join(Trust.values)}; null: nobody.")
-    created_at = serializers.DateTimeField()
-    modified_at = serializers.DateTimeField(source="updated_at")
-    expires_at = serializers.DateTimeField(help_text="Of scratch files; else null.", allow_null=True)
+    created_at = Timestamp()
+    modified_at = Timestamp(source="updated_at")
+    expires_at = Timestamp(help_text="Of scratch files; else null.", allow_null=True)
 
 
 class FileContentSerializer(FileSerializer):
@@ -180,7 +181,7 @@ class FileEntrySerializer(serializers.Serializer[Any]):
     path = serializers.CharField()
     is_dir = serializers.BooleanField()
     size = serializers.IntegerField(help_text="Of a folder 0.")
-    modified_at = serializers.DateTimeField(allow_null=True, help_text="Of a folder null.")
+    modified_at = Timestamp(allow_null=True, help_text="Of a folder null.")
     version = serializers.IntegerField(allow_null=True)
     locked = serializers.BooleanField()
 
@@ -233,8 +234,8 @@ class DownloadedFileSerializer(serializers.Serializer[Any]):
     encoding = serializers.CharField(allow_null=True, help_text="utf-8, base64; null with an error.")
     error = serializers.CharField(allow_null=True, help_text="file_not_found, invalid_path, is_directory; else null.")
     version = serializers.IntegerField(allow_null=True)
-    created_at = serializers.DateTimeField(allow_null=True)
-    modified_at = serializers.DateTimeField(allow_null=True)
+    created_at = Timestamp(allow_null=True)
+    modified_at = Timestamp(allow_null=True)
 
 
 class DownloadedSerializer(serializers.Serializer[Any]):
@@ -264,4 +265,4 @@ class FileVersionSerializer(serializers.Serializer[FileVersion]):
         allow_null=True, help_text="Of a restoration: the version that it brought back."
     )
     reason = OrNull()
-    created_at = serializers.DateTimeField()
+    created_at = Timestamp()

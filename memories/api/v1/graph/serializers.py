@@ -19,6 +19,7 @@ from memories.api.v1.fields import (
     Share,
     StatedByField,
     Strict,
+    Timestamp,
 )
 from memories.graph.reading import Direction
 from memories.models import GraphEntity, GraphTriple, TripleStatus, Trust
@@ -134,8 +135,8 @@ class TripleSerializer(serializers.ModelSerializer[GraphTriple]):
     agent_id = OrNull()
     subject = EntitySerializer()
     object = EntitySerializer()
-    valid_from = serializers.DateTimeField(allow_null=True)
-    valid_to = serializers.DateTimeField(allow_null=True)
+    valid_from = Timestamp(allow_null=True)
+    valid_to = Timestamp(allow_null=True)
     state = serializers.ChoiceField(STATES)
     status = serializers.ChoiceField([TripleStatus.ACTIVE.value, TripleStatus.PENDING.value])
     trust = serializers.ChoiceField([one.value for one in Trust])

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from memories.api.v1.fields import AgentId, ExactText, Identifier, OneOf, OrNull, PageQuery, Strict
+from memories.api.v1.fields import AgentId, ExactText, Identifier, OneOf, OrNull, PageQuery, Strict, Timestamp
 from memories.curation.imports.verbs import AUTO, ImportOptions
 from memories.files import paths
 from memories.models import Import, ImportSource
@@ -112,7 +112,7 @@ class ImportSerializer(serializers.Serializer[Import]):
     refused = serializers.DictField(child=serializers.IntegerField(), help_text="Code → how many.")
     failure = OrNull(help_text="Code of the reason why it failed.")
     preview = serializers.JSONField(help_text="Of a dry run, when you get it: people, dates and three samples.")
-    created_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField(allow_null=True)
-    finished_at = serializers.DateTimeField(allow_null=True)
-    undone_at = serializers.DateTimeField(allow_null=True)
+    created_at = Timestamp()
+    started_at = Timestamp(allow_null=True)
+    finished_at = Timestamp(allow_null=True)
+    undone_at = Timestamp(allow_null=True)

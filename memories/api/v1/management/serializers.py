@@ -24,6 +24,7 @@ from memories.api.v1.fields import (
     OurId,
     PageQuery,
     Strict,
+    Timestamp,
     Whole,
     Words,
 )
@@ -177,8 +178,8 @@ class TenantSerializer(serializers.Serializer[Tenant]):
     person_color = serializers.CharField()
     numbers = serializers.SerializerMethodField(help_text="The tenant's own numbers; the others are the hub's.")
     version = serializers.SerializerMethodField(help_text="Another one after each change; as in the ETag.")
-    created_at = serializers.DateTimeField()
-    offboarded_at = serializers.DateTimeField(allow_null=True, help_text="Since when it is off-boarded.")
+    created_at = Timestamp()
+    offboarded_at = Timestamp(allow_null=True, help_text="Since when it is off-boarded.")
 
     @extend_schema_field({"type": "object", "additionalProperties": True})
     def get_numbers(self, tenant: Tenant) -> dict[str, Any]:
@@ -284,8 +285,8 @@ class OperatorSerializer(serializers.Serializer[Operator]):
     has_second_factor = serializers.SerializerMethodField()
     invited_until = serializers.SerializerMethodField(help_text="So long the link of an open invitation works.")
     version = serializers.SerializerMethodField(help_text="Another one after each change; as in the ETag.")
-    created_at = serializers.DateTimeField(source="date_joined")
-    last_signed_in_at = serializers.DateTimeField(source="last_login", allow_null=True)
+    created_at = Timestamp(source="date_joined")
+    last_signed_in_at = Timestamp(source="last_login", allow_null=True)
 
     def get_roles(self, operator: Operator) -> list[str]:
         return sorted(group.name for group in operator.groups.all())
@@ -302,7 +303,7 @@ class OperatorSerializer(serializers.Serializer[Operator]):
 
     @extend_schema_field({"type": "string", "format": "date-time", "nullable": True})
     def get_invited_until(self, operator: Operator) -> Any:
-        shown = serializers.DateTimeField(allow_null=True)
+        shown = Timestamp(allow_null=True)
         return shown.to_representation(operator.invited_until) if operator.invited_until else None
 
     def get_version(self, operator: Operator) -> int:
@@ -342,9 +343,9 @@ class ManagedKeySerializer(serializers.Serializer[APIKey]):
     memory_of = OrNull(help_text="Whose memory sessions become that it opens; null: as the tenant says.")
     state = serializers.SerializerMethodField()
     successor_id = serializers.UUIDField(allow_null=True, help_text="The key that it was rotated to.")
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(allow_null=True)
-    last_used_at = serializers.DateTimeField(allow_null=True, help_text="To the nearest five minutes.")
+    created_at = Timestamp()
+    expires_at = Timestamp(allow_null=True)
+    last_used_at = Timestamp(allow_null=True, help_text="To the nearest five minutes.")
 
     def get_begins_with(self, key: APIKey) -> str:
         return f"mh_{key.prefix}"
@@ -388,7 +389,7 @@ class WebhookSerializer(serializers.Serializer[WebhookEndpoint]):
     disabled_for = OrNull(help_text="Why it is disabled: operator, failing, gone or off_boarded.")
     failures = serializers.IntegerField(help_text="In a row.")
     version = serializers.IntegerField()
-    created_at = serializers.DateTimeField()
+    created_at = Timestamp()
 
     def get_enabled(self, endpoint: WebhookEndpoint) -> bool:
         return endpoint.disabled_at is None
@@ -422,6 +423,6 @@ class WebhookDeliverySerializer(serializers.Serializer[WebhookDelivery]):
     attempts = serializers.IntegerField()
     status = serializers.IntegerField(allow_null=True, help_text="Of the last answer, if one came.")
     failure = OrNull(help_text="Code of the last failure.")
-    occurred_at = serializers.DateTimeField()
-    tried_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
+    occurred_at = Timestamp()
+    tried_at = Timestamp(allow_null=True)
+    ended_at = Timestamp(allow_null=True)

@@ -21,6 +21,7 @@ from memories.api.v1.fields import (
     Moment,
     Share,
     StatedByField,
+    Timestamp,
     json_size,
 )
 from memories.curation.statements.documents import DocumentFact, DocumentSection, HeldParts
@@ -38,7 +39,7 @@ MOST_UNKNOWN = 4000
 _OLD_SOURCE = "imported_source"
 # Categories of DeerFlow's that have another name here.
 _CATEGORIES: Mapping[str, Category] = {"": Category.CONTEXT, "cognitive": Category.BEHAVIOR}
-_MOMENT = serializers.DateTimeField()
+_MOMENT = Timestamp()
 # Section of the profile → the document's part and name for it.
 PLACES: Mapping[str, tuple[str, str]] = {
     Section.WORK_CONTEXT: ("user", "workContext"),

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from memories.api.v1.fields import ChangesSerializer, ExactText, Flag, JSONObject, OrNull, PageQuery
+from memories.api.v1.fields import ChangesSerializer, ExactText, Flag, JSONObject, OrNull, PageQuery, Timestamp
 from memories.models import EndUser
 from memories.time_zones import is_zone
 
@@ -48,8 +48,8 @@ class PersonSerializer(serializers.Serializer[EndUser]):
     capture = serializers.BooleanField()
     serve = serializers.BooleanField()
     restricted = serializers.SerializerMethodField()
-    created_at = serializers.DateTimeField()
-    last_seen_at = serializers.DateTimeField(help_text="Of the last turn, to the minute.")
+    created_at = Timestamp()
+    last_seen_at = Timestamp(help_text="Of the last turn, to the minute.")
 
     def get_restricted(self, person: EndUser) -> bool:
         return person.restricted_at is not None

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, Flag, Identifier, JSONObject, OrNull, Strict
+from memories.api.v1.fields import AgentId, Flag, Identifier, JSONObject, OrNull, Strict, Timestamp
 from memories.models import FactEvidence, ProfileSchema, Trust
 from memories.profiles import FieldValue, PersonProfile
 
@@ -34,8 +34,8 @@ class ProfileSchemaSerializer(serializers.Serializer[ProfileSchema]):
     in_context = serializers.BooleanField(help_text="Whether every context tells it.")
     version = serializers.IntegerField()
     schema = serializers.DictField(child=serializers.JSONField())
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
+    created_at = Timestamp()
+    updated_at = Timestamp()
 
 
 class ProfileSchemasSerializer(serializers.Serializer[Any]):
@@ -61,7 +61,7 @@ class FieldValueSerializer(serializers.Serializer[FieldValue]):
     trust = serializers.ChoiceField(Trust.values, source="fact.trust", help_text="Of those who vouch for it.")
     binding = serializers.BooleanField(source="fact.binding", help_text="An operator's word, or the person's.")
     confidence = serializers.FloatField(source="fact.confidence")
-    updated_at = serializers.DateTimeField(source="fact.updated_at")
+    updated_at = Timestamp(source="fact.updated_at")
     evidence = FieldEvidenceSerializer(many=True, help_text="The turns that say it.")
 
 

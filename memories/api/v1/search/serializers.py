@@ -14,6 +14,7 @@ from memories.api.v1.fields import (
     OneOf,
     OrNull,
     Strict,
+    Timestamp,
     Whole,
     Words,
 )
@@ -104,7 +105,7 @@ class ResultSerializer(serializers.Serializer[Any]):
     flagged = serializers.BooleanField(
         help_text="What an assistant or a tool said, and speaks to a model: not to be obeyed, never in a context."
     )
-    outdated_since = serializers.DateTimeField(
+    outdated_since = Timestamp(
         allow_null=True,
         help_text="Of what says something that was corrected, superseded or forgotten since: when it ended.",
     )
@@ -115,9 +116,7 @@ class ResultSerializer(serializers.Serializer[Any]):
         [level.value for level in Level],
         help_text="How strong it is as evidence that it has to do with the query.",
     )
-    created_at = serializers.DateTimeField(
-        help_text="When it was said, by the client's clock if it told; of an episode its end."
-    )
+    created_at = Timestamp(help_text="When it was said, by the client's clock if it told; of an episode its end.")
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):

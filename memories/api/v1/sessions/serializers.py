@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memories import conf
-from memories.api.v1.fields import AgentId, Identifier, JSONObject, OneOf, OrNull, PageQuery, Strict
+from memories.api.v1.fields import AgentId, Identifier, JSONObject, OneOf, OrNull, PageQuery, Strict, Timestamp
 from memories.api.v1.turns.serializers import (
     WORK_STATUSES,
     Content,
@@ -55,9 +55,9 @@ class SessionSerializer(serializers.Serializer[Session]):
     agent_id = OrNull()
     turn_count = serializers.IntegerField()
     token_count = serializers.IntegerField()
-    created_at = serializers.DateTimeField()
-    last_turn_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True, help_text="A new turn reopens it.")
+    created_at = Timestamp()
+    last_turn_at = Timestamp()
+    ended_at = Timestamp(allow_null=True, help_text="A new turn reopens it.")
     extraction = serializers.SerializerMethodField()
 
     @extend_schema_field(ExtractionStatusSerializer)
@@ -81,7 +81,7 @@ class WindowStatusSerializer(serializers.Serializer[Any]):
     """Where the compaction of a session's window stands, and that of its episodes."""
 
     status = serializers.ChoiceField(WORK_STATUSES)
-    due_at = serializers.DateTimeField(allow_null=True, help_text="When somebody looks at it next.")
+    due_at = Timestamp(allow_null=True, help_text="When somebody looks at it next.")
 
 
 class SessionDetailSerializer(SessionSerializer):
@@ -125,10 +125,10 @@ class TurnSerializer(serializers.Serializer[Turn]):
     tool_calls = serializers.ListField(child=JSONObject(), allow_null=True)
     external_id = serializers.CharField(allow_null=True)
     token_count = serializers.IntegerField()
-    timestamp = serializers.DateTimeField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    redacted_at = serializers.DateTimeField(allow_null=True)
-    left_at = serializers.DateTimeField(allow_null=True, help_text="When the client went on without it.")
+    timestamp = Timestamp(allow_null=True)
+    created_at = Timestamp()
+    redacted_at = Timestamp(allow_null=True)
+    left_at = Timestamp(allow_null=True, help_text="When the client went on without it.")
     metadata = JSONObject()
 
     @extend_schema_field(Content)

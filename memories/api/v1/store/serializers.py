@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
-from memories.api.v1.fields import ExactText, Flag, OneOf, Strict, Whole
+from memories.api.v1.fields import ExactText, Flag, OneOf, Strict, Timestamp, Whole
 from memories.models.memories.store_items import LONGEST_KEY
 from memories.store import namespaces
 from memories.store.namespaces import BadNamespace
@@ -246,8 +246,8 @@ class StoreItemSerializer(serializers.Serializer[Any]):
     namespace = serializers.ListField(child=serializers.CharField())
     key = serializers.CharField()
     value = Value()
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
+    created_at = Timestamp()
+    updated_at = Timestamp()
 
 
 class FoundStoreItemSerializer(StoreItemSerializer):

@@ -6,7 +6,18 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
-from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, JSONObject, Moment, OneOf, Strict, json_size
+from memories.api.v1.fields import (
+    AgentId,
+    ExactText,
+    Flag,
+    Identifier,
+    JSONObject,
+    Moment,
+    OneOf,
+    Strict,
+    Timestamp,
+    json_size,
+)
 from memories.capture.ingest import Conversation, PostedMessage, Receipt
 from memories.exceptions import Fault, MessageTooLarge
 from memories.models import Author, Role, Session
@@ -161,8 +172,8 @@ class ExtractionStatusSerializer(serializers.Serializer[Any]):
     """Where a session's extraction stands."""
 
     status = serializers.ChoiceField(WORK_STATUSES)
-    due_at = serializers.DateTimeField(allow_null=True, help_text="When it may start.")
-    max_due_at = serializers.DateTimeField(allow_null=True, help_text="When it starts at the latest.")
+    due_at = Timestamp(allow_null=True, help_text="When it may start.")
+    max_due_at = Timestamp(allow_null=True, help_text="When it starts at the latest.")
 
 
 class StoredSessionSerializer(serializers.Serializer[Any]):
