@@ -38,7 +38,7 @@ class Allowance:
 
     def room_for(self, messages: Sequence[Message], answer: AnswerFormat[Any]) -> int:
         """How many tokens the model may write after this prompt; 0 or less if it may not be asked."""
-        prompt = self._size(messages, answer)
+        prompt = self.size_of(messages, answer)
         room = self.tokens - self._used - prompt
         if self.cost is not None and self.config.prices is not None:
             spent = cost_of(self.prompt_tokens + prompt, self.completion_tokens, self.config.prices) or Decimal(0)
@@ -53,7 +53,7 @@ class Allowance:
     def ask(self, messages: Sequence[Message], answer: AnswerFormat[Any], *, most: int) -> int:
         """The most that the model may write now, at most `most`; to be called before it is asked."""
         limit = min(most, self.room_for(messages, answer))
-        self._asked = (self._size(messages, answer), limit)
+        self._asked = (self.size_of(messages, answer), limit)
         return limit
 
     def add(self, prompt_tokens: int, completion_tokens: int) -> None:
@@ -68,7 +68,8 @@ class Allowance:
         """What the calls cost, in US dollars; None where nobody said what they cost, or for no call."""
         return cost_of(self.prompt_tokens, self.completion_tokens, self.config.prices) if self.calls else None
 
-    def _size(self, messages: Sequence[Message], answer: AnswerFormat[Any]) -> int:
+    def size_of(self, messages: Sequence[Message], answer: AnswerFormat[Any]) -> int:
+        """Tokens of a prompt and of the form that is asked for, at most."""
         texts = [*(message["content"] for message in messages), json.dumps(answer.schema)]
         return sum(tokens.count(text, _tokenizer(self.config.model)) + AROUND_MESSAGE for text in texts)
 

@@ -80,7 +80,7 @@ class AnswerRequest:
 
 @dataclass(frozen=True)
 class Searched:
-    """A search that was made, and how much it found."""
+    """A search that was planned beside the question's own, and how much it found."""
 
     query: str
     kinds: Sequence[str]
@@ -174,17 +174,17 @@ class _Asking:
         self.allowance = Allowance(self.config, self.request.max_tokens, self.request.max_cost)
 
     def without_model(self, why: str) -> Answer:
-        self.first = self._search(PlannedSearch(query=self.request.question))
+        self._search_question()
         status = AnswerStatus.EVIDENCE if self._evidence() else AnswerStatus.UNKNOWN
         return self._answer(status, failure=why if status == AnswerStatus.EVIDENCE else "")
 
     def asked(self) -> Answer:
-        self.first = self._search(PlannedSearch(query=self.request.question))
+        self._search_question()
         if self.first.restricted or not self.first.serve:
             return self._answer(AnswerStatus.UNKNOWN)
         try:
             for planned in self._plan():
-                self._search(planned)
+                self.searches.append(self._search(planned)[1])
             evidence = self._evidence()
             if not evidence:
                 return self._answer(AnswerStatus.UNKNOWN)
@@ -212,12 +212,15 @@ class _Asking:
         self._count(completion.prompt_tokens, completion.completion_tokens)
         yield from list(answer_plan.searches_of(completion.answer))[:more]
 
-    def _search(self, planned: PlannedSearch) -> SearchResult:
+    def _search_question(self) -> None:
+        self.first, _ = self._search(PlannedSearch(query=self.request.question))
+
+    def _search(self, planned: PlannedSearch) -> tuple[SearchResult, Searched]:
         kinds = KINDS if planned.kind == "any" else (planned.kind,)
         since, until, as_of = map(self._moment, (planned.since, planned.until, planned.as_of))
         asked = SearchRequest(
             user_id=self.request.user_id,
-            query=planned.query[: answer_plan.LONGEST_QUERY] if self.searches else planned.query,
+            query=planned.query,
             kinds=kinds,
             limit=FOUND,
             filters=SearchFilters(since=since, until=until, agent_id=self.request.agent_id or None),
@@ -233,8 +236,7 @@ class _Asking:
             told = replace(one, text=uploads.cut_blocks(one.text)) if one.kind == TURN else one
             if told.text.strip():
                 self.found.setdefault((one.kind, one.id), told)
-        self.searches.append(Searched(asked.query, kinds, since, until, asked.as_of, len(result.results)))
-        return result
+        return result, Searched(asked.query, kinds, since, until, asked.as_of, len(result.results))
 
     def _moment(self, day: date | None) -> datetime | None:
         return datetime.combine(day, time.min, tzinfo=self._zone) if day else None

@@ -29,7 +29,7 @@ The answer:
 Plan a search for each part of a question that has several, and for each step of one that needs one memory to find another. For a question that one search answers, answer {"searches": []}."""
 
 
-Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_QUERY)]
 
 
 class PlannedSearch(BaseModel):

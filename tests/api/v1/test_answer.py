@@ -34,16 +34,7 @@ def test_an_answer_without_a_model(hub: Hub) -> None:
         "answer": "",
         "sentences": [],
         "evidence_level": "strong",
-        "searches": [
-            {
-                "query": "Where did I move to?",
-                "kinds": ["fact", "episode", "turn"],
-                "since": None,
-                "until": None,
-                "as_of": None,
-                "found": 1,
-            }
-        ],
+        "searches": [],
         "cut": 0,
         "failure": "no_model",
         "model": None,
@@ -54,7 +45,7 @@ def test_an_answer_without_a_model(hub: Hub) -> None:
 
 
 def test_somebody_else_s_memories_are_not_answered_from(hub: Hub) -> None:
-    assert answered(hub, user_id="u2") | {"searches": []} == {
+    assert answered(hub, user_id="u2") == {
         "status": "unknown",
         "answer": "",
         "sentences": [],

@@ -280,7 +280,7 @@ class AnswerEvidence:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerSearch:
-    """A search that was made for an answer."""
+    """A search that the model planned beside the question's own."""
 
     query: str
     kinds: list[FoundKind]

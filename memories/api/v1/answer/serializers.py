@@ -80,7 +80,7 @@ class AnswerEvidenceSerializer(serializers.Serializer[Any]):
 
 
 class AnswerSearchSerializer(serializers.Serializer[Any]):
-    """A search that was made for an answer."""
+    """A search that the model planned beside the question's own."""
 
     query = serializers.CharField()
     kinds = serializers.ListField(child=serializers.ChoiceField(KINDS))
