@@ -763,7 +763,7 @@ ImportStatus = Literal["checking", "checked", "running", "paused", "done", "fail
 ImportSource = Literal[
     "auto", "chatgpt", "claude", "claude-code", "codex", "deepseek", "gemini", "grok", "mistral", "open-webui",
     "librechat", "lobechat", "cherry-studio", "jsonl", "facts", "mem0", "langgraph", "deerflow", "mempalace",
-    "graphiti", "hindsight", "honcho", "memobase", "deepagents", "markdown",
+    "graphiti", "hindsight", "honcho", "memobase", "deepagents", "markdown", "memory-hub",
 ]  # fmt: skip
 
 
