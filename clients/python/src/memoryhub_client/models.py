@@ -170,6 +170,7 @@ ImportSource = Literal[
     "memobase",
     "deepagents",
     "markdown",
+    "memory-hub",
 ]
 
 ImportStatus = Literal["checking", "checked", "running", "paused", "done", "failed", "undoing", "undone"]

@@ -1375,9 +1375,9 @@ class Operations:
     def undo_import(self, import_id: str, *, idempotency_key: str | None = None) -> Import:
         """Take an import back.
 
-        A worker deletes what the import stored: messages with what was made of them, facts, files, items. What
-        somebody changed since stays, and counts as `kept`. The same file can be imported again. Needs the scope
-        `write`.
+        A worker deletes what the import stored: messages with what was made of them, facts, files, items, and
+        people whom it made if nothing else is there of them. What somebody changed since stays, and counts as
+        `kept`. The same file can be imported again. Needs the scope `write`.
         """
         ...
 

@@ -101,12 +101,16 @@ class ImportSerializer(serializers.Serializer[Import]):
     size = serializers.IntegerField(help_text="Bytes of the file.")
     has_file = serializers.BooleanField(help_text="Whether the hub still has the file.")
     position = serializers.IntegerField(help_text="Conversations, memories, files, items and reasons that were taken.")
-    expected = serializers.IntegerField(help_text="How many there are; 0: nobody knows yet.")
+    expected = serializers.IntegerField(
+        help_text="How many there will be, by how many came of what was read so far; 0: nobody knows yet."
+    )
     counts = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="What was stored (`messages`, `facts`, `sections`, `files`, `items`), what waits for an operator "
-        "(`waiting`), was there already (`duplicates`), or was cut out (`secrets`); after an undo what went and what "
-        "was `kept` because it was changed since. Of a dry run: what would be.",
+        help_text="What was stored (`messages`, `facts`, `sections`, `files`, `items`; of an export of a hub "
+        "`episodes`, `diary`, `relations` and `in_groups`, too), what waits for an operator (`waiting`), was there "
+        "already (`duplicates`), or was cut out (`secrets`); after an undo what went (`…_undone`) and what was `kept` "
+        "because it was changed since. Of people whom the import made `people_undone` went, and `people_kept` have "
+        "something else. Of a dry run: what would be.",
     )
     left_out = serializers.DictField(child=serializers.IntegerField(), help_text="Reason → how many.")
     refused = serializers.DictField(child=serializers.IntegerField(), help_text="Code → how many.")
