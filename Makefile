@@ -49,6 +49,9 @@ test-clients: .venv/runtime .venv-clients/dev ## Test what is in clients/, in an
 	@cd clients/python && $(KEEPS_BYTECODE) ../../$(CLIENTS)/python -m pytest
 	@export PATH="$(CURDIR)/$(CLIENTS):$$PATH"; cd clients/typescript && npm ci --silent --no-audit --no-fund && npm test --silent
 
+client-python: .venv/dev ## Write the Python client's models and operations from this hub's document.
+	@$(BIN)/python manage.py spectacular --format openapi-json | $(BIN)/python clients/python/generate.py
+
 client-typescript: .venv/runtime .venv-clients/dev ## Pack the JavaScript client, with the types of this hub's document.
 	@$(BIN)/python manage.py spectacular --format openapi-json --file clients/typescript/openapi.json
 	@export PATH="$(CURDIR)/$(CLIENTS):$$PATH"; cd clients/typescript && npm ci --silent --no-audit --no-fund && \

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern
 
+from memories import upload_heads
 from memories.api.v1.urls import urlpatterns
 from memories.telemetry import traces
 from memories.telemetry.families import METHODS, REFUSED, REQUEST_SECONDS, REQUESTS, WHOLE_AT, note_request
@@ -40,7 +41,9 @@ class CountingMiddleware:
                 span.set_attributes(attributes)
                 if ANSWERED_TENANT in request.META:
                     span.set_attribute(TENANT, request.META[ANSWERED_TENANT])
-        note_request(route, request.method or "", status, monotonic() - began)
+        # The head of an upload is counted with its body.
+        if not upload_heads.may_come(request.META):
+            note_request(route, request.method or "", status, monotonic() - began)
         return response
 
 

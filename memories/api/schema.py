@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar, cast
 from django.utils import translation
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.plumbing import get_lib_doc_excludes
 from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiJsonRenderer2, OpenApiYamlRenderer
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -17,6 +18,7 @@ from rest_framework import serializers
 from memories.api import idempotency
 from memories.api.bound import Bound, NamedRow
 from memories.api.errors import MEDIA_TYPE
+from memories.api.v1.fields import Strict
 from memories.models import Scope
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -272,3 +274,8 @@ def _idempotency_key(*statuses: int) -> tuple[OpenApiParameter, OpenApiParameter
             response=list(statuses),
         ),
     )
+
+
+def without_words() -> list[type]:
+    """Classes whose docstrings describe no schema: what is said of every input says nothing of one."""
+    return [*get_lib_doc_excludes(), Strict]  # type: ignore[no-untyped-call]

@@ -4,6 +4,9 @@ It knows who was erased, and it follows ids that lead to another person (`merged
 """
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
@@ -18,6 +21,19 @@ from memories.models.hand_written import first
 _LOCK = """
     SELECT external_id, merged_into_id FROM memories_enduser WHERE tenant_id = %(tenant)s AND id = %(id)s FOR KEY SHARE
 """
+
+_created: ContextVar[list[uuid.UUID] | None] = ContextVar("created_people", default=None)
+
+
+@contextmanager
+def noting_created() -> Iterator[list[uuid.UUID]]:
+    """The ids of those who are created inside the block, as they come, also in transactions that are rolled back."""
+    found: list[uuid.UUID] = []
+    token = _created.set(found)
+    try:
+        yield found
+    finally:
+        _created.reset(token)
 
 
 def end_user(*, tenant: Tenant, user_id: str, now: datetime) -> tuple[EndUser, bool]:
@@ -36,6 +52,9 @@ def end_user(*, tenant: Tenant, user_id: str, now: datetime) -> tuple[EndUser, b
     except IntegrityError:
         # Another transaction has created them since the look-up.
         return EndUser.objects.get(**named), False
+    noted = _created.get()
+    if noted is not None:
+        noted.append(person.pk)
     return person, True
 
 

@@ -10,6 +10,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 ├── Conflict                409
 │   ├── ModelUntested       409
 │   ├── PreviewRefused      409    extraction is off, or a cap is reached
+│   ├── NoPrice             409    a cost is to be bounded, and nobody said what the model costs
 │   ├── OperatorWord        409
 │   ├── FactLocked          409    by a key; a change that lifts the lock is taken
 │   ├── TripleOfFact        409    only the fact changes it
@@ -114,6 +115,7 @@ from memories.exceptions.requests import (
     MemoryHubError,
     MessageTooLarge,
     ModelUntested,
+    NoPrice,
     NotAMember,
     NotFound,
     OffsetBeyondEnd,
@@ -176,6 +178,7 @@ __all__ = [
     "ModelTimeout",
     "ModelUnavailable",
     "ModelUntested",
+    "NoPrice",
     "NotAMember",
     "NotFound",
     "OffsetBeyondEnd",

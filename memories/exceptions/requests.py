@@ -106,6 +106,12 @@ class PreviewRefused(Conflict):
     code = "preview_refused"
 
 
+class NoPrice(Conflict):
+    """Nobody said what the model costs, so its cost cannot be bounded. Set its prices, or leave `max_cost` out."""
+
+    code = "no_price"
+
+
 class OperatorWord(Conflict):
     """An operator corrected, pinned or locked this. Only an operator can change it."""
 

@@ -111,6 +111,7 @@ class FactImport:
             of = {"tenant_id": self._tenant.pk, "end_user_id": person.pk}
             rows = [ImportedRow(**of, kind=ImportedRow.Kind.FACT, row=fact) for _name, fact in made]
             rows += [ImportedRow(**of, kind=ImportedRow.Kind.SECTION, row=row, last=at) for row, at in written]
+            rows += [ImportedRow(**of, kind=ImportedRow.Kind.ASKED, row=asked) for asked in held.asked]
             self._note(rows)
             transaction.set_rollback(self._dry_run)
         self._seen |= {(whose, text) for fact in facts for text in _marks(fact)} if self._dry_run else set()

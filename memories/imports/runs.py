@@ -4,7 +4,7 @@ A run can be ended after any record, and begun again: what is there already is n
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.db import connection, transaction
@@ -57,11 +57,12 @@ class Run:
         is_trusted: bool = False,
         tell: Callable[[str], None] = lambda _: None,
         note: Note = ignore_rows,
-        read_as: Callable[[Record], Record] = lambda record: record,
+        read_as: Callable[[Record], Iterable[Record]] = lambda record: (record,),
     ) -> None:
         """`note` is told what is stored, in its transaction; `read_as` says what becomes of a record."""
         self.source, self.given, self._as_items, self._read_as = source, given, as_items, read_as
-        self.recognised = 0
+        # Of the documents of conversations those that were read, also the ones that were taken before.
+        self.recognised = self._read = 0
         self.left_out, self._refused = Counter[str](), Counter[str]()
         self.conversations = ConversationImport(
             tenant, user_id=given.user, agent_id=given.agent or "", dry_run=dry_run, tell=tell, note=note
@@ -69,9 +70,14 @@ class Run:
         self.facts = FactImport(tenant, user_id=given.user, dry_run=dry_run, note=note)
         self.files = FileImport(tenant, user_id=given.user, dry_run=dry_run, note=note)
         self.items = ItemImport(tenant, dry_run=dry_run, note=note)
-        self.rows = ExportImport(tenant, user_id=given.user, is_trusted=is_trusted)
         # Rows name one another: what a dry run of them would do is seen when all are there.
         self._is_rehearsal = dry_run and source == SOURCE
+        self.rows = ExportImport(
+            tenant,
+            is_trusted=is_trusted,
+            is_rehearsal=self._is_rehearsal,
+            note=ignore_rows if self._is_rehearsal else note,
+        )
 
     @property
     def is_of_conversations(self) -> bool:
@@ -98,8 +104,10 @@ class Run:
 
     def _steps(self, after: int = 0) -> Iterator[int]:
         for taken, record in enumerate(self._records(), start=1):
+            self._read += isinstance(record, Said | RefusedDocumentError)
             if taken > after:
-                self._take(self._read_as(record))
+                for one in self._read_as(record):
+                    self._take(one)
                 yield taken
         self.flush()
         self.rows.finish()
@@ -118,6 +126,17 @@ class Run:
         if is_named or self.source not in sources.NAMESPACED or self.given.folder:
             return False
         return memory_stores.are_of_several(self.given, sources.chosen(self.given, self.source)[0])
+
+    @property
+    def is_from_the_start(self) -> bool:
+        """Whether each part of a run begins with the first record: what comes later rests on what came before it."""
+        return self.source == SOURCE
+
+    def expected_records(self, taken: int) -> int:
+        """How many records there will be, by how many came of the documents that were read; 0 where nobody knows."""
+        if not (self.expected and self._read):
+            return self.expected
+        return max(taken, round(self.expected * taken / self._read))
 
     @property
     def expected(self) -> int:

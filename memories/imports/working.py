@@ -31,12 +31,13 @@ from django.db.models import Count, F, Sum
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.imports import taking_back, verbs
+from memories.capture import get_or_create
+from memories.curation.imports import people, taking_back, verbs
 from memories.curation.imports.verbs import ImportOptions
 from memories.db import tenancy
 from memories.db.sessions import own_session
 from memories.db.statement_timeouts import unbounded
-from memories.exceptions import Erased, LeaseLost, PersonRestricted
+from memories.exceptions import Erased, LeaseLost, NotFound, PersonRestricted
 from memories.imports import sources
 from memories.imports.namespaces import USER
 from memories.imports.places import Given, opened
@@ -44,7 +45,7 @@ from memories.imports.previews import Preview
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.runs import Run, UnknownSourceError, UnsaidPersonError
 from memories.imports.sources import SOURCES
-from memories.models import ActorKind, Import, ImportedRow, ImportSource
+from memories.models import ActorKind, EndUser, Import, ImportedRow, ImportSource
 from memories.models.ids import parse_uuid
 from memories.queue import leases
 from memories.queue.leases import Lease
@@ -58,13 +59,28 @@ PAUSE = timedelta(seconds=10)
 # An archive may hold so many times what an upload may.
 UNPACKED = 4
 UNKNOWN, UNREADABLE, USER_NEEDED = "unknown_source", "unreadable", "user_needed"
-NAMESPACE_NEEDED, COMMAND_ONLY = "namespace_needed", "command_only"
+NAMESPACE_NEEDED = "namespace_needed"
 DISK = "disk"
 # Faults of this host, and not of the file.
 _OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 GOT_ON: Mapping[str, Any] = {"attempts": 0, "failure": ""}
 _CODE = re.compile(r"[a-z][a-z_]{0,39}")
 State, Kind = Import.State, ImportedRow.Kind
+# What is counted by the rows that an import made, and by which kinds of them; messages are counted by their numbers.
+_BY_ROWS: Mapping[str, tuple[ImportedRow.Kind, ...]] = {
+    "facts": (Kind.FACT,), "files": (Kind.FILE,), "items": (Kind.ITEM,),
+}  # fmt: skip
+_BY_ROWS_OF_EXPORTS: Mapping[str, tuple[ImportedRow.Kind, ...]] = {
+    **_BY_ROWS,
+    "sections": (Kind.PROFILE,), "episodes": (Kind.EPISODE,), "diary": (Kind.DIARY,), "relations": (Kind.TRIPLE,),
+    "in_groups": (Kind.SAID,),
+}  # fmt: skip
+# Lists of a hub's own export, by the outcome that counts their rows.
+_LISTS: Mapping[str, str] = {
+    "conversations": "sessions", "messages": "turns", "facts": "facts", "sections": "profile_sections",
+    "files": "files", "episodes": "episodes", "diary": "diary", "relations": "graph_triples",
+    "in_groups": "said_in_groups",
+}  # fmt: skip
 
 logger = logging.getLogger(__name__)
 
@@ -219,13 +235,17 @@ def _import(work: _Work, path: Path, *, now: datetime) -> bool:
             # Nobody stands in where the run can begin: it leaves out what names nobody, too.
             is_ready = not _cannot_begin(source, options, is_check=False)
             read = replace(found, user=options.user_id) if is_ready else found
-            return _Importing(work, read, source).carry_on(now=now)
+            with get_or_create.noting_created() as created:
+                return _Importing(work, read, source, created).carry_on(now=now)
     except UnsaidPersonError:
         _fail(work, NAMESPACE_NEEDED, now=now)
     except UnknownSourceError:
         _fail(work, UNKNOWN, now=now)
     except (Erased, PersonRestricted) as error:
         _fail(work, error.code, now=now)
+    except NotFound:
+        # The person of a hub's own export, while their rows were stored.
+        _fail(work, Erased.code, now=now)
     except (ValueError, RecursionError, OSError, sqlite3.Error, EOFError) as error:
         if isinstance(error, OSError) and error.errno in _OF_DISK:
             raise
@@ -236,8 +256,7 @@ def _import(work: _Work, path: Path, *, now: datetime) -> bool:
 
 def _cannot_begin(source: str, options: ImportOptions, *, is_check: bool) -> str:
     if source not in ImportSource.values:
-        # What the rows of a hub's own export make is not listed, and could not be taken back.
-        return COMMAND_ONLY if source in SOURCES else UNKNOWN
+        return UNKNOWN
     names = SOURCES[source].names_people or options.items or USER in options.namespace
     return "" if options.user_id or options.authors or names or is_check else USER_NEEDED
 
@@ -245,8 +264,9 @@ def _cannot_begin(source: str, options: ImportOptions, *, is_check: bool) -> str
 class _Importing:
     """The run of one slice, and what it and those before it counted."""
 
-    def __init__(self, work: _Work, given: Given, source: str) -> None:
-        self._work, self._row = work, work.row
+    def __init__(self, work: _Work, given: Given, source: str, created: list[uuid.UUID]) -> None:
+        """`created`: ids of people, as they are created."""
+        self._work, self._row, self._created = work, work.row, created
         self._codes = Counter[str]()
         self._preview = Preview(work.options)
         self._run = Run(
@@ -255,6 +275,7 @@ class _Importing:
             source,
             as_items=work.options.items,
             dry_run=work.is_check,
+            is_trusted=work.options.vouched,
             tell=lambda line: self._codes.update([_code_of(line)]),
             note=self._note,
             read_as=self._preview.see if work.is_check else self._preview.mapped,
@@ -262,14 +283,16 @@ class _Importing:
 
     def carry_on(self, *, now: datetime) -> bool:
         """False when some records are left. Errors: those of Run.steps(), ImportStoppedError, LeaseLost."""
-        after = 0 if self._work.is_check else self._row.position
+        # One that is taken from the start each time goes to its end: a slice of it might never get further.
+        is_whole = self._work.is_check or self._run.is_from_the_start
+        after = 0 if is_whole else self._row.position
         taken, said = after, time.monotonic()
         for taken in self._run.steps(after=after):
             if time.monotonic() - said > SAID_SECONDS:
                 self._work.check()
                 self._say(taken)
                 said = time.monotonic()
-            if not self._work.is_check and time.monotonic() > self._work.until:
+            if not is_whole and time.monotonic() > self._work.until:
                 self._say(taken)
                 leases.release(self._work, attempts=0, kept_until=now + verbs.KEPT)
                 return False
@@ -279,9 +302,13 @@ class _Importing:
 
     def _note(self, rows: Sequence[ImportedRow]) -> None:
         """In each transaction that stores something, also where nothing of it is new. Errors: ImportStoppedError."""
-        for one in rows:
+        # Of transactions that were rolled back nobody is there.
+        new = EndUser.objects.filter(pk__in=self._created) if self._created else ()
+        made = [*rows, *map(people.person_row, new)]
+        self._created.clear()
+        for one in made:
             one.made_by_id = self._row.pk
-        ImportedRow.objects.bulk_create(rows)
+        ImportedRow.objects.bulk_create(made)
         try:
             leases.renew(self._work)
         except LeaseLost as error:
@@ -293,16 +320,18 @@ class _Importing:
         self._run.flush()
         left_out, refused = self._run.counted()
         refused = sum((Counter({_code_of(name): count}) for name, count in refused.items()), Counter(self._codes))
-        before = {} if self._work.is_check else self._row.counts
+        is_anew = self._work.is_check or self._run.is_from_the_start
         found = {
-            "counts": Counter(before) + _outcomes(self._run),
-            "left_out": Counter({} if self._work.is_check else self._row.left_out) + left_out,
-            "refused": Counter({} if self._work.is_check else self._row.refused) + refused,
+            "counts": Counter({} if is_anew else self._row.counts) + _outcomes(self._run),
+            "left_out": Counter({} if is_anew else self._row.left_out) + left_out,
+            "refused": Counter({} if is_anew else self._row.refused) + refused,
         }
-        expected = max(self._run.expected, 0)
-        # A dry run begins anew each time: it has got on only when it ends.
-        got_on: Mapping[str, Any] = {} if self._work.is_check else GOT_ON
-        leases.renew(self._work, position=taken, expected=expected, **got_on, **found)
+        expected = self._run.expected_records(taken)
+        # A dry run begins anew each time: it has got on only when it ends. What is taken from the start has got on when
+        # it is where no worker was before.
+        before = self._row.position if self._run.is_from_the_start else -1
+        got_on: Mapping[str, Any] = GOT_ON if not self._work.is_check and taken > before else {}
+        leases.renew(self._work, position=max(taken, before), expected=expected, **got_on, **found)
 
     def _end(self, *, now: datetime) -> None:
         """Errors: LeaseLost."""
@@ -324,7 +353,8 @@ def counts_of(row: Import) -> dict[str, int]:
     counts = Counter(row.counts)
     made = Counter(dict(row.rows.values_list("kind").annotate(number=Count("id"))))
     turns = row.rows.filter(kind=Kind.TURNS).aggregate(number=Sum(F("last") - F("first") + 1))["number"] or 0
-    told = {"messages": turns, "facts": made[Kind.FACT], "files": made[Kind.FILE], "items": made[Kind.ITEM]}
+    kinds = _BY_ROWS_OF_EXPORTS if row.source == ImportSource.MEMORY_HUB else _BY_ROWS
+    told = {"messages": turns, **{name: sum(made[kind] for kind in some) for name, some in kinds.items()}}
     for name, number in told.items():
         # They were met again, as what is there already.
         counts["duplicates"] -= number - counts[name]
@@ -334,14 +364,17 @@ def counts_of(row: Import) -> dict[str, int]:
 
 def _outcomes(run: Run) -> Counter[str]:
     said, facts, files, items = (one.done for one in (run.conversations, run.facts, run.files, run.items))
-    return Counter(
+    rows = Counter({name: run.rows.stored[lists] for name, lists in _LISTS.items()})
+    rows["conversations"] += run.rows.there["sessions"]
+    rows["duplicates"] = sum(run.rows.there[lists] for name, lists in _LISTS.items() if name != "conversations")
+    return rows + Counter(
         {
             "conversations": said["conversations"],
             "messages": said["accepted"],
             "left": said["left"],
             "facts": facts["facts"],
             "sections": facts["sections"],
-            "waiting": facts["waiting"],
+            "waiting": facts["waiting"] + run.rows.waiting,
             "files": files["stored"],
             "items": items["stored"],
             "duplicates": sum(one["duplicates"] for one in (said, facts, files, items)),
@@ -365,7 +398,7 @@ def _undo(work: _Work, *, now: datetime, until: float) -> bool:
         row = leases.fence(work)
         row.rows.all().delete()
         leases.release(work, state=State.UNDONE, undone_at=now, failure="", attempts=0)
-        undone = {name: count for name, count in row.counts.items() if name.endswith("undone") or name == "kept"}
+        undone = {name: count for name, count in row.counts.items() if name.endswith(("undone", "kept"))}
         _record("undo", row, undone, now=now)
     return True
 

@@ -11,13 +11,15 @@ from memories.llm.prompts.framing import Message
 
 @dataclass(frozen=True)
 class Call(Generic[A]):
-    """One question: at most `max_calls` HTTP calls, with `before_call` before each (a lease is renewed there)."""
+    """One question: at most `max_calls` HTTP calls, with `before_call` before each (a lease is renewed there), and at
+    most `most_tokens` in the answer."""
 
     messages: Sequence[Message]
     answer: AnswerFormat[A]
     config: LLMConfig
     max_calls: int
     before_call: Callable[[], None]
+    most_tokens: int | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,10 @@ from dataclasses import replace
 from datetime import tzinfo
 from typing import Any
 
+from memories.answering import answer
+from memories.answering.answer import AnswerRequest, AnswerStatus
 from memories.api import lookups
+from memories.api.v1.answer.serializers import MAX_QUESTION
 from memories.api.v1.context.serializers import DEFAULT_TOKENS, MAX_QUERY, MAX_TOKENS
 from memories.api.v1.fields import ExactText, OneOf, OurId, Strict, TokenizerName, Whole
 from memories.api.visibility import FactVisibility
@@ -64,6 +67,10 @@ class ProfileInput(Strict):
     name = ExactText(required=False, allow_null=True, max_length=24)
 
 
+class QuestionInput(Strict):
+    question = ExactText(max_length=MAX_QUESTION)
+
+
 class PromptInput(Strict):
     task = ExactText(required=False, default="", allow_blank=True, max_length=MAX_QUERY)
 
@@ -97,6 +104,24 @@ def get_context(call: AgentCall) -> ToolResult:
     return ToolResult(
         built.memory or _why_nothing(built, _NOTHING), {"memory": built.memory, "token_count": built.token_count}
     )
+
+
+def answer_question(call: AgentCall) -> ToolResult:
+    """Sentences that name the memories which say them; without a model, the memories that answer."""
+    asker = call.asker
+    question = call.read(QuestionInput)["question"]
+    asked = AnswerRequest(user_id=asker.user_id, question=question, agent_id=asker.agent_id or "")
+    found = answer.answer(tenant=asker.tenant, request=asked, now=call.now)
+    sentences = [
+        {"text": one_line(one.text), "citations": [str(found.evidence[at - 1].id) for at in one.memories]}
+        for one in found.sentences
+    ]
+    is_bare = found.status == AnswerStatus.EVIDENCE
+    rows = [row for one in found.evidence if (row := _found(one, found.zone))["text"]] if is_bare else []
+    lines = [f"- {one['text']} (ids {', '.join(one['citations'])})" for one in sentences]
+    memory = _framed(asker.tenant, lines or [_line_of(row) for row in rows], found.zone)
+    told = {"status": found.status.value, "memory": memory, "sentences": sentences, "results": rows}
+    return ToolResult(memory or _why_nothing(found, _NOTHING_FOUND), told)
 
 
 def list_memories(call: AgentCall) -> ToolResult:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memories.answering.answer import AnswerStatus
+from memories.api.v1.answer.serializers import MAX_QUESTION
 from memories.api.v1.context.serializers import DEFAULT_TOKENS, MAX_QUERY, MAX_TOKENS
 from memories.api.v1.turns.serializers import MAX_MESSAGES
 from memories.llm.tokenizers import MOST_CHARACTERS
@@ -71,6 +73,9 @@ _PROFILE = _object(
     },
     *("name", "document", "missing", "revision"),
 )
+_SENTENCE = _object(
+    {"text": {"type": "string"}, "citations": {"type": "array", "items": {"type": "string"}}}, "text", "citations"
+)
 _STATED = _object({"id": _text("Of the memory."), "status": {"enum": list(Status.values)}}, "id", "status")
 
 
@@ -122,6 +127,26 @@ TOOLS: Sequence[Tool] = (
             }
         ),
         _object({"memory": _MEMORY, "token_count": {"type": "integer"}}, "memory", "token_count"),
+        is_read_only=True,
+    ),
+    Tool(
+        "answer_question",
+        "Answer a question",
+        "Answer a question about the person from memory: each sentence with the ids of the memories that say it.",
+        Scope.READ,
+        reading.answer_question,
+        _object(
+            {"question": _text("As the person, or you, would ask it.", minLength=1, maxLength=MAX_QUESTION)}, "question"
+        ),
+        _object(
+            {
+                "status": {"enum": [status.value for status in AnswerStatus]},
+                "memory": _MEMORY,
+                "sentences": {"type": "array", "items": _SENTENCE},
+                "results": _ROWS,
+            },
+            *("status", "memory", "sentences", "results"),
+        ),
         is_read_only=True,
     ),
     Tool(

@@ -42,6 +42,7 @@ class ImportSource(models.TextChoices):
     MEMOBASE = "memobase", "Memobase"
     DEEPAGENTS = "deepagents", "deepagents"
     MARKDOWN = "markdown", _("Folder of Markdown")
+    MEMORY_HUB = "memory-hub", _("Export of a hub")
 
 
 class ImportQuerySet(LeasedQuerySet["Import"]):
@@ -179,8 +180,26 @@ class ImportedRow(OfParent):
         FACT = "fact", _("Facts")
         # `last` is the version that it wrote.
         SECTION = "section", _("Sections of profiles")
+        # A text of a section that waits for an operator: `row` is the proposed revision.
+        ASKED = "asked", _("Sections pending review")
         FILE = "file", _("Memory files")
         ITEM = "item", _("Store items")
+        # Somebody whom the import made; `row` is the mark of their record then.
+        PERSON = "person", _("End users")
+        # What it wrote in the record of somebody who was there: `first` says which fields, `row` is their mark.
+        RECORD = "record", _("Records of end users")
+        # Of an export of a hub. `last` is the version of the row, where it has one.
+        SESSION = "session", _("Sessions")
+        EPISODE = "episode", _("Episodes")
+        REFUSAL = "refusal", _("Refusals")
+        PROFILE = "profile", _("Sections with their history")
+        HISTORY = "history", _("Versions of sections")
+        DIARY = "diary", _("Diary entries")
+        ENTITY = "entity", _("Entities")
+        TRIPLE = "triple", _("Relations")
+        GROUP = "group", _("Groups")
+        MEMBER = "member", _("Members of groups")
+        SAID = "said", _("Facts of groups")
 
     id = models.BigAutoField(primary_key=True)
     made_by = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="rows", db_index=False)

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import IO, Any, Protocol
 from urllib.parse import unquote_to_bytes
 
+from memories import upload_heads
 from memories.exceptions import HubBusy
 from memories.telemetry.families import WHOLE_AT, note_request
 from memories.telemetry.log_fields import ANSWERED_TENANT
@@ -93,10 +94,7 @@ class RequestBuffer:
         length = content_length(scope)
         most = self._upload_bytes(scope["method"], scope["path"])
         if most and (length is None or MOST_BODY_BYTES < length <= most):
-            async with self._uploads:
-                with SpooledTemporaryFile(max_size=MOST_ANSWER_IN_MEMORY) as file:
-                    if await _spooled(receive, file, most):
-                        await send_answer(await self._answered(scope, file, began, self._ticket(scope)), send)
+            await self._upload(scope, receive, send, began, most)
             return
         try:
             body = await self._body(receive, length, request)
@@ -108,13 +106,32 @@ class RequestBuffer:
                     scope[ENDS_WITH_CLIENT] = True
                     await one(scope, body, receive, self._noting(ticket, send))
                     return
-            answer = await self._answered(scope, body, began, ticket)
+            answer = await self._answered(environ_of(scope, body), began, ticket)
             del body
         finally:
             self._budget.release(request)
         # The body was not read, so nobody knows where the next request begins.
         last = [(b"connection", b"close")] if length is not None and length > MOST_DRAINED_BYTES else []
         await send_answer(answer, send, last)
+
+    async def _upload(self, scope: Message, receive: Receive, send: Send, began: float, most: int) -> None:
+        """Read a file once the application lets its head come: before that nothing of it is kept, and none of the few
+        places is taken."""
+        ticket, length = self._ticket(scope), content_length(scope)
+        head = environ_of(scope, b"")
+        upload_heads.ask(head)
+        answer = await self._answered(head, began, ticket)
+        if not upload_heads.may_come(head):
+            is_read = length is not None and length <= MOST_DRAINED_BYTES
+            if not is_read or await _drain(receive) is not None:
+                await send_answer(answer, send, [] if is_read else [(b"connection", b"close")])
+            return
+        async with self._uploads:
+            with SpooledTemporaryFile(max_size=MOST_ANSWER_IN_MEMORY) as file:
+                if await _spooled(receive, file, most):
+                    whole = environ_of(scope, file)
+                    upload_heads.note_whole(whole)
+                    await send_answer(await self._answered(whole, began, ticket), send)
 
     def _ticket(self, scope: Message) -> Ticket:
         ticket = self._threads.admission.ticket(scope)
@@ -158,9 +175,9 @@ class RequestBuffer:
                 await self._budget.hold(request, size if size <= MOST_BODY_BYTES else 0)
         return b"".join(parts)[: MOST_BODY_BYTES + 1]
 
-    async def _answered(self, scope: Message, body: bytes | IO[bytes], began: float, ticket: Ticket) -> Answer:
+    async def _answered(self, environ: Environ, began: float, ticket: Ticket) -> Answer:
         """By Django in a thread, or at once where it would wait too long for one."""
-        environ = environ_of(scope, body) | {WHOLE_AT: monotonic()}
+        environ[WHOLE_AT] = monotonic()
         try:
             answer = await self._threads.run(partial(self._answer, environ, began))
         except HubBusy as error:
@@ -191,7 +208,8 @@ class RequestBuffer:
     def _answer(self, environ: Environ, began: float) -> Answer:
         """In a thread."""
         answer = call(self._application, environ)
-        self._log(answer, environ, timedelta(seconds=monotonic() - began))
+        if not upload_heads.may_come(environ):
+            self._log(answer, environ, timedelta(seconds=monotonic() - began))
         return answer
 
     def _log_streamed(self, method: str, path: str, status: int, seconds: float) -> None:

@@ -82,6 +82,7 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "search": lambda ids: Call(
         body={"user_id": ids.user_id, "query": SECRET, "kinds": ["fact", "episode", "turn", "session"]}
     ),
+    "answerQuestion": lambda ids: Call(body={"user_id": ids.user_id, "question": SECRET, "searches": 1}),
     "listSessions": lambda ids: Call(query={"user_id": ids.user_id}),
     "getSession": lambda ids: Call(path={"session_id": ids.session}),
     "listTurns": lambda ids: Call(path={"session_id": ids.session}),

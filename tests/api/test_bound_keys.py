@@ -22,7 +22,17 @@ from tests.database import undone
 
 # What names its person by user_id; all else names an object in its address, or lists.
 NAMED = {
-    *("postTurns", "postTurnsBulk", "flushSession", "endSession", "getContext", "search", "listSessions", "listFacts"),
+    *(
+        "postTurns",
+        "postTurnsBulk",
+        "flushSession",
+        "endSession",
+        "getContext",
+        "search",
+        "answerQuestion",
+        "listSessions",
+    ),
+    "listFacts",
     *("addFact", "getMemory", "putMemory", "clearMemory", "listEpisodes", "getProfile"),
     *("writeProfileSection", "getUser", "changeUser", "createPrivacyRequest", "listExtractions", "deleteFacts"),
     *("listFiles", "readFile", "writeFile", "editFile", "globFiles", "grepFiles", "uploadFiles", "downloadFiles"),

@@ -51,7 +51,7 @@ EMPTY = {
 ONE_BY_ONE = {"downloadFiles"}
 UNSEEN = {"getStoreItem", "searchStoreItems", "listStoreNamespaces", "batchStore"}
 COUNTED = {"getGraphStats"}
-SAID_SO = {"getContext", "search"}
+SAID_SO = {"getContext", "search", "answerQuestion"}
 # Who they are, and how the work on them stands.
 AS_EVER = {
     *("listUsers", "getUser", "listExtractions", "getExtraction"),

@@ -10,7 +10,8 @@ READ, WRITE, INGEST, PRIVACY = Scope.READ, Scope.WRITE, Scope.INGEST, Scope.PRIV
 SCOPES = {
     INGEST: "postTurns postTurnsBulk flushSession endSession",
     READ: """
-        getContext search listSessions getSession listTurns listFacts getFact listFactHistory getMemory listEpisodes
+        getContext search answerQuestion listSessions getSession listTurns listFacts getFact listFactHistory getMemory
+        listEpisodes
         getEpisode getProfile listProfiles getPersonProfile listFiles readFile globFiles grepFiles downloadFiles
         listFileHistory listDiary
         listGroups getGroup listGroupMembers listGroupFacts listDreams getDream listUsers getUser listAgents

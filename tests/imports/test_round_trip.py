@@ -92,18 +92,12 @@ def ids_of(value: Any, owner: uuid.UUID) -> dict[str, str]:
     return {one: str(mapped(owner, uuid.UUID(one))) for one in found}
 
 
-def test_everything_comes_back(elsewhere: Tenant, tmp_path: Path) -> None:
-    person = known()
-    path = written(person, tmp_path / "export.zip")
-    would = imported(path, user="u-9", dry_run=True)
-    assert not EndUser.objects.filter(tenant=elsewhere).exists()
-    said = imported(path, user="u-9")
-    assert [line.replace("would be stored", "stored") for line in would] == said
-    here = EndUser.objects.get(tenant=elsewhere, external_id="u-9")
-    was, now = data(made(person)), data(made(here))
+def assert_same(was: Any, now: Any, here: EndUser) -> None:
+    """What is of the person there, and here, but for ids and what is told to be another one."""
     ids = ids_of(was, here.pk)
     groups = {row["group"]["id"] for row in was["groups"]}
-    ids |= {one: str(mapped(elsewhere.pk, uuid.UUID(one))) for one in groups} | {"memories.u-1": "memories.u-9"}
+    ids |= {one: str(mapped(here.tenant_id, uuid.UUID(one))) for one in groups}
+    ids |= {"memories.u-1": f"memories.{here.external_id}"}
     for name in COMPARED:
         rows = [row for row in was[name] if not (name == "graph_triples" and row["fact"])]
         found = [row for row in now[name] if not (name == "graph_triples" and row["fact"])]
@@ -115,6 +109,17 @@ def test_everything_comes_back(elsewhere: Tenant, tmp_path: Path) -> None:
     ]
     assert told[0] == told[1] != []
     assert {row["content"] for row in now["group_facts"]} == {row["content"] for row in was["group_facts"]}
+
+
+def test_everything_comes_back(elsewhere: Tenant, tmp_path: Path) -> None:
+    person = known()
+    path = written(person, tmp_path / "export.zip")
+    would = imported(path, user="u-9", dry_run=True)
+    assert not EndUser.objects.filter(tenant=elsewhere).exists()
+    said = imported(path, user="u-9")
+    assert [line.replace("would be stored", "stored") for line in would] == said
+    here = EndUser.objects.get(tenant=elsewhere, external_id="u-9")
+    assert_same(data(made(person)), data(made(here)), here)
     # It is refused here, too.
     digests = FactRefusal.objects.filter(end_user=here).values_list("digest", flat=True)
     assert [bytes(one) for one in digests] == [refusal_of_text("Lives in Delft")]

@@ -480,7 +480,7 @@ def test_an_undo_leaves_what_restricted_people_have(hub: Hub) -> None:
     for one in sent:
         assert worked(hub.client, one)["status"] == "done"
     EndUser.objects.filter(external_id="anna").update(restricted_at=timezone.now())
-    for one, undone in zip(sent, ({"facts_undone": 1}, {}), strict=True):
+    for one, undone in zip(sent, ({"facts_undone": 1, "people_undone": 1}, {}), strict=True):
         hub.client.post(f"/imports/{one['id']}/undo", {})
         told = worked(hub.client, one)
         assert told["status"] == "undone"
@@ -504,3 +504,66 @@ def test_what_is_said_amid_an_undo_stays(hub: Hub, monkeypatch: pytest.MonkeyPat
     hub.client.post(f"/imports/{sent['id']}/undo", {})
     assert worked(hub.client, sent)["counts"]["messages_undone"] == 2
     assert [turn.content for turn in Turn.objects.order_by("number")] == ["", "", "And wasps"]
+
+
+GROUP = [
+    {"role": "user", "name": "Anna Müller", "content": "I moved to Leiden", "external_id": "1"},
+    {"role": "user", "name": "Ben", "content": "I am allergic to peanuts", "external_id": "2"},
+    {"role": "assistant", "content": "Noted, both", "external_id": "3"},
+    {"role": "user", "name": "Carl", "content": "I keep my own secrets", "external_id": "4"},
+]
+
+
+def test_each_speaker_of_a_group_chat_gets_it_with_their_own_words_as_theirs(hub: Hub) -> None:
+    body = facts({"user_id": "team", "session_id": "g1", "messages": GROUP})
+    checked = worked(hub.client, send(hub.client, body, source="jsonl", dry_run="true"))
+    listed = {one["name"]: one["messages"] for one in checked["preview"]["people"]}
+    assert listed == {"Anna Müller": 1, "Ben": 1, "Carl": 1}
+    assert [one["text"] for one in checked["preview"]["samples"]] == ["I moved to Leiden"]
+    authors = {"Anna Müller": "anna", "Ben": "ben", "Carl": ""}
+    hub.client.post(f"/imports/{checked['id']}/resume", {"authors": authors})
+    done = worked(hub.client, checked)
+    assert (done["status"], done["counts"]["messages"], done["left_out"]) == ("done", 6, {"not_chosen": 1}), done
+    assert {one.external_id for one in EndUser.objects.all()} == {"anna", "ben"}
+    for person, own in (("anna", "I moved to Leiden"), ("ben", "I am allergic to peanuts")):
+        turns = Turn.objects.filter(end_user__external_id=person, role="user")
+        assert list(turns.filter(author="person").values_list("content", flat=True)) == [own]
+        assert list(turns.exclude(author="person").values_list("author", flat=True)) == ["other"]
+    assert not Turn.objects.filter(content__contains="secrets").exists()
+    again = worked(hub.client, send(hub.client, body, source="jsonl", authors=json.dumps(authors)))
+    assert (again["counts"].get("messages", 0), again["counts"]["duplicates"]) == (0, 6)
+    # Without a word about them it is the conversation of whom it names.
+    alone = worked(hub.client, send(hub.client, body, source="jsonl"))
+    assert (alone["counts"]["messages"], Turn.objects.filter(end_user__external_id="team").count()) == (4, 4)
+
+
+def test_a_group_chat_of_nobody_who_was_chosen_is_left_out(hub: Hub) -> None:
+    body = facts({"user_id": "team", "session_id": "g1", "messages": GROUP})
+    nobody = json.dumps(dict.fromkeys(("Anna Müller", "Ben", "Carl"), ""))
+    done = worked(hub.client, send(hub.client, body, source="jsonl", authors=nobody))
+    assert (done["status"], done["left_out"], EndUser.objects.count()) == ("done", {"not_chosen": 4}, 0)
+
+
+def test_progress_is_never_more_than_all(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversation can be several records: what is said, and each reason for what is left out."""
+    talks = [
+        chatgpt(said("user", "Bees?"), said("tool", "x"), said("assistant", "Yes"), conversation_id=f"c{n}")
+        for n in range(4)
+    ]
+    monkeypatch.setattr(working, "SAID_SECONDS", 0.0)
+    shown: list[tuple[int, int]] = []
+    renew = leases.renew
+
+    def noted(lease: Any, **changes: Any) -> None:
+        renew(lease, **changes)
+        if "position" in changes:
+            shown.append((changes["position"], changes["expected"]))
+
+    monkeypatch.setattr(leases, "renew", noted)
+    done = worked(hub.client, send(hub.client, json.dumps(talks).encode(), user_id="anna"))
+    assert (done["status"], done["left_out"]) == ("done", {"tool": 4})
+    assert len(shown) > 4
+    assert all(position <= expected for position, expected in shown)
+    assert shown[-1] == (8, 8)
+    # Half of the conversations are half of it.
+    assert (4, 8) in shown

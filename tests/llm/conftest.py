@@ -38,3 +38,4 @@ def _fresh_process() -> Iterator[None]:
     yield
     openai_client.client_of.cache_clear()
     openai_backend._first_form.clear()
+    openai_backend._limit_of.clear()

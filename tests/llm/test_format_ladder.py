@@ -119,3 +119,13 @@ def test_threads_share_a_client(endpoint: Endpoint, config: LLMConfig) -> None:
     for thread in threads:
         thread.join()
     assert calls == [1] * 8
+
+
+def test_the_most_tokens_of_an_answer_by_the_name_that_the_model_takes(endpoint: Endpoint, config: LLMConfig) -> None:
+    newer = at.fails(400, "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.")
+    endpoint.responds(newer, GOOD, GOOD, GOOD)
+    assert ask(config, most_tokens=70).calls == 2
+    assert ask(config, most_tokens=60).calls == 1
+    ask(config)
+    limits = [{name: one[name] for name in one if name.startswith("max_")} for one in endpoint.requests]
+    assert limits == [{"max_tokens": 70}, {"max_completion_tokens": 70}, {"max_completion_tokens": 60}, {}]

@@ -23,5 +23,5 @@ if TYPE_CHECKING:
 def test_a_method_says_what_it_is() -> None:
     hub = FakeMemoryHub().client()
     assert hub.get_context.__name__ == "get_context"
-    assert "rendered for a prompt" in (hub.get_context.__doc__ or "")
-    assert "rendered for a prompt" in (MemoryHub.get_context.__doc__ or "")
+    assert "inside a token budget" in (hub.get_context.__doc__ or "")
+    assert "inside a token budget" in (MemoryHub.get_context.__doc__ or "")

@@ -7,7 +7,7 @@ from django import forms
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.fields import AgentField, LineField, PersonField, TenantField, check_zone
@@ -51,6 +51,15 @@ class UploadForm(forms.Form):
         validators=[check_zone],
         help_text=_("Of times that name none, such as Europe/Berlin. Empty: UTC."),
     )
+    vouched = forms.BooleanField(
+        label=_("Believe what operators said there"),
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        help_text=_(
+            "Only of an export of a hub that you know: facts stay confirmed and locked, and groups come with it. "
+            "Whoever handed it in could have changed it."
+        ),
+    )
 
     def __init__(self, request: HttpRequest) -> None:
         posted = request.method == "POST"
@@ -64,6 +73,7 @@ class UploadForm(forms.Form):
             user_id=given["user"],
             agent_id=given["agent"].lower(),
             zone=given["zone"],
+            vouched=given["vouched"],
             name=given["file"].name or "",
         )
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from memories import upload_heads
 from memories.admin.imports.forms import PauseForm, ResumeForm, StartForm, UndoForm, UploadForm, people_in
 from memories.admin.imports.wording import FAILURES, OUTCOMES, REASONS, told
 from memories.admin.lists.columns import column, moment_column
@@ -70,6 +71,8 @@ class ImportPage(RecordPage):
     ) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
+        if upload_heads.let_come(request.META):
+            return HttpResponse()
         form = UploadForm(request)
         status = 400 if form.is_bound else 200
         if form.is_valid():

@@ -342,6 +342,16 @@ class Rounded(serializers.FloatField):
         return round(float(value), DIGITS)
 
 
+class Timestamp(serializers.DateTimeField):
+    """For answers: a moment in UTC, as the database gives it."""
+
+    def to_representation(self, value: Any) -> Any:
+        # REST framework brings it into the zone of the thread first, which is UTC for all keys: half of its time.
+        if isinstance(value, datetime) and value.tzinfo is not None and not value.utcoffset():
+            return value.isoformat().removesuffix("+00:00") + "Z"
+        return super().to_representation(value)
+
+
 class OrNull(serializers.CharField):
     """For answers: an empty string is shown as null."""
 

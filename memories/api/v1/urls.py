@@ -5,6 +5,7 @@ from importlib import import_module
 from django.urls import path
 
 from memories.api.v1.agents.views import AgentsView, AgentView
+from memories.api.v1.answer.views import AnswerView
 from memories.api.v1.content_policy.views import (
     ContentPolicyView,
     DryRunDeletionView,
@@ -110,6 +111,7 @@ urlpatterns = [
     path("groups/<uuid:group_id>/facts/<uuid:fact_id>", GroupFactView.as_view()),
     path("context", ContextView.as_view()),
     path("search", SearchView.as_view()),
+    path("answer", AnswerView.as_view()),
     path("store/batch", BatchView.as_view()),
     path("store/items", ItemsView.as_view()),
     path("store/items/search", ItemsSearchView.as_view()),

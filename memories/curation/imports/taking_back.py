@@ -1,11 +1,13 @@
 """Takes back what an import stored, some of it in each transaction, and says what stays because it was changed since.
 
 What goes is deleted, not moved to the trash: the file can be imported again, perhaps for another person. A session that
-is the import's alone goes whole, with what was made of it; of others the imported messages are redacted.
+is the import's alone goes whole, with what was made of it; of others the imported messages are redacted. People whom
+the import made go last, if nothing else is there of them.
 """
 
+import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,22 +19,32 @@ from memories.audit import Actor
 from memories.capture import branches
 from memories.capture.session_rows import locked_queue
 from memories.curation.change_sets import Changes
-from memories.curation.profile.sections import put_back_section
+from memories.curation.imports import people
+from memories.curation.profile.sections import empty_some, put_back_section
 from memories.curation.sessions import delete_session
 from memories.curation.turns import redact_turn
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.facts import review_items
 from memories.models import (
     ActorKind,
+    DiaryEntry,
     EndUser,
     Event,
     Fact,
     FactEvidence,
+    FactRefusal,
+    GraphEntity,
+    GraphTriple,
+    GroupEvidence,
+    GroupFact,
+    GroupMember,
     Import,
     ImportedRow,
     MemoryFile,
+    MemoryGroup,
     ProfileRevision,
     ProfileSection,
+    ReviewItem,
     Session,
     Status,
     StoreItem,
@@ -54,16 +66,10 @@ def steps(work: Lease[Import], *, now: datetime) -> Iterator[None]:
 
     Killed anywhere, it goes on where it was: what is done has no row of the import any more. Errors: LeaseLost.
     """
-    acts: Mapping[str, Callable[[list[ImportedRow], datetime], Counter[str]]] = {
-        Kind.FACT: _facts, Kind.SECTION: _sections, Kind.FILE: _files, Kind.ITEM: _items,
-    }  # fmt: skip
-    while _step(work, Kind.TURNS, 1, _session, now):
-        yield
-    for moved in (Kind.LEFT, Kind.BACK):
-        while _step(work, moved, 1, _branches, now):
+    for kind, most, act in _ACTS:
+        while kind == Kind.TURNS and _learned_sections(work, now=now):
             yield
-    for kind, act in acts.items():
-        while _step(work, kind, STEP, act, now):
+        while _step(work, kind, most, act, now):
             yield
 
 
@@ -89,10 +95,12 @@ def _session(rows: list[ImportedRow], now: datetime) -> Counter[str]:
     session = Session.objects.filter(pk=one.row).select_related("end_user", "tenant").first()
     if session is None:
         return Counter(gone=same.delete()[0])
-    own = sum(last - first + 1 for first, last in same.values_list("first", "last"))
+    runs = list(same.order_by("first").values_list("first", "last"))
+    own = sum(last - first + 1 for first, last in runs)
     try:
-        if session.turn_count == own and not session.deleted_number:
-            delete_session(session_id=session.pk, tenant=None, actor=BY_UNDO, now=now, expected_turns=own)
+        if _is_imports_alone(session, runs, made_by=one.made_by_id):
+            count = session.turn_count
+            delete_session(session_id=session.pk, tenant=None, actor=BY_UNDO, now=now, expected_turns=count)
             same.delete()
             return Counter(messages_undone=own)
         _put_branches_back(session, one)
@@ -103,6 +111,22 @@ def _session(rows: list[ImportedRow], now: datetime) -> Counter[str]:
     except (NotFound, PersonRestricted):
         same.delete()
         return Counter(kept=own)
+
+
+def _is_imports_alone(session: Session, runs: list[tuple[int, int]], *, made_by: uuid.UUID) -> bool:
+    """Whether nobody else said anything in it, nor had before what was deleted since."""
+    own = Q(pk__in=[])
+    for first, last in runs:
+        own |= Q(number__range=(first, last))
+    if Turn.objects.filter(session=session).exclude(own).exists():
+        return False
+    if ImportedRow.objects.filter(made_by=made_by, kind=Kind.SESSION, row=session.pk).exists():
+        # It came with its numbers, of which some were deleted where it comes from.
+        return True
+    reached = 0
+    for first, last in runs:
+        reached = last if first == reached + 1 else reached
+    return reached >= session.deleted_number
 
 
 def _put_branches_back(session: Session, one: ImportedRow) -> None:
@@ -149,19 +173,27 @@ def _redact(one: ImportedRow, now: datetime) -> Counter[str]:
 
 def _facts(rows: list[ImportedRow], now: datetime) -> Counter[str]:
     """Facts that are as they were stored; one that somebody said since rests on that, too, and stays."""
-    ids = [one.row for one in rows]
+    # Those of a hub's own export came with a version.
+    versions = {one.row: one.last or 1 for one in rows}
+    kept_there = {one.row for one in rows if one.last}
+    ids = list(versions)
     _lock_people(Fact.objects.filter(pk__in=ids))
     locked = Fact.objects.select_for_update(of=("self",)).filter(pk__in=ids)
     list(locked.order_by("pk").values_list("pk"))
     said = Exists(FactEvidence.objects.filter(fact=OuterRef("pk")))
     facts = Fact.objects.filter(pk__in=ids)
-    free = facts.filter(~said, version=1, binding=False, locked=False, **FREE)
-    going = list(free.values_list("pk", "end_user", "status", "tenant"))
+    alone = facts.filter(~said, **FREE).values_list("pk", "end_user", "status", "version", "binding", "locked")
+    going = [
+        (pk, person, status)
+        for pk, person, status, version, *held in alone
+        # What an operator keeps has another version; that of an export may have been kept there.
+        if version == versions[pk] and (pk in kept_there or not any(held))
+    ]
     found = [pk for pk, *_ in going]
     review_items.detach_conflicts(found)
     tenant = rows[0].made_by.tenant
     if outbox.is_wanted(tenant, Event.FACT_FORGOTTEN):
-        used = [(pk, person) for pk, person, status, _tenant in going if status == Status.ACTIVE]
+        used = [(pk, person) for pk, person, status in going if status == Status.ACTIVE]
         outbox.facts_gone(tenant, used, now=now)
     kept = facts.exclude(pk__in=found).exclude(status=Status.TRASHED).count()
     Fact.objects.filter(pk__in=found).delete()
@@ -190,8 +222,10 @@ def _sections(rows: list[ImportedRow], now: datetime) -> Counter[str]:
 def _files(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
     files = MemoryFile.objects.filter(pk__in=[one.row for one in rows])
     _lock_people(files)
-    free = files.filter(version=1, locked=False, **FREE)
-    going = list(free.select_for_update(of=("self",)).values_list("pk", flat=True))
+    versions = {one.row: one.last or 1 for one in rows}
+    kept_there = {one.row for one in rows if one.last}
+    free = files.filter(**FREE).select_for_update(of=("self",)).values_list("pk", "version", "locked")
+    going = [pk for pk, version, locked in free if version == versions[pk] and (pk in kept_there or not locked)]
     kept = files.exclude(pk__in=going).filter(trashed_at=None).count()
     MemoryFile.objects.filter(pk__in=going).delete()
     _forget(rows)
@@ -209,6 +243,180 @@ def _items(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
     return Counter(items_undone=len(going), kept=kept)
 
 
+def _learned_sections(work: Lease[Import], *, now: datetime) -> bool:
+    """Take sections of the profile back to what they said before the import's conversations were read, a section a
+    transaction, and what was proposed for them; False when none are left. Those that somebody, or another conversation,
+    wrote since stay."""
+    sessions = work.row.rows.filter(kind=Kind.TURNS).values("row")
+    learned = Q(extraction__session__in=sessions)
+    with transaction.atomic():
+        row = (
+            ProfileSection.objects.filter(learned, binding=False, actor_kind=ActorKind.RUN, **FREE)
+            .exclude(summary="")
+            .order_by("pk")
+            .first()
+        )
+        proposed = ProfileRevision.objects.filter(learned, version=None, **FREE)
+        open_ones = ReviewItem.objects.waiting().filter(proposed_section__in=proposed.values("pk"))
+        asked = list(open_ones.values_list("proposed_section", flat=True)[:STEP])
+        if row is None and not asked:
+            return False
+        done = Counter[str]()
+        if row:
+            _lock_people(ProfileSection.objects.filter(pk=row.pk))
+            done["sections_undone"] += _take_section_back(row.pk, learned, now=now)
+        ProfileRevision.objects.filter(pk__in=asked, version=None).delete()
+        done["waiting_undone"] += len(asked)
+        counts = Counter(leases.fence(work).counts) + done
+        leases.renew(work, counts=dict(counts), attempts=0)
+    return True
+
+
+def _take_section_back(section_id: uuid.UUID, learned: Q, *, now: datetime) -> int:
+    sections = ProfileSection.objects.select_for_update(of=("self",)).select_related("end_user__tenant")
+    row = sections.filter(learned, pk=section_id, binding=False, actor_kind=ActorKind.RUN).first()
+    if row is None:
+        # Somebody changed it after our look; the next one sees that.
+        return 0
+    ours = set(ProfileRevision.objects.of(row).filter(learned).values_list("pk", flat=True))
+    first: ProfileRevision | None = None
+    for revision in ProfileRevision.objects.of(row).exclude(version=None).order_by("-version"):
+        if revision.pk not in ours:
+            break
+        first = revision
+    changes = Changes(actor=BY_UNDO, now=now)
+    if first:
+        put_back_section(row, first, "undo", changes)
+    else:
+        empty_some(ProfileSection.objects.filter(pk=row.pk), changes)
+    # One that said the same before is as it was, and rests on nothing of the import.
+    ProfileSection.objects.filter(learned, pk=row.pk).update(extraction=None)
+    return 1
+
+
+def _emptied_sessions(rows: list[ImportedRow], now: datetime) -> Counter[str]:
+    """Sessions that came without a message, or whose messages are gone."""
+    ids = [one.row for one in rows]
+    said = Exists(Turn.objects.filter(session=OuterRef("pk")))
+    for session in Session.objects.filter(~said, pk__in=ids, **FREE):
+        try:
+            delete_session(
+                session_id=session.pk, tenant=None, actor=BY_UNDO, now=now, expected_turns=session.turn_count
+            )
+        except (NotFound, PersonRestricted, PreconditionFailed):
+            # Somebody went on with it, or deleted it, after our look.
+            continue
+    _forget(rows)
+    return Counter()
+
+
+def _refusals(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
+    """They are numbered."""
+    refusals = FactRefusal.objects.filter(pk__in=[one.row.int for one in rows], **FREE)
+    _lock_people(refusals)
+    refusals.delete()
+    _forget(rows)
+    return Counter()
+
+
+def _asked(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
+    """Texts of sections that nobody has decided about; they go with their question."""
+    asked = ProfileRevision.objects.filter(pk__in=[one.row for one in rows], version=None, **FREE)
+    _lock_people(asked)
+    decided = ReviewItem.objects.exclude(state=ReviewItem.State.OPEN).filter(proposed_section=OuterRef("pk"))
+    going = list(asked.exclude(Exists(decided)).values_list("pk", flat=True))
+    ProfileRevision.objects.filter(pk__in=going).delete()
+    _forget(rows)
+    return Counter(waiting_undone=len(going))
+
+
+def _profiles(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
+    """Sections that came with their history: it goes, and stays, with them."""
+    versions = {one.row: one.last for one in rows}
+    sections = ProfileSection.objects.filter(pk__in=versions)
+    _lock_people(sections)
+    locked = list(sections.select_for_update(of=("self",)).order_by("pk"))
+    free = set(sections.filter(**FREE).values_list("pk", flat=True))
+    going = [one for one in locked if one.pk in free and one.version == versions[one.pk]]
+    kept = [one for one in locked if one not in going]
+    for one in kept:
+        history = ProfileRevision.objects.of(one).values("pk")
+        ImportedRow.objects.filter(made_by=rows[0].made_by_id, kind=Kind.HISTORY, row__in=history).delete()
+    ProfileSection.objects.filter(pk__in=[one.pk for one in going]).delete()
+    _forget(rows)
+    return Counter(sections_undone=len(going), kept=len(kept))
+
+
+def _triples(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
+    versions = {one.row: one.last for one in rows}
+    triples = GraphTriple.objects.filter(pk__in=versions)
+    _lock_people(triples)
+    locked = triples.filter(**FREE).select_for_update(of=("self",)).values_list("pk", "version")
+    going = [pk for pk, version in locked if version == versions[pk]]
+    kept = triples.exclude(pk__in=going).filter(trashed_at=None).count()
+    GraphTriple.objects.filter(pk__in=going).delete()
+    _forget(rows)
+    return Counter(relations_undone=len(going), kept=kept)
+
+
+def _entities(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
+    """Those that no triple names any more."""
+    entities = GraphEntity.objects.filter(pk__in=[one.row for one in rows], **FREE)
+    _lock_people(entities)
+    named = Q(subject=OuterRef("pk")) | Q(object=OuterRef("pk"))
+    entities.exclude(Exists(GraphTriple.objects.filter(named))).delete()
+    _forget(rows)
+    return Counter()
+
+
+def _said_in_groups(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
+    """Facts of groups that nobody else said, too."""
+    people_of = [one.end_user_id for one in rows if one.end_user_id]
+    facts = GroupFact.objects.filter(pk__in=[one.row for one in rows])
+    list(MemoryGroup.objects.select_for_update().filter(pk__in=facts.values("group")).order_by("pk").values_list("pk"))
+    others = GroupEvidence.objects.filter(fact=OuterRef("pk")).exclude(end_user__in=people_of)
+    restricted = EndUser.objects.filter(pk__in=people_of).exclude(restricted_at=None)
+    held = GroupEvidence.objects.filter(fact=OuterRef("pk"), end_user__in=restricted)
+    going = list(facts.exclude(Exists(others)).exclude(Exists(held)).values_list("pk", flat=True))
+    kept = facts.exclude(pk__in=going).count()
+    GroupFact.objects.filter(pk__in=going).delete()
+    _forget(rows)
+    return Counter(in_groups_undone=len(going), kept=kept)
+
+
+def _groups(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
+    """Groups without anybody and anything."""
+    groups = MemoryGroup.objects.filter(pk__in=[one.row for one in rows])
+    list(groups.select_for_update().order_by("pk").values_list("pk"))
+    inside = (model.objects.filter(group=OuterRef("pk")) for model in (GroupMember, GroupFact))
+    for one in inside:
+        groups = groups.exclude(Exists(one))
+    groups.delete()
+    _forget(rows)
+    return Counter()
+
+
+def _told(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
+    """Episodes went with the messages that they tell of."""
+    _forget(rows)
+    return Counter()
+
+
+def _delete_all(model: Any, name: str) -> Callable[[list[ImportedRow], datetime], Counter[str]]:
+    """Of rows that nobody can change; `name`: as they are counted, if they are."""
+
+    def act(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
+        found = model._default_manager.filter(pk__in=[one.row for one in rows])
+        _lock_people(found)
+        going = list(found.filter(**FREE).values_list("pk", flat=True))
+        kept = found.exclude(pk__in=going).count()
+        model._default_manager.filter(pk__in=going).delete()
+        _forget(rows)
+        return Counter({f"{name}_undone": len(going), "kept": kept} if name else {})
+
+    return act
+
+
 def _lock_people(rows: Any) -> None:
     """In the order of everybody else: people first."""
     people = EndUser.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=rows.values("end_user"))
@@ -217,3 +425,29 @@ def _lock_people(rows: Any) -> None:
 
 def _forget(rows: list[ImportedRow]) -> None:
     ImportedRow.objects.filter(pk__in=[one.pk for one in rows]).delete()
+
+
+# In this order: what rests on a row goes before it, and people last.
+_ACTS: Sequence[tuple[Kind, int, Callable[[list[ImportedRow], datetime], Counter[str]]]] = (
+    (Kind.REFUSAL, STEP, _refusals),
+    (Kind.ASKED, STEP, _asked),
+    (Kind.TURNS, 1, _session),
+    (Kind.LEFT, 1, _branches),
+    (Kind.BACK, 1, _branches),
+    (Kind.SESSION, STEP, _emptied_sessions),
+    (Kind.EPISODE, STEP, _told),
+    (Kind.FACT, STEP, _facts),
+    (Kind.SECTION, STEP, _sections),
+    (Kind.PROFILE, STEP, _profiles),
+    (Kind.HISTORY, STEP, _delete_all(ProfileRevision, "")),
+    (Kind.FILE, STEP, _files),
+    (Kind.ITEM, STEP, _items),
+    (Kind.DIARY, STEP, _delete_all(DiaryEntry, "diary")),
+    (Kind.TRIPLE, STEP, _triples),
+    (Kind.ENTITY, STEP, _entities),
+    (Kind.SAID, STEP, _said_in_groups),
+    (Kind.MEMBER, STEP, _delete_all(GroupMember, "")),
+    (Kind.GROUP, STEP, _groups),
+    (Kind.RECORD, STEP, people.put_records_back),
+    (Kind.PERSON, STEP, people.take_back),
+)

@@ -39,7 +39,8 @@ class ImportOptions:
     """How a file is read, and whose it is.
 
     `authors`: who is named in the file → the hub's `user_id`; "" leaves out what is theirs. Who is not named there
-    keeps the name. `user_id` and `agent_id` are of what names nobody; "" for none. `items`: LangGraph's items stay
+    keeps the name. `vouched`: staff say that an export of a hub was made by one whose operators are believed here.
+    `user_id` and `agent_id` are of what names nobody; "" for none. `items`: LangGraph's items stay
     items. `zone` is an IANA name, "" for that of the source.
     """
 
@@ -52,6 +53,7 @@ class ImportOptions:
     folder: str = "/memories"
     zone: str = ""
     name: str = ""
+    vouched: bool = False
 
 
 def most_bytes() -> int:
@@ -62,6 +64,12 @@ def most_bytes() -> int:
 def enqueue() -> None:
     """Send a worker the task that looks for imports; it starts when the caller's transaction is committed."""
     async_task(TASK, timeout=LONGEST_SECONDS)
+
+
+def check_room(tenant: Tenant) -> None:
+    """Errors: TooManyImports, when as many files as the tenant may have wait already."""
+    if Import.objects.filter(tenant=tenant).with_file().count() >= conf.rules(tenant).import_files:
+        raise TooManyImports
 
 
 def upload(
@@ -75,8 +83,7 @@ def upload(
     with transaction.atomic():
         # Of two uploads at once the second sees the first.
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
-        if Import.objects.filter(tenant=tenant).with_file().count() >= conf.rules(tenant).import_files:
-            raise TooManyImports
+        check_room(tenant)
         row = Import.objects.create(
             tenant=tenant,
             state=State.CHECKING if dry_run else State.RUNNING,

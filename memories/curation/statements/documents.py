@@ -27,7 +27,7 @@ from memories.facts import policies
 from memories.facts.candidate import Candidate
 from memories.facts.record import record
 from memories.facts.write import FactWrite
-from memories.models import EndUser, Fact, FactQuerySet, ProfileSection, Status
+from memories.models import EndUser, Fact, FactQuerySet, ProfileSection, ReviewItem, Status
 from memories.models.folding import text_digest
 from memories.text.secrets.redaction import redact_text
 from memories.text.secrets.scrubbing import scrubbed_json, scrubbed_text
@@ -64,10 +64,12 @@ class DocumentSection:
 
 @dataclass(frozen=True)
 class HeldParts:
-    """How many facts and sections of a document wait for an operator now."""
+    """How many facts and sections of a document wait for an operator now; `asked` are the texts of sections for which
+    the document made a review item: ids of revisions."""
 
     facts: int = 0
     sections: int = 0
+    asked: tuple[uuid.UUID, ...] = ()
 
 
 def import_document(
@@ -124,7 +126,9 @@ def import_document(
             now=now,
             counts={"facts": len(stored), "sections": len(sections)},
         )
-    return HeldParts(waiting, sum(held))
+    items = [item for item in held if item]
+    asked = [item.proposed_section_id for item in items if item.created_at == now and item.proposed_section_id]
+    return HeldParts(waiting, len(items), tuple(asked))
 
 
 def _changed_sections(
@@ -146,8 +150,8 @@ def _write_section(
     actor: Actor,
     now: datetime,
     write_trust: WriteTrust,
-) -> bool:
-    """Whether the text waits for an operator."""
+) -> ReviewItem | None:
+    """The item by which the text waits for an operator, if it does."""
     try:
         item = state_profile_section(
             end_user=end_user,
@@ -159,7 +163,7 @@ def _write_section(
             write_trust=write_trust,
         )
     except (ContentForbidden, OperatorWord, RefusedBefore):
-        return False
+        return None
     if item is None and section.updated:
         # Not a change of the section: a version for it would end what an operator is about to write.
         named = {"end_user": end_user, "agent_id": agent_id, "section": name}
@@ -169,7 +173,7 @@ def _write_section(
         if row and document != row.document:
             row.document = document
             row.save(update_fields=["document"])
-    return item is not None
+    return item
 
 
 def _told_again(text: str) -> str:

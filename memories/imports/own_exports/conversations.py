@@ -19,6 +19,7 @@ from memories.imports.own_exports.ways import (
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.models import (
     Episode,
+    ImportedRow,
     Road,
     Role,
     Session,
@@ -59,6 +60,20 @@ def turn(_here: Here, made: Turn, _: Given) -> None:
     attribute(made, PostedMessage(made.role, made.content, author=by))
     made.author = by
     made.terms = terms.pack(made.own_text) if made.is_searchable else None
+
+
+def noted_turns(rows: Sequence[Row]) -> list[ImportedRow]:
+    """Runs of numbers that follow each other, of each session."""
+    found: list[ImportedRow] = []
+    for turn in sorted((row.made for row in rows), key=lambda made: (made.session_id, made.number)):
+        last = found[-1] if found else None
+        if last and (last.row, last.last + 1) == (turn.session_id, turn.number):
+            last.last = turn.number
+        else:
+            found.append(
+                ImportedRow(kind=ImportedRow.Kind.TURNS, row=turn.session_id, first=turn.number, last=turn.number)
+            )
+    return found
 
 
 def beside_turns(_here: Here, rows: Sequence[Row]) -> None:

@@ -1,5 +1,6 @@
 """Rows of facts with evidence, history and relations, and what was refused."""
 
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from memories.models import (
     FactRefusal,
     FactRelation,
     FactRevision,
+    ImportedRow,
     MemoryScope,
     Session,
     Status,
@@ -77,6 +79,7 @@ def beside_facts(here: Here, rows: Sequence[Row]) -> None:
     # Triples of facts are dated by them.
     outbox.facts_changed([(fact, {}) for fact in facts if fact.status == Status.ACTIVE], now=here.now)
     waiting = [fact for fact in facts if fact.status == Status.PENDING]
+    here.waiting += len(waiting)
     review_items.ask_all((ReviewQuestion(_why(fact), fact=fact) for fact in waiting), run=None, now=here.now)
 
 
@@ -168,7 +171,11 @@ def refusals(here: Here, rows: Sequence[Given]) -> tuple[int, int, Mapping[str, 
             own.digest = refusal_of_key(fact.category, fact.key) if by_key else refusal_of_text(fact.content)
             own.tenant_id, own.end_user_id, own.fact_id = here.tenant.pk, here.person.pk, fact.pk
             made.append(own)
-    before = FactRefusal.objects.filter(end_user=here.person.pk).count()
+    theirs = FactRefusal.objects.filter(end_user=here.person.pk)
+    before = set(theirs.values_list("pk", flat=True))
     FactRefusal.objects.bulk_create(made, ignore_conflicts=True)
-    new = FactRefusal.objects.filter(end_user=here.person.pk).count() - before
-    return new, len(made) - new, {ONLY_A_HASH: len(rows) - len(made)}
+    new = theirs.exclude(pk__in=before).values_list("pk", flat=True)
+    # They have numbers for ids.
+    noted = [ImportedRow(kind=ImportedRow.Kind.REFUSAL, row=uuid.UUID(int=pk)) for pk in new]
+    here.note(*noted)
+    return len(noted), len(made) - len(noted), {ONLY_A_HASH: len(rows) - len(made)}

@@ -11,8 +11,11 @@ from memories.models import (
     GroupEvidence,
     GroupFact,
     GroupMember,
+    ImportedRow,
     MemoryGroup,
 )
+
+Kind = ImportedRow.Kind
 
 
 def groups(here: Here, rows: Sequence[Given]) -> tuple[int, int, Mapping[str, int]]:
@@ -34,8 +37,12 @@ def groups(here: Here, rows: Sequence[Given]) -> tuple[int, int, Mapping[str, in
             own.pk, own.tenant = group, here.tenant
             made = built(GroupMember, row)
             made.pk, made.tenant, made.end_user_id, made.group_id = member, here.tenant, here.person.pk, group
+            is_new = not MemoryGroup.objects.filter(pk=group).exists()
             MemoryGroup.objects.bulk_create([own], ignore_conflicts=True)
             GroupMember.objects.bulk_create([made])
+            here.note(ImportedRow(kind=Kind.MEMBER, row=member))
+            if is_new:
+                here.note(ImportedRow(kind=Kind.GROUP, row=group))
     left = {TAKEN: counts[TAKEN], OF_GROUP: 0 if here.is_trusted else len(rows)}
     return counts["stored"], counts["there"], left
 
@@ -75,4 +82,5 @@ def said_in_groups(here: Here, rows: Sequence[Given]) -> tuple[int, int, Mapping
             evidence.fact_id, evidence.end_user_id = fact.pk, here.person.pk
             fact.save(force_insert=True)
             evidence.save(force_insert=True)
+            here.note(ImportedRow(kind=Kind.SAID, row=fact.pk))
     return counts.pop("stored", 0), counts.pop("there", 0), counts

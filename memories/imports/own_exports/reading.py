@@ -3,6 +3,7 @@ that for portability, which has only what the person said, as conversations and 
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -18,10 +19,11 @@ from memories.privacy.exports.profiles import SECTIONS
 SOURCE = "memory-hub"
 # Rows of one transaction.
 AT_ONCE = 200
+PEOPLE = "people"
 # Lists that come back, each behind what its rows name; those marked are looked at once more, when all rows are there.
 LINKED = frozenset({"facts", "graph_entities"})
 COMING = (
-    "people", "graph_entities", "sessions", "turns", "facts", "refusals", "profile_sections", "profile_history",
+    PEOPLE, "graph_entities", "sessions", "turns", "facts", "refusals", "profile_sections", "profile_history",
     "episodes", "files", *(kind.plural for kind in PLAIN), "groups", "group_facts", "said_in_groups", "graph_triples",
 )  # fmt: skip
 _ITEMS = "store_items"
@@ -58,10 +60,10 @@ def _head(part: Part) -> dict[str, str]:
 
 def _rows(given: Given, lists: Mapping[str, Documents]) -> Iterator[Record]:
     for name in COMING:
-        yield from _of_list(name, lists)
+        yield from _of_list(name, lists) if name != PEOPLE else _people(lists, given.user)
     for name in COMING:
         yield from _of_list(name, lists, links=True) if name in LINKED else ()
-    names = {str(row.get("external_id")) for row in _good(lists, "people")}
+    names = {str(row.get("external_id")) for row in _good(lists, PEOPLE)}
     for item in lists.get(_ITEMS, ()):
         yield item if isinstance(item, RefusedDocumentError) else _item(item, names, given.user)
     for name, documents in lists.items():
@@ -75,6 +77,17 @@ def _of_list(name: str, lists: Mapping[str, Documents], *, links: bool = False) 
         yield ExportedRows(name, [one for one in some if not isinstance(one, RefusedDocumentError)], links)
         if not links:
             yield from (one for one in some if isinstance(one, RefusedDocumentError))
+
+
+def _people(lists: Mapping[str, Documents], user_id: str) -> Iterator[Record]:
+    """The person, under the id that they get here, and their other names."""
+    for record in _of_list(PEOPLE, lists):
+        if isinstance(record, ExportedRows) and user_id:
+            yield replace(
+                record, rows=[row if row.get("merged_into") else {**row, "external_id": user_id} for row in record.rows]
+            )
+        else:
+            yield record
 
 
 def _good(lists: Mapping[str, Documents], name: str) -> Iterator[dict[str, Any]]:

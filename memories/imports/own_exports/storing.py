@@ -14,8 +14,10 @@ from django.utils import timezone
 
 from memories import audit, content_policy
 from memories.api.v1.memory.serializers import MemoryQuery
+from memories.capture import get_or_create
 from memories.capture.agents import note_agents
 from memories.capture.ingest import LONGEST_NAME
+from memories.curation.imports.people import record_row
 from memories.curation.people.records import person_for_writing
 from memories.curation.writing import lock_person
 from memories.exceptions import NotFound, PersonRestricted
@@ -24,7 +26,7 @@ from memories.imports.own_exports.lists import WAYS
 from memories.imports.own_exports.values import built, id_of, mapped, reference
 from memories.imports.own_exports.ways import DANGLING, OTHER_NAME, TAKEN, Here, ListStrategy, Row
 from memories.imports.raw_documents import RefusedDocumentError, checked
-from memories.imports.records import NOBODY, OTHERS, ExportedRows
+from memories.imports.records import NOBODY, OTHERS, ExportedRows, Note, ignore_rows
 from memories.models import EndUser, Tenant
 from memories.text.secrets import effort
 
@@ -37,11 +39,17 @@ CONFLICT = "conflict"
 
 
 class ExportImport(Here):
-    """An import under way; `stored` and `there` count by list, `left_out` and `refused` by reason."""
+    """An import under way; `stored` and `there` count by list, `left_out` and `refused` by reason.
 
-    def __init__(self, tenant: Tenant, *, user_id: str, is_trusted: bool) -> None:
-        super().__init__(tenant, timezone.now(), is_trusted=is_trusted)
-        self._user_id = user_id
+    `is_rehearsal`: its transaction is rolled back, and as long as it lasts nobody shall wait for it: it locks nobody,
+    and makes nobody under an id that others use.
+    """
+
+    def __init__(
+        self, tenant: Tenant, *, is_trusted: bool, is_rehearsal: bool = False, note: Note = ignore_rows
+    ) -> None:
+        super().__init__(tenant, timezone.now(), is_trusted=is_trusted, note=note)
+        self._is_rehearsal = is_rehearsal
         self.stored, self.there, self.refused = Counter[str](), Counter[str](), Counter[str]()
         self._is_captured = self._stays_captured = True
         # By old id the row that says the same here.
@@ -58,18 +66,21 @@ class ExportImport(Here):
         elif record.name in _CAPTURED and self.is_anybody and not self._is_captured:
             self.left_out["capture_off"] += len(record.rows)
         elif self.is_anybody:
-            note_agents(self.tenant, _agents(record.rows))
+            if not self._is_rehearsal:
+                note_agents(self.tenant, _agents(record.rows))
             with effort.bounded():
                 self._take(record, record.rows)
         elif not record.links:
             self.left_out[NOBODY] += len(record.rows)
 
     def finish(self) -> None:
+        """What remains to be done of a person, once all of their rows were taken."""
         self.left_out[OTHERS] += len(self.group_facts)
         self.group_facts.clear()
+        if not self.is_anybody:
+            return
         if not self._stays_captured:
-            on = EndUser.objects.filter(pk=self.person.pk, capture=True)
-            on.update(capture=False, capture_off_by=COMMAND.kind)
+            self._end_capture()
         if self.stored:
             counts = {"facts": self.stored["facts"], "sections": self.stored["profile_sections"]}
             audit.record(
@@ -81,6 +92,13 @@ class ExportImport(Here):
                 now=timezone.now(),
                 counts=counts,
             )
+
+    def _end_capture(self) -> None:
+        with transaction.atomic():
+            on = EndUser.objects.filter(pk=self.person.pk, capture=True)
+            if on.update(capture=False, capture_off_by=COMMAND.kind):
+                self.person.refresh_from_db()
+                self.note(record_row(self.person, ["capture"]))
 
     def known(self, model: Any, olds: Iterable[uuid.UUID | None]) -> dict[uuid.UUID, uuid.UUID]:
         """Old id → that of the person's row of the model here, of those that are there."""
@@ -97,34 +115,53 @@ class ExportImport(Here):
         self.left_out[OTHER_NAME] += len(rows) - len(main[:1])
         if not main:
             return
+        if self.is_anybody:
+            # The one before, of an archive with several.
+            self.finish()
+            self.is_anybody = False
         if main[0].get("restricted_at"):
             # Whoever restricted it there decides it here, too.
             raise PersonRestricted
         try:
-            named = checked(MemoryQuery, {"user_id": self._user_id or main[0].get("external_id")})
+            named = checked(MemoryQuery, {"user_id": main[0].get("external_id")})
             given = built(EndUser, main[0])
         except RefusedDocumentError as error:
             self.refused[str(error)] += 1
             return
         with transaction.atomic():
-            self.person = person_for_writing(tenant=self.tenant, user_id=named["user_id"], now=self.now)
+            self.person = person_for_writing(tenant=self.tenant, user_id=self._name_of(named["user_id"]), now=self.now)
             # What the export switches off was stored there before.
             self._is_captured = self.tenant.capture and self.person.capture
-            counts = self.stored if self.person.created_at >= self.now else self.there
-            self._fill(given)
+            is_new = self.person.created_at >= self.now
+            counts = self.stored if is_new else self.there
+            # Turns come first.
+            self._stays_captured = given.capture
+            if not self._is_rehearsal:
+                self._fill(given, is_new=is_new)
         self.is_anybody = True
         counts["people"] += 1
 
-    def _fill(self, given: EndUser) -> None:
+    def _name_of(self, user_id: str) -> str:
+        """The person's id, and in a rehearsal another one for somebody who is not there. Errors: Erased."""
+        if not self._is_rehearsal or EndUser.objects.called(self.tenant, user_id).exists():
+            return user_id
+        get_or_create.refuse_erased(self.tenant, user_id)
+        return f"rehearsal-{uuid.uuid4()}"
+
+    def _fill(self, given: EndUser, *, is_new: bool) -> None:
         own = self.person
-        for name in _RECORD:
-            setattr(own, name, getattr(own, name) or getattr(given, name))
-        # What is off there is off here; it is switched on by whoever asks for it. Turns come first.
-        self._stays_captured = given.capture
+        written = [name for name in _RECORD if getattr(given, name) and not getattr(own, name)]
+        for name in written:
+            setattr(own, name, getattr(given, name))
+        # What is off there is off here; it is switched on by whoever asks for it.
         if own.serve and not given.serve:
             own.serve, own.serve_off_by = False, COMMAND.kind
-        own.created_at = min(own.created_at, given.created_at or own.created_at)
+            written.append("serve")
+        if is_new:
+            own.created_at = min(own.created_at, given.created_at or own.created_at)
         own.save(update_fields=[*_RECORD, "serve", "serve_off_by", "created_at"])
+        # The record of somebody new goes with them.
+        self.note(*([record_row(own, written)] if written and not is_new else []))
 
     def _take(self, record: ExportedRows, rows: Sequence[Mapping[str, Any]]) -> None:
         """One transaction; where the database refuses it, each row by itself."""
@@ -147,7 +184,7 @@ class ExportImport(Here):
 
     def _lock(self) -> None:
         """Errors: NotFound, PersonRestricted."""
-        if lock_person(self.person.pk) != self.person.pk:
+        if not self._is_rehearsal and lock_person(self.person.pk) != self.person.pk:
             raise NotFound
         if EndUser.objects.filter(pk=self.person.pk).exclude(restricted_at=None).exists():
             raise PersonRestricted
@@ -185,6 +222,7 @@ class ExportImport(Here):
         stored[name] += len(kept)
         way.model._default_manager.bulk_create([one.made for one in kept])
         way.after(self, kept)
+        self.note(*way.noted(kept))
         return stored, there, left_out, refused
 
     def _lacks(

@@ -16,9 +16,11 @@ from memories.curation.statements.write_trust import WriteTrust
 from memories.exceptions import ContentForbidden
 from memories.files.passages import ChangedText
 from memories.imports.raw_documents import RefusedDocumentError
+from memories.imports.records import Note, ignore_rows
 from memories.models import (
     ActorKind,
     EndUser,
+    ImportedRow,
     Tenant,
     Trust,
 )
@@ -30,22 +32,29 @@ _REVIEW = "review_needed"
 
 
 class Here:
-    """Where rows come to. `names`: the person's ids in the other hub. `is_trusted`: staff made the export, so an
-    operator's word in it stays one; otherwise nothing of it has more trust than the person. `taken`: old ids of
-    sessions in whose place the person has another one. `group_facts`: those that nobody has told yet."""
+    """Where rows come to. `is_trusted`: staff made the export, so an operator's word in it stays one; otherwise nothing
+    of it has more trust than the person. `taken`: old ids of sessions in whose place the person has another one.
+    `group_facts`: those that nobody has told yet."""
 
     person: EndUser
 
-    def __init__(self, tenant: Tenant, now: datetime, *, is_trusted: bool) -> None:
-        self.tenant, self.now, self.is_trusted = tenant, now, is_trusted
+    def __init__(self, tenant: Tenant, now: datetime, *, is_trusted: bool, note: Note = ignore_rows) -> None:
+        self.tenant, self.now, self.is_trusted, self._note = tenant, now, is_trusted, note
         self.is_anybody = False
-        self.names: frozenset[str] = frozenset()
         self.taken: set[uuid.UUID] = set()
         self.group_facts: dict[uuid.UUID, Mapping[str, Any]] = {}
         self.left_out = Counter[str]()
+        # Facts that an operator has to decide about here.
+        self.waiting = 0
 
     def known(self, model: Any, olds: Any) -> dict[uuid.UUID, uuid.UUID]:
         raise NotImplementedError
+
+    def note(self, *rows: ImportedRow) -> None:
+        """Tell that the transaction made these of the person."""
+        for one in rows:
+            one.tenant_id, one.end_user_id = self.tenant.pk, self.person.pk
+        self._note(rows)
 
 
 class Row(NamedTuple):
@@ -63,18 +72,26 @@ def _nothing(*_: Any) -> None:
     """Nothing is peculiar to it."""
 
 
+def noted_as(kind: ImportedRow.Kind) -> Callable[[Sequence[Row]], list[ImportedRow]]:
+    """Each row by itself, with the version that it has."""
+    return lambda rows: [
+        ImportedRow(kind=kind, row=row.made.pk, last=getattr(row.made, "version", None) or 0) for row in rows
+    ]
+
+
 @dataclass(frozen=True)
 class ListStrategy:
     """How the rows of a list come in. `once`: columns that no two rows of a person have alike, among those that
-    `is_once` and `among` select. `parents` and `loose`: columns that name rows, which must be there, or may. `complete`
-    sets what follows, `after` stores what belongs to new rows, `link` what rows say of one another, `store` does it all
-    for rows that are unlike the others."""
+    `is_once` and `among` select. `noted`: by what an import knows them again. `parents` and `loose`: columns that name
+    rows, which must be there, or may. `complete` sets what follows, `after` stores what belongs to new rows, `link`
+    what rows say of one another, `store` does it all for rows that are unlike the others."""
 
     model: Any
     once: tuple[str, ...] = ()
     among: Q = field(default_factory=Q)
     is_once: Callable[[Any], bool] = lambda _: True
     is_taken_whole: bool = False
+    noted: Callable[[Sequence[Row]], Sequence[ImportedRow]] = lambda _: ()
     parents: dict[str, type[Model]] = field(default_factory=dict)
     loose: dict[str, type[Model]] = field(default_factory=dict)
     left_out: Callable[[Here, Given], str] = lambda *_: ""

@@ -62,6 +62,8 @@ _FORM = re.compile(
     r"response[\s_]?format|response_?schema|response_?mime|json[\s_-]?(?:schema|object|mode)|schema"
     r"|structured[\s_-]?outputs?|guided[\s_]|\bgrammar\b|requested parameters"
 )
+# "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+_NEWER_LIMIT = re.compile(r"\bmax_tokens\b[^\n]{0,80}\bmax_completion_tokens\b")
 # The model's answer did not fit the form: nothing is wrong with the form itself.
 _ILL_FORMED = re.compile(r"json_validate_failed|failed[\s_](?:to generate|generation)|generated json")
 _STATUS = re.compile(r"[45][0-9]{2}")
@@ -79,6 +81,11 @@ class FormRefusedError(Exception):
     def __init__(self, *, named: bool) -> None:
         super().__init__()
         self.named = named
+
+
+def names_newer_limit(body: Any) -> bool:
+    """Whether the model takes the most tokens of an answer by its newer name alone."""
+    return _NEWER_LIMIT.search(_Said(body).words) is not None
 
 
 def failure(status: int, body: Any, *, retry_after: float | None = None) -> ModelError | FormRefusedError:

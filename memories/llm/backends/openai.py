@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, cast
 
 import httpx2
@@ -32,9 +33,16 @@ from memories.llm.prompts.framing import Message
 _FORMS = ("json_schema", "json_object", "text")
 # The first form of the request that an endpoint and model have not refused, for as long as the process lives.
 _first_form: dict[tuple[str, str], int] = {}
+# What an endpoint and model call the most tokens of an answer; most know the older name.
+_LIMITS = ("max_tokens", "max_completion_tokens")
+_limit_of: dict[tuple[str, str], str] = {}
 
 # The question that tells an endpoint that is down from a batch that it fails at.
 _HARMLESS: list[Message] = [{"role": "user", "content": "Answer with the word OK."}]
+
+
+class LimitRefusedError(Exception):
+    """The model takes the most tokens of an answer by its newer name."""
 
 
 def complete(call: Call[A]) -> Completion[A]:
@@ -47,8 +55,12 @@ def complete(call: Call[A]) -> Completion[A]:
     for number in range(1, call.max_calls + 1):
         call.before_call()
         try:
-            body = _post(call.config, call.messages, _response_format(call.answer, _FORMS[form]))
+            limit = {} if call.most_tokens is None else {_limit_of.get(key, _LIMITS[0]): call.most_tokens}
+            body = _post(call.config, call.messages, {**_response_format(call.answer, _FORMS[form]), **limit})
             reply = chat_completion.read(body)
+        except LimitRefusedError:
+            _limit_of[key] = _LIMITS[1]
+            continue
         except FormRefusedError as refusal:
             form = _next_form(key, form, is_named=refusal.named)
             continue
@@ -121,7 +133,9 @@ def _response_format(answer: AnswerFormat[A], form: str) -> Mapping[str, Any]:
     return {"response_format": {"type": form}} if form == "json_object" else {}
 
 
-def _failure(error: openai.APIStatusError) -> ModelError | FormRefusedError:
+def _failure(error: openai.APIStatusError) -> ModelError | FormRefusedError | LimitRefusedError:
     response = error.response
     body = complaints.decoded(response.content.decode(errors="replace"))
+    if error.status_code == HTTPStatus.BAD_REQUEST and complaints.names_newer_limit(body):
+        return LimitRefusedError()
     return complaints.failure(error.status_code, body, retry_after=seconds_to_wait(response.headers))

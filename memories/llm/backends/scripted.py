@@ -22,7 +22,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from memories.exceptions import ModelError, ModelMisconfigured
+from memories.exceptions import ModelAnswerTruncated, ModelError, ModelMisconfigured
 from memories.llm import tokens
 from memories.llm.answers import A, parse
 from memories.llm.calls import Call, Completion
@@ -54,6 +54,8 @@ def complete(call: Call[A]) -> Completion[A]:
     call.before_call()
     outbox.append(call)
     text = _answer(call)
+    if call.most_tokens is not None and tokens.count(text) > call.most_tokens:
+        raise ModelAnswerTruncated
     return Completion(
         answer=parse(text, call.answer),
         model=MODEL,

@@ -86,6 +86,7 @@ class ModelUse(models.Model):
         SUMMARIES = "summaries"
         UPKEEP = "upkeep"
         DREAMS = "dreams"
+        ANSWERS = "answers"
 
     id = models.BigAutoField(primary_key=True)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)

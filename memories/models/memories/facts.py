@@ -249,6 +249,9 @@ class Fact(models.Model):
     # Relations that facts which the caller sees state to this one: set where an answer shows them.
     relations_to_it: list["FactRelation"]
 
+    # How many turns still say what a change took out of it: whoever changed it has counted them.
+    still_said_by: int | None = None
+
     objects = FactQuerySet.as_manager()
 
     class Meta:

@@ -296,8 +296,8 @@ ENDING = {
 NO_MEMORY = {
     # Of these an agent's key changes nothing, either: tests/api/v1/test_content_policy.py.
     "putContentPolicy", "restoreContentPolicy", "startPolicyDryRun",
-    "changeAgent", "changeGroup", "changeUser", "setGroupMember", "addGroup", "getContext", "search", "startDream",
-    "retryExtraction", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems",
+    "changeAgent", "changeGroup", "changeUser", "setGroupMember", "addGroup", "getContext", "search",
+    "answerQuestion", "startDream", "retryExtraction", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems",
     "listStoreNamespaces", "endSession", "flushSession", "createPrivacyRequest",
     # It stores nothing.
     "previewExtraction",

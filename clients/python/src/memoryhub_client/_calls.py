@@ -34,8 +34,8 @@ from typing import (
 )
 from urllib.parse import parse_qs, quote, urlsplit
 
+from memoryhub_client._page import Page
 from memoryhub_client.errors import UnexpectedAnswerError
-from memoryhub_client.models import Page
 
 if TYPE_CHECKING:
     from memoryhub_client.client import AsyncHub, AsyncPages, Hub, Pages

@@ -12,9 +12,9 @@ from typing import Any, Generic, TypeVar
 from typing_extensions import Self
 
 from memoryhub_client._calls import PreparedRequest
+from memoryhub_client._page import Page
 from memoryhub_client._retrying import Came, Retries, RetryDelay, httpx, steps
 from memoryhub_client.management import ManagementOperations
-from memoryhub_client.models import Page
 from memoryhub_client.operations import Operations
 
 T = TypeVar("T")

@@ -2,20 +2,28 @@
 
 Answers are dataclasses. A member that a newer hub adds is passed over, and a value that it adds to a list of values is
 given as it is. What is sent is a dict, as in the API's documentation: `{"role": "user", "content": "…"}`.
+
+Written by `clients/python/generate.py` from the hub's OpenAPI document: change it there.
 """
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Literal, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict
 
 from typing_extensions import Required
 
-T = TypeVar("T")
+ActorKind = Literal["run", "operator", "key", "command", "decay", "dream", "link", "person"]
+
+AnswerStatus = Literal["answered", "unknown", "evidence"]
 
 Author = Literal["person", "application", "model", "other"]
-ActorKind = Literal["run", "operator", "key", "command", "decay", "dream", "link", "person"]
-ExportState = Literal["making", "ready", "taken", "expired"]
+
+CaseState = Literal[
+    "received", "verified", "scoped", "approved", "running", "verifying", "completed", "refused", "on_hold", "failed"
+]
+
 CaseType = Literal["erasure", "access", "portability", "rectification", "restriction"]
+
 Category = Literal[
     "identity",
     "relationship",
@@ -30,11 +38,64 @@ Category = Literal[
     "correction",
     "other",
 ]
-FactFilterStatus = Literal["active", "pending", "superseded", "rejected", "archived", "trashed", "all"]
+
+ContextLanguage = Literal["en", "zh-hans"]
+
+ContextLog = Literal["off", "ids", "texts"]
+
+Degraded = Literal["index"]
+
+DeliveryState = Literal["waiting", "delivered", "failed"]
+
+Direction = Literal["outgoing", "incoming", "both"]
+
+DreamEditStatus = Literal["waiting", "applied", "refused", "declined", "undone"]
+
+DreamStatus = Literal["running", "waiting", "applied", "unchanged", "declined", "restored", "failed"]
+
 DropReason = Literal["budget", "limit"]
+
+DryRunState = Literal["running", "done", "deleting", "deleted", "failed"]
+
 EpisodeStatus = Literal["active", "pending", "trashed"]
-RunStatus = Literal["running", "committed", "failed", "parked", "discarded"]
+
+EventName = Literal[
+    "budget.reached",
+    "case.due",
+    "case.opened",
+    "episode.created",
+    "fact.created",
+    "fact.forgotten",
+    "fact.superseded",
+    "fact.updated",
+    "person.erased",
+    "review.opened",
+    "session.extracted",
+]
+
+EvidenceLevel = Literal["none", "weak", "strong"]
+
+ExportState = Literal["making", "ready", "taken", "expired"]
+
+FactFilterStatus = Literal["active", "pending", "superseded", "rejected", "archived", "trashed", "all"]
+
+FactOrder = Literal[
+    "-created_at",
+    "created_at",
+    "-updated_at",
+    "updated_at",
+    "-last_confirmed_at",
+    "last_confirmed_at",
+    "-confidence",
+    "confidence",
+    "-importance",
+    "importance",
+    "-decay_score",
+    "decay_score",
+]
+
 FactScope = Literal["private", "share", "public"]
+
 FactSource = Literal[
     "explicit_user_input",
     "implicit_inference",
@@ -43,14 +104,19 @@ FactSource = Literal[
     "corrected_memory",
     "person_correction",
 ]
+
 FactStatus = Literal["active", "pending", "superseded", "rejected", "archived", "trashed"]
-FileEncoding = Literal["utf-8", "base64"]
+
 FactType = Literal["profile", "preference", "procedural", "semantic"]
+
+FileEncoding = Literal["utf-8", "base64"]
+
+Fill = Literal["relevant", "budget"]
+
 FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file"]
-ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "group_fact"]
-EvidenceLevel = Literal["none", "weak", "strong"]
-# What of an answer is not whole: "index", only the newest turns were compared while the index of all is made.
-Degraded = Literal["index"]
+
+GroupKind = Literal["team", "project", "household", "other"]
+
 HeldReason = Literal[
     "assistant_trust",
     "tool_trust",
@@ -75,54 +141,245 @@ HeldReason = Literal[
     "change_of_mind",
     "recurring_problem",
 ]
+
+HeldSectionStatus = Literal["pending"]
+
+ImportSource = Literal[
+    "auto",
+    "chatgpt",
+    "claude",
+    "claude-code",
+    "codex",
+    "deepseek",
+    "gemini",
+    "grok",
+    "mistral",
+    "open-webui",
+    "librechat",
+    "lobechat",
+    "cherry-studio",
+    "jsonl",
+    "facts",
+    "mem0",
+    "langgraph",
+    "deerflow",
+    "mempalace",
+    "graphiti",
+    "hindsight",
+    "honcho",
+    "memobase",
+    "deepagents",
+    "markdown",
+    "memory-hub",
+]
+
+ImportStatus = Literal["checking", "checked", "running", "paused", "done", "failed", "undoing", "undone"]
+
 Include = Literal[
     "profile", "facts", "graph", "groups", "files", "diary", "episodes", "working_memory", "turns", "unextracted"
 ]
+
+KeyScope = Literal["ingest", "read", "write", "privacy", "read_all"]
+
+KeyState = Literal["active", "expired", "offboarded"]
+
+MatchType = Literal["prefix", "suffix"]
+
 MemoryKind = Literal["fact", "profile", "triple", "group_fact", "file", "diary", "episode", "turn"]
-GroupKind = Literal["team", "project", "household", "other"]
-StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
-CaseState = Literal[
-    "received", "verified", "scoped", "approved", "running", "verifying", "completed", "refused", "on_hold", "failed"
+
+MemoryOf = Literal["person", "agent"]
+
+PersonAct = Literal["correct", "forget", "conversations", "pause", "export", "erasure", "readers"]
+
+PolicyKind = Literal["fact", "episode", "profile", "file", "triple", "group_fact", "diary"]
+
+PolicyRoad = Literal[
+    "extraction", "statement", "profile", "episode", "document", "file", "diary", "group", "graph", "store", "upkeep"
 ]
+
 RelationType = Literal["related_to", "supersedes", "contradicts", "derived_from"]
+
+ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "group_fact"]
+
 Role = Literal["user", "assistant", "system", "tool"]
+
+RunStatus = Literal["running", "committed", "failed", "parked", "discarded"]
+
 SectionName = Literal[
     "work_context", "personal_context", "top_of_mind", "recent_months", "earlier_context", "long_term_background"
 ]
+
 Signal = Literal["correction", "reinforcement", "preference", "identity", "goal", "decision"]
-ContextLanguage = Literal["en", "zh-hans"]
-ContextLog = Literal["off", "ids", "texts"]
-DeliveryState = Literal["waiting", "delivered", "failed"]
-EventName = Literal[
-    "fact.created",
-    "fact.updated",
-    "fact.superseded",
-    "fact.forgotten",
-    "episode.created",
-    "session.extracted",
-    "review.opened",
-    "case.opened",
-    "case.due",
-    "person.erased",
-    "budget.reached",
-]
-PageLanguage = Literal["en", "zh-hans"]
-PersonAct = Literal["correct", "forget", "conversations", "pause", "export", "erasure", "readers"]
-KeyScope = Literal["ingest", "read", "write", "privacy", "read_all"]
-KeyState = Literal["active", "expired", "offboarded"]
-MemoryOf = Literal["person", "agent"]
-WritesAs = Literal["user", "agent"]
-Direction = Literal["outgoing", "incoming", "both"]
+
+StartedBy = Literal["schedule", "hand"]
+
 StatedBy = Literal["user", "agent", "tool", "import"]
+
 StatedRelationType = Literal["related_to", "contradicts", "derived_from"]
+
 StatedScope = Literal["private", "share"]
-Fill = Literal["relevant", "budget"]
-# A tokenizer that the hub has, or the name of a model that uses one.
-Tokenizer = str
+
+StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
+
+StoreOperationName = Literal["get", "put", "delete", "search", "list_namespaces"]
+
 TripleState = Literal["active", "historical", "future"]
+
 TripleStatus = Literal["active", "pending"]
+
 Trust = Literal["operator", "user", "assistant", "tool"]
+
+Verb = Literal["write", "edit", "upload", "restore", "delete"]
+
 WorkStatus = Literal["idle", "pending", "running", "parked", "off"]
+
+WritesAs = Literal["user", "agent"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Actor:
+    """Who changed something."""
+
+    kind: ActorKind
+    id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """An agent with its switches and guidance; `id` is the hub's, `agent_id` yours."""
+
+    id: str
+    agent_id: str
+    extraction: bool
+    recall: bool
+    guidance: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """A sentence of an answer, and the memories that say it."""
+
+    text: str
+    citations: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerEvidence:
+    """A memory that an answer may rest on, as the model saw it."""
+
+    kind: ResultKind
+    id: str
+    text: str
+    role: Role | None
+    session_id: str | None
+    turn_numbers: list[int]
+    evidence_level: EvidenceLevel
+    cited: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerSearch:
+    """A search that the model planned beside the question's own."""
+
+    query: str
+    kinds: list[FoundKind]
+    since: datetime | None
+    until: datetime | None
+    as_of: datetime | None
+    found: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """What a run asked of the model."""
+
+    prompt: int
+    completion: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer; every sentence is said by the memories that it cites."""
+
+    status: AnswerStatus
+    answer: str
+    sentences: list[Sentence]
+    evidence: list[AnswerEvidence]
+    evidence_level: EvidenceLevel
+    searches: list[AnswerSearch]
+    cut: int
+    failure: str | None
+    model: str | None
+    calls: int
+    tokens: Tokens
+    cost: float | None
+    restricted: bool = False
+    serve: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseExport:
+    """The newest export of a privacy request."""
+
+    state: ExportState
+    expires_at: datetime | None
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyCategory:
+    """What may not be remembered; an example that is allowed wins."""
+
+    name: str
+    description: str
+    words: list[str]
+    not_allowed: list[str]
+    allowed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyChanges:
+    """Names of the categories that a version added, changed and removed."""
+
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentPolicy:
+    """A version of what the tenant does not allow to be remembered; version 0: there never was one."""
+
+    version: int
+    categories: list[PolicyCategory]
+    changes: PolicyChanges
+    restored: int | None
+    actor_kind: str | None
+    actor_id: str | None
+    created_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """A memory in a context."""
+
+    kind: MemoryKind
+    id: str
+    score: float | None
+    score_parts: dict[str, float]
+    tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextBlock:
+    """One of two blocks; its revision changes with its text."""
+
+    memory: str
+    revision: str
+    token_count: int
+    items: list[Item]
 
 
 class ChatMessage(TypedDict, total=False):
@@ -136,20 +393,60 @@ class ChatMessage(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Actor:
-    """Who changed something."""
+class Dropped:
+    """A memory that had no room in a context."""
 
-    kind: ActorKind
-    id: str | None
+    kind: MemoryKind
+    id: str
+    reason: DropReason
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseExport:
-    """The newest export of a privacy request."""
+class Context:
+    """The block for the model's prompt; with `if_revision` of the present revision only `unchanged` and
+    `revision`.
+    """
 
-    state: ExportState
-    expires_at: datetime | None
-    size: int
+    memory: str = ""
+    guidelines: str = ""
+    token_count: int = 0
+    max_tokens: int = 0
+    tokenizer: str = ""
+    stable: ContextBlock | None = None
+    volatile: ContextBlock | None = None
+    messages: list[ChatMessage] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    evidence: EvidenceLevel | None = None
+    degraded: Degraded | None = None
+    revision: str
+    restricted: bool = False
+    serve: bool = True
+    unchanged: bool = False
+
+
+class NewMessage(TypedDict, total=False):
+    """A message to store."""
+
+    role: Required[Literal["user", "assistant", "system", "tool", "developer"]]
+    content: Required[str | list[dict[str, Any]] | None]
+    external_id: str | None
+    timestamp: str | datetime | None
+    tool_calls: list[dict[str, Any]] | None
+    tool_call_id: str | None
+    name: str | None
+    author: Author | None
+    metadata: dict[str, Any] | None
+
+
+class Conversation(TypedDict, total=False):
+    """Messages of one session, for `post_turns_bulk`."""
+
+    user_id: Required[str]
+    session_id: Required[str]
+    agent_id: str | None
+    messages: Required[list[NewMessage]]
+    flush: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,12 +471,180 @@ class Deleted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dropped:
-    """A memory that had no room in a context."""
+class DiaryEntry:
+    """A note that an agent wrote for itself."""
 
-    kind: MemoryKind
     id: str
-    reason: DropReason
+    agent_id: str | None
+    topic: str | None
+    content: str
+    trust: Trust
+    created_at: datetime
+
+
+class Part(TypedDict, total=False):
+    """Another program's document: what we do not know in it means nothing here."""
+
+    summary: str
+    updatedAt: str | None
+
+
+class UserParts(TypedDict, total=False):
+    """Another program's document: what we do not know in it means nothing here."""
+
+    workContext: Part
+    personalContext: Part
+    topOfMind: Part
+
+
+class HistoryParts(TypedDict, total=False):
+    """Another program's document: what we do not know in it means nothing here."""
+
+    recentMonths: Part
+    earlierContext: Part
+    longTermBackground: Part
+
+
+class DocumentFact(TypedDict, total=False):
+    """A fact of a document. Members that are not named here come back as they were."""
+
+    id: str | None
+    content: Required[str]
+    category: str
+    confidence: float
+    createdAt: str | None
+    source: str | None
+    sourceError: str | None
+
+
+class MemoryDocument(TypedDict, total=False):
+    """A memory document; what is left out stays as it is."""
+
+    version: str
+    lastUpdated: str | None
+    user: UserParts
+    history: HistoryParts
+    facts: list[DocumentFact]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DownloadedFile:
+    """A file as a whole; `error` is None, or file_not_found, invalid_path, is_directory."""
+
+    path: str
+    content: str | None
+    encoding: str | None
+    error: str | None
+    version: int | None
+    created_at: datetime | None
+    modified_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Downloaded:
+    """Each file, or why not."""
+
+    results: list[DownloadedFile]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dream:
+    """What a model made of new episodes in a person's memory files."""
+
+    id: str
+    user_id: str
+    agent_id: str | None
+    status: DreamStatus
+    started_by: StartedBy
+    episodes: int
+    summary: str | None
+    failure: str | None
+    extractor: str | None
+    prompt_version: str | None
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    version: int
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DreamEdit:
+    """An edit: `new_text` in the place of `old_text`; an empty `old_text` adds at the end, or begins a file."""
+
+    number: int
+    path: str
+    old_text: str
+    new_text: str
+    status: DreamEditStatus
+    code: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DreamWithEdits(Dream):
+    """A dream with each edit that was proposed."""
+
+    edits: list[DreamEdit]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundCount:
+    """How many memories of a kind fall under a category."""
+
+    category: str
+    kind: PolicyKind
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """Which stored memories a content policy would not allow; `seen` of `total` are read, or deleted."""
+
+    id: str
+    state: DryRunState
+    seen: int
+    total: int
+    found: list[FoundCount]
+    created_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entity:
+    """Something that a graph is about; of another name of it the entity itself."""
+
+    id: str
+    name: str
+    type: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Triple:
+    """That a subject stands in a relation to an object, from `valid_from` until before `valid_to`."""
+
+    id: str
+    agent_id: str | None
+    subject: Entity
+    predicate: str
+    object: Entity
+    valid_from: datetime | None
+    valid_to: datetime | None
+    state: TripleState
+    confidence: float
+    status: TripleStatus
+    trust: Trust
+    fact_id: str | None
+    turn_id: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndedTriples:
+    """What an invalidation ended; nothing if nothing was open."""
+
+    triples: list[Triple]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,14 +710,6 @@ class Range:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens:
-    """What a run asked of the model."""
-
-    prompt: int
-    completion: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Extraction:
     """An attempt to extract a batch of turns; nothing of what was said."""
 
@@ -274,71 +731,6 @@ class Extraction:
     cost: float | None
     started_at: datetime
     finished_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PromptMessage:
-    """A message of a prompt, letter by letter."""
-
-    role: str
-    content: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreviewedFact:
-    """What would become of a fact; `before` is the text that a known one had."""
-
-    verb: str
-    content: str
-    before: str | None
-    category: str
-    status: str
-    trust: str
-    confidence: float
-    reasons: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreviewedRefusal:
-    """An item of the model's answer that would not be kept, and the code of the reason."""
-
-    content: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreviewedSection:
-    """A section of the profile that would be written, or `proposed`: it would wait for review."""
-
-    section: str
-    text: str
-    proposed: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreviewedAnswer:
-    """What would become of a model's answer; nothing of it is stored."""
-
-    facts: list[PreviewedFact]
-    refused: list[PreviewedRefusal]
-    profile: list[PreviewedSection]
-    outcome: dict[str, int]
-    refusals: dict[str, int]
-    calls: int
-    tokens: Tokens
-    cost: float | None
-    failure: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Preview:
-    """A dry run of extraction: the exact prompt, and the answer if the model was asked."""
-
-    range: Range
-    extractor: str
-    prompt_version: str
-    prompt: list[PromptMessage]
-    answer: PreviewedAnswer | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -408,6 +800,126 @@ class Fact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FieldEvidence:
+    """A turn that says the value of a field."""
+
+    turn_id: str | None
+    session_id: str
+    turn_number: int
+    quote: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldValue:
+    """What the value of a field rests on."""
+
+    field: str
+    fact_id: str
+    trust: Trust
+    binding: bool
+    confidence: float
+    updated_at: datetime
+    evidence: list[FieldEvidence]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileContent:
+    """A window of its lines; start_line and end_line are null where no line is in it."""
+
+    path: str
+    size: int
+    encoding: FileEncoding
+    version: int
+    locked: bool
+    written_by: str
+    trust: str | None
+    created_at: datetime
+    modified_at: datetime
+    expires_at: datetime | None
+    content: str
+    total_lines: int
+    start_line: int | None
+    end_line: int | None
+    next_offset: int | None
+    blank: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """A file in a list, or a folder: its path ends with a slash."""
+
+    path: str
+    is_dir: bool
+    size: int
+    modified_at: datetime | None
+    version: int | None
+    locked: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileMatch:
+    """A line that contains the text."""
+
+    path: str
+    line: int
+    text: str
+
+
+class FileToUpload(TypedDict, total=False):
+    """A file to store. `encoding` says what `content` is; base64 of a UTF-8 text becomes a text."""
+
+    path: Required[str]
+    content: Required[str]
+    encoding: FileEncoding
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileVersion:
+    """A version of a file, with all of its content; `restored` is the version that it brought back."""
+
+    version: int
+    verb: Verb
+    actor: Actor
+    trust: Trust
+    content: str
+    encoding: FileEncoding
+    size: int
+    restored: int | None
+    reason: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesDeleted:
+    """How many files went."""
+
+    path: str
+    deleted: int
+
+
+class Filters(TypedDict, total=False):
+    """What a result must be; all that are given must hold."""
+
+    category: Category
+    tags: list[str]
+    since: str | datetime
+    until: str | datetime
+    agent_id: str | None
+    session_id: str
+    authors: list[Author]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One memory that a dry run found."""
+
+    kind: PolicyKind
+    id: str
+    category: str
+    user_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class FoundEvidence:
     """The turn that a found fact rests on."""
 
@@ -426,7 +938,7 @@ class FoundGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One memory; what does not belong to its kind is null or empty. `group_fact`: a fact that a group shares."""
+    """One memory; what does not belong to its kind is null or empty."""
 
     kind: ResultKind
     id: str
@@ -464,6 +976,91 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FoundFiles:
+    """Files that match a pattern, the newest first; `truncated`: not all were looked at."""
+
+    results: list[FileEntry]
+    truncated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundLines:
+    """Lines that contain a text; `truncated`: there are more."""
+
+    results: list[FileMatch]
+    truncated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreItem:
+    """A value under a namespace and a key."""
+
+    namespace: list[str]
+    key: str
+    value: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundStoreItem(StoreItem):
+    """`score` is None without a query, and of what has no vector."""
+
+    score: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundStoreItems:
+    """What a search of the store found."""
+
+    items: list[FoundStoreItem]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphStats:
+    """How much a graph has, and what its relations are called."""
+
+    entities: int
+    triples: int
+    active: int
+    historical: int
+    future: int
+    predicates: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A group of people: a team, a project, a household or another one."""
+
+    id: str
+    name: str
+    kind: GroupKind
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFact:
+    """A key for one person is not told who else said it."""
+
+    id: str
+    content: str
+    about_user_id: str | None
+    said_by: list[str]
+    said_by_count: int
+    created_at: datetime
+    said_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupMember:
+    """Somebody who belongs to a group; their agents are told what it knows."""
+
+    user_id: str
+    may_write: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class SectionEvidence:
     """A turn that supports a section."""
 
@@ -496,275 +1093,22 @@ class Sections:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
-    """A memory in a context."""
-
-    kind: MemoryKind
-    id: str
-    score: float | None
-    score_parts: dict[str, float]
-    tokens: int
-
-
-class FileToUpload(TypedDict, total=False):
-    """A file to store. `encoding` says what `content` is; base64 of a UTF-8 text becomes a text."""
-
-    path: Required[str]
-    content: Required[str]
-    encoding: FileEncoding
-
-
-@dataclass(frozen=True, kw_only=True)
-class File:
-    """A memory file without its content. Version 0 is the first file, which nobody wrote yet."""
-
-    path: str
-    size: int
-    encoding: FileEncoding
-    version: int
-    locked: bool
-    written_by: str
-    trust: str | None
-    created_at: datetime
-    modified_at: datetime
-    expires_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileContent(File):
-    """A window of a file's lines; `start_line` and `end_line` are None where no line is in it."""
-
-    content: str
-    total_lines: int
-    start_line: int | None
-    end_line: int | None
-    next_offset: int | None
-    blank: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredFile(File):
-    """A file after a change."""
-
-    created: bool
-    occurrences: int
-    redactions: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileEntry:
-    """A file in a list, or a folder, whose path ends with a slash."""
-
-    path: str
-    is_dir: bool
-    size: int
-    modified_at: datetime | None
-    version: int | None
-    locked: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoundFiles:
-    """Files that match a pattern, the newest first; `truncated`: not all were looked at."""
-
-    results: list[FileEntry]
-    truncated: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileMatch:
-    """A line that contains the text."""
-
-    path: str
-    line: int
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoundLines:
-    """Lines that contain a text; `truncated`: there are more."""
-
-    results: list[FileMatch]
-    truncated: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class UploadedFile:
-    """What became of a file; `error` is None, or invalid_path, is_directory, permission_denied."""
-
-    path: str
-    error: str | None
-    detail: str | None
-    version: int | None
-    redactions: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Uploaded:
-    """What became of each file."""
-
-    results: list[UploadedFile]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DownloadedFile:
-    """A file as a whole; `error` is None, or file_not_found, invalid_path, is_directory."""
-
-    path: str
-    content: str | None
-    encoding: str | None
-    error: str | None
-    version: int | None
-    created_at: datetime | None
-    modified_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Downloaded:
-    """Each file, or why not."""
-
-    results: list[DownloadedFile]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiaryEntry:
-    """A note that an agent wrote for itself about a person."""
-
-    id: str
-    agent_id: str | None
-    topic: str | None
-    content: str
-    trust: Trust
-    created_at: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredDiaryEntry(DiaryEntry):
-    """An entry as it was stored; `redactions` are secrets that were cut out."""
-
-    redactions: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """A group of people: a team, a project, a household or another one."""
-
-    id: str
-    name: str
-    kind: GroupKind
-    created_at: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupMember:
-    """Somebody who belongs to a group; their agents are told what it knows."""
+class Profile:
+    """Six summaries about a person; None where nothing is known."""
 
     user_id: str
-    may_write: bool
-    created_at: datetime
+    sections: Sections
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupFact:
-    """What a group knows. A key for one person is told of no other ids than that person's."""
+class HeldSection(Profile):
+    """A text that waits for an operator, and the profile as it goes on being served."""
 
-    id: str
-    content: str
-    about_user_id: str | None
-    said_by: list[str]
-    said_by_count: int
-    created_at: datetime
-    said_at: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredGroupFact(GroupFact):
-    """A fact of a group as it was stored; `redactions` are secrets that were cut out."""
-
-    redactions: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class FilesDeleted:
-    """How many files went."""
-
-    path: str
-    deleted: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileVersion:
-    """A version of a file, with all of its content; `restored` is the version that it brought back."""
-
-    version: int
-    verb: Literal["write", "edit", "upload", "restore", "delete"]
-    actor: Actor
-    trust: Trust
-    content: str
-    encoding: FileEncoding
-    size: int
-    restored: int | None
-    reason: str | None
-    created_at: datetime
-
-
-DreamStatus = Literal["running", "waiting", "applied", "unchanged", "declined", "restored", "failed"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dream:
-    """What a model made of new episodes in a person's memory files."""
-
-    id: str
-    user_id: str
-    agent_id: str | None
-    status: DreamStatus
-    started_by: Literal["schedule", "hand"]
-    episodes: int
-    summary: str | None
-    failure: str | None
-    extractor: str | None
-    prompt_version: str | None
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    version: int
-    started_at: datetime
-    finished_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DreamEdit:
-    """An edit that was proposed; `code` says why it was refused."""
-
-    number: int
-    path: str
-    old_text: str
-    new_text: str
-    status: Literal["waiting", "applied", "refused", "declined", "undone"]
-    code: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DreamWithEdits(Dream):
-    """A dream with each of its edits."""
-
-    edits: list[DreamEdit]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RestoredDream(Dream):
-    """A dream that was taken back; `kept` files stayed as they are."""
-
-    kept: int
-
-
-ImportStatus = Literal["checking", "checked", "running", "paused", "done", "failed", "undoing", "undone"]
-ImportSource = Literal[
-    "auto", "chatgpt", "claude", "claude-code", "codex", "deepseek", "gemini", "grok", "mistral", "open-webui",
-    "librechat", "lobechat", "cherry-studio", "jsonl", "facts", "mem0", "langgraph", "deerflow", "mempalace",
-    "graphiti", "hindsight", "honcho", "memobase", "deepagents", "markdown",
-]  # fmt: skip
+    status: HeldSectionStatus
+    section: SectionName
+    proposed: str
+    reason: HeldReason
+    review_item_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -790,11 +1134,138 @@ class Import:
 
 
 @dataclass(frozen=True, kw_only=True)
+class InvalidValue:
+    """A value that the schema does not allow any more: it is not served."""
+
+    field: str
+    fact_id: str
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModel:
+    """What a tenant has of its own of a language model. Its key is in no answer."""
+
+    model: str | None
+    base_url: str | None
+    has_key: bool
+    prompt_price: float | None
+    completion_price: float | None
+    daily_tokens: int | None
+    daily_cost: float | None
+    version: int
+
+
+class Limits(TypedDict, total=False):
+    """How many memories of a kind a context holds at most."""
+
+    facts: int
+    episodes: int
+    turns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManagedKey:
+    """A key of a tenant, without its secret."""
+
+    id: str
+    name: str
+    begins_with: str
+    scopes: list[KeyScope]
+    agent_id: str | None
+    for_one_person: bool
+    writes_as: WritesAs
+    memory_of: str | None
+    state: KeyState
+    successor_id: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeKey(ManagedKey):
+    """A new key. Its `secret` is in no other answer."""
+
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Webhook:
+    """An address that is told of events of a tenant."""
+
+    id: str
+    name: str
+    url: str
+    events: list[EventName]
+    content: bool
+    enabled: bool
+    disabled_for: str | None
+    failures: int
+    version: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeWebhook(Webhook):
+    """A webhook with a new `secret`, which is in no other answer."""
+
+    secret: str = field(repr=False)
+
+
+class Match(TypedDict, total=False):
+    """Of a listing of namespaces: what they begin or end with; `*` stands for any one label."""
+
+    match_type: Required[MatchType]
+    path: Required[list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelTest:
+    """A language model that answered."""
+
+    model: str
+    milliseconds: int
+
+
+class NewPolicyCategory(TypedDict, total=False):
+    """What may not be remembered. What is left out is the hub's, where it knows a topic by this name."""
+
+    name: Required[str]
+    description: str
+    words: list[str]
+    not_allowed: list[str]
+    allowed: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class OnDisk:
     """How long the deleted rows of an erasure are in the files of the tables."""
 
     window: str | None
     rewritten_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """A member of staff who signs in to the admin. `tenants` None: every tenant."""
+
+    id: str
+    username: str
+    first_name: str
+    last_name: str
+    email: str
+    time_zone: str
+    is_active: bool
+    is_superuser: bool
+    roles: list[str]
+    tenants: list[str] | None
+    has_password: bool
+    has_second_factor: bool
+    invited_until: datetime | None
+    version: int
+    created_at: datetime
+    last_signed_in_at: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -831,70 +1302,27 @@ class PersonDetail(Person):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agent:
-    """An agent with its switches and guidance; `id` is the hub's, `agent_id` yours."""
+class PersonLink:
+    """A link to a person's own page: open it at once, where the person is signed in."""
 
     id: str
-    agent_id: str
-    extraction: bool
-    recall: bool
-    guidance: str
-    created_at: datetime
-
-
-PolicyRoad = Literal[
-    "extraction", "statement", "profile", "episode", "document", "file", "diary", "group", "graph", "store", "upkeep"
-]
-
-
-class NewPolicyCategory(TypedDict, total=False):
-    """What may not be remembered. What is left out is the hub's, where it knows a topic by this name."""
-
-    name: Required[str]
-    description: str
-    words: list[str]
-    not_allowed: list[str]
-    allowed: list[str]
+    url: str
+    expires_at: datetime
+    allow: list[PersonAct]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyCategory:
-    """What may not be remembered; an example that is allowed wins."""
+class PersonProfile:
+    """A person's profile in the form of a schema; `revision` is the same while nothing of it changes."""
 
     name: str
-    description: str
-    words: list[str]
-    not_allowed: list[str]
-    allowed: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolicyChanges:
-    """Names of the categories that a version added, changed and removed."""
-
-    added: list[str]
-    changed: list[str]
-    removed: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContentPolicy:
-    """A version of what the tenant does not allow to be remembered; version 0: there never was one."""
-
+    user_id: str
     version: int
-    categories: list[PolicyCategory]
-    changes: PolicyChanges
-    restored: int | None
-    actor_kind: str | None
-    actor_id: str | None
-    created_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolicyTopics:
-    """The topics that the hub knows."""
-
-    topics: list[PolicyCategory]
+    revision: str
+    document: dict[str, Any]
+    evidence: list[FieldValue]
+    missing: list[str]
+    invalid: list[InvalidValue]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -909,98 +1337,76 @@ class PolicyDrop:
     last_at: datetime
 
 
-PolicyKind = Literal["fact", "episode", "profile", "file", "triple", "group_fact", "diary"]
+@dataclass(frozen=True, kw_only=True)
+class PolicyTopics:
+    """The topics that the hub knows."""
+
+    topics: list[PolicyCategory]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundCount:
-    """How many memories of a kind fall under a category."""
+class PromptMessage:
+    """A message of a prompt, letter by letter."""
 
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewedFact:
+    """What would become of a fact; `before` is the text that a known one had."""
+
+    verb: str
+    content: str
+    before: str | None
     category: str
-    kind: PolicyKind
-    count: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class DryRun:
-    """Which stored memories a content policy would not allow; `seen` of `total` are read, or deleted."""
-
-    id: str
-    state: Literal["running", "done", "deleting", "deleted", "failed"]
-    seen: int
-    total: int
-    found: list[FoundCount]
-    created_at: datetime
-    ended_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One memory that a dry run found."""
-
-    kind: PolicyKind
-    id: str
-    category: str
-    user_id: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entity:
-    """Something that a graph is about; of another name of it the entity itself."""
-
-    id: str
-    name: str
-    type: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Triple:
-    """That a subject stands in a relation to an object, from `valid_from` until before `valid_to`."""
-
-    id: str
-    agent_id: str | None
-    subject: Entity
-    predicate: str
-    object: Entity
-    valid_from: datetime | None
-    valid_to: datetime | None
-    state: TripleState
+    status: str
+    trust: str
     confidence: float
-    status: TripleStatus
-    trust: Trust
-    fact_id: str | None
-    turn_id: str | None
-    created_at: datetime
-    updated_at: datetime
+    reasons: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndedTriples:
-    """What an invalidation ended; nothing if nothing was open."""
+class PreviewedRefusal:
+    """An item of the model's answer that would not be kept, and the code of the reason."""
 
-    triples: list[Triple]
-
-
-@dataclass(frozen=True, kw_only=True)
-class GraphStats:
-    """How much a graph has, and what its relations are called."""
-
-    entities: int
-    triples: int
-    active: int
-    historical: int
-    future: int
-    predicates: list[str]
+    content: str
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class PersonLink:
-    """A link to a person's own page: open it at once, where the person is signed in."""
+class PreviewedSection:
+    """A section of the profile that would be written, or `proposed`: it would wait for review."""
 
-    id: str
-    url: str
-    expires_at: datetime
-    allow: list[PersonAct]
+    section: str
+    text: str
+    proposed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewedAnswer:
+    """What would become of the answer; nothing of it is stored."""
+
+    facts: list[PreviewedFact]
+    refused: list[PreviewedRefusal]
+    profile: list[PreviewedSection]
+    outcome: dict[str, int]
+    refusals: dict[str, int]
+    calls: int
+    tokens: Tokens
+    cost: float | None
+    failure: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """A dry run of extraction: the exact prompt, and the answer if the model was asked."""
+
+    range: Range
+    extractor: str
+    prompt_version: str
+    prompt: list[PromptMessage]
+    answer: PreviewedAnswer | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1027,14 +1433,6 @@ class PrivacyCase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profile:
-    """Six summaries about a person; None where nothing is known."""
-
-    user_id: str
-    sections: Sections
-
-
-@dataclass(frozen=True, kw_only=True)
 class ProfileSchema:
     """A profile that the tenant defined by a JSON Schema."""
 
@@ -1052,63 +1450,6 @@ class ProfileSchemas:
     """The profiles that the tenant defined."""
 
     profiles: list[ProfileSchema]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FieldEvidence:
-    """A turn that says the value of a field."""
-
-    turn_id: str | None
-    session_id: str
-    turn_number: int
-    quote: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class FieldValue:
-    """What the value of a field rests on; `field` is a name, or a group's and its own with a period between them."""
-
-    field: str
-    fact_id: str
-    trust: Trust
-    binding: bool
-    confidence: float
-    updated_at: datetime
-    evidence: list[FieldEvidence]
-
-
-@dataclass(frozen=True, kw_only=True)
-class InvalidValue:
-    """A value that the schema does not allow any more: it is not served."""
-
-    field: str
-    fact_id: str
-    detail: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class PersonProfile:
-    """A person's profile in the form of a schema; `revision` is the same while nothing of it changes."""
-
-    name: str
-    user_id: str
-    version: int
-    revision: str
-    document: dict[str, Any]
-    evidence: list[FieldValue]
-    missing: list[str]
-    invalid: list[InvalidValue]
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeldSection(Profile):
-    """A text that waits for an operator, and the profile as it goes on being served."""
-
-    status: Literal["pending"]
-    section: SectionName
-    proposed: str
-    reason: HeldReason
-    review_item_id: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1148,6 +1489,20 @@ class Receipt:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Receipts:
+    """A receipt for each conversation, in order."""
+
+    results: list[Receipt]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoredDream(Dream):
+    """A dream that was taken back."""
+
+    kept: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Retry:
     """When the batch is due again."""
 
@@ -1165,6 +1520,13 @@ class Revision:
     after: dict[str, Any]
     reason: str | None
     created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentAgain:
+    """How many deliveries are sent again."""
+
+    count: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1220,202 +1582,40 @@ class Standing:
     extraction: ExtractionStatus
 
 
-@dataclass(frozen=True, kw_only=True)
-class Turn:
-    """A turn as it was posted."""
+class StatedRelation(TypedDict, total=False):
+    """How it stands to another fact of the person."""
 
-    id: str
-    number: int
-    role: Role
-    author: Author
-    content: str | list[dict[str, Any]]
-    name: str | None
-    tool_calls: list[dict[str, Any]] | None
-    external_id: str | None
-    token_count: int
-    timestamp: datetime | None
-    created_at: datetime
-    redacted_at: datetime | None
-    left_at: datetime | None
-    metadata: dict[str, Any]
+    type: Required[StatedRelationType]
+    target_id: Required[str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receipts:
-    """A receipt for each conversation, in order."""
-
-    results: list[Receipt]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContextBlock:
-    """One of two blocks of a context; its revision changes with its text."""
-
-    memory: str
-    revision: str
-    token_count: int
-    items: list[Item]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Context:
-    """What is remembered, rendered for a prompt.
-
-    If `unchanged`, `if_revision` still holds: then only it and `revision` say something.
+class StoreAnswer:
+    """What one operation is answered: of a get `item`, of a search `items`, of a listing `namespaces`, else
+    nothing.
     """
 
-    memory: str = ""
-    guidelines: str = ""
-    token_count: int = 0
-    max_tokens: int = 0
-    tokenizer: str = ""
-    # With `blocks`: for the system prompt, and for before the newest message.
-    stable: ContextBlock | None = None
-    volatile: ContextBlock | None = None
-    # With a query: how strong what it found is.
-    evidence: EvidenceLevel | None = None
-    degraded: Degraded | None = None
-    messages: list[ChatMessage] = field(default_factory=list)
-    items: list[Item] = field(default_factory=list)
-    dropped: list[Dropped] = field(default_factory=list)
-    revision: str
-    restricted: bool = False
-    serve: bool = True
-    unchanged: bool = False
+    item: StoreItem | None
+    items: list[FoundStoreItem] | None
+    namespaces: list[list[str]] | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page(Generic[T]):
-    """A page of a list. The cursors lead to its neighbours; None means that there is none."""
+class StoreAnswers:
+    """In the order of the operations."""
 
-    results: list[T]
-    next_cursor: str | None = None
-    previous_cursor: str | None = None
-    # Of all pages, where the list counts them.
-    total: int | None = None
+    results: list[StoreAnswer]
 
 
-class NewMessage(TypedDict, total=False):
-    """A message to store."""
+@dataclass(frozen=True, kw_only=True)
+class StoreNamespaces:
+    """Namespaces, each as its labels."""
 
-    role: Required[Literal["user", "assistant", "system", "tool", "developer"]]
-    content: Required[str | list[dict[str, Any]] | None]
-    external_id: str | None
-    timestamp: str | datetime | None
-    tool_calls: list[dict[str, Any]] | None
-    tool_call_id: str | None
-    name: str | None
-    author: Author | None
-    metadata: dict[str, Any] | None
-
-
-class Conversation(TypedDict, total=False):
-    """Messages of one session, for `post_turns_bulk`."""
-
-    user_id: Required[str]
-    session_id: Required[str]
-    messages: Required[list[NewMessage]]
-    agent_id: str | None
-    flush: bool
-
-
-class Limits(TypedDict, total=False):
-    """How many memories of a kind a context holds at most."""
-
-    facts: int
-    episodes: int
-    turns: int
-
-
-class Filters(TypedDict, total=False):
-    """What a result of a search must be; all that are given must hold."""
-
-    category: Category
-    tags: list[str]
-    since: str | datetime
-    until: str | datetime
-    agent_id: str | None
-    session_id: str
-    authors: list[Author]
-
-
-class StatedRelation(TypedDict):
-    """How a new fact stands to another one of the person."""
-
-    type: StatedRelationType
-    target_id: str
-
-
-class Part(TypedDict, total=False):
-    """A section of a memory document."""
-
-    summary: str
-    updatedAt: str | None
-
-
-class UserParts(TypedDict, total=False):
-    """What a memory document says of the person as they are."""
-
-    workContext: Part
-    personalContext: Part
-    topOfMind: Part
-
-
-class HistoryParts(TypedDict, total=False):
-    """What a memory document says of the past."""
-
-    recentMonths: Part
-    earlierContext: Part
-    longTermBackground: Part
-
-
-class DocumentFact(TypedDict, total=False):
-    """A fact of a memory document. It may have other members: they come back as they were."""
-
-    id: str | None
-    content: Required[str]
-    category: str
-    confidence: float
-    createdAt: str | None
-    source: str | None
-    sourceError: str | None
-
-
-class Waiting(TypedDict):
-    """What of a memory document waits for an operator."""
-
-    facts: int
-    sections: int
-
-
-class MemoryDocument(TypedDict, total=False):
-    """One person's memory as one document, in the shape of DeerFlow's `memory.json`."""
-
-    version: str
-    lastUpdated: str | None
-    user: UserParts
-    history: HistoryParts
-    facts: list[DocumentFact]
-
-
-class StoredDocument(MemoryDocument, total=False):
-    """The document as it is afterwards; `pending` if some of it waits for an operator."""
-
-    pending: Waiting
-
-
-StoreOperationName = Literal["get", "put", "delete", "search", "list_namespaces"]
-
-
-class Match(TypedDict):
-    """Of a listing of namespaces: what they begin or end with; `*` stands for any one label."""
-
-    match_type: Literal["prefix", "suffix"]
-    path: list[str]
+    namespaces: list[list[str]]
 
 
 class StoreOperation(TypedDict, total=False):
-    """One operation of a batch; which members it has depends on `op`."""
+    """One operation; which fields it has depends on `op`."""
 
     op: Required[StoreOperationName]
     namespace: list[str]
@@ -1432,51 +1632,58 @@ class StoreOperation(TypedDict, total=False):
     offset: int
 
 
-@dataclass(frozen=True)
-class StoreItem:
-    """A value under a namespace and a key."""
+@dataclass(frozen=True, kw_only=True)
+class StoredDiaryEntry(DiaryEntry):
+    """The entry as it was stored."""
 
-    namespace: list[str]
-    key: str
-    value: dict[str, Any]
+    redactions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredFile:
+    """A file after a change."""
+
+    path: str
+    size: int
+    encoding: FileEncoding
+    version: int
+    locked: bool
+    written_by: str
+    trust: str | None
     created_at: datetime
-    updated_at: datetime
+    modified_at: datetime
+    expires_at: datetime | None
+    created: bool
+    occurrences: int
+    redactions: int
 
 
-@dataclass(frozen=True)
-class FoundStoreItem(StoreItem):
-    """`score` is None without a query, and of what has no vector."""
+@dataclass(frozen=True, kw_only=True)
+class StoredGroupFact(GroupFact):
+    """The fact as it was stored."""
 
-    score: float | None
-
-
-@dataclass(frozen=True)
-class FoundStoreItems:
-    items: list[FoundStoreItem]
+    redactions: int
 
 
-@dataclass(frozen=True)
-class StoreNamespaces:
-    namespaces: list[list[str]]
+class Waiting(TypedDict, total=False):
+    """What waits for an operator."""
+
+    facts: Required[int]
+    sections: Required[int]
 
 
-@dataclass(frozen=True)
-class StoreAnswer:
-    """Of a get `item`, of a search `items`, of a listing `namespaces`; of a write nothing."""
+class StoredDocument(TypedDict, total=False):
+    """The document as it is served afterwards."""
 
-    item: StoreItem | None
-    items: list[FoundStoreItem] | None
-    namespaces: list[list[str]] | None
-
-
-@dataclass(frozen=True)
-class StoreAnswers:
-    """In the order of the operations."""
-
-    results: list[StoreAnswer]
+    version: str
+    lastUpdated: str | None
+    user: UserParts
+    history: HistoryParts
+    facts: list[DocumentFact]
+    pending: Waiting
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tenant:
     """An application that uses the hub, with its settings. `numbers` has its own ones; the others are the hub's."""
 
@@ -1506,105 +1713,45 @@ class Tenant:
     offboarded_at: datetime | None
 
 
-@dataclass(frozen=True)
-class ManagedKey:
-    """A key of a tenant, without its secret."""
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """A turn as it was posted."""
 
     id: str
-    name: str
-    begins_with: str
-    scopes: list[KeyScope]
-    agent_id: str | None
-    for_one_person: bool
-    writes_as: WritesAs
-    memory_of: str | None
-    state: KeyState
-    successor_id: str | None
+    number: int
+    role: Role
+    author: Author
+    content: str | list[dict[str, Any]]
+    name: str | None
+    tool_calls: list[dict[str, Any]] | None
+    external_id: str | None
+    token_count: int
+    timestamp: datetime | None
     created_at: datetime
-    expires_at: datetime | None
-    last_used_at: datetime | None
+    redacted_at: datetime | None
+    left_at: datetime | None
+    metadata: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class MadeKey(ManagedKey):
-    """A new key. Its `secret` is in no other answer."""
+@dataclass(frozen=True, kw_only=True)
+class UploadedFile:
+    """What became of a file; `error` is None, or invalid_path, is_directory, permission_denied."""
 
-    secret: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class LanguageModel:
-    """What a tenant has of its own of a language model. Its key is in no answer."""
-
-    model: str | None
-    base_url: str | None
-    has_key: bool
-    prompt_price: float | None
-    completion_price: float | None
-    daily_tokens: int | None
-    daily_cost: float | None
-    version: int
+    path: str
+    error: str | None
+    detail: str | None
+    version: int | None
+    redactions: int
 
 
-@dataclass(frozen=True)
-class ModelTest:
-    """A language model that answered."""
+@dataclass(frozen=True, kw_only=True)
+class Uploaded:
+    """What became of each file."""
 
-    model: str
-    milliseconds: int
-
-
-@dataclass(frozen=True)
-class Operator:
-    """A member of staff who signs in to the admin. `tenants` None: every tenant."""
-
-    id: str
-    username: str
-    first_name: str
-    last_name: str
-    email: str
-    time_zone: str
-    is_active: bool
-    is_superuser: bool
-    roles: list[str]
-    tenants: list[str] | None
-    has_password: bool
-    has_second_factor: bool
-    invited_until: datetime | None
-    version: int
-    created_at: datetime
-    last_signed_in_at: datetime | None
+    results: list[UploadedFile]
 
 
-@dataclass(frozen=True)
-class Webhook:
-    """An address that is told of events of a tenant."""
-
-    id: str
-    name: str
-    url: str
-    events: list[EventName]
-    content: bool
-    enabled: bool
-    disabled_for: str | None
-    failures: int
-    version: int
-    created_at: datetime
-
-
-@dataclass(frozen=True)
-class MadeWebhook(Webhook):
-    """A webhook with a new `secret`, which is in no other answer."""
-
-    secret: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class SentAgain:
-    count: int
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WebhookDelivery:
     """An event for one webhook, with what came of sending it."""
 

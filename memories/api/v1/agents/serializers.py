@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, ChangesSerializer, ExactText, Flag, PageQuery
+from memories.api.v1.fields import AgentId, ChangesSerializer, ExactText, Flag, PageQuery, Timestamp
 from memories.models import Agent
 from memories.models.people.agents import LONGEST_GUIDANCE
 
@@ -23,9 +23,11 @@ class AgentChangesSerializer(ChangesSerializer):
 
 
 class AgentSerializer(serializers.Serializer[Agent]):
+    """An agent with its switches and guidance; `id` is the hub's, `agent_id` yours."""
+
     id = serializers.UUIDField()
     agent_id = serializers.CharField(help_text="Yours, lower-cased.")
     extraction = serializers.BooleanField()
     recall = serializers.BooleanField()
     guidance = serializers.CharField()
-    created_at = serializers.DateTimeField(help_text="When it was first seen.")
+    created_at = Timestamp(help_text="When it was first seen.")

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories.api.v1.fields import ExactText, OneOf, OrNull, PageQuery, Strict, Whole, Words
+from memories.api.v1.fields import ExactText, OneOf, OrNull, PageQuery, Strict, Timestamp, Whole, Words
 from memories.content_policy.categories import (
     LONGEST_DESCRIPTION,
     LONGEST_EXAMPLE,
@@ -26,6 +26,8 @@ def _texts(most: int, longest: int, text: str) -> Words:
 
 
 class NewPolicyCategorySerializer(Strict):
+    """What may not be remembered. What is left out is the hub's, where it knows a topic by this name."""
+
     name = ExactText(max_length=LONGEST_NAME, help_text="In any language, e.g. health or 健康.")
     description = ExactText(
         max_length=LONGEST_DESCRIPTION, allow_blank=True, required=False, help_text=f"For the model. {_TOPIC}"
@@ -48,6 +50,8 @@ class PolicyRestoreSerializer(Strict):
 
 
 class PolicyCategorySerializer(serializers.Serializer[Any]):
+    """What may not be remembered; an example that is allowed wins."""
+
     name = serializers.CharField()
     description = serializers.CharField()
     words = serializers.ListField(child=serializers.CharField())
@@ -56,22 +60,28 @@ class PolicyCategorySerializer(serializers.Serializer[Any]):
 
 
 class PolicyChangesSerializer(serializers.Serializer[Any]):
+    """Names of the categories that a version added, changed and removed."""
+
     added = serializers.ListField(child=serializers.CharField())
     changed = serializers.ListField(child=serializers.CharField())
     removed = serializers.ListField(child=serializers.CharField())
 
 
 class ContentPolicySerializer(serializers.Serializer[ContentPolicy]):
+    """A version of what the tenant does not allow to be remembered; version 0: there never was one."""
+
     version = serializers.IntegerField(help_text="0: there never was a policy.")
     categories = PolicyCategorySerializer(many=True)
     changes = PolicyChangesSerializer(help_text="Names of the categories that this version changed.")
     restored = serializers.IntegerField(allow_null=True, help_text="The version that it repeats.")
     actor_kind = OrNull(help_text="Who made it: operator, key or command.")
     actor_id = OrNull(help_text="The hub's id of that operator or key.")
-    created_at = serializers.DateTimeField(allow_null=True)
+    created_at = Timestamp(allow_null=True)
 
 
 class PolicyTopicsSerializer(serializers.Serializer[Any]):
+    """The topics that the hub knows."""
+
     topics = PolicyCategorySerializer(many=True, help_text="The hub's own, to begin with.")
 
 
@@ -82,12 +92,14 @@ class DropsQuery(PageQuery):
 
 
 class PolicyDropSerializer(serializers.Serializer[PolicyDrop]):
+    """How many texts a version dropped on a day (UTC); nothing of them is kept."""
+
     day = serializers.DateField(help_text="UTC.")
     category = serializers.CharField()
     version = serializers.IntegerField(help_text="Of the policy.")
     road = serializers.ChoiceField(Road.values, help_text="By which road the texts came.")
     count = serializers.IntegerField(help_text="Texts that were dropped; nothing of them is kept.")
-    last_at = serializers.DateTimeField()
+    last_at = Timestamp()
 
 
 class NewDryRunSerializer(Strict):
@@ -100,12 +112,16 @@ class NewDryRunSerializer(Strict):
 
 
 class FoundCountSerializer(serializers.Serializer[Any]):
+    """How many memories of a kind fall under a category."""
+
     category = serializers.CharField()
     kind = serializers.ChoiceField(KINDS, help_text="Kind of memory.")
     count = serializers.IntegerField()
 
 
 class DryRunSerializer(serializers.Serializer[PolicyTrial]):
+    """Which stored memories a content policy would not allow; `seen` of `total` are read, or deleted."""
+
     id = serializers.UUIDField()
     state = serializers.SerializerMethodField(help_text="running, done, deleting, deleted or failed.")
     seen = serializers.IntegerField(help_text="Memories read, or deleted, so far.")
@@ -113,8 +129,8 @@ class DryRunSerializer(serializers.Serializer[PolicyTrial]):
     found = serializers.SerializerMethodField(
         help_text="What these categories would not allow, and is not deleted yet."
     )
-    created_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True)
+    created_at = Timestamp()
+    ended_at = Timestamp(allow_null=True)
 
     @extend_schema_field(serializers.ChoiceField(["running", "done", "deleting", "deleted", "failed"]))
     def get_state(self, row: PolicyTrial) -> str:
@@ -130,6 +146,8 @@ class DryRunSerializer(serializers.Serializer[PolicyTrial]):
 
 
 class FindingSerializer(serializers.Serializer[PolicyFinding]):
+    """One memory that a dry run found."""
+
     kind = serializers.ChoiceField(KINDS)
     id = serializers.UUIDField(source="row", help_text="Of the memory; of a fact of a group that of what one said.")
     category = serializers.CharField()

@@ -34,6 +34,8 @@ MAX_QUERY = 20_000
 
 
 class LimitsSerializer(Strict):
+    """How many memories of a kind a context holds at most."""
+
     facts = Whole(
         min_value=0,
         max_value=MAX_FACTS,
@@ -107,6 +109,8 @@ class ContextSerializer(Strict):
 
 
 class ItemSerializer(serializers.Serializer[Any]):
+    """A memory in a context."""
+
     kind = serializers.ChoiceField(NAMES)
     id = serializers.UUIDField()
     score = serializers.FloatField(allow_null=True)
@@ -115,6 +119,8 @@ class ItemSerializer(serializers.Serializer[Any]):
 
 
 class DroppedSerializer(serializers.Serializer[Any]):
+    """A memory that had no room in a context."""
+
     kind = serializers.ChoiceField(NAMES)
     id = serializers.UUIDField()
     reason = serializers.ChoiceField(["budget", "limit"])

@@ -5,7 +5,17 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from memories.api.v1.fields import AgentId, CleanText, ExactText, Identifier, OrNull, PageQuery, StatedByField, Strict
+from memories.api.v1.fields import (
+    AgentId,
+    CleanText,
+    ExactText,
+    Identifier,
+    OrNull,
+    PageQuery,
+    StatedByField,
+    Strict,
+    Timestamp,
+)
 from memories.models import Trust
 from memories.models.memories.diary import LONGEST_ENTRY, LONGEST_TOPIC
 
@@ -57,7 +67,7 @@ class DiaryEntrySerializer(serializers.Serializer[Any]):
     topic = OrNull()
     content = serializers.CharField()
     trust = serializers.ChoiceField(Trust.values, help_text="Of whoever wrote it.")
-    created_at = serializers.DateTimeField()
+    created_at = Timestamp()
 
 
 class StoredDiaryEntrySerializer(DiaryEntrySerializer):

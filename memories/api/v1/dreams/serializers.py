@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, Identifier, OneOf, OrNull, PageQuery, Strict
+from memories.api.v1.fields import AgentId, Identifier, OneOf, OrNull, PageQuery, Strict, Timestamp
 from memories.models import Dream, DreamEdit
 
 
@@ -22,6 +22,8 @@ class NewDreamSerializer(_DreamOwner):
 
 
 class DreamSerializer(serializers.Serializer[Dream]):
+    """What a model made of new episodes in a person's memory files."""
+
     id = serializers.UUIDField()
     user_id = serializers.CharField(source="end_user.external_id")
     agent_id = OrNull()
@@ -36,8 +38,8 @@ class DreamSerializer(serializers.Serializer[Dream]):
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     version = serializers.IntegerField(help_text="Rises with each decision; also the ETag.")
-    started_at = serializers.DateTimeField()
-    finished_at = serializers.DateTimeField(allow_null=True)
+    started_at = Timestamp()
+    finished_at = Timestamp(allow_null=True)
 
 
 class DreamEditSerializer(serializers.Serializer[DreamEdit]):

@@ -19,6 +19,7 @@ from memories.api.v1.fields import (
     PageQuery,
     Rounded,
     Share,
+    Timestamp,
     Words,
 )
 from memories.models import Episode, EpisodeStatus
@@ -58,6 +59,8 @@ class EpisodeChangesSerializer(ChangesSerializer):
 
 
 class EpisodeSerializer(serializers.Serializer[Episode]):
+    """What happened in a segment of a session, in short."""
+
     id = serializers.UUIDField()
     user_id = serializers.CharField(source="end_user.external_id")
     agent_id = OrNull(source="session.agent_id")
@@ -76,13 +79,13 @@ class EpisodeSerializer(serializers.Serializer[Episode]):
     status = serializers.ChoiceField(EpisodeStatus.values)
     pinned = serializers.BooleanField()
     version = serializers.IntegerField()
-    started_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField()
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    last_recalled_at = serializers.DateTimeField(allow_null=True)
-    expires_at = serializers.DateTimeField(allow_null=True)
-    trashed_at = serializers.DateTimeField(allow_null=True)
+    started_at = Timestamp()
+    ended_at = Timestamp()
+    created_at = Timestamp()
+    updated_at = Timestamp()
+    last_recalled_at = Timestamp(allow_null=True)
+    expires_at = Timestamp(allow_null=True)
+    trashed_at = Timestamp(allow_null=True)
     decay_score = Rounded()
-    forget_at = serializers.DateTimeField(allow_null=True, help_text="When it will have faded; null: never.")
+    forget_at = Timestamp(allow_null=True, help_text="When it will have faded; null: never.")
     embedding_model = serializers.CharField(allow_null=True, help_text="Null until its text has a vector.")

@@ -62,11 +62,15 @@ class PreviewInputSerializer(SessionNameSerializer):
 
 
 class PromptMessageSerializer(serializers.Serializer[Any]):
+    """A message of a prompt, letter by letter."""
+
     role = serializers.CharField()
     content = serializers.CharField()
 
 
 class PreviewedFactSerializer(serializers.Serializer[Any]):
+    """What would become of a fact; `before` is the text that a known one had."""
+
     verb = serializers.CharField(help_text="extract: it is new; reinforce, refine, supersede, remove, …")
     content = serializers.CharField()
     before = OrNull(help_text="The text that a known fact had.")
@@ -78,11 +82,15 @@ class PreviewedFactSerializer(serializers.Serializer[Any]):
 
 
 class PreviewedRefusalSerializer(serializers.Serializer[Any]):
+    """An item of the model's answer that would not be kept, and the code of the reason."""
+
     content = serializers.CharField(help_text="As the model wrote it; empty for none.")
     reason = serializers.CharField()
 
 
 class PreviewedSectionSerializer(serializers.Serializer[Any]):
+    """A section of the profile that would be written, or `proposed`: it would wait for review."""
+
     section = serializers.CharField()
     text = serializers.CharField()
     proposed = serializers.BooleanField(source="is_proposed", help_text="It would wait for review.")
@@ -103,6 +111,8 @@ class PreviewedAnswerSerializer(serializers.Serializer[Answered]):
 
 
 class PreviewSerializer(serializers.Serializer[Preview]):
+    """A dry run of extraction: the exact prompt, and the answer if the model was asked."""
+
     range = RangeSerializer(source="*")
     extractor = serializers.CharField()
     prompt_version = serializers.CharField()

@@ -29,6 +29,7 @@ from memories.api.v1.fields import (
     Share,
     StatedByField,
     Strict,
+    Timestamp,
     Whole,
     Words,
 )
@@ -121,6 +122,8 @@ class DeletionSerializer(FactFilters):
 
 
 class DeletedSerializer(serializers.Serializer[Any]):
+    """What a deletion by filters took, or with `dry_run` would take; `token` stands for these facts as they are."""
+
     dry_run = serializers.BooleanField()
     facts = serializers.IntegerField(help_text="That go, or are gone.")
     kept = serializers.IntegerField(help_text="That no key may delete: an operator's, and locked ones.")
@@ -279,12 +282,16 @@ class RestoreSerializer(Strict):
 
 
 class EvidenceSerializer(serializers.Serializer[Any]):
+    """The turn that a fact rests on, and the quote."""
+
     session_id = serializers.CharField(source="session.external_id")
     turn_number = serializers.IntegerField()
     quote = OrNull()
 
 
 class RelationSerializer(serializers.Serializer[Any]):
+    """How a fact stands to another one; `incoming`: the other one states it."""
+
     type = serializers.ChoiceField(RelationType.values)
     target_id = serializers.UUIDField(help_text="The other fact.")
     incoming = serializers.BooleanField(
@@ -293,6 +300,8 @@ class RelationSerializer(serializers.Serializer[Any]):
 
 
 class FactSerializer(serializers.Serializer[Fact]):
+    """A fact about a person, with what it rests on."""
+
     id = serializers.UUIDField()
     user_id = serializers.CharField(source="end_user.external_id")
     agent_id = OrNull()
@@ -322,22 +331,20 @@ class FactSerializer(serializers.Serializer[Fact]):
     relations = serializers.SerializerMethodField()
     evidence = EvidenceSerializer(many=True, source="cited")
     extraction_id = serializers.UUIDField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    first_observed_at = serializers.DateTimeField()
-    last_confirmed_at = serializers.DateTimeField()
-    last_recalled_at = serializers.DateTimeField(allow_null=True)
-    valid_from = serializers.DateTimeField()
-    valid_to = serializers.DateTimeField(allow_null=True)
+    created_at = Timestamp()
+    updated_at = Timestamp()
+    first_observed_at = Timestamp()
+    last_confirmed_at = Timestamp()
+    last_recalled_at = Timestamp(allow_null=True)
+    valid_from = Timestamp()
+    valid_to = Timestamp(allow_null=True)
     superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
-    expires_at = serializers.DateTimeField(allow_null=True)
+    expires_at = Timestamp(allow_null=True)
     decay_score = Rounded()
-    forget_at = serializers.DateTimeField(allow_null=True, help_text="When it will have faded; null: never.")
+    forget_at = Timestamp(allow_null=True, help_text="When it will have faded; null: never.")
     embedding_model = serializers.CharField(allow_null=True, help_text="Null until its text has a vector.")
     still_said_by = serializers.IntegerField(
         allow_null=True,
-        read_only=True,
-        default=None,
         help_text="After a change of its text: how many of the person's turns still say what it said. Else null.",
     )
 
@@ -350,15 +357,19 @@ class FactSerializer(serializers.Serializer[Fact]):
 
 
 class ActorSerializer(serializers.Serializer[Any]):
+    """Who changed something."""
+
     kind = serializers.ChoiceField(ActorKind.values, source="actor_kind")
     id = OrNull(source="actor_id", help_text="Ours: of the run, the key or the operator.")
 
 
 class RevisionSerializer(serializers.Serializer[FactRevision]):
+    """A version of a fact."""
+
     version = serializers.IntegerField()
     verb = serializers.CharField()
     actor = ActorSerializer(source="*")
     before = JSONObject(help_text="The changed fields as they were.")
     after = JSONObject(help_text="The whole state after the change.")
     reason = OrNull()
-    created_at = serializers.DateTimeField()
+    created_at = Timestamp()

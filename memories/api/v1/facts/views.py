@@ -243,7 +243,7 @@ class FactView(FactEndpoint):
         fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
         if "content" in changes:
             # Only this answer counts them.
-            vars(fact)["still_said_by"] = len(turns_still_saying(fact.end_user, fact.pk))
+            fact.still_said_by = len(turns_still_saying(fact.end_user, fact.pk))
         return self.answer(fact)
 
     @operation(

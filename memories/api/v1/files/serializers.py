@@ -16,6 +16,7 @@ from memories.api.v1.fields import (
     PageQuery,
     StatedByField,
     Strict,
+    Timestamp,
     Whole,
 )
 from memories.files import paths
@@ -111,6 +112,8 @@ class GrepSerializer(_FileOwner):
 
 
 class FileToUploadSerializer(Strict):
+    """A file to store. `encoding` says what `content` is; base64 of a UTF-8 text becomes a text."""
+
     # Its faults are answered file by file.
     path = ExactText(allow_blank=True, max_length=10_000)
     content = ExactText(allow_blank=True, max_length=2 * LONGEST_TEXT)
@@ -148,9 +151,9 @@ class FileSerializer(serializers.Serializer[Any]):
         help_text="Who wrote it last: `key` (an application), `operator`, `command`; empty: nobody.",
     )
     trust = OrNull(help_text=f"Of whoever wrote it last: {', '.join(Trust.values)}; null: nobody.")
-    created_at = serializers.DateTimeField()
-    modified_at = serializers.DateTimeField(source="updated_at")
-    expires_at = serializers.DateTimeField(help_text="Of scratch files; else null.", allow_null=True)
+    created_at = Timestamp()
+    modified_at = Timestamp(source="updated_at")
+    expires_at = Timestamp(help_text="Of scratch files; else null.", allow_null=True)
 
 
 class FileContentSerializer(FileSerializer):
@@ -178,28 +181,36 @@ class FileEntrySerializer(serializers.Serializer[Any]):
     path = serializers.CharField()
     is_dir = serializers.BooleanField()
     size = serializers.IntegerField(help_text="Of a folder 0.")
-    modified_at = serializers.DateTimeField(allow_null=True, help_text="Of a folder null.")
+    modified_at = Timestamp(allow_null=True, help_text="Of a folder null.")
     version = serializers.IntegerField(allow_null=True)
     locked = serializers.BooleanField()
 
 
 class FoundFilesSerializer(serializers.Serializer[Any]):
+    """Files that match a pattern, the newest first; `truncated`: not all were looked at."""
+
     results = FileEntrySerializer(many=True)
     truncated = serializers.BooleanField(help_text="The search ended before it had seen all.")
 
 
 class FileMatchSerializer(serializers.Serializer[Any]):
+    """A line that contains the text."""
+
     path = serializers.CharField()
     line = serializers.IntegerField(help_text="From 1.")
     text = serializers.CharField()
 
 
 class FoundLinesSerializer(serializers.Serializer[Any]):
+    """Lines that contain a text; `truncated`: there are more."""
+
     results = FileMatchSerializer(many=True)
     truncated = serializers.BooleanField(help_text="There are more.")
 
 
 class UploadedFileSerializer(serializers.Serializer[Any]):
+    """What became of a file; `error` is None, or invalid_path, is_directory, permission_denied."""
+
     path = serializers.CharField()
     error = serializers.CharField(
         allow_null=True, help_text="invalid_path, is_directory, permission_denied (`detail` says why); null: stored."
@@ -210,29 +221,39 @@ class UploadedFileSerializer(serializers.Serializer[Any]):
 
 
 class UploadedSerializer(serializers.Serializer[Any]):
+    """What became of each file."""
+
     results = UploadedFileSerializer(many=True)
 
 
 class DownloadedFileSerializer(serializers.Serializer[Any]):
+    """A file as a whole; `error` is None, or file_not_found, invalid_path, is_directory."""
+
     path = serializers.CharField()
     content = serializers.CharField(allow_null=True)
     encoding = serializers.CharField(allow_null=True, help_text="utf-8, base64; null with an error.")
     error = serializers.CharField(allow_null=True, help_text="file_not_found, invalid_path, is_directory; else null.")
     version = serializers.IntegerField(allow_null=True)
-    created_at = serializers.DateTimeField(allow_null=True)
-    modified_at = serializers.DateTimeField(allow_null=True)
+    created_at = Timestamp(allow_null=True)
+    modified_at = Timestamp(allow_null=True)
 
 
 class DownloadedSerializer(serializers.Serializer[Any]):
+    """Each file, or why not."""
+
     results = DownloadedFileSerializer(many=True)
 
 
 class FilesDeletedSerializer(serializers.Serializer[Any]):
+    """How many files went."""
+
     path = serializers.CharField()
     deleted = serializers.IntegerField(help_text="How many files.")
 
 
 class FileVersionSerializer(serializers.Serializer[FileVersion]):
+    """A version of a file, with all of its content; `restored` is the version that it brought back."""
+
     version = serializers.IntegerField()
     verb = serializers.ChoiceField(FileVersion.Verb.values)
     actor = ActorSerializer(source="*")
@@ -244,4 +265,4 @@ class FileVersionSerializer(serializers.Serializer[FileVersion]):
         allow_null=True, help_text="Of a restoration: the version that it brought back."
     )
     reason = OrNull()
-    created_at = serializers.DateTimeField()
+    created_at = Timestamp()

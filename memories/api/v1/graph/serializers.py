@@ -19,6 +19,7 @@ from memories.api.v1.fields import (
     Share,
     StatedByField,
     Strict,
+    Timestamp,
 )
 from memories.graph.reading import Direction
 from memories.models import GraphEntity, GraphTriple, TripleStatus, Trust
@@ -119,6 +120,8 @@ class GraphStatsQuery(Strict):
 
 
 class EntitySerializer(serializers.ModelSerializer[GraphEntity]):
+    """Something that a graph is about; of another name of it the entity itself."""
+
     type = OrNull()
 
     class Meta:
@@ -127,11 +130,13 @@ class EntitySerializer(serializers.ModelSerializer[GraphEntity]):
 
 
 class TripleSerializer(serializers.ModelSerializer[GraphTriple]):
+    """That a subject stands in a relation to an object, from `valid_from` until before `valid_to`."""
+
     agent_id = OrNull()
     subject = EntitySerializer()
     object = EntitySerializer()
-    valid_from = serializers.DateTimeField(allow_null=True)
-    valid_to = serializers.DateTimeField(allow_null=True)
+    valid_from = Timestamp(allow_null=True)
+    valid_to = Timestamp(allow_null=True)
     state = serializers.ChoiceField(STATES)
     status = serializers.ChoiceField([TripleStatus.ACTIVE.value, TripleStatus.PENDING.value])
     trust = serializers.ChoiceField([one.value for one in Trust])
@@ -195,10 +200,14 @@ class TriplePageSerializer(serializers.Serializer[Any]):
 
 
 class EndedTriplesSerializer(serializers.Serializer[Any]):
+    """What an invalidation ended; nothing if nothing was open."""
+
     triples = TripleSerializer(many=True, help_text="Those that this ended; none when none was open.")
 
 
 class GraphStatsSerializer(serializers.Serializer[Any]):
+    """How much a graph has, and what its relations are called."""
+
     entities = serializers.IntegerField()
     triples = serializers.IntegerField()
     active = serializers.IntegerField()

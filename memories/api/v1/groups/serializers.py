@@ -13,6 +13,7 @@ from memories.api.v1.fields import (
     PageQuery,
     StatedByField,
     Strict,
+    Timestamp,
 )
 from memories.models import GroupFact, GroupMember, MemoryGroup
 from memories.models.memories.groups import LONGEST_GROUP_FACT, LONGEST_NAME
@@ -33,10 +34,12 @@ class GroupChangesSerializer(ChangesSerializer):
 
 
 class GroupSerializer(serializers.Serializer[MemoryGroup]):
+    """A group of people: a team, a project, a household or another one."""
+
     id = serializers.UUIDField()
     name = serializers.CharField()
     kind = serializers.ChoiceField(MemoryGroup.Kind.values)
-    created_at = serializers.DateTimeField()
+    created_at = Timestamp()
 
 
 class GroupPageQuery(PageQuery):
@@ -53,9 +56,11 @@ class MemberQuery(Strict):
 
 
 class GroupMemberSerializer(serializers.Serializer[GroupMember]):
+    """Somebody who belongs to a group; their agents are told what it knows."""
+
     user_id = serializers.CharField(source="end_user.external_id")
     may_write = serializers.BooleanField()
-    created_at = serializers.DateTimeField(help_text="Since when.")
+    created_at = Timestamp(help_text="Since when.")
 
 
 class NewGroupFactSerializer(Strict):
@@ -81,8 +86,8 @@ class GroupFactSerializer(serializers.Serializer[GroupFact]):
     about_user_id = serializers.SerializerMethodField(help_text="Null: of nobody in particular.")
     said_by = serializers.SerializerMethodField(help_text="Ids of those who said it, whose data may be used.")
     said_by_count = serializers.SerializerMethodField()
-    created_at = serializers.DateTimeField()
-    said_at = serializers.DateTimeField(help_text="When somebody last said it.")
+    created_at = Timestamp()
+    said_at = Timestamp(help_text="When somebody last said it.")
 
     def get_about_user_id(self, fact: GroupFact) -> str | None:
         return self._shown(fact.about.external_id) if fact.about else None

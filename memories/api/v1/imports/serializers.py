@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from memories.api.v1.fields import AgentId, ExactText, Identifier, OneOf, OrNull, PageQuery, Strict
+from memories.api.v1.fields import AgentId, ExactText, Identifier, OneOf, OrNull, PageQuery, Strict, Timestamp
 from memories.curation.imports.verbs import AUTO, ImportOptions
 from memories.files import paths
 from memories.models import Import, ImportSource
@@ -93,24 +93,30 @@ class ResumeSerializer(Strict):
 
 
 class ImportSerializer(serializers.Serializer[Import]):
+    """An uploaded file, and what came of it; `preview` and the counts of a dry run say what would."""
+
     id = serializers.UUIDField()
     status = serializers.ChoiceField(Import.State.values, source="state")
     source = OrNull(help_text="Once it is recognised, or named.")  # type: ignore[assignment]
     size = serializers.IntegerField(help_text="Bytes of the file.")
     has_file = serializers.BooleanField(help_text="Whether the hub still has the file.")
     position = serializers.IntegerField(help_text="Conversations, memories, files, items and reasons that were taken.")
-    expected = serializers.IntegerField(help_text="How many there are; 0: nobody knows yet.")
+    expected = serializers.IntegerField(
+        help_text="How many there will be, by how many came of what was read so far; 0: nobody knows yet."
+    )
     counts = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="What was stored (`messages`, `facts`, `sections`, `files`, `items`), what waits for an operator "
-        "(`waiting`), was there already (`duplicates`), or was cut out (`secrets`); after an undo what went and what "
-        "was `kept` because it was changed since. Of a dry run: what would be.",
+        help_text="What was stored (`messages`, `facts`, `sections`, `files`, `items`; of an export of a hub "
+        "`episodes`, `diary`, `relations` and `in_groups`, too), what waits for an operator (`waiting`), was there "
+        "already (`duplicates`), or was cut out (`secrets`); after an undo what went (`…_undone`) and what was `kept` "
+        "because it was changed since. Of people whom the import made `people_undone` went, and `people_kept` have "
+        "something else. Of a dry run: what would be.",
     )
     left_out = serializers.DictField(child=serializers.IntegerField(), help_text="Reason → how many.")
     refused = serializers.DictField(child=serializers.IntegerField(), help_text="Code → how many.")
     failure = OrNull(help_text="Code of the reason why it failed.")
     preview = serializers.JSONField(help_text="Of a dry run, when you get it: people, dates and three samples.")
-    created_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField(allow_null=True)
-    finished_at = serializers.DateTimeField(allow_null=True)
-    undone_at = serializers.DateTimeField(allow_null=True)
+    created_at = Timestamp()
+    started_at = Timestamp(allow_null=True)
+    finished_at = Timestamp(allow_null=True)
+    undone_at = Timestamp(allow_null=True)

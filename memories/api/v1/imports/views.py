@@ -8,6 +8,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories import upload_heads
 from memories.api import lookups, shapes
 from memories.api.bound import Bound
 from memories.api.endpoints import Endpoint
@@ -74,6 +75,10 @@ class ImportsView(Endpoint):
     )
     def post(self, request: Request) -> Response:
         require_ingest(self)
+        # Before the body comes, too; of two at once one is refused below.
+        verbs.check_room(self.tenant)
+        if upload_heads.let_come(request._request.META):
+            return Response()
         sent = dict(self.request.data)
         file = sent.pop(FILE, None)
         given = shapes.validated(UploadQuery, sent | parameters(request._request))
@@ -151,8 +156,9 @@ class ImportUndoView(Endpoint):
         "undoImport",
         "Take an import back",
         description=(
-            "A worker deletes what the import stored: messages with what was made of them, facts, files, items. What "
-            "somebody changed since stays, and counts as `kept`. The same file can be imported again."
+            "A worker deletes what the import stored: messages with what was made of them, facts, files, items, and "
+            "people whom it made if nothing else is there of them. What somebody changed since stays, and counts as "
+            "`kept`. The same file can be imported again."
         ),
         scope=Scope.WRITE,
         bound=Bound.IMPORTS,

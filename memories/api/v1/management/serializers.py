@@ -24,6 +24,7 @@ from memories.api.v1.fields import (
     OurId,
     PageQuery,
     Strict,
+    Timestamp,
     Whole,
     Words,
 )
@@ -153,6 +154,8 @@ class TenantChangesSerializer(TenantSettingsSerializer, ChangesSerializer):
 
 
 class TenantSerializer(serializers.Serializer[Tenant]):
+    """An application that uses the hub, with its settings. `numbers` has its own ones; the others are the hub's."""
+
     id = serializers.UUIDField()
     slug = serializers.CharField(help_text="The name that addresses have; it never changes.")
     name = serializers.CharField()
@@ -175,8 +178,8 @@ class TenantSerializer(serializers.Serializer[Tenant]):
     person_color = serializers.CharField()
     numbers = serializers.SerializerMethodField(help_text="The tenant's own numbers; the others are the hub's.")
     version = serializers.SerializerMethodField(help_text="Another one after each change; as in the ETag.")
-    created_at = serializers.DateTimeField()
-    offboarded_at = serializers.DateTimeField(allow_null=True, help_text="Since when it is off-boarded.")
+    created_at = Timestamp()
+    offboarded_at = Timestamp(allow_null=True, help_text="Since when it is off-boarded.")
 
     @extend_schema_field({"type": "object", "additionalProperties": True})
     def get_numbers(self, tenant: Tenant) -> dict[str, Any]:
@@ -223,6 +226,8 @@ class ModelSettingsSerializer(Strict):
 
 
 class LanguageModelSerializer(serializers.Serializer[LanguageModel]):
+    """What a tenant has of its own of a language model. Its key is in no answer."""
+
     model = OrNull(help_text="null: the hub's.")
     base_url = OrNull(help_text="null: the hub's endpoint.")
     has_key = serializers.SerializerMethodField(help_text="Whether a key of the endpoint is stored.")
@@ -237,6 +242,8 @@ class LanguageModelSerializer(serializers.Serializer[LanguageModel]):
 
 
 class ModelTestSerializer(serializers.Serializer[ModelTest]):
+    """A language model that answered."""
+
     model = serializers.CharField(help_text="The model that answered.")
     milliseconds = serializers.IntegerField(help_text="So long it took.")
 
@@ -262,6 +269,8 @@ class OperatorSettingsSerializer(Strict):
 
 
 class OperatorSerializer(serializers.Serializer[Operator]):
+    """A member of staff who signs in to the admin. `tenants` None: every tenant."""
+
     id = serializers.UUIDField()
     username = serializers.CharField()
     first_name = serializers.CharField()
@@ -276,8 +285,8 @@ class OperatorSerializer(serializers.Serializer[Operator]):
     has_second_factor = serializers.SerializerMethodField()
     invited_until = serializers.SerializerMethodField(help_text="So long the link of an open invitation works.")
     version = serializers.SerializerMethodField(help_text="Another one after each change; as in the ETag.")
-    created_at = serializers.DateTimeField(source="date_joined")
-    last_signed_in_at = serializers.DateTimeField(source="last_login", allow_null=True)
+    created_at = Timestamp(source="date_joined")
+    last_signed_in_at = Timestamp(source="last_login", allow_null=True)
 
     def get_roles(self, operator: Operator) -> list[str]:
         return sorted(group.name for group in operator.groups.all())
@@ -294,7 +303,7 @@ class OperatorSerializer(serializers.Serializer[Operator]):
 
     @extend_schema_field({"type": "string", "format": "date-time", "nullable": True})
     def get_invited_until(self, operator: Operator) -> Any:
-        shown = serializers.DateTimeField(allow_null=True)
+        shown = Timestamp(allow_null=True)
         return shown.to_representation(operator.invited_until) if operator.invited_until else None
 
     def get_version(self, operator: Operator) -> int:
@@ -320,6 +329,8 @@ class RotationSerializer(Strict):
 
 
 class ManagedKeySerializer(serializers.Serializer[APIKey]):
+    """A key of a tenant, without its secret."""
+
     id = serializers.UUIDField()
     name = serializers.CharField()
     begins_with = serializers.SerializerMethodField(help_text="The start of its secret, by which people know it.")
@@ -332,9 +343,9 @@ class ManagedKeySerializer(serializers.Serializer[APIKey]):
     memory_of = OrNull(help_text="Whose memory sessions become that it opens; null: as the tenant says.")
     state = serializers.SerializerMethodField()
     successor_id = serializers.UUIDField(allow_null=True, help_text="The key that it was rotated to.")
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(allow_null=True)
-    last_used_at = serializers.DateTimeField(allow_null=True, help_text="To the nearest five minutes.")
+    created_at = Timestamp()
+    expires_at = Timestamp(allow_null=True)
+    last_used_at = Timestamp(allow_null=True, help_text="To the nearest five minutes.")
 
     def get_begins_with(self, key: APIKey) -> str:
         return f"mh_{key.prefix}"
@@ -351,6 +362,8 @@ class ManagedKeySerializer(serializers.Serializer[APIKey]):
 
 
 class MadeKeySerializer(ManagedKeySerializer):
+    """A new key. Its `secret` is in no other answer."""
+
     secret = serializers.SerializerMethodField(help_text="The key itself. It is shown in this answer alone.")
 
     def get_secret(self, key: APIKey) -> str:
@@ -365,6 +378,8 @@ class WebhookSettingsSerializer(Strict):
 
 
 class WebhookSerializer(serializers.Serializer[WebhookEndpoint]):
+    """An address that is told of events of a tenant."""
+
     id = serializers.UUIDField()
     name = serializers.CharField()
     url = serializers.CharField()
@@ -374,13 +389,15 @@ class WebhookSerializer(serializers.Serializer[WebhookEndpoint]):
     disabled_for = OrNull(help_text="Why it is disabled: operator, failing, gone or off_boarded.")
     failures = serializers.IntegerField(help_text="In a row.")
     version = serializers.IntegerField()
-    created_at = serializers.DateTimeField()
+    created_at = Timestamp()
 
     def get_enabled(self, endpoint: WebhookEndpoint) -> bool:
         return endpoint.disabled_at is None
 
 
 class MadeWebhookSerializer(WebhookSerializer):
+    """A webhook with a new `secret`, which is in no other answer."""
+
     secret = serializers.SerializerMethodField(help_text="What signs its events. It is shown in this answer alone.")
 
     def get_secret(self, endpoint: WebhookEndpoint) -> str:
@@ -392,16 +409,20 @@ class SendAgainSerializer(Strict):
 
 
 class SentAgainSerializer(serializers.Serializer[Any]):
+    """How many deliveries are sent again."""
+
     count = serializers.IntegerField(help_text="How many deliveries wait to be sent again.")
 
 
 class WebhookDeliverySerializer(serializers.Serializer[WebhookDelivery]):
+    """An event for one webhook, with what came of sending it."""
+
     id = serializers.UUIDField(help_text="The webhook-id.")
     event = serializers.CharField()
     state = serializers.ChoiceField(WebhookDelivery.State.values)
     attempts = serializers.IntegerField()
     status = serializers.IntegerField(allow_null=True, help_text="Of the last answer, if one came.")
     failure = OrNull(help_text="Code of the last failure.")
-    occurred_at = serializers.DateTimeField()
-    tried_at = serializers.DateTimeField(allow_null=True)
-    ended_at = serializers.DateTimeField(allow_null=True)
+    occurred_at = Timestamp()
+    tried_at = Timestamp(allow_null=True)
+    ended_at = Timestamp(allow_null=True)

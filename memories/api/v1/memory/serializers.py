@@ -5,7 +5,6 @@ its times, its source, and whatever else the document says of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from memories.api.v1.fields import (
     Moment,
     Share,
     StatedByField,
+    Timestamp,
     json_size,
 )
 from memories.curation.statements.documents import DocumentFact, DocumentSection, HeldParts
@@ -38,7 +38,7 @@ MOST_UNKNOWN = 4000
 _OLD_SOURCE = "imported_source"
 # Categories of DeerFlow's that have another name here.
 _CATEGORIES: Mapping[str, Category] = {"": Category.CONTEXT, "cognitive": Category.BEHAVIOR}
-_MOMENT = serializers.DateTimeField()
+_MOMENT = Timestamp()
 # Section of the profile → the document's part and name for it.
 PLACES: Mapping[str, tuple[str, str]] = {
     Section.WORK_CONTEXT: ("user", "workContext"),
@@ -194,7 +194,7 @@ def facts_of(document: Mapping[str, Any]) -> list[DocumentFact]:
 
 def pending_of(waiting: HeldParts) -> dict[str, Any]:
     """The answer's member that counts what waits; empty when nothing does."""
-    counts = asdict(waiting)
+    counts = {"facts": waiting.facts, "sections": waiting.sections}
     return {"pending": counts} if any(counts.values()) else {}
 
 

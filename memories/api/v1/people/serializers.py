@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from memories.api.v1.fields import ChangesSerializer, ExactText, Flag, JSONObject, OrNull, PageQuery
+from memories.api.v1.fields import ChangesSerializer, ExactText, Flag, JSONObject, OrNull, PageQuery, Timestamp
 from memories.models import EndUser
 from memories.time_zones import is_zone
 
@@ -37,6 +37,8 @@ class PersonChangesSerializer(ChangesSerializer):
 
 
 class PersonSerializer(serializers.Serializer[EndUser]):
+    """A person whom the hub knows; `id` is the hub's, `user_id` yours."""
+
     id = serializers.UUIDField(help_text="The hub's own: `person_id` in webhooks. It stays when the user_id changes.")
     user_id = serializers.CharField(source="external_id")
     display_name = OrNull()
@@ -46,14 +48,16 @@ class PersonSerializer(serializers.Serializer[EndUser]):
     capture = serializers.BooleanField()
     serve = serializers.BooleanField()
     restricted = serializers.SerializerMethodField()
-    created_at = serializers.DateTimeField()
-    last_seen_at = serializers.DateTimeField(help_text="Of the last turn, to the minute.")
+    created_at = Timestamp()
+    last_seen_at = Timestamp(help_text="Of the last turn, to the minute.")
 
     def get_restricted(self, person: EndUser) -> bool:
         return person.restricted_at is not None
 
 
 class CountsSerializer(serializers.Serializer[Any]):
+    """What the hub has of a person."""
+
     sessions = serializers.IntegerField()
     turns = serializers.IntegerField()
     facts = serializers.IntegerField(help_text="Active ones.")
@@ -61,10 +65,14 @@ class CountsSerializer(serializers.Serializer[Any]):
 
 
 class PendingSerializer(serializers.Serializer[Any]):
+    """How much work is left: 0 when nothing is."""
+
     extraction = serializers.IntegerField(help_text="Turns that extraction has yet to read.")
     embedding = serializers.IntegerField()
 
 
 class PersonDetailSerializer(PersonSerializer):
+    """A person, with counts and the work that is left."""
+
     counts = CountsSerializer()
     pending = PendingSerializer()

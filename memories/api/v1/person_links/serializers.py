@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
-from memories.api.v1.fields import ExactText, Identifier, OneOf, Strict, Whole, Words
+from memories.api.v1.fields import ExactText, Identifier, OneOf, Strict, Timestamp, Whole, Words
 from memories.curation.people.page_links import LONGEST_ORIGIN, LONGEST_TTL, MOST_ORIGINS, TTL
 from memories.models.people.tenants import PersonMay
 
@@ -44,7 +44,9 @@ class NewPersonLinkSerializer(Strict):
 
 
 class PersonLinkSerializer(serializers.Serializer[Any]):
+    """A link to a person's own page: open it at once, where the person is signed in."""
+
     id = serializers.UUIDField(help_text="As the audit trail has it.")
     url = serializers.URLField(help_text="Open it at once, where the person is signed in. It works once.")
-    expires_at = serializers.DateTimeField(help_text="Until when it can be opened.")
+    expires_at = Timestamp(help_text="Until when it can be opened.")
     allow = serializers.ListField(child=serializers.ChoiceField(PersonMay.values))

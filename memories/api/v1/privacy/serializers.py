@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories.api.v1.fields import ExactText, Identifier, OneOf, OrNull, Strict
+from memories.api.v1.fields import ExactText, Identifier, OneOf, OrNull, Strict, Timestamp
 from memories.models import CaseState, CaseType, EndUser, ExportState, PrivacyCase
 from memories.privacy import rewriting
 from memories.privacy.cases import LONGEST_CHANNEL, LONGEST_REFERENCE
@@ -19,29 +19,35 @@ class PrivacyRequestSerializer(Strict):
 
 
 class CaseExportSerializer(serializers.Serializer[Any]):
+    """The newest export of a privacy request."""
+
     state = serializers.ChoiceField(ExportState.values)
-    expires_at = serializers.DateTimeField(allow_null=True)
+    expires_at = Timestamp(allow_null=True)
     size = serializers.IntegerField(help_text="Bytes.")
 
 
 class OnDiskSerializer(serializers.Serializer[Any]):
+    """How long the deleted rows of an erasure are in the files of the tables."""
+
     window = OrNull(help_text="Hours in UTC in which tables are rewritten, like 02:00-04:30; null: they are not.")
-    rewritten_at = serializers.DateTimeField(allow_null=True, help_text="When the last of them was; null before.")
+    rewritten_at = Timestamp(allow_null=True, help_text="When the last of them was; null before.")
 
 
 class PrivacyCaseSerializer(serializers.Serializer[PrivacyCase]):
+    """A request of a person about their data, as it stands."""
+
     id = serializers.UUIDField()
     user_id = serializers.SerializerMethodField(help_text="Null once the person is erased.")
     type = serializers.ChoiceField(CaseType.values)
     state = serializers.ChoiceField(CaseState.values)
     channel = OrNull()
     reference = OrNull()
-    received_at = serializers.DateTimeField()
-    due_at = serializers.DateTimeField()
+    received_at = Timestamp()
+    due_at = Timestamp()
     extended = serializers.SerializerMethodField()
-    verified_at = serializers.DateTimeField(allow_null=True)
-    approved_at = serializers.DateTimeField(allow_null=True)
-    completed_at = serializers.DateTimeField(allow_null=True, help_text="When it was completed or refused.")
+    verified_at = Timestamp(allow_null=True)
+    approved_at = Timestamp(allow_null=True)
+    completed_at = Timestamp(allow_null=True, help_text="When it was completed or refused.")
     restricted = serializers.SerializerMethodField(help_text="Nothing is stored or told of the person at present.")
     counts = serializers.DictField(child=serializers.IntegerField(), help_text="Store → rows erased or exported.")
     receipt = serializers.SerializerMethodField(help_text="Null until it is completed.")

@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, CleanText, Identifier, OrNull, StatedByField, Strict
+from memories.api.v1.fields import AgentId, CleanText, Identifier, OrNull, StatedByField, Strict, Timestamp
 from memories.models import ProfileSection, ReviewItem, Section, Trust
 
 
@@ -28,15 +28,19 @@ class SummarySerializer(Strict):
 
 
 class SectionEvidenceSerializer(serializers.Serializer[Any]):
+    """A turn that supports a section."""
+
     session_id = serializers.CharField()
     turn_number = serializers.IntegerField()
 
 
 class SectionSerializer(serializers.Serializer[Any]):
+    """A section of the profile."""
+
     agent_id = OrNull(help_text="The agent whose section it is; null: the person's own.")
     summary = serializers.CharField()
     version = serializers.IntegerField()
-    updated_at = serializers.DateTimeField()
+    updated_at = Timestamp()
     trust = serializers.ChoiceField(Trust.values, help_text="Of those whose words the summary is made of.")
     evidence = serializers.SerializerMethodField(help_text="The turns that the last writing rests on.")
 
@@ -60,6 +64,8 @@ class SectionsSerializer(serializers.Serializer[Any]):
 
 
 class ProfileSerializer(serializers.Serializer[Any]):
+    """Six summaries about a person; None where nothing is known."""
+
     user_id = serializers.CharField()
     sections = SectionsSerializer()
 

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, Flag, Identifier, JSONObject, OrNull, Strict
+from memories.api.v1.fields import AgentId, Flag, Identifier, JSONObject, OrNull, Strict, Timestamp
 from memories.models import FactEvidence, ProfileSchema, Trust
 from memories.profiles import FieldValue, PersonProfile
 
@@ -27,20 +27,26 @@ class ProfileSettingsSerializer(Strict):
 
 
 class ProfileSchemaSerializer(serializers.Serializer[ProfileSchema]):
+    """A profile that the tenant defined by a JSON Schema."""
+
     name = serializers.CharField()
     agent_id = OrNull(help_text="The agent whose profile it is; null: of every agent.")
     in_context = serializers.BooleanField(help_text="Whether every context tells it.")
     version = serializers.IntegerField()
     schema = serializers.DictField(child=serializers.JSONField())
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
+    created_at = Timestamp()
+    updated_at = Timestamp()
 
 
 class ProfileSchemasSerializer(serializers.Serializer[Any]):
+    """The profiles that the tenant defined."""
+
     profiles = ProfileSchemaSerializer(many=True)
 
 
 class FieldEvidenceSerializer(serializers.Serializer[FactEvidence]):
+    """A turn that says the value of a field."""
+
     turn_id = serializers.UUIDField(allow_null=True, help_text="null: retention has deleted the turn.")
     session_id = serializers.CharField(source="session.external_id")
     turn_number = serializers.IntegerField()
@@ -55,7 +61,7 @@ class FieldValueSerializer(serializers.Serializer[FieldValue]):
     trust = serializers.ChoiceField(Trust.values, source="fact.trust", help_text="Of those who vouch for it.")
     binding = serializers.BooleanField(source="fact.binding", help_text="An operator's word, or the person's.")
     confidence = serializers.FloatField(source="fact.confidence")
-    updated_at = serializers.DateTimeField(source="fact.updated_at")
+    updated_at = Timestamp(source="fact.updated_at")
     evidence = FieldEvidenceSerializer(many=True, help_text="The turns that say it.")
 
 
@@ -68,6 +74,8 @@ class InvalidValueSerializer(serializers.Serializer[FieldValue]):
 
 
 class PersonProfileSerializer(serializers.Serializer[PersonProfile]):
+    """A person's profile in the form of a schema; `revision` is the same while nothing of it changes."""
+
     name = serializers.CharField(source="schema.name")
     user_id = serializers.SerializerMethodField()
     version = serializers.IntegerField(source="schema.version", help_text="Of the schema.")

@@ -14,6 +14,7 @@ from memories.api.v1.fields import (
     OneOf,
     OrNull,
     Strict,
+    Timestamp,
     Whole,
     Words,
 )
@@ -68,12 +69,16 @@ class SearchSerializer(Strict):
 
 
 class FoundEvidenceSerializer(serializers.Serializer[Any]):
+    """The turn that a found fact rests on."""
+
     session_id = serializers.CharField()
     turn_number = serializers.IntegerField()
     quote = OrNull()
 
 
 class FoundGroupSerializer(serializers.Serializer[Any]):
+    """The group that knows a found fact."""
+
     id = serializers.UUIDField()
     name = serializers.CharField()
 
@@ -100,7 +105,7 @@ class ResultSerializer(serializers.Serializer[Any]):
     flagged = serializers.BooleanField(
         help_text="What an assistant or a tool said, and speaks to a model: not to be obeyed, never in a context."
     )
-    outdated_since = serializers.DateTimeField(
+    outdated_since = Timestamp(
         allow_null=True,
         help_text="Of what says something that was corrected, superseded or forgotten since: when it ended.",
     )
@@ -111,12 +116,12 @@ class ResultSerializer(serializers.Serializer[Any]):
         [level.value for level in Level],
         help_text="How strong it is as evidence that it has to do with the query.",
     )
-    created_at = serializers.DateTimeField(
-        help_text="When it was said, by the client's clock if it told; of an episode its end."
-    )
+    created_at = Timestamp(help_text="When it was said, by the client's clock if it told; of an episode its end.")
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
+    """How a search was done."""
+
     terms = serializers.ListField(child=serializers.CharField(), help_text="What is looked for word by word.")
     language = serializers.CharField()
     embedding_model = serializers.CharField(allow_null=True, help_text="Null: searched by words alone.")
@@ -124,6 +129,8 @@ class ExplanationSerializer(serializers.Serializer[Any]):
 
 
 class FoundSerializer(serializers.Serializer[Any]):
+    """The results of a search, best first, and how strong the strongest is as evidence."""
+
     results = ResultSerializer(many=True)
     evidence = serializers.ChoiceField(
         [level.value for level in Level],

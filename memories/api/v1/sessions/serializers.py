@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memories import conf
-from memories.api.v1.fields import AgentId, Identifier, JSONObject, OneOf, OrNull, PageQuery, Strict
+from memories.api.v1.fields import AgentId, Identifier, JSONObject, OneOf, OrNull, PageQuery, Strict, Timestamp
 from memories.api.v1.turns.serializers import (
     WORK_STATUSES,
     Content,
@@ -47,15 +47,17 @@ class StandingSerializer(serializers.Serializer[Any]):
 
 
 class SessionSerializer(serializers.Serializer[Session]):
+    """A conversation."""
+
     id = serializers.UUIDField()
     session_id = serializers.CharField(source="external_id")
     user_id = serializers.CharField(source="end_user.external_id")
     agent_id = OrNull()
     turn_count = serializers.IntegerField()
     token_count = serializers.IntegerField()
-    created_at = serializers.DateTimeField()
-    last_turn_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True, help_text="A new turn reopens it.")
+    created_at = Timestamp()
+    last_turn_at = Timestamp()
+    ended_at = Timestamp(allow_null=True, help_text="A new turn reopens it.")
     extraction = serializers.SerializerMethodField()
 
     @extend_schema_field(ExtractionStatusSerializer)
@@ -79,10 +81,12 @@ class WindowStatusSerializer(serializers.Serializer[Any]):
     """Where the compaction of a session's window stands, and that of its episodes."""
 
     status = serializers.ChoiceField(WORK_STATUSES)
-    due_at = serializers.DateTimeField(allow_null=True, help_text="When somebody looks at it next.")
+    due_at = Timestamp(allow_null=True, help_text="When somebody looks at it next.")
 
 
 class SessionDetailSerializer(SessionSerializer):
+    """A conversation, with its running summary and its window."""
+
     summary = serializers.CharField(
         source="working_memory.summary", help_text="Of the turns that have left the window; empty when none have."
     )
@@ -108,6 +112,8 @@ class SessionDetailSerializer(SessionSerializer):
 
 
 class TurnSerializer(serializers.Serializer[Turn]):
+    """A turn as it was posted."""
+
     id = serializers.UUIDField()
     number = serializers.IntegerField()
     role = serializers.ChoiceField(Role.values)
@@ -119,10 +125,10 @@ class TurnSerializer(serializers.Serializer[Turn]):
     tool_calls = serializers.ListField(child=JSONObject(), allow_null=True)
     external_id = serializers.CharField(allow_null=True)
     token_count = serializers.IntegerField()
-    timestamp = serializers.DateTimeField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    redacted_at = serializers.DateTimeField(allow_null=True)
-    left_at = serializers.DateTimeField(allow_null=True, help_text="When the client went on without it.")
+    timestamp = Timestamp(allow_null=True)
+    created_at = Timestamp()
+    redacted_at = Timestamp(allow_null=True)
+    left_at = Timestamp(allow_null=True, help_text="When the client went on without it.")
     metadata = JSONObject()
 
     @extend_schema_field(Content)

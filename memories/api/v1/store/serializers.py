@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
-from memories.api.v1.fields import ExactText, Flag, OneOf, Strict, Whole
+from memories.api.v1.fields import ExactText, Flag, OneOf, Strict, Timestamp, Whole
 from memories.models.memories.store_items import LONGEST_KEY
 from memories.store import namespaces
 from memories.store.namespaces import BadNamespace
@@ -188,6 +188,8 @@ class NamespacesSerializer(Strict):
 
 
 class MatchSerializer(Strict):
+    """Of a listing of namespaces: what they begin or end with; `*` stands for any one label."""
+
     match_type = OneOf(["prefix", "suffix"])
     path = Labels()
 
@@ -239,24 +241,32 @@ class BatchSerializer(Strict):
 
 
 class StoreItemSerializer(serializers.Serializer[Any]):
+    """A value under a namespace and a key."""
+
     namespace = serializers.ListField(child=serializers.CharField())
     key = serializers.CharField()
     value = Value()
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
+    created_at = Timestamp()
+    updated_at = Timestamp()
 
 
 class FoundStoreItemSerializer(StoreItemSerializer):
+    """`score` is None without a query, and of what has no vector."""
+
     score = serializers.FloatField(
         allow_null=True, help_text="The cosine of its vector and the query's; null without a query or a vector."
     )
 
 
 class FoundStoreItemsSerializer(serializers.Serializer[Any]):
+    """What a search of the store found."""
+
     items = FoundStoreItemSerializer(many=True)
 
 
 class StoreNamespacesSerializer(serializers.Serializer[Any]):
+    """Namespaces, each as its labels."""
+
     namespaces = serializers.ListField(child=serializers.ListField(child=serializers.CharField()))
 
 
@@ -269,6 +279,8 @@ class StoreAnswerSerializer(serializers.Serializer[Any]):
 
 
 class StoreAnswersSerializer(serializers.Serializer[Any]):
+    """In the order of the operations."""
+
     results = StoreAnswerSerializer(many=True)
 
 

@@ -6,7 +6,18 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
-from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, JSONObject, Moment, OneOf, Strict, json_size
+from memories.api.v1.fields import (
+    AgentId,
+    ExactText,
+    Flag,
+    Identifier,
+    JSONObject,
+    Moment,
+    OneOf,
+    Strict,
+    Timestamp,
+    json_size,
+)
 from memories.capture.ingest import Conversation, PostedMessage, Receipt
 from memories.exceptions import Fault, MessageTooLarge
 from memories.models import Author, Role, Session
@@ -80,6 +91,8 @@ class RoleField(OneOf):
 
 
 class MessageSerializer(Strict):
+    """A message to store."""
+
     # Callers can post a message as a chat completion returned it. These fields hold no memory of a person.
     tolerated = frozenset(
         {
@@ -123,6 +136,8 @@ class MessageSerializer(Strict):
 
 
 class ConversationSerializer(Strict):
+    """Messages of one session, for `post_turns_bulk`."""
+
     user_id = Identifier()
     session_id = Identifier()
     agent_id = AgentId(help_text="Lower-cased; a session of another agent is another session.")
@@ -157,11 +172,13 @@ class ExtractionStatusSerializer(serializers.Serializer[Any]):
     """Where a session's extraction stands."""
 
     status = serializers.ChoiceField(WORK_STATUSES)
-    due_at = serializers.DateTimeField(allow_null=True, help_text="When it may start.")
-    max_due_at = serializers.DateTimeField(allow_null=True, help_text="When it starts at the latest.")
+    due_at = Timestamp(allow_null=True, help_text="When it may start.")
+    max_due_at = Timestamp(allow_null=True, help_text="When it starts at the latest.")
 
 
 class StoredSessionSerializer(serializers.Serializer[Any]):
+    """The conversation that turns were stored in."""
+
     id = serializers.UUIDField()
     session_id = serializers.CharField()
     user_id = serializers.CharField()
@@ -171,6 +188,8 @@ class StoredSessionSerializer(serializers.Serializer[Any]):
 
 
 class StoredTurnSerializer(serializers.Serializer[Any]):
+    """What became of a message: `duplicate` if the session had it already."""
+
     id = serializers.UUIDField()
     number = serializers.IntegerField(help_text="Ours, without gaps within the session.")
     external_id = serializers.CharField(allow_null=True)
@@ -191,6 +210,8 @@ class ReceiptSerializer(serializers.Serializer[Any]):
 
 
 class ReceiptsSerializer(serializers.Serializer[Any]):
+    """A receipt for each conversation, in order."""
+
     results = ReceiptSerializer(many=True, help_text="One for each conversation, in order.")
 
 

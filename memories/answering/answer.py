@@ -1,0 +1,330 @@
+"""A question about a person, answered from what is remembered, each sentence with the memories that say it.
+
+The question is searched for, and what the model plans to look for besides. The memories are numbered, the model answers
+in sentences that cite them, and a sentence that its memories do not say is cut (supported.py). Without evidence the
+answer is `unknown`, and the model is not asked; without a model it is the evidence. Nothing of it is stored but tokens.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, tzinfo
+from decimal import Decimal
+from enum import StrEnum
+
+from memories import conf
+from memories.answering.allowance import Allowance
+from memories.answering.supported import ASSISTANT, MEMORY, PERSON, Memory, supported
+from memories.exceptions import HubBusy, ModelError, NoPrice
+from memories.llm import client
+from memories.llm.prompts import answer_plan, cited_answer
+from memories.llm.prompts.answer_plan import PlannedSearch
+from memories.llm.prompts.cited_answer import CitedSentence, NumberedMemory
+from memories.models import ModelUse, Role, Tenant
+from memories.queue import own_models, spending
+from memories.queue.spending import Spent
+from memories.retrieval import search
+from memories.retrieval.evidence import Level, strongest
+from memories.retrieval.search import (
+    EPISODE,
+    FACT,
+    GROUP_FACT,
+    TURN,
+    Finding,
+    SearchFilters,
+    SearchRequest,
+    SearchResult,
+)
+from memories.text import uploads
+
+# Threads of the web server wait for the model: so many at a time in each process, and so many seconds for a call.
+AT_ONCE, SECONDS = 2, 30
+KINDS = (FACT, EPISODE, TURN)
+# Of each search, and of all together.
+FOUND, MOST_EVIDENCE = 20, 40
+# Of a turn's beginning and end, as of all texts of prompts.
+LONGEST_MEMORY = 2_000
+# A sentence cites no more, and an answer has at least so much room.
+MOST_CITED, LEAST_ROOM = 8, 64
+# No plan, and no answer, has more tokens.
+MOST_PLANNED, MOST_WRITTEN = 600, 2_000
+# Where sentences stand without spaces between them.
+_ENDS_EAST = ("。", "！", "？")
+_running = threading.BoundedSemaphore(AT_ONCE)
+
+
+class AnswerStatus(StrEnum):
+    """What came of a question."""
+
+    ANSWERED = "answered"
+    # Nothing that is remembered has to do with it, or nothing that was written is said by what is.
+    UNKNOWN = "unknown"
+    # No model may be asked, or it failed: the memories alone.
+    EVIDENCE = "evidence"
+
+
+@dataclass(frozen=True)
+class AnswerRequest:
+    """A question about one person. `searches`: the most, the question's own among them (1: no plan is made).
+    `max_tokens`: what all calls may read and write; `max_cost`: in US dollars. `as_of`: what was true then."""
+
+    user_id: str
+    question: str
+    agent_id: str = ""
+    roles: tuple[str, ...] = ()
+    as_of: datetime | None = None
+    searches: int = 3
+    max_tokens: int = 8_000
+    max_cost: Decimal | None = None
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A search that was planned beside the question's own, and how much it found."""
+
+    query: str
+    kinds: Sequence[str]
+    since: datetime | None
+    until: datetime | None
+    as_of: datetime | None
+    found: int
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of the answer, and the numbers of the memories that say it."""
+
+    text: str
+    memories: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`evidence` are the memories by number, from 1, the strongest first; `cut` how many sentences they did not say;
+    `failure` the code of a failed call, or why the model was not asked."""
+
+    status: AnswerStatus
+    sentences: Sequence[Sentence] = ()
+    evidence: Sequence[Finding] = ()
+    searches: Sequence[Searched] = ()
+    cut: int = 0
+    failure: str = ""
+    model: str = ""
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: Decimal | None = None
+    restricted: bool = False
+    serve: bool = True
+    zone: tzinfo = UTC
+
+    @property
+    def text(self) -> str:
+        """The sentences, one after the other; a space is between them where their writing has any."""
+        texts = [one.text for one in self.sentences]
+        return "".join(
+            text if not place or texts[place - 1].endswith(_ENDS_EAST) else f" {text}"
+            for place, text in enumerate(texts)
+        )
+
+    @property
+    def level(self) -> Level:
+        return strongest([one.evidence_level for one in self.evidence])
+
+
+def answer(*, tenant: Tenant, request: AnswerRequest, now: datetime) -> Answer:
+    """The answer. A failing model is a part of it. Errors: NoPrice for a bound of the cost without prices; HubBusy
+    while others ask; RequestTooCostly."""
+    config = own_models.config_of(tenant.pk)
+    config = replace(config, timeout=min(config.timeout, SECONDS))
+    if request.max_cost is not None and client.is_configured(config) and config.prices is None:
+        raise NoPrice
+    why_not = _why_not(tenant, config, now)
+    if why_not:
+        return _Asking(tenant, request, now, config).without_model(why_not)
+    if not _running.acquire(blocking=False):
+        raise HubBusy(seconds=5)
+    try:
+        return _Asking(tenant, request, now, config).asked()
+    finally:
+        _running.release()
+
+
+def _why_not(tenant: Tenant, config: conf.LLMConfig, now: datetime) -> str:
+    """Why no model is asked; "" if one is."""
+    if not client.is_configured(config):
+        return "no_model"
+    return spending.CAPPED if spending.day_of(tenant, own_models.own_of(tenant.pk), now=now).is_capped else ""
+
+
+@dataclass
+class _Asking:
+    """One question on its way."""
+
+    tenant: Tenant
+    request: AnswerRequest
+    now: datetime
+    config: conf.LLMConfig
+    allowance: Allowance = field(init=False)
+    searches: list[Searched] = field(default_factory=list)
+    found: dict[tuple[str, object], Finding] = field(default_factory=dict)
+    first: SearchResult = field(default_factory=SearchResult)
+
+    def __post_init__(self) -> None:
+        self.allowance = Allowance(self.config, self.request.max_tokens, self.request.max_cost)
+
+    def without_model(self, why: str) -> Answer:
+        self._search_question()
+        status = AnswerStatus.EVIDENCE if self._evidence() else AnswerStatus.UNKNOWN
+        return self._answer(status, failure=why if status == AnswerStatus.EVIDENCE else "")
+
+    def asked(self) -> Answer:
+        self._search_question()
+        if self.first.restricted or not self.first.serve:
+            return self._answer(AnswerStatus.UNKNOWN)
+        try:
+            for planned in self._plan():
+                self.searches.append(self._search(planned)[1])
+            evidence = self._evidence()
+            if not evidence:
+                return self._answer(AnswerStatus.UNKNOWN)
+            return self._written(evidence)
+        except ModelError as error:
+            self._count(error.prompt_tokens, error.completion_tokens)
+            status = AnswerStatus.EVIDENCE if self._evidence() else AnswerStatus.UNKNOWN
+            return self._answer(status, failure=error.code)
+
+    def _plan(self) -> Iterator[PlannedSearch]:
+        """What to look for besides; nothing where one search is to do, or the allowance is too small for a plan."""
+        more = self.request.searches - 1
+        today, zone = self._today
+        messages = answer_plan.build(question=self.request.question, today=today, time_zone=zone, most=more)
+        room = self.allowance.room_for(messages, answer_plan.ANSWER)
+        # The answer itself needs most of it.
+        if more < 1 or room < self.request.max_tokens // 2:
+            return
+        completion = client.complete(
+            messages=messages,
+            answer=answer_plan.ANSWER,
+            config=self.config,
+            most_tokens=self.allowance.ask(messages, answer_plan.ANSWER, most=MOST_PLANNED),
+        )
+        self._count(completion.prompt_tokens, completion.completion_tokens)
+        yield from list(answer_plan.searches_of(completion.answer))[:more]
+
+    def _search_question(self) -> None:
+        self.first, _ = self._search(PlannedSearch(query=self.request.question))
+
+    def _search(self, planned: PlannedSearch) -> tuple[SearchResult, Searched]:
+        kinds = KINDS if planned.kind == "any" else (planned.kind,)
+        since, until, as_of = map(self._moment, (planned.since, planned.until, planned.as_of))
+        asked = SearchRequest(
+            user_id=self.request.user_id,
+            query=planned.query,
+            kinds=kinds,
+            limit=FOUND,
+            filters=SearchFilters(since=since, until=until, agent_id=self.request.agent_id or None),
+            roles=self.request.roles,
+            # What a plan looks at is never later than what the question may see.
+            as_of=min((one for one in (as_of, self.request.as_of) if one), default=None),
+            min_evidence=Level.WEAK,
+            for_agent=True,
+        )
+        result = search.search(tenant=self.tenant, search=asked, now=self.now)
+        for one in filter(_may_be_told, result.results):
+            # As in a context: the text of a file is nobody's word.
+            told = replace(one, text=uploads.cut_blocks(one.text)) if one.kind == TURN else one
+            if told.text.strip():
+                self.found.setdefault((one.kind, one.id), told)
+        return result, Searched(asked.query, kinds, since, until, asked.as_of, len(result.results))
+
+    def _moment(self, day: date | None) -> datetime | None:
+        return datetime.combine(day, time.min, tzinfo=self._zone) if day else None
+
+    @property
+    def _zone(self) -> tzinfo:
+        return self.first.zone
+
+    @property
+    def _today(self) -> tuple[date, str]:
+        local = (self.request.as_of or self.now).astimezone(self._zone)
+        return local.date(), str(self._zone)
+
+    def _evidence(self) -> list[Finding]:
+        """The strongest first, as they were found."""
+        return sorted(self.found.values(), key=lambda one: -one.evidence_level.rank)[:MOST_EVIDENCE]
+
+    def _written(self, evidence: Sequence[Finding]) -> Answer:
+        """The model's sentences, as far as the memories say them. Errors: ModelError."""
+        numbered = [_numbered(number, one, self._zone) for number, one in enumerate(evidence, start=1)]
+        # As many of the strongest as leave room for an answer.
+        while numbered:
+            today, zone = self._today
+            messages = cited_answer.build(
+                question=self.request.question, memories=numbered, today=today, time_zone=zone
+            )
+            if self.allowance.room_for(messages, cited_answer.ANSWER) >= LEAST_ROOM:
+                break
+            numbered.pop()
+        else:
+            return self._answer(AnswerStatus.EVIDENCE, failure="no_room")
+        completion = client.complete(
+            messages=messages,
+            answer=cited_answer.ANSWER,
+            config=self.config,
+            most_tokens=self.allowance.ask(messages, cited_answer.ANSWER, most=MOST_WRITTEN),
+        )
+        self._count(completion.prompt_tokens, completion.completion_tokens)
+        written = list(cited_answer.sentences_of(completion.answer))
+        sentences = [one for sentence in written if (one := _checked(sentence, numbered))]
+        status = AnswerStatus.ANSWERED if sentences else AnswerStatus.UNKNOWN
+        return self._answer(status, sentences=sentences, cut=len(written) - len(sentences))
+
+    def _count(self, prompt_tokens: int, completion_tokens: int) -> None:
+        """Count an answer at once, also for the tenant's daily caps."""
+        self.allowance.add(prompt_tokens, completion_tokens)
+        prices = self.config.prices
+        tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+        spending.count(self.tenant, **tokens, prices=prices, now=self.now)
+        spending.note(
+            self.tenant, ModelUse.Purpose.ANSWERS, calls=1, spent=Spent(**tokens), prices=prices, now=self.now
+        )
+
+    def _answer(
+        self, status: AnswerStatus, *, sentences: Sequence[Sentence] = (), cut: int = 0, failure: str = ""
+    ) -> Answer:
+        return Answer(
+            status=status,
+            sentences=sentences,
+            evidence=self._evidence(),
+            searches=self.searches,
+            cut=cut,
+            failure=failure,
+            model=self.config.model if self.allowance.calls else "",
+            calls=self.allowance.calls,
+            prompt_tokens=self.allowance.prompt_tokens,
+            completion_tokens=self.allowance.completion_tokens,
+            cost=self.allowance.spent,
+            restricted=self.first.restricted,
+            serve=self.first.serve,
+            zone=self.first.zone,
+        )
+
+
+def _may_be_told(found: Finding) -> bool:
+    """As in a context: what speaks to a model, and what nobody vouches for, is not told to one."""
+    return not found.flagged and (found.kind != TURN or found.role in (Role.USER, Role.ASSISTANT))
+
+
+def _numbered(number: int, found: Finding, zone: tzinfo) -> NumberedMemory:
+    by = {Role.USER: PERSON, Role.ASSISTANT: ASSISTANT}.get(Role(found.role), MEMORY) if found.role else MEMORY
+    kind = FACT if found.kind == GROUP_FACT else found.kind
+    return NumberedMemory(number, kind, by, found.created_at.astimezone(zone).date(), found.text[:LONGEST_MEMORY])
+
+
+def _checked(sentence: CitedSentence, numbered: Sequence[NumberedMemory]) -> Sentence | None:
+    """The sentence with the memories that say it; None if they do not. Numbers that there are not say nothing."""
+    cited = [numbered[number - 1] for number in dict.fromkeys(sentence.memories) if 0 < number <= len(numbered)]
+    cited = cited[:MOST_CITED]
+    text, places = supported(sentence.text, [Memory(one.text, one.by, one.day) for one in cited])
+    return Sentence(text, [cited[place].number for place in places]) if text else None

@@ -1,0 +1,214 @@
+"""A question, from the search to the sentences that stay: with a model, without one, within its bounds."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from memories import conf
+from memories.answering import answer as answering
+from memories.answering.allowance import Allowance
+from memories.answering.answer import Answer, AnswerRequest, AnswerStatus
+from memories.exceptions import HubBusy, NoPrice
+from memories.llm import client
+from memories.llm.backends.scripted import outbox
+from memories.models import DailySpending, EndUser, LanguageModel, ModelUse
+from memories.queue import own_models
+from tests import factories
+from tests.factories import NOW
+from tests.vectors import embed_all
+
+pytestmark = pytest.mark.django_db
+QUESTION = "Where did I move to?"
+Script = Callable[..., None]
+
+
+@pytest.fixture
+def person() -> EndUser:
+    person = factories.end_user(external_id="u1")
+    talk = [
+        ("user", "I moved to Ghent in May."),
+        ("assistant", "How nice!"),
+        ("user", "My sister Ana plays the cello."),
+    ]
+    factories.session(person, talk, session_id="s1")
+    embed_all(person)
+    return person
+
+
+@pytest.fixture
+def script(settings: LazySettings, tmp_path: Path) -> Script:
+    """A model that gives these sentences, and plans these searches."""
+
+    def write(*sentences: tuple[str, list[int]], searches: Any = (), error: str = "") -> None:
+        found = {"sentences": [{"text": text, "memories": cited} for text, cited in sentences]}
+        said = {"error": error} if error else {"answer": found}
+        lines = [{"name": "answer_plan", "answer": {"searches": list(searches)}}, {"name": "cited_answer", **said}]
+        path = tmp_path / "script.json"
+        path.write_text(json.dumps(lines), encoding="utf-8")
+        settings.MEMORYHUB_LLM, settings.MEMORYHUB_LLM_SCRIPT = "scripted", str(path)
+        outbox.clear()
+
+    return write
+
+
+def ask(person: EndUser, question: str = QUESTION, **over: Any) -> Answer:
+    return answering.answer(tenant=person.tenant, request=AnswerRequest("u1", question, **over), now=NOW)
+
+
+def place_of(found: Answer, words: str) -> int:
+    return next(number for number, one in enumerate(found.evidence, start=1) if words in one.text)
+
+
+def test_sentences_stay_if_their_memories_say_them(person: EndUser, script: Script) -> None:
+    script(
+        ("The user moved to Ghent in May.", [1]), ("The user moved to Bruges.", [1]), ("The user moved to Ghent.", [99])
+    )
+    found = ask(person)
+    assert place_of(found, "Ghent") == 1
+    assert [(one.text, list(one.memories)) for one in found.sentences] == [("The user moved to Ghent in May.", [1])]
+    assert (found.status, found.cut, found.text) == (AnswerStatus.ANSWERED, 2, "The user moved to Ghent in May.")
+
+
+def test_nothing_said_is_unknown(person: EndUser, script: Script) -> None:
+    script(("The user moved to Bruges.", [1]))
+    found = ask(person)
+    assert (found.status, found.cut, found.calls) == (AnswerStatus.UNKNOWN, 1, 2)
+    assert found.evidence
+
+
+def test_without_evidence_the_model_is_asked_for_a_plan_alone(person: EndUser, script: Script) -> None:
+    script(("The user moved to Ghent in May.", [1]))
+    found = ask(person, "What is the boiling point of nitrogen?", searches=1)
+    assert (found.status, found.evidence, found.calls, len(outbox)) == (AnswerStatus.UNKNOWN, [], 0, 0)
+
+
+def test_planned_searches_find_what_the_question_does_not_name(person: EndUser, script: Script) -> None:
+    question = "Which instrument is there in my family?"
+    planned = {"query": "sister plays the cello", "kind": "turn", "since": "2020-01-01", "until": None, "as_of": None}
+    script(("The user's sister Ana plays the cello.", [1]), searches=[planned, {"query": 7}, planned, planned])
+    found = ask(person, question, searches=3)
+    # Its own, and at most as many as are left; what cannot be read is passed over.
+    assert [one.query for one in found.searches] == ["sister plays the cello"] * 2
+    assert found.searches[0].kinds == ("turn",)
+    assert found.searches[0].since
+    assert found.searches[0].since.isoformat() == "2020-01-01T00:00:00+00:00"
+    assert place_of(found, "cello")
+
+
+def test_a_plan_sees_nothing_later_than_the_question_may(person: EndUser, script: Script) -> None:
+    before = NOW.replace(year=NOW.year - 1)
+    script(searches=[{"query": "Ghent", "kind": "any", "as_of": "2099-01-01"}])
+    found = ask(person, as_of=before)
+    assert [one.as_of for one in found.searches] == [before]
+    assert (found.status, found.evidence) == (AnswerStatus.UNKNOWN, [])
+
+
+@pytest.mark.parametrize("mode", ["rules", "off"])
+def test_without_a_model_it_is_the_evidence(person: EndUser, settings: LazySettings, mode: str) -> None:
+    settings.MEMORYHUB_LLM = mode
+    found = ask(person)
+    assert (found.status, found.failure, found.sentences) == (AnswerStatus.EVIDENCE, "no_model", ())
+    assert place_of(found, "Ghent") == 1
+    assert ask(person, "What is the boiling point of nitrogen?").status == AnswerStatus.UNKNOWN
+
+
+def test_a_model_that_fails_leaves_the_evidence(person: EndUser, script: Script) -> None:
+    script(error="model_timeout")
+    found = ask(person)
+    assert (found.status, found.failure) == (AnswerStatus.EVIDENCE, "model_timeout")
+    assert place_of(found, "Ghent") == 1
+
+
+def test_its_tokens_count_for_the_tenants_day(person: EndUser, script: Script) -> None:
+    script(("The user moved to Ghent in May.", [1]))
+    found = ask(person)
+    used = found.prompt_tokens + found.completion_tokens
+    assert DailySpending.objects.get(tenant=person.tenant).tokens == used > 0
+    noted = ModelUse.objects.get(tenant=person.tenant, purpose="answers")
+    assert (noted.calls, noted.prompt_tokens, noted.completion_tokens) == (
+        2,
+        found.prompt_tokens,
+        found.completion_tokens,
+    )
+    LanguageModel.objects.create(tenant=person.tenant, daily_tokens=used, updated_at=NOW)
+    capped = ask(person)
+    assert (capped.status, capped.failure, capped.calls) == (AnswerStatus.EVIDENCE, "daily_cap", 0)
+
+
+def test_what_may_be_read_and_written_is_bounded_before_each_call(
+    person: EndUser, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = [("user", f"I moved to Ghent, to house {place}.") for place in range(60)]
+    factories.session(person, talk, session_id="s2")
+    embed_all(person)
+    script(("The user moved to Ghent.", [1]))
+    complete, used, evidence = client.complete, [0], []
+
+    def counted(**given: Any) -> Any:
+        size = Allowance(conf.llm(), 0).size_of(given["messages"], given["answer"])
+        # All that was used, this prompt, and the longest answer that is allowed.
+        assert used[-1] + size + given["most_tokens"] <= most
+        completion = complete(**given)
+        used.append(used[-1] + size + completion.completion_tokens)
+        evidence.append(given["messages"][-1]["content"].count("<memory "))
+        return completion
+
+    monkeypatch.setattr(client, "complete", counted)
+    for most in (1_500, 2_500, 8_000):
+        used[:] = [0]
+        assert ask(person, max_tokens=most).status == AnswerStatus.ANSWERED
+    # A larger bound has room for a plan, and for more memories.
+    assert len(used) == 3
+    told = [count for count in evidence if count]
+    assert told[0] < told[-1]
+    monkeypatch.setattr(client, "complete", complete)
+    assert ask(person, max_tokens=500).failure == "no_room"
+
+
+def test_the_cost_is_bounded_by_the_models_prices(
+    person: EndUser, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(("The user moved to Ghent in May.", [1]))
+    with pytest.raises(NoPrice):
+        ask(person, max_cost=Decimal("0.01"))
+    priced = replace(conf.llm(), prices=conf.Prices(Decimal(10), Decimal(30)))
+    monkeypatch.setattr(own_models, "config_of", lambda _tenant: priced)
+    enough = ask(person, max_cost=Decimal("0.05"))
+    assert enough.status == AnswerStatus.ANSWERED
+    assert enough.cost is not None
+    assert 0 < enough.cost <= Decimal("0.05")
+    little = ask(person, max_cost=Decimal("0.001"))
+    assert (little.status, little.failure, little.calls) == (AnswerStatus.EVIDENCE, "no_room", 0)
+
+
+def test_so_many_are_asked_at_a_time(person: EndUser, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(("The user moved to Ghent in May.", [1]))
+    monkeypatch.setattr(answering, "_running", threading.BoundedSemaphore(1))
+    complete = client.complete
+
+    def nested(**given: Any) -> Any:
+        with pytest.raises(HubBusy):
+            ask(person)
+        return complete(**given)
+
+    monkeypatch.setattr(client, "complete", nested)
+    assert ask(person).status == AnswerStatus.ANSWERED
+    monkeypatch.setattr(client, "complete", complete)
+    assert ask(person).status == AnswerStatus.ANSWERED
+
+
+def test_nothing_of_who_may_not_be_served(person: EndUser, script: Script) -> None:
+    script(("The user moved to Ghent in May.", [1]))
+    assert ask(person).status == AnswerStatus.ANSWERED
+    EndUser.objects.filter(pk=person.pk).update(serve=False)
+    found = ask(person)
+    assert (found.status, found.evidence, found.serve, found.calls) == (AnswerStatus.UNKNOWN, [], False, 0)
+    EndUser.objects.filter(pk=person.pk).update(serve=True, restricted_at=NOW)
+    assert ask(person).restricted
