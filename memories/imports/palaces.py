@@ -15,7 +15,7 @@ from typing import Any
 from memories.imports.databases import is_sqlite, sqlite_rows, tables_of
 from memories.imports.namespaces import is_hidden, shared
 from memories.imports.places import Given, Part
-from memories.imports.records import HIDDEN, LeftOut, Record, Said
+from memories.imports.records import HIDDEN, NO_TEXT, OTHER_FORM, LeftOut, Record, Said
 from memories.imports.stating import memory
 
 CHROMA, EXACT = "chroma.sqlite3", "sqlite_exact.sqlite3"
@@ -54,6 +54,10 @@ _EXACT = """
         coalesce(nullif(authored_at, ''), filed_at) AS said
     FROM drawers ORDER BY wing, source, chunk, place
 """
+_BROKEN = """
+    SELECT count(*) AS number FROM documents d JOIN collections c ON c.id = d.collection_id
+    WHERE c.name = 'mempalace_drawers' AND NOT coalesce(json_valid(metadata_json), false)
+"""
 _TRIPLES = """
     SELECT t.*, coalesce(s.name, t.subject) AS who, coalesce(o.name, t.object) AS what FROM triples t
     LEFT JOIN entities s ON s.id = t.subject LEFT JOIN entities o ON o.id = t.object ORDER BY t.rowid
@@ -72,6 +76,7 @@ def read(given: Given, parts: list[Part]) -> Iterator[Record]:
             yield from _drawers(given, path, _DRAWERS)
         elif "documents" in tables:
             yield from _drawers(given, path, _EXACT)
+            yield from (LeftOut(OTHER_FORM, row["number"]) for row in sqlite_rows(path, _BROKEN) if row["number"])
         else:
             raise sqlite3.DatabaseError("it is no palace")
 
@@ -97,8 +102,10 @@ def _drawers(given: Given, path: Path, query: str) -> Iterator[Record]:
             yield LeftOut(HIDDEN, sum(1 for _ in pieces))
             continue
         name = hashlib.sha256(json.dumps(source).encode()).hexdigest()[:32]
-        messages = [message for piece in pieces if (message := _drawer(given, piece))]
-        yield Said({"session_id": f"mempalace-{name}"}, messages)
+        drawers = [_drawer(given, piece) for piece in pieces]
+        yield Said({"session_id": f"mempalace-{name}"}, [one for one in drawers if one])
+        if empty := drawers.count(None):
+            yield LeftOut(NO_TEXT, empty)
 
 
 def _drawer(given: Given, piece: dict[str, Any]) -> dict[str, Any] | None:

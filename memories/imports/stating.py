@@ -40,6 +40,14 @@ def memory(
     return StoredMemory(fact=fact, whose=whose, ends=ends)
 
 
+def owner_of(user_id: Any, agent_id: Any = None) -> Owner | None:
+    """Whose a memory is by the members that name them; None where these are no names."""
+    names = [one if one not in (None, "") else "" for one in (user_id, agent_id)]
+    if any(isinstance(one, bool) or not isinstance(one, str | int) for one in names):
+        return None
+    return Owner(*map(str, names))
+
+
 def name_of(source: str, key: Any, text: Any) -> str:
     """The id that a fact has here: its own there, or one made of its text."""
     digest = hashlib.sha256(str(text).encode("utf-8", "replace")).hexdigest()[:32]

@@ -19,6 +19,7 @@ from memories.imports.places import Given, opened
 from memories.imports.records import NO_TEXT
 from memories.imports.runs import Run, UnknownSourceError, UnsaidPersonError
 from memories.imports.sources import AUTO, CHATS, SOURCES
+from memories.imports.unpacking import UnreadableError
 from memories.management import HubCommand, counted
 from memories.management.arguments import external_id, tenant_of
 from memories.models import Tenant
@@ -100,6 +101,8 @@ class Command(HubCommand):
                 self._import(tenant, found, source, options)
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
+        except UnreadableError as error:
+            raise CommandError(f"It cannot be read: {error}.") from None
         except (ValueError, RecursionError, sqlite3.Error, psycopg.Error) as error:
             # Their own messages can show what was stored, or the password of the database.
             raise CommandError(f"It cannot be read: {type(error).__name__}.") from None
@@ -134,8 +137,7 @@ class Command(HubCommand):
         except UnknownSourceError as error:
             self._say(run, dry_run=dry_run)
             hint = " Items can be kept as they are: --as items." if source == LANGGRAPH and not as_items else ""
-            expected = SOURCES[source].expects
-            raise CommandError(f"Nothing of {source} was recognised: expected {expected}, {error}.{hint}") from None
+            raise CommandError(f"Nothing of {source} was recognised: {error}.{hint}") from None
         except (Erased, NotFound, PersonRestricted) as error:
             place = run.conversations.done["conversations"]
             raise CommandError(f"Conversation {place}: {error.detail}" if place else error.detail) from None

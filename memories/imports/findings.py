@@ -1,0 +1,68 @@
+"""What is said of a file that is not taken, or not as a whole: codes, numbers and names that formats have, which no
+text of the file can become. It is told as words by the command, and as these members by the API and the pages."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Finding = dict[str, Any]
+# So many findings of one import are told.
+MOST = 20
+# Members of formats, also of other systems than those that can be read: only these are repeated. Others may be words
+# of the person's.
+_OF_FORMATS = """
+account action activity agent agent_id answer app_id archived assistant attachments attributes author bank_id
+blocks body bot channel channel_id chat chatId chat_id chat_messages chats children choices code collection
+completion contact content content_type contents conversation conversationId conversation_id conversations
+conversations_memory createdAt create_time created created_at current_node currentId data date description
+docs document documents edges embedding entities entries entry event events export exported_at fact facts
+files folder format fragments from group_id hash header history html id indexedDB input inserted_at items key
+kind label lang language last_message leafUuid mapping member memories memory memory_files mentioned_at
+message messageId message_id messages meta metadata model models modified_at moderation name namespace nodes
+object observed_id output owner page parent parentId parentMessageId parent_id participants parts path payload
+people person points predicate profile profiles project project_memories projects prompt prompts properties
+question questions records relations replies reply response responses result results role room rows
+safeHtmlItem score sender session sessionId session_id sessions settings source state statement status steps
+sub_topic subject subtitle summary system tags text texts thread thread_id threads time timestamp title
+titleUrl to tool tools topic topics triples turn turns ts type update_time updatedAt updated_at url user
+userId user_id users uuid value values vector version wing workspace
+"""
+NAMES = frozenset(_OF_FORMATS.split())
+_MOST_NAMES = 8
+
+
+def unknown_source(source: str, expects: str, found: "Found") -> Finding:
+    return {"code": "unknown_source", "source": source, "expected": expects, **found.as_json()}
+
+
+class Found:
+    """What a file looks like: of which source, or what it is packed or written as, or which members its first object
+    has. `ends_at`: the byte at which it ends early; 0 where it is whole."""
+
+    def __init__(self, source: str = "", *, form: str = "", names: Sequence[str] = (), ends_at: int = 0) -> None:
+        known = [name for name in names if name in NAMES]
+        self.source, self.form, self.ends_at = source, form, ends_at
+        self.names, self.more = known[:_MOST_NAMES], len(names) - len(known[:_MOST_NAMES])
+
+    def as_json(self) -> Finding:
+        told = {"looks_like": self.source, "form": self.form, "found": self.names, "ends_at": self.ends_at}
+        told |= {"more": self.more if self.names or self.more else 0}
+        return {name: value for name, value in told.items() if value}
+
+    def __str__(self) -> str:
+        others = f"{self.more} of other names" if self.more else ""
+        names = f"found members {', '.join([*self.names, *([others] if others else [])])}"
+        told = (
+            f"it looks like {self.source}"
+            if self.source
+            else f"found {self.form}"
+            if self.form
+            else names
+            if self.names or self.more
+            else "no source has such a form"
+        )
+        return f"{told}; the file ends early, at byte {self.ends_at:,}" if self.ends_at else told
+
+
+def together(before: Sequence[Finding], more: Sequence[Mapping[str, Any]]) -> list[Finding]:
+    """Those before with those that are not among them, as many as are told."""
+    return [*before, *(dict(one) for one in more if one not in before)][:MOST]
