@@ -10,6 +10,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
+from memories.imports.findings import VIEWS, UnreadableError
 from memories.imports.places import Given
 from memories.imports.raw_documents import CutOffError
 
@@ -39,7 +40,7 @@ def sqlite_rows(path: Path, query: str) -> Iterator[dict[str, Any]]:
         try:
             # A view can be a program that never ends, or fills the memory.
             if connection.execute("SELECT 1 FROM sqlite_master WHERE lower(type) = 'view'").fetchone():
-                raise ValueError("it has views")
+                raise UnreadableError(VIEWS)
             for row in connection.execute(query):
                 yield dict(row)
         except sqlite3.DatabaseError:
@@ -75,6 +76,17 @@ def has_table(given: Given, name: str) -> bool:
         written = sql.Identifier(*name.split(".")).as_string()
         row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [written]).fetchone()
         return bool(row and row[0])
+
+
+def tables_like(given: Given, pattern: str) -> list[str]:
+    """The names of the tables of another database that fit a pattern of LIKE. Errors: psycopg.Error."""
+    with psycopg.connect(given.at) as connection:
+        found = connection.execute(
+            "SELECT table_name FROM information_schema.tables "
+            "WHERE table_schema = ANY (current_schemas(false)) AND table_name LIKE %s ORDER BY table_name",
+            [pattern],
+        )
+        return [name for (name,) in found]
 
 
 def tables_of(path: Path) -> dict[str, set[str]]:

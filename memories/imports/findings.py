@@ -28,6 +28,28 @@ userId user_id users uuid value values vector version wing workspace
 """
 NAMES = frozenset(_OF_FORMATS.split())
 _MOST_NAMES = 8
+# Why nothing of a file can be read.
+DAMAGED, TOO_MUCH, ENCRYPTED, PACKED = "damaged", "too_much", "encrypted", "packed_otherwise"
+OTHER_BACKEND, TOO_MANY, VIEWS, OTHER_FORM = "other_backend", "too_many", "views", "other_form"
+_WORDS = {
+    DAMAGED: "the archive is damaged",
+    TOO_MUCH: "the archive holds too much: give it in parts",
+    ENCRYPTED: "the archive has a password: unpack it first",
+    PACKED: "the archive is packed otherwise than ZIP archives of exports are: unpack it first",
+    OTHER_BACKEND: "of a palace's backends Chroma and SQLite have files; give the table of pgvector by its DSN, the "
+    "points of Qdrant and the rows of Milvus as JSON",
+    TOO_MANY: "it holds too many documents: give it in parts",
+    VIEWS: "the database has views: what they do when they are read, nobody knows",
+    OTHER_FORM: "it has another form than its source gives it",
+}
+
+
+class UnreadableError(ValueError):
+    """Why nothing of a file can be read, as a code with words that hold nothing of it."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(_WORDS[code])
+        self.code = code
 
 
 def unknown_source(source: str, expects: str, found: "Found") -> Finding:

@@ -13,6 +13,7 @@ from typing import Any
 from django.utils import timezone
 
 from memories.imports import moments
+from memories.imports.findings import TOO_MANY, UnreadableError
 from memories.imports.raw_documents import Documents, Outcome, Place, RefusedDocumentError, built_at, found_in
 from memories.imports.unpacking import Part, Unpacking, as_utf8, is_archive, is_hidden
 
@@ -161,7 +162,7 @@ def dated(given: Given, parts: Sequence[Part], date: Callable[[dict[str, Any]], 
                 if isinstance(found, RefusedDocumentError):
                     yield found
                 elif len(places) == MOST_DATED:
-                    raise ValueError("it holds too many conversations")
+                    raise UnreadableError(TOO_MANY)
                 else:
                     places.append((str(given.moment(date(found)) or ""), which, place))
             if documents.fault:

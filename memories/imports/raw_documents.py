@@ -19,11 +19,13 @@ from django.conf import settings
 
 from memories.api import documents
 from memories.exceptions import InvalidInput
+from memories.imports import findings
+from memories.imports.findings import TOO_MANY, UnreadableError
 
 # A conversation of an export becomes several requests, and has more beside each message than a request.
 _TIMES = 10
 # Where an object is expected there is something else; the file ends in the middle.
-OTHER_FORM, CUT_OFF = "other_form", "cut_off"
+OTHER_FORM, CUT_OFF = findings.OTHER_FORM, "cut_off"
 # Of one file.
 MOST_DOCUMENTS = 10_000_000
 _CHUNK = 1024 * 1024
@@ -112,7 +114,7 @@ class Places:
     def append(self, place: Place) -> None:
         """Errors: ValueError, beyond what memory should hold."""
         if len(self) >= MOST_DOCUMENTS:
-            raise ValueError("it holds too many documents")
+            raise UnreadableError(TOO_MANY)
         self._bounds.extend(place)
 
     def pop(self) -> Place:
@@ -394,7 +396,7 @@ def _has_whole_lines(path: Path, file: BinaryIO, whole: Place) -> bool:
 def _of_list(path: Path, file: BinaryIO, place: Place, members: Split | None = None) -> Split:
     """Errors: ValueError."""
     if _read(file, Place(place.start, min(place.start + 1, place.end))) != b"[":
-        raise ValueError("it holds no list")
+        raise UnreadableError(findings.OTHER_FORM)
     return members or _members(path, file, place)
 
 

@@ -13,7 +13,7 @@ from memories import content_policy
 from memories.imports import file_stores, memory_stores, sources
 from memories.imports.conversation_import import ConversationImport
 from memories.imports.fact_import import FactImport
-from memories.imports.findings import Finding, Found, together, unknown_source
+from memories.imports.findings import Finding, Found, UnreadableError, together, unknown_source
 from memories.imports.kept_import import FileImport, ItemImport
 from memories.imports.own_exports.reading import SOURCE
 from memories.imports.own_exports.storing import ExportImport
@@ -159,7 +159,7 @@ class Run:
             yield error
         except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
             # Of the reader alone: a table without a column, a number where a text should be.
-            raise ValueError("it has another form than expected") from error
+            raise UnreadableError(OTHER_FORM) from error
         yield from others
 
     def _take(self, record: Record) -> None:

@@ -194,6 +194,7 @@ _SHAPES: dict[str, Callable[[Document], bool]] = {
     "honcho": lambda one: _has(one, "observed_id", "content"),
     "hindsight": lambda one: _has(one, "text") and (_has(one, "bank_id") or _has(one, "mentioned_at")),
     "memobase": lambda one: _has(one, "content") and (_has(one, "topic") or _holds(one, "attributes", dict, "topic")),
+    "mempalace": palaces.is_drawer,
     "mem0": lambda one: (
         _has(one, "payload")
         or (_has(one, "memory") and any(name in one for name in ("hash", "user_id", "agent_id", "run_id", "metadata")))
@@ -245,7 +246,8 @@ def _shape_of_json(given: Given, part: Part) -> str:
 def detected(given: Given) -> str:
     """The source that this is; "" for none that is known. Errors: OSError, psycopg.Error."""
     if given.is_database:
-        return next((source for table, source in _TABLES.items() if has_table(given, given.table or table)), "")
+        named = next((source for table, source in _TABLES.items() if has_table(given, given.table or table)), "")
+        return "mempalace" if palaces.is_in(given) else named
     if (folder := given.folder) and (source := _of_folder(folder)):
         return source
     shapes = [plain_shape_of(given, part) for part in given.parts if _stem(part) not in _BESIDE]

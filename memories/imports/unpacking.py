@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
+from memories.imports.findings import DAMAGED, ENCRYPTED, PACKED, TOO_MUCH, UnreadableError
 from memories.imports.raw_documents import CUT_OFF, RefusedDocumentError
 
 # What can hold something to import; the rest are pictures and sound.
@@ -39,13 +40,6 @@ _BEGINS = b"PK\x03\x04"
 _HEAD = struct.Struct("<4s2xHHHHIIIHH")
 _ENCRYPTED, _SIZE_FOLLOWS = 1, 8
 _UNKNOWN_SIZE = 0xFFFFFFFF
-DAMAGED, TOO_MUCH, ENCRYPTED, PACKED = "damaged", "too_much", "encrypted", "packed_otherwise"
-_WORDS = {
-    DAMAGED: "the archive is damaged",
-    TOO_MUCH: "the archive holds too much: give it in parts",
-    ENCRYPTED: "the archive has a password: unpack it first",
-    PACKED: "the archive is packed otherwise than ZIP archives of exports are: unpack it first",
-}
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -53,14 +47,6 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
     (codecs.BOM_UTF8, "utf-8"),
 )
-
-
-class UnreadableError(ValueError):
-    """Why nothing of a file can be read, as a code with words that hold nothing of it."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(_WORDS[code])
-        self.code = code
 
 
 class DamagedError(RefusedDocumentError):

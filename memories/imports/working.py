@@ -38,14 +38,13 @@ from memories.db.sessions import own_session
 from memories.db.statement_timeouts import unbounded
 from memories.exceptions import Erased, LeaseLost, PersonRestricted
 from memories.imports import sources
-from memories.imports.findings import Finding, together, unknown_source
+from memories.imports.findings import Finding, UnreadableError, together, unknown_source
 from memories.imports.namespaces import USER
 from memories.imports.places import Given, opened
 from memories.imports.previews import Preview
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.runs import Run, UnknownSourceError, UnsaidPersonError
 from memories.imports.sources import SOURCES
-from memories.imports.unpacking import UnreadableError
 from memories.models import ActorKind, Import, ImportedRow, ImportSource
 from memories.models.ids import parse_uuid
 from memories.queue import leases

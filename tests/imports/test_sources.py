@@ -443,6 +443,34 @@ class TestFolders:
             monkeypatch.undo()
             time.tzset()
 
+    def test_drawers_as_services_give_them(self, tmp_path: Path) -> None:
+        """Points of Qdrant with their payload, and rows of Milvus."""
+        about = {"wing": "home", "room": "kitchen", "source_file": "/n/a.md", "filed_at": "2026-05-31T23:30:00"}
+        hidden = {**about, "source_file": "/n/.keys/b.md"}
+        drawers = [("1", "She bakes", about), ("2", "She rows", about), ("3", "Key", hidden), ("4", "", about)]
+        points = [
+            {"id": f"p{name}", "payload": {"mempalace_id": name, "document": text, "metadata": more}}
+            for name, text, more in drawers
+        ]
+        rows = [{"id": name, "document": text, "metadata": more} for name, text, more in drawers]
+        for content in (points, {"items": rows}):
+            path = written(tmp_path / "x.json", content)
+            records = found("mempalace", path, zone=ZoneInfo("UTC"))
+            assert texts(records) == ["tool: She bakes", "tool: She rows"]
+            assert left_out(records) == {"hidden": 1, "no_text": 1}
+            [conversation, *_] = records
+            assert isinstance(conversation, Said)
+            assert conversation.messages[0] == {
+                "role": "tool", "content": "She bakes", "external_id": "1", "timestamp": "2026-05-31T23:30:00+00:00",
+                "metadata": {"wing": "home", "room": "kitchen", "source": "a.md"},
+            }  # fmt: skip
+            with opened([str(path)]) as given:
+                assert sources.detected(given) == "mempalace"
+        # A folder without a database of a palace.
+        written(tmp_path / "palace/config.yaml", "x")
+        with pytest.raises(ValueError, match="Qdrant"):
+            found("mempalace", tmp_path / "palace")
+
     def test_a_relation_that_ends_some_day_still_holds(self, tmp_path: Path) -> None:
         path = tmp_path / "knowledge_graph.sqlite3"
         with closing(sqlite3.connect(path)) as database, database:

@@ -47,6 +47,7 @@ DOCUMENTS: dict[str, Any] = {
     "hindsight": {"text": "Skis", "bank_id": "u"},
     "honcho": {"content": "Skis", "observed_id": "u"},
     "memobase": {"content": "Skis", "topic": "sport"},
+    "mempalace": {"id": "d", "document": "She skis", "metadata": {"wing": "w", "source_file": "a.md"}},
 }
 LINES = ("claude-code", "codex", "jsonl", "facts")
 
@@ -133,6 +134,8 @@ INSIDE: list[tuple[str, Callable[..., Any], Any, list[tuple[Any, int]]]] = [
      [({"fact": 7, "group_id": "u"}, 1), ({"fact": "x", "group_id": ["u"]}, 1)]),
     ("honcho", lambda *all_: {"items": list(all_)}, DOCUMENTS["honcho"],
      [({"content": {}, "observed_id": "u"}, 1), ({"content": "x", "observed_id": {}}, 1)]),
+    ("mempalace", lambda *all_: {"items": list(all_)}, DOCUMENTS["mempalace"],
+     [({"document": 7, "metadata": {}}, 1), ({"id": "e", "payload": 7}, 1), ({"document": "x", "metadata": 7}, 1)]),
     ("deerflow", lambda *all_: {"facts": list(all_)}, {"id": "a", "content": "Skis"}, []),
 ]  # fmt: skip
 
@@ -193,7 +196,7 @@ def test_nodes_of_another_form_are_counted(tmp_path: Path, source: str) -> None:
 
 def test_every_source_of_documents_is_tried() -> None:
     """The others read folders and databases, and an export of the hub."""
-    assert SOURCES.keys() - DOCUMENTS.keys() == {"markdown", "mempalace", "memory-hub", "deerflow"}
+    assert SOURCES.keys() - DOCUMENTS.keys() == {"markdown", "memory-hub", "deerflow"}
 
 
 def test_ids_of_wrong_types_end_nothing(tmp_path: Path) -> None:

@@ -106,6 +106,10 @@ UNREADABLE: Mapping[str, Promise] = {
     "damaged": _("The archive is damaged. Download it again."),
     "too_much": _("The archive holds too much. Import some of its files at a time."),
     "encrypted": _("The archive has a password. Unpack it first."),
+    "too_many": _("It holds too many documents. Import some of them at a time."),
+    "views": _("The database has views, and is not read."),
+    "other_form": _("It has another form than its source gives it."),
+    "other_backend": _("The palace is kept in a service. Give the drawers as JSON."),
     "packed_otherwise": _("The archive is packed in another way than exports are. Unpack it first."),
 }
 

@@ -14,12 +14,12 @@ from django.core.management.base import CommandError
 from memories.exceptions import Erased, NotFound, PersonRestricted
 from memories.files import paths
 from memories.imports import sources
+from memories.imports.findings import UnreadableError
 from memories.imports.namespaces import REST, USER
 from memories.imports.places import Given, opened
 from memories.imports.records import NO_TEXT
 from memories.imports.runs import Run, UnknownSourceError, UnsaidPersonError
 from memories.imports.sources import AUTO, CHATS, SOURCES
-from memories.imports.unpacking import UnreadableError
 from memories.management import HubCommand, counted
 from memories.management.arguments import external_id, tenant_of
 from memories.models import Tenant
@@ -141,6 +141,9 @@ class Command(HubCommand):
         except (Erased, NotFound, PersonRestricted) as error:
             place = run.conversations.done["conversations"]
             raise CommandError(f"Conversation {place}: {error.detail}" if place else error.detail) from None
+        except UnreadableError as error:
+            self._say(run, dry_run=dry_run)
+            raise CommandError(f"It cannot be read after {taken}: {error}.") from None
         except (ValueError, RecursionError, sqlite3.Error, psycopg.Error) as error:
             self._say(run, dry_run=dry_run)
             raise CommandError(
