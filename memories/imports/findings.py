@@ -53,7 +53,8 @@ class UnreadableError(ValueError):
 
 
 def unknown_source(source: str, expects: str, found: "Found") -> Finding:
-    return {"code": "unknown_source", "source": source, "expected": expects, **found.as_json()}
+    named = {"source": source, "expected": expects}
+    return {"code": "unknown_source", **{name: value for name, value in named.items() if value}, **found.as_json()}
 
 
 class Found:

@@ -250,47 +250,54 @@ def test_who_loses_the_lease_stores_nothing_more(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "query", "failure"),
+    ("body", "query", "failure", "finding"),
     [
-        (broken_within(), {"user_id": "anna"}, [("unreadable", {"code": "damaged"})]),
+        (broken_within(), {"user_id": "anna"}, "unreadable", {"code": "damaged"}),
         (
             packed({"a.json": "[]"}, zipfile.ZIP_BZIP2),
             {"user_id": "anna"},
-            [("unreadable", {"code": "packed_otherwise"})],
+            "unreadable",
+            {"code": "packed_otherwise"},
         ),
         (
             packed({f"{'x' * 300}{n}.json": "[]" for n in range(20)}),
             {"user_id": "anna"},
-            [("unreadable", {"code": "damaged"})],
+            "unreadable",
+            {"code": "damaged"},
         ),
-        (b"a," + b"b" * 200_000, {"user_id": "anna"}, [("unknown_source", {"code": "unknown_source"})]),
+        (b"a," + b"b" * 200_000, {"user_id": "anna"}, "unknown_source", {"code": "unknown_source"}),
         (
             b"[" + b"1," * 600 + b"{}]",
             {"user_id": "anna", "source": "chatgpt"},
-            [("unreadable", {"code": "too_many"})],
+            "unreadable",
+            {"code": "too_many"},
         ),
-        (with_a_view(), {"user_id": "anna", "source": "langgraph"}, [("unreadable", {"code": "views"})]),
+        (with_a_view(), {"user_id": "anna", "source": "langgraph"}, "unreadable", {"code": "views"}),
         (
             b"[1, 2",
             {"user_id": "anna", "source": "chatgpt"},
-            [("unknown_source", {**EXPECTED, "ends_at": 5})],
+            "unknown_source",
+            {**EXPECTED, "ends_at": 5},
         ),
         (
             b'[{"chat_messages": [], "uuid": "secret"}]',
             {"user_id": "anna", "source": "chatgpt"},
-            [("unknown_source", {**EXPECTED, "looks_like": "claude", "found": ["chat_messages", "uuid"]})],
+            "unknown_source",
+            {**EXPECTED, "looks_like": "claude", "found": ["chat_messages", "uuid"]},
         ),
-        (b"PK\x03\x04 broken", {"user_id": "anna"}, [("unreadable", {"code": "damaged"})]),
+        (b"PK\x03\x04 broken", {"user_id": "anna"}, "unreadable", {"code": "damaged"}),
         (
             b'[{"threads": 1, "anna_smith": 2}]',
             {"user_id": "anna"},
-            [("unknown_source", {"code": "unknown_source", "found": ["threads"], "more": 1})],
+            "unknown_source",
+            {"code": "unknown_source", "found": ["threads"], "more": 1},
         ),
-        (chats(), {}, [("user_needed", {})]),
+        (chats(), {}, "user_needed", {}),
         (
             packed({f"{n}.json": " " * 4_000_000 for n in range(2)}),
             {"user_id": "anna"},
-            [("unreadable", {"code": "too_much"})],
+            "unreadable",
+            {"code": "too_much"},
         ),
     ],
     ids=[
@@ -314,14 +321,14 @@ def test_what_cannot_be_imported_says_why(
     monkeypatch: pytest.MonkeyPatch,
     body: bytes,
     query: dict[str, str],
-    failure: list[tuple[str, dict[str, Any]]],
+    failure: str,
+    finding: dict[str, Any],
 ) -> None:
     settings.MEMORYHUB_IMPORT_MEGABYTES = 1
     monkeypatch.setattr(unpacking, "_LONGEST_LIST", 5_000)
     monkeypatch.setattr(raw_documents, "MOST_DOCUMENTS", 500)
     done = worked(hub.client, send(hub.client, body, **query))
-    [(code, finding)] = failure
-    assert (done["status"], done["failure"], done["has_file"]) == ("failed", code, code == "user_needed")
+    assert (done["status"], done["failure"], done["has_file"]) == ("failed", failure, failure == "user_needed")
     assert done["findings"] == ([finding] if finding else [])
     assert not Turn.objects.exists()
 
