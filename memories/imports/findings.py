@@ -1,6 +1,7 @@
 """What is said of a file that is not taken, or not as a whole: codes, numbers and names that formats have, which no
 text of the file can become. It is told as words by the command, and as these members by the API and the pages."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,14 @@ userId user_id users uuid value values vector version wing workspace
 """
 NAMES = frozenset(_OF_FORMATS.split())
 _MOST_NAMES = 8
+_NAMED = re.compile(r"`(\w+)`")
+# What a file is written or packed as that no reader takes; Takeout writes HTML unless it is asked for JSON.
+FORMS = {
+    "html": "HTML: ask the service for JSON",
+    "pdf": "PDF",
+    "packed": "an archive of another kind than ZIP: unpack it first",
+    "no_text": "no file that can hold a text",
+}
 # Why nothing of a file can be read.
 DAMAGED, TOO_MUCH, ENCRYPTED, PACKED = "damaged", "too_much", "encrypted", "packed_otherwise"
 OTHER_BACKEND, TOO_MANY, VIEWS, OTHER_FORM = "other_backend", "too_many", "views", "other_form"
@@ -53,13 +62,14 @@ class UnreadableError(ValueError):
 
 
 def unknown_source(source: str, expects: str, found: "Found") -> Finding:
-    named = {"source": source, "expected": expects}
+    # The names of members alone: they are the same in all languages.
+    named = {"source": source, "expected": _NAMED.findall(expects)}
     return {"code": "unknown_source", **{name: value for name, value in named.items() if value}, **found.as_json()}
 
 
 class Found:
-    """What a file looks like: of which source, or what it is packed or written as, or which members its first object
-    has. `ends_at`: the byte at which it ends early; 0 where it is whole."""
+    """What a file looks like: of which source, or what it is packed or written as (FORMS), or which members its first
+    object has. `ends_at`: the byte at which it ends early; 0 where it is whole."""
 
     def __init__(self, source: str = "", *, form: str = "", names: Sequence[str] = (), ends_at: int = 0) -> None:
         known = [name for name in names if name in NAMES]
@@ -77,7 +87,7 @@ class Found:
         told = (
             f"it looks like {self.source}"
             if self.source
-            else f"found {self.form}"
+            else f"found {FORMS[self.form]}"
             if self.form
             else names
             if self.names or self.more

@@ -42,11 +42,10 @@ _SQLITE = {"history": "mem0", "triples": "mempalace", "embedding_metadata": "mem
 _TABLES = {"store": "langgraph", "mem0": "mem0"}
 _CREATED = re.compile(rb"CREATE TABLE\s+(?:IF NOT EXISTS\s+)?[\"'`\[]?(\w{1,40})", re.IGNORECASE)
 _SCHEMA = 64 * 1024
-# How files begin that no reader takes. Takeout writes HTML unless it is asked for JSON.
+# How files begin that no reader takes.
 _FORMS = (
-    (b"<!DOCTYPE HTML", "HTML: ask the service for JSON"), (b"<HTML", "HTML: ask the service for JSON"),
-    (b"%PDF", "PDF"), (b"\x1f\x8b", "gzip: unpack it first"), (b"7Z\xbc\xaf", "7z: unpack it first"),
-    (b"RAR!", "RAR: unpack it first"), (b"\x28\xb5\x2f\xfd", "zstd: unpack it first"),
+    (b"<!DOCTYPE HTML", "html"), (b"<HTML", "html"), (b"%PDF", "pdf"), (b"\x1f\x8b", "packed"),
+    (b"7Z\xbc\xaf", "packed"), (b"RAR!", "packed"), (b"\x28\xb5\x2f\xfd", "packed"),
 )  # fmt: skip
 # Files of a folder or an archive that belong to a source, and hold nothing of the person's words.
 _BESIDE = ("user", "users", "message_feedback", "shared_conversations", "model_comparisons", "settings", "metadata")
@@ -309,7 +308,7 @@ def found_instead(given: Given) -> Found:
     except (OSError, psycopg.Error):
         source = ""
     if given.is_database or not given.parts:
-        return Found(source, form="no file that can hold a text" if given.skipped else "")
+        return Found(source, form="no_text" if given.skipped else "")
     try:
         part = given.parts[0]
         if form := _form_of(part.path):

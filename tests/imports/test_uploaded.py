@@ -40,7 +40,7 @@ from tests.api.conftest import Hub, hub_of
 from tests.imports.test_sources import AT, chatgpt, said
 
 SECRET = "Tr0ub4dor-9x"
-EXPECTED = {"code": "unknown_source", "source": "chatgpt", "expected": "conversations with `mapping`"}
+EXPECTED = {"code": "unknown_source", "source": "chatgpt", "expected": ["mapping"]}
 
 
 @pytest.fixture

@@ -96,6 +96,12 @@ FAILURES: Mapping[str, Promise] = {
 }
 
 
+FORMS: Mapping[str, Promise] = {
+    "html": _("It is HTML. Ask the service for JSON."),
+    "pdf": _("It is a PDF."),
+    "packed": _("It is an archive of another kind than ZIP. Unpack it first."),
+    "no_text": _("It holds no file that can hold a text."),
+}
 _CUT_OFF = _(
     "File %(file)s ends early, at byte %(at)s, within what begins at byte %(begins)s; %(whole)s before it are whole. "
     "Download it again."
@@ -134,12 +140,12 @@ def _sentences(finding: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_unknown(finding: Mapping[str, Any], numbers: Mapping[str, str]) -> Iterator[str]:
     if finding.get("expected"):
-        yield _("Expected: %(expected)s.") % finding
+        yield _("Expected members %(names)s.") % {"names": ", ".join(finding["expected"])}
     if finding.get("looks_like"):
         source = dict(ImportSource.choices).get(finding["looks_like"], finding["looks_like"])
         yield _("It looks like %(source)s.") % {"source": source}
     elif finding.get("form"):
-        yield _("Found: %(form)s.") % finding
+        yield str(FORMS[finding["form"]])
     elif finding.get("found"):
         yield _("Found members %(names)s.") % {"names": ", ".join(finding["found"])}
     if finding.get("ends_at"):
