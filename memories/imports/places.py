@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -15,7 +15,7 @@ from django.utils import timezone
 from memories.imports import moments
 from memories.imports.findings import TOO_MANY, UnreadableError
 from memories.imports.raw_documents import Documents, Outcome, Place, RefusedDocumentError, built_at, found_in
-from memories.imports.unpacking import Part, Unpacking, as_utf8, is_archive, is_hidden
+from memories.imports.unpacking import ARCHIVE, Part, Unpacking, as_utf8, is_archive, is_hidden
 
 _DSN = ("postgres://", "postgresql://")
 # The lists of an answer or an export of which each member is a document of its own.
@@ -128,7 +128,7 @@ def opened(
         roots: list[Part] = []
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=within)))
         skipped, faults = 0, list[RefusedDocumentError]()
-        for one in map(Path, paths):
+        for one in _with_batches(map(Path, paths)):
             if one.is_dir() or not is_archive(one):
                 one.stat()
                 roots.append(Part(name or one.name, one))
@@ -138,6 +138,14 @@ def opened(
             roots += unpacking.unpack(one)
             skipped, faults = skipped + unpacking.skipped, faults + unpacking.faults
         yield Given(paths[0], tuple(roots), skipped=skipped, faults=faults, scratch=scratch, **options)
+
+
+def _with_batches(paths: Iterable[Path]) -> Iterator[Path]:
+    """These, and instead of a folder that holds nothing but archives the archives: exports come in batches."""
+    for path in paths:
+        inside = sorted(one for one in path.iterdir() if not is_hidden([one.name])) if path.is_dir() else []
+        is_of_archives = inside and all(one.suffix.lower() == ARCHIVE and is_archive(one) for one in inside)
+        yield from inside if is_of_archives else [path]
 
 
 def _leads_to_hidden(part: Part, roots: Sequence[Path]) -> bool:

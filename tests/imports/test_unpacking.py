@@ -69,6 +69,17 @@ def test_archives_in_an_archive(tmp_path: Path) -> None:
         assert detected(one) == "chatgpt"
 
 
+def test_a_folder_of_archives(tmp_path: Path) -> None:
+    folder = tmp_path / "batches"
+    folder.mkdir()
+    for at, talks in enumerate(TALKS):
+        given(folder / f"batch-{at}.zip", packed(("conversations.json", talks)))
+    assert texts(found("chatgpt", folder)) == [f"user: Number {at}" for at in range(4)]
+    # One that is attached to notes is none.
+    written(folder / "note.md", "Likes tea")
+    assert texts(found("markdown", folder)) == ["/memories/note.md: Likes tea"]
+
+
 def test_a_broken_archive_in_an_archive_is_left_out_alone(tmp_path: Path) -> None:
     path = given(tmp_path / "x.zip", packed(("a.zip", b"PK\x03\x04no archive"), ("c.json", TALKS[1])))
     assert texts(found("chatgpt", path)) == ["user: Number 1"]
