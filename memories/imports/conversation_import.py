@@ -6,7 +6,7 @@ export shows another branch, the turns of the one that it left are left here too
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,8 +61,7 @@ class ConversationImport:
     def take(self, said: Said) -> None:
         """Errors: Erased, PersonRestricted, where all conversations are of that person."""
         self.done["conversations"] += 1
-        own = {"user_id": self._user_id, "agent_id": self._agent_id}
-        body = {**said.body, **{name: value for name, value in own.items() if value and not said.body.get(name)}}
+        body = {**said.body, **self._own(said.body)}
         if not isinstance(said.messages, list):
             self._refuse_body({**body, "messages": said.messages})
             return
@@ -95,10 +94,25 @@ class ConversationImport:
         except RefusedDocumentError as error:
             self._refuse(str(error))
 
+    def _left_before(self, session: Session, said: Said) -> int:
+        """How many turns of the branch that it leaves a dry run would have stored itself, of the same conversation."""
+        named = self._names({**said.body, **self._own(said.body)})
+        ids = [one for one in said.elsewhere if hash((named, one)) in self._seen]
+        return len(ids) - Turn.objects.filter(session=session, external_id__in=ids).count() if ids else 0
+
+    def _own(self, body: Mapping[str, Any]) -> dict[str, str]:
+        """Whose it is, where the conversation names nobody."""
+        own = {"user_id": self._user_id, "agent_id": self._agent_id}
+        return {name: value for name, value in own.items() if value and not body.get(name)}
+
+    @staticmethod
+    def _names(body: Mapping[str, Any]) -> str:
+        return json.dumps([body.get(name) for name in ("user_id", "agent_id", "session_id")])
+
     def _distinct(self, body: dict[str, Any], messages: Sequence[Any]) -> list[Placed]:
         """The messages with their places, without those that come twice in what is imported. A dry run keeps nothing,
         and remembers."""
-        names = json.dumps([body.get(name) for name in ("user_id", "agent_id", "session_id")])
+        names = self._names(body)
         seen = self._seen if self._dry_run else set()
         kept: list[Placed] = []
         for place, message in enumerate(messages):
@@ -163,6 +177,8 @@ class ConversationImport:
             back = [] if is_older else [turn for turn in stored.values() if turn.left_at]
             before = _before(conversation.messages, new, found, follows)
             self.done["left"] += len(left)
+            if self._dry_run and is_first and not is_older:
+                self.done["left"] += self._left_before(session, said)
             moved.extend(_rows(session, Kind.LEFT, left) + _rows(session, Kind.BACK, back))
             return Lacking(new, left=left, back=back, follows=before, elsewhere=is_older and bool(new))
 
