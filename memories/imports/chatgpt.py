@@ -46,7 +46,7 @@ def read(given: Given, parts: list[Part]) -> Iterator[Record]:
     for conversation in dated(given, parts, lambda one: one.get("create_time")):
         if isinstance(conversation, RefusedDocumentError):
             yield conversation
-        elif conversation.get("is_do_not_remember") is True:
+        elif conversation.get("is_do_not_remember") not in (None, False, "", "false"):
             yield LeftOut(UNWANTED)
         elif isinstance(conversation.get("mapping"), dict):
             yield from _conversation(given, conversation, kept)

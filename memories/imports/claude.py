@@ -119,7 +119,9 @@ def _say(talk: Talk, message: dict[str, Any]) -> None:
     talk.omit(OTHER_FORM, sum(not isinstance(one, str | None) for one in [*texts, older]))
     if not text.strip() and all(one.get("type") in _SAID for one in blocks) and isinstance(older, str):
         # Older exports have no blocks, or empty ones.
-        text = _PLACEHOLDER.sub("", older)
+        text = older
+    is_said = bool(text.strip())
+    text = _PLACEHOLDER.sub("", text) if sender == "assistant" else text
     attached = [one for one in attachments if one.get("extracted_content")]
     # Files of which the service kept no text.
     talk.omit(MEDIA, len(attachments) - len(attached) + len(talk.objects(message, "files")))
@@ -129,11 +131,16 @@ def _say(talk: Talk, message: dict[str, Any]) -> None:
         talk.say(sender, attached.pop(0)["extracted_content"], name, at)
     elif not attached and talk.left_out.total() == before:
         kinds = {str(one.get("type")) for one in blocks}
-        talk.omit(THOUGHTS if kinds == {"thinking"} else TOOLS if kinds - set(_SAID) else NO_TEXT)
+        talk.omit(THOUGHTS if kinds == {"thinking"} else TOOLS if is_said or kinds - set(_SAID) else NO_TEXT)
     for place, one in enumerate(attached, start=1):
-        more = {"author": "application", "metadata": {"attachment": str(one.get("file_name") or "")[:255]}}
+        more = {"author": "application", "metadata": {"attachment": _shown(one.get("file_name"))}}
         own = f"{name}-attachment-{place}" if name else None
         talk.say(sender, one["extracted_content"], own, at, **more if sender == "human" else {})
+
+
+def _shown(name: Any) -> str:
+    """The name of a file; what no text can hold is not in it."""
+    return str(name or "")[:255].replace("\0", "").encode("utf-8", "ignore").decode()
 
 
 def _is_pasted(attachment: Mapping[str, Any]) -> bool:

@@ -75,7 +75,7 @@ def read_items(given: Given, parts: list[Part]) -> Iterator[Record]:
             yield item
         elif whose_namespace(item.namespace, given.namespace) is None:
             yield LeftOut("other_namespace")
-        elif (expires := moments.moment(item.expires_at)) and expires <= given.now:
+        elif (expires := given.end(item.expires_at)) and expires <= given.now:
             yield LeftOut("expired")
         elif _is_path(item) and is_hidden(item.key):
             yield LeftOut(HIDDEN)

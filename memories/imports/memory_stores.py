@@ -87,12 +87,14 @@ def _mem0_memory(given: Given, row: Mapping[str, Any]) -> Record:
 
 def _whose_words(row: Mapping[str, Any], person: str) -> str:
     """Why a statement is not the person's own: the source says who spoke. "" where it is, or nobody says it."""
+    if any(not isinstance(row.get(name), str | None) for name in ("role", "attributed_to", "actor_id")):
+        return OTHERS
     role, by = (str(row.get(name) or "").lower() for name in ("role", "attributed_to"))
     if role in _ASSISTANT or by in _ASSISTANT:
         return ASSISTANTS
     if role in ("system", "tool", "function"):
         return TOOLS
-    speaker = str(row.get("actor_id") or "")
+    speaker = str(row.get("actor_id") or "").strip()
     is_other = speaker and speaker.casefold() not in (person.casefold(), "user", "human")
     return OTHERS if is_other or by not in ("", "user", "human", person.lower()) else ""
 
@@ -247,6 +249,8 @@ def _cells(path: Path) -> Iterable[dict[str, Any] | RefusedDocumentError]:
         file.seek(0)
         lines = _Lines(file)
         rows = csv.DictReader(lines, delimiter=_delimiter(heading), restkey=_MORE)
+        columns = [str(name).strip().lower() for name in rows.fieldnames or ()]
+        is_twice = len(set(columns)) < len(columns)
         count = 0
         while True:
             try:
@@ -260,8 +264,10 @@ def _cells(path: Path) -> Iterable[dict[str, Any] | RefusedDocumentError]:
                 # The quotes of the last cell have no end.
                 yield CutOffError(path, path.stat().st_size, lines.began, whole=count)
             elif more := row.pop(_MORE, ()):
-                columns = len(rows.fieldnames or ())
-                yield RefusedDocumentError("columns", hint=f"expected {columns} cells, found {columns + len(more)}")
+                found = len(columns) + len(more)
+                yield RefusedDocumentError("columns", hint=f"expected {len(columns)} cells, found {found}")
+            elif is_twice:
+                yield RefusedDocumentError("columns", hint="two columns have one name")
             else:
                 count += 1
                 yield {str(name).strip().lower(): value for name, value in row.items() if value}
@@ -288,15 +294,14 @@ class _Lines:
 
 def _fact(given: Given, row: Mapping[str, Any], source: str) -> Record:
     whose = owner_of(_first(row, _PERSON), row.get("agent_id"))
+    if source == "facts" and (fault := _fault_in(row, whose)):
+        return fault
     if whose is None:
-        return RefusedDocumentError("/user_id invalid") if source == "facts" else LeftOut(OTHER_FORM)
+        return LeftOut(OTHER_FORM)
     person = whose.user_id
     if str(row.get("state") or row.get("status") or "").lower() in _OVER:
         return LeftOut("no_longer_true")
-    until = _first(row, _ENDS)
-    ends = given.end(until)
-    if source == "facts" and until and moments.end(until) is None:
-        return RefusedDocumentError("/ends invalid")
+    ends = given.end(_first(row, _ENDS))
     over = "no_longer_true" if row.get("invalid_at") or row.get("valid_to") else "expired"
     if reason := _whose_words(row, person or given.user) or (over if ends and ends <= given.now else ""):
         return LeftOut(reason)
@@ -310,6 +315,18 @@ def _fact(given: Given, row: Mapping[str, Any], source: str) -> Record:
     if isinstance(found, StoredMemory) and source == "facts":
         return StoredMemory(found.fact, whose=found.whose, ends=found.ends, is_own=True)
     return found
+
+
+def _fault_in(row: Mapping[str, Any], whose: Owner | None) -> RefusedDocumentError | None:
+    """What somebody can mend in a row of their own."""
+    until, said = _first(row, _ENDS), _first(row, _SAID_AT)
+    if whose is None:
+        return RefusedDocumentError("/user_id invalid")
+    if until and moments.end(until) is None:
+        return RefusedDocumentError("/ends invalid")
+    if said and moments.moment(said) is None:
+        return RefusedDocumentError("/date invalid", hint="expected ISO-8601, a day, or seconds since 1970")
+    return None
 
 
 def _topic(row: Mapping[str, Any]) -> str:

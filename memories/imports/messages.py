@@ -14,6 +14,8 @@ SENDERS = {
     "human": "user", "user": "user", "prompter": "user", "request": "user",
     "assistant": "assistant", "ai": "assistant", "model": "assistant", "bot": "assistant", "response": "assistant",
 }  # fmt: skip
+# What no id can have: control characters, and halves of others.
+_IN_NO_ID, _LONGEST_ID = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]"), 255
 # How a client shows a thought inside of an answer.
 _THOUGHT = re.compile(r"<(?:(details) type=\"reasoning\"|think(?:ing)?>)")
 _ENDS = {"details": re.compile(r"</details>\s*"), None: re.compile(r"</think(?:ing)?>\s*")}
@@ -45,7 +47,7 @@ class Talk:
         moment = self._given.moment(at) or self._given.moment(self.began)
         timestamp = {"timestamp": moment.isoformat()} if moment else {}
         # Without an id it has its place, so that it is stored once.
-        name = str(own_id) if own_id not in (None, "") else f"import-{len(self.messages) + 1}"
+        name = id_of(own_id) or f"import-{len(self.messages) + 1}"
         self.messages.append({"role": sender, "content": text.strip(), "external_id": name, **timestamp, **more})
 
     def omit(self, reason: str, count: int = 1) -> None:
@@ -68,12 +70,12 @@ class Talk:
         return named
 
     def on_other_branches(self, *ids: Any) -> None:
-        self.elsewhere |= {str(one) for one in ids if one is not None}
+        self.elsewhere |= {id_of(one) for one in ids if one is not None}
         self.left_out[OTHER_BRANCH] += len(ids)
 
     def records(self, *, is_whole: bool = False) -> Iterator[Record]:
-        name = self.session_id if self.session_id not in (None, "") else self._named_by_its_beginning()
-        yield Said({"session_id": str(name)}, self.messages, is_whole, frozenset(self.elsewhere))
+        name = id_of(self.session_id) or self._named_by_its_beginning()
+        yield Said({"session_id": name}, self.messages, is_whole, frozenset(self.elsewhere))
         for reason, count in self.left_out.items():
             if count:
                 yield LeftOut(reason, count)
@@ -82,6 +84,14 @@ class Talk:
         """The same in each export, as a conversation begins only once."""
         first = [str(self.messages[0].get(name)) for name in ("content", "timestamp")] if self.messages else []
         return f"import-{hashlib.sha256(json.dumps(first).encode()).hexdigest()[:32]}"
+
+
+def id_of(own: Any) -> str:
+    """An id as it is, or where no id here can be like it one made of it; "" for none."""
+    name = "" if own is None else str(own)
+    if not name or (len(name) <= _LONGEST_ID and name.strip() and not _IN_NO_ID.search(name)):
+        return name
+    return f"import-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def objects_in(whole: Mapping[str, Any], name: str) -> tuple[list[dict[str, Any]], int]:

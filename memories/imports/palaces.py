@@ -183,6 +183,9 @@ def _drawer(given: Given, piece: dict[str, Any]) -> dict[str, Any] | None:
 def _relations(given: Given, path: Path) -> Iterator[Record]:
     """Each relation that still holds, as a sentence; one that ends some day, with its end."""
     for row in sqlite_rows(path, _TRIPLES):
+        if not all(isinstance(row[name], str | int | float) for name in ("who", "predicate", "what")):
+            yield LeftOut(OTHER_FORM)
+            continue
         ends = given.end(row["valid_to"])
         if ends and ends <= given.now:
             yield LeftOut("no_longer_true")

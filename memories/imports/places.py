@@ -106,7 +106,7 @@ class Given:
     def end(self, value: Any) -> datetime | None:
         """When something ends; a day ends when it is over. What is no time has ended: nothing shall stay for ever that
         was to end."""
-        return (moments.end(value, self.zone or UTC) or self.now) if value else None
+        return None if value in (None, "") else moments.end(value, self.zone or UTC) or self.now
 
 
 @contextmanager

@@ -7,6 +7,7 @@ What is made of it for the hub is then read as strictly as the body of a request
 """
 
 import json
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,6 +33,7 @@ _CHUNK = 1024 * 1024
 _HEAD = 4096
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
+_HALVES = re.compile("[\ud800-\udfff]")
 # So many lines show whether a file whose beginning is broken is one of JSON lines.
 _LINES_SEEN = 20
 # So much of what has no end shows what it was.
@@ -39,6 +41,13 @@ _SHOWN = 64 * 1024
 _OPENS, _COMMA = b"[{", ord(",")
 _STEPS = np.zeros(256, np.int32)
 _STEPS[list(_OPENS)], _STEPS[list(b"]}")] = 1, -1
+
+
+def unsendable_in(text: str) -> str:
+    """The code of the letters in a text that no text here can have; "" for none."""
+    if "\0" in text:
+        return "nul"
+    return "surrogate" if _HALVES.search(text) else ""
 
 
 class RefusedDocumentError(Exception):
@@ -266,11 +275,10 @@ def _built(document: bytes) -> dict[str, Any]:
     """Errors: RefusedDocumentError."""
     try:
         documents.check_measure(document, times=_TIMES)
-        found = json.loads(document.decode())
+        # A letter that no text can have is refused with what it stands in.
+        found = json.loads(document.decode("utf-8", "surrogateescape"), strict=False)
     except InvalidInput as error:
         raise RefusedDocumentError(error.faults[0].code) from error
-    except UnicodeDecodeError as error:
-        raise RefusedDocumentError("encoding") from error
     except ValueError as error:
         raise RefusedDocumentError("syntax") from error
     if not isinstance(found, dict):
@@ -282,7 +290,7 @@ def _ended(text: str) -> str:
     """The text up to its last whole value, with an end of all that is open there."""
     is_inside, is_escaped = False, False
     open_: list[str] = []
-    last, ends = 0, ""
+    last = 0
     for at, letter in enumerate(text):
         if is_escaped:
             is_escaped = False
@@ -292,13 +300,14 @@ def _ended(text: str) -> str:
             is_inside = True
         elif letter in "[{":
             open_.append("]" if letter == "[" else "}")
-            last, ends = at + 1, "".join(reversed(open_))
+            last = at + 1
         elif letter in "]}" and open_:
             open_.pop()
-            last, ends = at + 1, "".join(reversed(open_))
+            last = at + 1
         elif letter == ",":
-            last, ends = at, "".join(reversed(open_))
-    return text[:last] + ends
+            last = at
+    # What is open changes only where something whole ends or begins.
+    return text[:last] + "".join(reversed(open_))
 
 
 def _whole(file: BinaryIO) -> Place:

@@ -206,8 +206,7 @@ class Run:
             of = [part for part in self.given.parts if part.path == error.path]
             number = self.given.parts.index(of[0]) + 1 if of else 1
             finding |= {"file": number, "begins": error.begins, "whole": error.whole}
-            is_its = bool(error.whole) or any(sources.plain_shape_of(self.given, part) == self.source for part in of)
-            self.recognised += is_its
+            self.recognised += any(sources.plain_shape_of(self.given, part) == self.source for part in of)
         else:
             finding |= {"file": error.number}
         self.findings = together(self.findings, [finding])

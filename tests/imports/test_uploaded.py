@@ -117,7 +117,7 @@ def test_an_export_is_checked_started_reported_and_taken_back(hub: Hub, tmp_path
     assert (sent["status"], sent["has_file"], sent["size"]) == ("checking", True, len(chats()))
     checked = worked(hub.client, sent)
     assert (checked["status"], checked["source"]) == ("checked", "chatgpt"), checked
-    assert (checked["counts"]["messages"], checked["left_out"]) == (6, {})
+    assert (checked["counts"]["messages"], checked["left_out"]) == (6, {"other_file": 2})
     [person] = checked["preview"]["people"]
     assert (person["name"], person["conversations"], person["first"][:10]) == ("", 3, "2026-02-02")
     assert [one["text"] for one in checked["preview"]["samples"]] == [f"I keep {n} bees in Delft" for n in range(3)]
@@ -127,7 +127,7 @@ def test_an_export_is_checked_started_reported_and_taken_back(hub: Hub, tmp_path
     assert (begun.status_code, begun.json()["status"]) == (202, "running")
     done = worked(hub.client, sent)
     assert (done["status"], done["has_file"], done["preview"]) == ("done", False, {})
-    assert (done["counts"], done["left_out"]) == ({"conversations": 3, "messages": 6}, {})
+    assert (done["counts"], done["left_out"]) == ({"conversations": 3, "messages": 6}, {"other_file": 2})
     assert (ImportPiece.objects.count(), list((tmp_path / "imports").iterdir())) == (0, [])
     assert [one["status"] for one in hub.client.get("/imports").json()["results"]] == ["done"]
     assert hub.client.post(f"/imports/{sent['id']}/resume", {}).status_code == 409
@@ -231,7 +231,7 @@ def test_in_slices_and_after_a_kill_each_message_comes_once(hub: Hub, monkeypatc
                 kept_until=timezone.now(),
             )
     assert over
-    assert slices == 8
+    assert slices == 9
     counts = Import.objects.get().counts
     assert (counts["messages"], counts.get("duplicates", 0), Turn.objects.count()) == (12, 0, 12)
     assert worked(hub.client, sent)["status"] == "done"
@@ -473,7 +473,7 @@ def test_what_a_dry_run_took_is_not_taken_for_stored(hub: Hub, monkeypatch: pyte
         patch.setattr(working, "SAID_SECONDS", 0.0)
         assert tasks.import_some() == 1
     row = Import.objects.get()
-    assert (row.attempts, row.position) == (1, 3)
+    assert (row.attempts, row.position) == (1, 4)
     Import.objects.update(attempts=leases.MOST_ATTEMPTS, lease_token=None, lease_until=None)
     assert tasks.import_some() == 1
     assert hub.client.get(f"/imports/{sent['id']}").json()["failure"] == "worker_lost"
