@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from memories.imports.raw_documents import RefusedDocumentError
+from memories.imports.raw_documents import RefusedDocumentError, unsendable_in
 from memories.imports.records import KeptFile, LeftOut, Record, Said, StoredItem, StoredMemory
 from memories.imports.sources import SOURCES
-from tests.imports.test_sources import chatgpt, claude, found, said, written
+from tests.imports.test_sources import chatgpt, claude, found, left_out, said, texts, written
 
 # What is no object, and objects of nothing that a reader knows.
 OTHERS: tuple[Any, ...] = ("text", ["list"], None, 7, True, {}, {"unknown": 1})
@@ -216,3 +216,85 @@ def test_a_list_of_lines_goes_on_behind_a_broken_one(tmp_path: Path) -> None:
     for broken in ('{"session_id": "s', '"text"', "7", "{]", "no JSON"):
         path = written(tmp_path / "x.jsonl", f"{broken}\n{right}\n{broken}\n{right}\n")
         assert accounted(found("jsonl", path)) == (2, 2), broken
+
+
+@pytest.mark.parametrize("bad", ["\0", "\ud83d", "x" * 300, "\n"])
+def test_ids_that_no_id_here_can_be_like_lose_nothing(tmp_path: Path, bad: str) -> None:
+    """They become others, the same each time; and what is only beside a text is left out of it."""
+    talk = {"id": f"c{bad}", "mapping": _tree(_typed("user", "I ski", id=f"m{bad}")), "current_node": "0"}
+    for _ in range(2):
+        [conversation] = read("chatgpt", [talk], tmp_path)
+        assert isinstance(conversation, Said)
+        ids = [conversation.body["session_id"], conversation.messages[0]["external_id"]]
+        assert all(one.startswith("import-") and len(one) == 39 for one in ids)
+    pasted = {"file_name": f"a{bad}.md", "extracted_content": "Report"}
+    about = claude({"uuid": "a", "sender": "human", "content": [TYPED], "attachments": [pasted]})
+    [conversation] = read("claude", [about], tmp_path)
+    assert isinstance(conversation, Said)
+    assert unsendable_in(conversation.messages[1]["metadata"]["attachment"]) == ""
+    row = {"id": f"1{bad}", "memory": "Skis", "user_id": "u", "metadata": {"category": f"x{bad}"}}
+    [fact] = read("mem0", [row], tmp_path)
+    assert isinstance(fact, StoredMemory)
+    assert unsendable_in(fact.fact["id"] + fact.fact["category"]) == ""
+
+
+def test_a_bad_letter_is_that_of_what_it_stands_in(tmp_path: Path) -> None:
+    """A raw NUL, a raw end of a line and bytes that are no UTF-8 do not end the conversation."""
+    right = {"uuid": "b", "sender": "human", "content": [TYPED]}
+    text = json.dumps([claude({"uuid": "a", "sender": "human", "text": "@"}, right)]).encode()
+    for raw in (b"\0", b"\n", b"\xe9", b"\xed\xa0\xbd"):
+        path = tmp_path / "x.json"
+        path.write_bytes(text.replace(b"@", b"a" + raw + b"b"))
+        assert accounted(found("claude", path)) == (2, 0), raw
+
+
+def test_the_placeholder_of_a_tool_is_no_answer(tmp_path: Path) -> None:
+    shown = "```\nThis block is not supported on your current device yet.\n```"
+    answers = [
+        {"uuid": "b", "sender": "assistant", "content": [{"type": "text", "text": text}]}
+        for text in (shown, f"{shown}\n{shown}", f"{shown} Done")
+    ]
+    for at, one in enumerate(answers):
+        records = read("claude", [claude({"uuid": "a", "sender": "human", "content": [TYPED]}, one)], tmp_path)
+        assert texts(records) == ["user: I ski", *(["assistant: Done"] if at == 2 else [])]
+        assert left_out(records) == ({} if at == 2 else {"tool": 1})
+
+
+def test_what_the_person_wanted_forgotten_is_left_out_however_it_is_written(tmp_path: Path) -> None:
+    for value, count in ((True, 1), ("true", 1), (1, 1), (False, 0), (None, 0), ("false", 0)):
+        talk = chatgpt(said("user", "I ski"), is_do_not_remember=value)
+        assert left_out(read("chatgpt", [talk], tmp_path)) == ({"do_not_remember": 1} if count else {})
+
+
+def test_an_end_that_is_no_time_has_come_and_the_last_day_does_not_end_the_import(tmp_path: Path) -> None:
+    ends = [0, "soon", {"a": 1}, "9999-12-31", None]
+    items = [{**STORED, "key": str(at), "expires_at": one} for at, one in enumerate(ends)]
+    records = read("langgraph", items, tmp_path)
+    assert left_out(records) == {"expired": 3}
+    assert [one.ends.year if one.ends else None for one in records if isinstance(one, StoredMemory)] == [9999, None]
+
+
+@pytest.mark.parametrize(
+    ("date", "said_at"),
+    [("2026-02-30", ""), ("Jan 1 2026", ""), (1e30, ""), ("20260101", "2026-01-01"), (1770000000000, "2026-02-02")],
+)
+def test_a_date_of_an_own_row_that_is_none_is_refused(tmp_path: Path, date: Any, said_at: str) -> None:
+    [one] = read("facts", [{"text": "Skis", "user_id": "u", "date": date}], tmp_path)
+    if said_at:
+        assert isinstance(one, StoredMemory)
+        assert one.fact["createdAt"].startswith(said_at)
+    else:
+        assert str(one).startswith("/date invalid – expected")
+
+
+def test_rows_of_csv_whose_cells_have_no_place_are_refused(tmp_path: Path) -> None:
+    """Else the text would end at its first comma, and the rest would be whose it is."""
+    text = 'text,user_id\nSails, often,u1\nRows,u2\n"Open cell,u3\n'
+    records = found("facts", written(tmp_path / "x.csv", text))
+    assert texts(records) == ["fact: Rows"]
+    assert [str(one).split(", within")[0] for one in records if isinstance(one, RefusedDocumentError)] == [
+        "columns – expected 2 cells, found 3",
+        f"cut_off – the file ends early, at byte {len(text)}",
+    ]
+    [twice] = found("facts", written(tmp_path / "y.csv", "text,Text,user_id\nA,B,u1\n"))
+    assert str(twice) == "columns – two columns have one name"
