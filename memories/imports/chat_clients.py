@@ -11,7 +11,7 @@ from typing import Any
 
 from memories.imports import trees
 from memories.imports.messages import Talk, objects_in
-from memories.imports.places import Given, Part, dated
+from memories.imports.places import Given, dated
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import (
     MEDIA,
@@ -26,6 +26,7 @@ from memories.imports.records import (
     Record,
     Said,
 )
+from memories.imports.unpacking import Part
 
 # What Gemini's activity puts before what was asked, in some of its languages.
 _PROMPTED = re.compile(
@@ -154,8 +155,8 @@ def _shown(
         if node.get("role") in ("tool", "function", "system"):
             talk.omit(TOOLS if node["role"] != "system" else "system")
         else:
-            text, others = _content(node.get("content"))
-            talk.say(node.get("role"), text, name, at, others=others)
+            text, not_parts = _content(node.get("content"))
+            talk.say(node.get("role"), text, name, at, others=not_parts)
     others = nodes.keys() - set(shown)
     if others:
         talk.on_other_branches(*others)

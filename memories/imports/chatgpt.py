@@ -13,7 +13,7 @@ from typing import Any
 
 from memories.imports import trees
 from memories.imports.messages import Talk
-from memories.imports.places import Given, Part, dated
+from memories.imports.places import Given, dated
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import (
     MEDIA,
@@ -27,6 +27,7 @@ from memories.imports.records import (
     Record,
 )
 from memories.imports.stating import memory
+from memories.imports.unpacking import Part
 
 # What a person and an assistant said to each other; calls of tools are of other types.
 _SPOKEN = ("text", "multimodal_text")

@@ -6,7 +6,7 @@ from typing import Any
 
 from memories.imports import trees
 from memories.imports.messages import Talk, objects_in
-from memories.imports.places import Given, Part, dated
+from memories.imports.places import Given, dated
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import (
     MEDIA,
@@ -21,6 +21,7 @@ from memories.imports.records import (
     Record,
 )
 from memories.imports.stating import memory
+from memories.imports.unpacking import Part
 
 # What was typed, and what was spoken.
 _SAID = ("text", "voice_note")
@@ -133,9 +134,9 @@ def _say(talk: Talk, message: dict[str, Any]) -> None:
         kinds = {str(one.get("type")) for one in blocks}
         talk.omit(THOUGHTS if kinds == {"thinking"} else TOOLS if is_said or kinds - set(_SAID) else NO_TEXT)
     for place, one in enumerate(attached, start=1):
-        more = {"author": "application", "metadata": {"attachment": _shown(one.get("file_name"))}}
+        more: dict[str, Any] = {"author": "application", "metadata": {"attachment": _shown(one.get("file_name"))}}
         own = f"{name}-attachment-{place}" if name else None
-        talk.say(sender, one["extracted_content"], own, at, **more if sender == "human" else {})
+        talk.say(sender, one["extracted_content"], own, at, **(more if sender == "human" else {}))
 
 
 def _shown(name: Any) -> str:

@@ -10,9 +10,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from memories.imports.messages import Talk
-from memories.imports.places import Given, Part
+from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError, places_of_lines
 from memories.imports.records import NOT_SHOWN, OTHER_FORM, TOOLS, Record
+from memories.imports.unpacking import Part
 
 LONGEST_TEXT = 500_000
 _UNSENDABLE = dict.fromkeys([0, *range(0xD800, 0xE000)], "\ufffd")

@@ -16,10 +16,10 @@ from memories.imports import moments
 from memories.imports.databases import has_table
 from memories.imports.memory_stores import langgraph_rows
 from memories.imports.namespaces import is_hidden, shared, whose_namespace
-from memories.imports.places import Given, Part
+from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import HIDDEN, OTHER_FILE, KeptFile, LeftOut, Owner, Record, StoredItem
-from memories.imports.unpacking import text_as_utf8
+from memories.imports.unpacking import Part, text_as_utf8
 
 # What deepagents' command line reads before each conversation; older ones wrote it in small letters.
 _NOTES = ("AGENTS.md", "agent.md")

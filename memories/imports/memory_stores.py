@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from memories.imports import moments, namespaces
 from memories.imports.databases import is_sqlite, sqlite_rows, table_rows
 from memories.imports.messages import objects_in
-from memories.imports.places import Given, Part
+from memories.imports.places import Given
 from memories.imports.raw_documents import CutOffError, RefusedDocumentError, document_in
 from memories.imports.records import (
     ASSISTANTS,
@@ -29,6 +29,7 @@ from memories.imports.records import (
     StoredMemory,
 )
 from memories.imports.stating import memory, name_of, named_text, owner_of, text_in
+from memories.imports.unpacking import Part
 
 # How systems call what a general form of facts has.
 _ID = ("id", "uuid", "key", "memory_id")

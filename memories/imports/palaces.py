@@ -7,6 +7,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path, PurePath
@@ -15,11 +16,11 @@ from typing import Any
 from memories.imports.databases import is_sqlite, sqlite_rows, table_rows, tables_like, tables_of
 from memories.imports.findings import OTHER_BACKEND, UnreadableError
 from memories.imports.namespaces import is_hidden, shared
-from memories.imports.places import Given, Part
+from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import HIDDEN, NO_TEXT, OTHER_FILE, OTHER_FORM, LeftOut, Record, Said
 from memories.imports.stating import memory
-from memories.imports.unpacking import JSON
+from memories.imports.unpacking import JSON, Part
 
 CHROMA, EXACT = "chroma.sqlite3", "sqlite_exact.sqlite3"
 # Chroma keeps each member of a record in a row of its own, the text among them. What is in a palace's other collections
@@ -79,7 +80,7 @@ def read(given: Given, parts: list[Part]) -> Iterator[Record]:
     backends give them, as JSON. Errors: OSError, ValueError, sqlite3.Error, psycopg.Error."""
     if given.is_database:
         for table in [given.table] if given.table else tables_like(given, _TABLES):
-            yield from _pieces(given, lambda name=table: map(_row, table_rows(given, _PGVECTOR, table=name)))
+            yield from _pieces(given, partial(_table_rows, given, table))
         return
     databases = _databases(given, parts)
     for part in [] if databases else parts:
@@ -120,6 +121,10 @@ def is_drawer(document: Mapping[str, Any]) -> bool:
     about = document.get("metadata")
     is_point = isinstance(payload, dict) and "mempalace_id" in payload
     return is_point or ("document" in document and isinstance(about, dict) and "wing" in about)
+
+
+def _table_rows(given: Given, table: str) -> Iterator[dict[str, Any]]:
+    return map(_row, table_rows(given, _PGVECTOR, table=table))
 
 
 def _given_rows(given: Given, part: Part) -> Iterator[Record]:

@@ -26,11 +26,11 @@ from memories.imports import (
 from memories.imports.databases import has_table, is_sqlite, tables_of
 from memories.imports.findings import Found
 from memories.imports.own_exports import reading
-from memories.imports.places import Given, Part
+from memories.imports.places import Given
 from memories.imports.raw_documents import CutOffError, RefusedDocumentError, member_names, unended_in
 from memories.imports.records import HIDDEN, NO_TEXT, OTHER_FILE, OTHER_FORM, LeftOut, Record
 from memories.imports.stating import TEXTS
-from memories.imports.unpacking import JSON
+from memories.imports.unpacking import JSON, Part
 
 Read = Callable[[Given, list[Part]], Iterator[Record]]
 Document = Mapping[str, Any]

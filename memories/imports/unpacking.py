@@ -251,14 +251,14 @@ def _encoding_of(head: bytes) -> tuple[str, int]:
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding, len(mark)
-    empty = [not one for one in head]
-    shapes = {
+    empty = tuple(not one for one in head)
+    shapes: dict[tuple[bool, ...], str] = {
         (False, True, False, True): "utf-16-le",
         (True, False, True, False): "utf-16-be",
         (False, True, True, True): "utf-32-le",
         (True, True, True, False): "utf-32-be",
     }
-    return shapes.get(tuple(empty), ""), 0  # type: ignore[call-overload]
+    return shapes.get(empty, ""), 0
 
 
 def is_hidden(parts: Sequence[str]) -> bool:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from memories.imports import unpacking
+from memories.imports.findings import UnreadableError
 from memories.imports.places import opened
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import KeptFile, Record
 from memories.imports.sources import SOURCES, chosen, detected
-from memories.imports.unpacking import UnreadableError
 from tests.imports.test_sources import NOW, chatgpt, found, left_out, said, texts, written
 
 TALKS = [[chatgpt(said("user", f"Number {at}"), conversation_id=f"c{at}")] for at in range(4)]
