@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from memories.imports.places import opened
 from memories.imports.raw_documents import RefusedDocumentError, unsendable_in
 from memories.imports.records import KeptFile, LeftOut, Record, Said, StoredItem, StoredMemory
-from memories.imports.sources import SOURCES
+from memories.imports.sources import SOURCES, detected, found_instead
 from tests.imports.test_sources import chatgpt, claude, found, left_out, said, texts, written
 
 # What is no object, and objects of nothing that a reader knows.
@@ -166,9 +167,21 @@ def read(source: str, content: Any, path: Path) -> list[Record]:
 
 @pytest.mark.parametrize("source", DOCUMENTS)
 def test_documents_of_another_form_are_counted(tmp_path: Path, source: str) -> None:
+    """And the source is recognised by what is right."""
     given = [DOCUMENTS[source], *OTHERS]
     assert accounted(read(source, given[:1], tmp_path)) == (1, 0)
     assert accounted(read(source, given, tmp_path)) == (1, len(OTHERS))
+    [path] = tmp_path.iterdir()
+    with opened([str(path)]) as one:
+        assert detected(one) == source
+    # Its end is missing, in the middle of what is wrong or of what is right.
+    whole = path.read_bytes()
+    for end in (len(whole) - 3, len(json.dumps(DOCUMENTS[source])) - 2):
+        path.write_bytes(whole[:end])
+        with opened([str(path)]) as one:
+            # A file of deepagents without its dates is an item.
+            assert detected(one) in (source, "", "langgraph" if source == "deepagents" else source), end
+            assert detected(one) or "ends early" in str(found_instead(one))
 
 
 @pytest.mark.parametrize("place", range(len(INSIDE)), ids=[f"{at}-{one[0]}" for at, one in enumerate(INSIDE)])
