@@ -10,10 +10,23 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from memories.imports import trees
-from memories.imports.messages import Talk
-from memories.imports.places import Given, Part, dated
+from memories.imports.messages import Talk, objects_in
+from memories.imports.places import Given, dated
 from memories.imports.raw_documents import RefusedDocumentError
-from memories.imports.records import MEDIA, NOT_SHOWN, OTHERS, THOUGHTS, TOOLS, LeftOut, Record, Said
+from memories.imports.records import (
+    MEDIA,
+    NO_TEXT,
+    NOT_SHOWN,
+    OTHER_FORM,
+    OTHERS,
+    SAME_ID,
+    THOUGHTS,
+    TOOLS,
+    LeftOut,
+    Record,
+    Said,
+)
+from memories.imports.unpacking import Part
 
 # What Gemini's activity puts before what was asked, in some of its languages.
 _PROMPTED = re.compile(
@@ -21,19 +34,23 @@ _PROMPTED = re.compile(
 )
 _TAG = re.compile(r"<[^<>]*>")
 _BREAK = re.compile(r"<(?:br|/p|/li|/h\d|/div|/tr)\b[^<>]*>", re.IGNORECASE)
+_TIMES = ("timestamp", "createdAt", "created_at", "inserted_at", "create_time")
 _REST = ("user_id", "agent_id", "session_id")
 Made = Callable[[Given, dict[str, Any]], Iterator[Record]]
 
 
-def reader(made: Made, *dates: str) -> Callable[[Given, list[Part]], Iterator[Record]]:
-    """Reads files of conversations, each by `made`, the oldest first by the first member of `dates` that it has."""
+def reader(made: Made, *dates: str, holds: Callable[[dict[str, Any]], Any]) -> Callable[..., Iterator[Record]]:
+    """Reads files of conversations, each by `made`, the oldest first by the first member of `dates` that it has. Where
+    that what it `holds` is none it has another form."""
 
     def read(given: Given, parts: list[Part]) -> Iterator[Record]:
         for found in dated(given, parts, lambda one: next((one[name] for name in dates if one.get(name)), None)):
             if isinstance(found, RefusedDocumentError):
                 yield found
-            else:
+            elif isinstance(holds(found), list | dict):
                 yield from made(given, found)
+            else:
+                yield LeftOut(OTHER_FORM)
 
     return read
 
@@ -57,25 +74,49 @@ def jsonl(given: Given, parts: list[Part]) -> Iterator[Record]:
 
 def deepseek(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     """A tree as ChatGPT's; a message has fragments, and the newest branch is shown."""
-    nodes = {name: node for name, node in _object(one, "mapping").items() if isinstance(node, dict)}
+    mapping = _object(one, "mapping")
+    nodes = {name: node for name, node in mapping.items() if _is_node(node)}
     messages = {name: _object(node, "message") for name, node in nodes.items()}
     at = {name: str(given.moment(message.get("inserted_at")) or "") for name, message in messages.items()}
     tree = {name: trees.Node(node.get("parent"), at[name]) for name, node in nodes.items()}
     shown = trees.branch(tree, one.get("current_node"))
     talk = Talk(given, one.get("id"), began=one.get("inserted_at"))
+    talk.omit(OTHER_FORM, len(mapping) - len(nodes))
     for name in shown:
-        kinds: dict[str, list[str]] = defaultdict(list)
-        for fragment in _objects(messages[name], "fragments"):
-            kinds[str(fragment.get("type")).upper()].append(str(fragment.get("content") or ""))
-        role = "user" if "REQUEST" in kinds else "assistant"
-        if text := "\n".join(kinds.get("REQUEST") or kinds.get("RESPONSE") or ()):
-            talk.say(role, text, f"{one.get('id')}-{name}", messages[name].get("inserted_at"))
-        if "THINK" in kinds:
-            talk.omit(THOUGHTS)
-    others = [name for name in nodes.keys() - set(shown) if messages[name].get("fragments")]
+        # The root of a tree has no message.
+        if nodes[name].get("message") is not None:
+            _say_fragments(talk, messages[name], f"{one.get('id')}-{name}")
+    others = [name for name in nodes.keys() - set(shown) if nodes[name].get("message") is not None]
     if others:
         talk.on_other_branches(*(f"{one.get('id')}-{name}" for name in others))
     yield from talk.records(is_whole=True)
+
+
+def _is_node(node: Any) -> bool:
+    return isinstance(node, dict) and isinstance(node.get("message"), dict | None)
+
+
+def _say_fragments(talk: Talk, message: dict[str, Any], own_id: str) -> None:
+    """What was asked or answered; thoughts beside it are counted, and what is neither."""
+    if message.get("fragments") is None:
+        talk.omit(OTHER_FORM)
+        return
+    before = talk.left_out.total()
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for fragment in talk.objects(message, "fragments"):
+        if isinstance(content := fragment.get("content"), str | None):
+            kinds[str(fragment.get("type")).upper()].append(content or "")
+        else:
+            talk.omit(OTHER_FORM)
+    role = "user" if "REQUEST" in kinds else "assistant"
+    if text := "\n".join(kinds.get("REQUEST") or kinds.get("RESPONSE") or ()):
+        talk.say(role, text, own_id, message.get("inserted_at"))
+    elif not kinds.keys() - {"REQUEST", "RESPONSE"}:
+        talk.omit(NO_TEXT, talk.left_out.total() == before)
+    elif kinds.keys() != {"THINK"}:
+        talk.omit(TOOLS)
+    if "THINK" in kinds:
+        talk.omit(THOUGHTS)
 
 
 def open_webui(given: Given, parts: list[Part]) -> Iterator[Record]:
@@ -87,21 +128,20 @@ def open_webui(given: Given, parts: list[Part]) -> Iterator[Record]:
         is_others = len(owners) > 1 and str(one.get("user_id")) != given.user
         yield from [LeftOut(OTHERS)] if is_others else _open_webui_chat(given, one)
 
-    yield from reader(made, "created_at")(given, parts)
+    yield from reader(made, "created_at", holds=lambda one: one.get("chat"))(given, parts)
 
 
 def _open_webui_chat(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     chat = _object(one, "chat")
     history = _object(chat, "history")
-    nodes = {name: node for name, node in _object(history, "messages").items() if isinstance(node, dict)}
-    if not nodes:
-        nodes = {str(node.get("id") or place): node for place, node in enumerate(_objects(chat, "messages"))}
-    tree = {
-        name: trees.Node(node.get("parentId"), str(given.moment(node.get("timestamp")) or ""))
-        for name, node in nodes.items()
-    }
     talk = Talk(given, one.get("id") or chat.get("id"), began=one.get("created_at"))
-    yield from _shown(talk, nodes, tree, history.get("currentId"))
+    held = _object(history, "messages")
+    nodes = {name: node for name, node in held.items() if isinstance(node, dict)}
+    talk.omit(OTHER_FORM, len(held) - len(nodes))
+    if not nodes:
+        nodes = talk.by_id((node.get("id"), node) for node in talk.objects(chat, "messages"))
+    leaf = history.get("currentId")
+    yield from _in_branches(talk, given, nodes, leaf, parent="parentId", at="timestamp")
 
 
 def _shown(
@@ -111,15 +151,27 @@ def _shown(
     shown = trees.branch(tree, leaf)
     for name in shown:
         node = nodes[name]
-        at = next((node[key] for key in ("timestamp", "createdAt", "created_at", "inserted_at") if node.get(key)), None)
+        at = next((node[key] for key in _TIMES if node.get(key)), None)
         if node.get("role") in ("tool", "function", "system"):
             talk.omit(TOOLS if node["role"] != "system" else "system")
         else:
-            talk.say(node.get("role"), _content(node.get("content")), name, at)
+            text, not_parts = _content(node.get("content"))
+            talk.say(node.get("role"), text, name, at, others=not_parts)
     others = nodes.keys() - set(shown)
     if others:
         talk.on_other_branches(*others)
     yield from talk.records(is_whole=True)
+
+
+def _in_branches(
+    talk: Talk, given: Given, nodes: Mapping[str, dict[str, Any]], leaf: Any, *, parent: str, at: str
+) -> Iterator[Record]:
+    """The same, where a member names the message that it follows; where none does they are in a row."""
+    if not any(node.get(parent) for node in nodes.values()):
+        yield from _in_order(talk, nodes)
+        return
+    tree = {name: trees.Node(node.get(parent), str(given.moment(node.get(at)) or "")) for name, node in nodes.items()}
+    yield from _shown(talk, nodes, tree, leaf)
 
 
 def _in_order(talk: Talk, nodes: Mapping[str, dict[str, Any]]) -> Iterator[Record]:
@@ -129,27 +181,29 @@ def _in_order(talk: Talk, nodes: Mapping[str, dict[str, Any]]) -> Iterator[Recor
 
 def librechat(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     """A tree of nested answers (`children`), or a list of messages of which each names the one before it."""
-    nodes: dict[str, dict[str, Any]] = {}
-    waiting: list[tuple[dict[str, Any], str | None]] = [(node, None) for node in reversed(_objects(one, "messages"))]
+    talk = Talk(given, one.get("conversationId"), began=one.get("createdAt"))
+    found: list[tuple[Any, dict[str, Any]]] = []
+    waiting: list[tuple[dict[str, Any], Any]] = [(node, None) for node in reversed(talk.objects(one, "messages"))]
     while waiting:
         node, above = waiting.pop()
-        name = str(node.get("messageId") or len(nodes))
+        own = node.get("messageId") or str(len(found))
         role = "user" if node.get("isCreatedByUser") else "assistant"
-        text = _content(node.get("content")) or _content(node.get("text"))
-        nodes[name] = {**node, "role": role, "content": text, "above": node.get("parentMessageId") or above}
-        waiting += [(child, name) for child in reversed(_objects(node, "children"))]
-    tree = {
-        name: trees.Node(node["above"], str(given.moment(node.get("createdAt")) or "")) for name, node in nodes.items()
-    }
-    leaf = one.get("targetMessageId")
-    yield from _shown(Talk(given, one.get("conversationId"), began=one.get("createdAt")), nodes, tree, leaf)
+        is_in_parts = _content(node.get("content"))[0] or not node.get("text")
+        said = node.get("content") if is_in_parts else node["text"]
+        found.append((own, {**node, "role": role, "content": said, "above": node.get("parentMessageId") or above}))
+        waiting += [(child, own) for child in reversed(talk.objects(node, "children"))]
+    nodes = talk.by_id(found)
+    yield from _in_branches(talk, given, nodes, one.get("targetMessageId"), parent="above", at="createdAt")
 
 
 def lobechat(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     """All messages in one list, each with its topic and session."""
-    state = _object(one, "state") or _object(one, "data") or one
+    state = _state(one)
     talks: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for message in _objects(state, "messages"):
+    messages, others = objects_in(state, "messages")
+    if others:
+        yield LeftOut(OTHER_FORM, others)
+    for message in messages:
         session = (
             message.get("topicId") or message.get("topic_id") or message.get("sessionId") or message.get("session_id")
         )
@@ -158,89 +212,105 @@ def lobechat(given: Given, one: dict[str, Any]) -> Iterator[Record]:
         messages.sort(
             key=lambda message: str(given.moment(message.get("createdAt") or message.get("created_at")) or "")
         )
-        nodes = {str(message.get("id") or place): message for place, message in enumerate(messages)}
-        yield from _in_order(Talk(given, f"lobechat-{session}"), nodes)
+        talk = Talk(given, f"lobechat-{session}")
+        yield from _in_order(talk, talk.by_id((message.get("id"), message) for message in messages))
+
+
+def lobechat_messages(one: Mapping[str, Any]) -> Any:
+    """The list of them, whatever it is."""
+    return _state(one).get("messages")
+
+
+def _state(one: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _object(one, "state") or _object(one, "data") or one
 
 
 def cherry(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     """`data.json` of a backup: messages name their blocks, of which those of text are what was said."""
     stored = _object(one, "indexedDB")
-    blocks = {str(block.get("id")): block for block in _objects(stored, "message_blocks")}
-    for topic in _objects(stored, "topics"):
-        nodes: dict[str, dict[str, Any]] = {}
-        for place, message in enumerate(_objects(topic, "messages")):
+    blocks_of, others = objects_in(stored, "message_blocks")
+    topics, more = objects_in(stored, "topics")
+    if others or more:
+        yield LeftOut(OTHER_FORM, others + more)
+    blocks = {str(block.get("id")): block for block in blocks_of}
+    for topic in topics:
+        talk = Talk(given, topic.get("id"))
+        found: list[tuple[Any, dict[str, Any]]] = []
+        for message in talk.objects(topic, "messages"):
             named = message.get("blocks")
             own = [blocks.get(str(name), {}) for name in named] if isinstance(named, list) else []
-            said = [
-                block["content"]
-                for block in own
-                if block.get("type") == "main_text" and isinstance(block.get("content"), str)
-            ]
-            nodes[str(message.get("id") or place)] = {**message, "content": "\n".join(said) or message.get("content")}
-        yield from _in_order(Talk(given, topic.get("id")), nodes)
+            said = [{"type": "text", "text": one.get("content")} for one in own if one.get("type") == "main_text"]
+            talk.omit(OTHER_FORM, not isinstance(named, list | None))
+            found.append((message.get("id"), {**message, "content": said or message.get("content")}))
+        yield from _in_order(talk, talk.by_id(found))
 
 
 def grok(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     about = _object(one, "conversation")
-    nodes: dict[str, dict[str, Any]] = {}
-    for place, entry in enumerate(_objects(one, "responses")):
+    talk = Talk(given, about.get("id"), began=about.get("create_time"))
+    found: list[tuple[Any, dict[str, Any]]] = []
+    for place, entry in enumerate(talk.objects(one, "responses")):
         node = _object(entry, "response") or entry
-        name = str(node.get("_id") or node.get("response_id") or f"{about.get('id')}-{place}")
-        nodes[name] = {**node, "role": str(node.get("sender") or "").lower(), "content": node.get("message")}
-    parents = {name: node.get("parent_response_id") for name, node in nodes.items()}
-    at = {name: str(given.moment(node.get("create_time")) or "") for name, node in nodes.items()}
-    is_tree = any(parent in nodes for parent in parents.values())
-    tree = {name: trees.Node(parents[name], at[name]) for name in nodes} if is_tree else _in_a_row(nodes)
-    timed = {name: {**node, "timestamp": node.get("create_time")} for name, node in nodes.items()}
-    leaf = about.get("leaf_response_id") or (None if is_tree else next(reversed(nodes), None))
-    yield from _shown(Talk(given, about.get("id"), began=about.get("create_time")), timed, tree, leaf)
+        own = node.get("_id") or node.get("response_id") or f"{about.get('id')}-{place}"
+        found.append((own, {**node, "role": node.get("sender"), "content": node.get("message")}))
+    nodes = talk.by_id(found)
+    leaf = about.get("leaf_response_id")
+    yield from _in_branches(talk, given, nodes, leaf, parent="parent_response_id", at="create_time")
 
 
 def mistral(given: Given, parts: list[Part]) -> Iterator[Record]:
     """A file for each conversation: a list of messages that name their chat."""
     for part in parts:
-        talks: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+        talks: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for found in given.documents(part):
             if isinstance(found, RefusedDocumentError):
                 yield found
+            elif "role" in found and isinstance(found.get("chatId"), str | int | None):
+                talks[str(found.get("chatId") or part.name)].append(found)
             else:
-                own = str(found.get("id") or len(talks))
-                talks[str(found.get("chatId") or part.name)][own] = found
-        for session, nodes in talks.items():
-            rows = sorted(nodes.items(), key=lambda one: str(given.moment(one[1].get("createdAt")) or ""))
-            kept = {name: {**node, "content": _mistral_text(node)} for name, node in rows}
-            yield from _in_order(Talk(given, session), kept)
-
-
-def _mistral_text(node: Mapping[str, Any]) -> str:
-    chunks = [one for one in _objects(node, "contentChunks") if one.get("type") == "text"]
-    return str(node.get("content") or "") or "\n".join(str(one.get("text") or "") for one in chunks)
+                yield LeftOut(OTHER_FORM)
+        for session, messages in talks.items():
+            talk = Talk(given, session)
+            rows = sorted(messages, key=lambda one: str(given.moment(one.get("createdAt")) or ""))
+            said = ((node, node.get("content") or node.get("contentChunks")) for node in rows)
+            nodes = talk.by_id((node.get("id"), {**node, "content": content}) for node, content in said)
+            yield from _in_order(talk, nodes)
 
 
 def gemini(given: Given, parts: list[Part]) -> Iterator[Record]:
     """Takeout's `MyActivity.json`: each record is one question with its answer, and none says to which conversation it
     belongs. Those of a day are one conversation."""
     days: dict[str, Talk] = {}
+    seen = set[str]()
     for found in dated(given, parts, lambda one: one.get("time")):
         if isinstance(found, RefusedDocumentError):
             yield found
-            continue
-        moment, title = given.moment(found.get("time")), str(found.get("title") or "")
-        day = moment.date().isoformat() if moment else "undated"
-        talk = days.setdefault(day, Talk(given, f"gemini-{day}"))
-        answers = [one.get("html") for one in _objects(found, "safeHtmlItem")]
-        if not _PROMPTED.match(title) and not answers:
-            # Feedback, settings, created pictures.
-            talk.omit(NOT_SHOWN)
-            continue
-        own = hashlib.sha256(json.dumps([found.get("time"), title]).encode()).hexdigest()[:32]
-        talk.say("user", _PROMPTED.sub("", title), f"{own}-question", found.get("time"))
-        for text in answers:
-            talk.say("assistant", _plain(str(text or "")), f"{own}-answer", found.get("time"))
-        if found.get("attachedFiles") or found.get("imageFile"):
-            talk.omit(MEDIA)
+        elif not isinstance(found.get("title"), str) or not isinstance(found.get("time"), str | int | float | None):
+            yield LeftOut(OTHER_FORM)
+        else:
+            moment = given.moment(found.get("time"))
+            day = moment.date().isoformat() if moment else "undated"
+            _say_activity(days.setdefault(day, Talk(given, f"gemini-{day}")), found, seen)
     for talk in days.values():
         yield from talk.records()
+
+
+def _say_activity(talk: Talk, activity: Mapping[str, Any], seen: set[str]) -> None:
+    """The question and its answer. `seen`: those that were said."""
+    title, at = activity["title"], activity.get("time")
+    answers = [one.get("html") for one in talk.objects(activity, "safeHtmlItem")]
+    own = hashlib.sha256(json.dumps([at, title]).encode()).hexdigest()[:32]
+    if (not _PROMPTED.match(title) and not answers) or own in seen:
+        # Feedback, settings, created pictures; the same record once more.
+        talk.omit(SAME_ID if own in seen else NOT_SHOWN)
+        return
+    seen.add(own)
+    talk.say("user", _PROMPTED.sub("", title), f"{own}-question", at)
+    for place, text in enumerate(answers, start=1):
+        answer = f"{own}-answer-{place}" if place > 1 else f"{own}-answer"
+        talk.say("assistant", _plain(text) if isinstance(text, str) else text, answer, at)
+    if activity.get("attachedFiles") or activity.get("imageFile"):
+        talk.omit(MEDIA)
 
 
 def _plain(text: str) -> str:
@@ -248,17 +318,18 @@ def _plain(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", html.unescape(_TAG.sub("", _BREAK.sub("\n", text)))).strip()
 
 
-def _content(content: Any) -> str:
-    """A text, or the parts of a message that are text."""
-    if isinstance(content, str):
-        return content
-    parts = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
-    texts: list[str] = []
-    for part in parts:
-        text = part.get("text") if part.get("type") in ("text", "input_text", "output_text") else None
-        text = text.get("value") if isinstance(text, dict) else text
-        texts += [text] if isinstance(text, str) else []
-    return "\n".join(texts)
+def _content(content: Any) -> tuple[Any, int]:
+    """A text, or the parts of a message that are text, and how many have another form than parts do; what is neither,
+    as it is."""
+    if not isinstance(content, list):
+        return content, 0
+    texts: list[Any] = []
+    for part in content:
+        text = part.get("text") if isinstance(part, dict) else part
+        is_text = not isinstance(part, dict) or part.get("type") in ("text", "input_text", "output_text")
+        texts += [text.get("value") if isinstance(text, dict) else text] if is_text else []
+    said = [one for one in texts if isinstance(one, str)]
+    return "\n".join(said), len(texts) - len(said)
 
 
 def _in_a_row(nodes: Mapping[str, Any]) -> dict[str, trees.Node]:
@@ -269,8 +340,3 @@ def _in_a_row(nodes: Mapping[str, Any]) -> dict[str, trees.Node]:
 def _object(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = whole.get(name)
     return found if isinstance(found, dict) else {}
-
-
-def _objects(whole: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    found = whole.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

@@ -13,11 +13,13 @@ from typing import Any
 
 from memories.imports import trees
 from memories.imports.messages import Talk
-from memories.imports.places import Given, Part, dated
+from memories.imports.places import Given, dated
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import (
     MEDIA,
+    NO_TEXT,
     NOT_SHOWN,
+    OTHER_FORM,
     THOUGHTS,
     TOOLS,
     UNWANTED,
@@ -25,6 +27,7 @@ from memories.imports.records import (
     Record,
 )
 from memories.imports.stating import memory
+from memories.imports.unpacking import Part
 
 # What a person and an assistant said to each other; calls of tools are of other types.
 _SPOKEN = ("text", "multimodal_text")
@@ -44,10 +47,12 @@ def read(given: Given, parts: list[Part]) -> Iterator[Record]:
     for conversation in dated(given, parts, lambda one: one.get("create_time")):
         if isinstance(conversation, RefusedDocumentError):
             yield conversation
-        elif conversation.get("is_do_not_remember") is True:
+        elif conversation.get("is_do_not_remember") not in (None, False, "", "false"):
             yield LeftOut(UNWANTED)
         elif isinstance(conversation.get("mapping"), dict):
             yield from _conversation(given, conversation, kept)
+        else:
+            yield LeftOut(OTHER_FORM)
     yield from kept.records()
 
 
@@ -68,9 +73,11 @@ class _Kept:
                 if isinstance(where.get(name), str) and (text := _own(where[name])):
                     self._instructions.setdefault(text, at)
 
-    def save(self, text: str, at: Any) -> None:
+    def save(self, text: str, at: Any) -> bool:
+        """Whether there is something to save."""
         if text:
             self._saved.setdefault(text, self._given.moment(at))
+        return bool(text)
 
     def list(self, text: str, at: Any) -> None:
         """The list that the model was given at that time; the newest counts."""
@@ -97,37 +104,48 @@ class _Kept:
 
 
 def _conversation(given: Given, conversation: dict[str, Any], kept: _Kept) -> Iterator[Record]:
-    nodes = {name: node for name, node in conversation["mapping"].items() if isinstance(node, dict)}
+    nodes = {name: node for name, node in conversation["mapping"].items() if _is_node(node)}
     at = {name: str(given.moment(_message_of(node).get("create_time")) or "") for name, node in nodes.items()}
     tree = {name: trees.Node(node.get("parent"), at[name]) for name, node in nodes.items()}
     shown = trees.branch(tree, conversation.get("current_node"))
     talk = Talk(
         given, conversation.get("conversation_id") or conversation.get("id"), began=conversation.get("create_time")
     )
+    talk.omit(OTHER_FORM, len(conversation["mapping"]) - len(nodes))
     for name in shown:
-        if message := _message_of(nodes[name]):
+        # The root of a tree has none.
+        if (message := nodes[name].get("message")) is not None:
             _say(talk, message, kept)
-    others = [_message_of(nodes[name]) for name in nodes.keys() - set(shown)]
-    spoken = [one for one in others if _text_of(one).strip()]
-    if spoken:
-        talk.on_other_branches(*(one.get("id") for one in spoken))
+    others = [nodes[name]["message"] for name in nodes.keys() - set(shown) if nodes[name].get("message") is not None]
+    if others:
+        talk.on_other_branches(*(one.get("id") for one in others))
     yield from talk.records(is_whole=True)
+
+
+def _is_node(node: Any) -> bool:
+    return isinstance(node, dict) and isinstance(node.get("message"), dict | None)
 
 
 def _say(talk: Talk, message: dict[str, Any], kept: _Kept) -> None:
     """What was said; what the person told of themselves, and what was saved, is kept beside it."""
     author, content, metadata = (_part(message, name) for name in ("author", "content", "metadata"))
     kind, at = content.get("content_type"), message.get("create_time") or talk.began
-    if kind == _ABOUT:
+    if not isinstance(author.get("role"), str) or not isinstance(kind, str):
+        talk.omit(OTHER_FORM)
+    elif kind == _ABOUT:
         kept.tell(content, metadata, at)
     elif kind == _LIST and isinstance(content.get("model_set_context"), str):
         kept.list(content["model_set_context"], at)
     elif author.get("role") == "assistant" and message.get("recipient") == "bio":
-        kept.save(_text_of(message, of_tool=True).strip(), at)
+        if not kept.save(_text_of(message, of_tool=True).strip(), at):
+            talk.omit(NO_TEXT)
     elif reason := _why_left_out(message, author.get("role"), kind):
         talk.omit(reason)
+    elif isinstance(parts := content.get("parts"), list):
+        others = sum(not isinstance(part, str | dict | None) for part in parts)
+        talk.say(author.get("role"), _text_of(message), message.get("id"), at, others=others)
     else:
-        talk.say(author.get("role"), _text_of(message), message.get("id"), at)
+        talk.omit(OTHER_FORM)
 
 
 def _why_left_out(message: dict[str, Any], role: Any, kind: Any) -> str:

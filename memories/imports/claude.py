@@ -5,11 +5,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memories.imports import trees
-from memories.imports.messages import Talk
-from memories.imports.places import Given, Part, dated
+from memories.imports.messages import Talk, objects_in
+from memories.imports.places import Given, dated
 from memories.imports.raw_documents import RefusedDocumentError
-from memories.imports.records import MEDIA, THOUGHTS, TOOLS, KeptFile, LeftOut, Owner, Record
+from memories.imports.records import (
+    MEDIA,
+    NO_TEXT,
+    OTHER_FORM,
+    PROJECT,
+    THOUGHTS,
+    TOOLS,
+    KeptFile,
+    LeftOut,
+    Owner,
+    Record,
+)
 from memories.imports.stating import memory
+from memories.imports.unpacking import Part
 
 # What was typed, and what was spoken.
 _SAID = ("text", "voice_note")
@@ -17,8 +29,8 @@ _PLACEHOLDER = re.compile(r"(?:```\s*)?This block is not supported on your curre
 _HEADING = re.compile(r"\A(?:\*\*[^*\n]+\*\*:?|#[^\n]+|#+\s+\S[^\n]*)\Z")
 _LIST = re.compile(r"^\s*(?:[-*•]|\d+\.)\s+", re.MULTILINE)
 _LONGEST_FACT = 2000
-# Of one message; the service takes fewer.
-_MOST_ATTACHED = 21
+# The members of what it remembers.
+_REMEMBERED = {"conversations_memory", "project_memories", "memory_files"}
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
 
 
@@ -29,6 +41,8 @@ def read(given: Given, parts: list[Part]) -> Iterator[Record]:
             yield conversation
         elif isinstance(conversation.get("chat_messages"), list):
             yield from _conversation(given, conversation)
+        else:
+            yield LeftOut(OTHER_FORM)
 
 
 def read_memories(given: Given, parts: list[Part], projects: Mapping[str, str]) -> Iterator[Record]:
@@ -38,13 +52,15 @@ def read_memories(given: Given, parts: list[Part], projects: Mapping[str, str]) 
             if isinstance(found, RefusedDocumentError):
                 yield found
                 continue
-            yield from _paragraphs(found.get("conversations_memory"), "")
             of_projects = found.get("project_memories")
+            is_other = not isinstance(of_projects, dict | None) or not _REMEMBERED & found.keys()
+            yield from _paragraphs(found.get("conversations_memory"), "")
             for name, text in of_projects.items() if isinstance(of_projects, dict) else ():
                 yield from _paragraphs(text, projects.get(name, ""))
-            files = found.get("memory_files")
-            for file in files if isinstance(files, list) else ():
-                yield _file(given, file if isinstance(file, dict) else {})
+            files, others = objects_in(found, "memory_files")
+            yield from (_file(given, file) for file in files)
+            if others or is_other:
+                yield LeftOut(OTHER_FORM, others + is_other)
 
 
 def project_names(given: Given, parts: list[Part]) -> dict[str, str]:
@@ -53,18 +69,29 @@ def project_names(given: Given, parts: list[Part]) -> dict[str, str]:
     return {str(one.get("uuid")): str(one.get("name") or "") for one in found}
 
 
+def read_projects(given: Given, parts: list[Part]) -> Iterator[Record]:
+    """Projects and the documents that they hold, all of which are left out."""
+    for part in parts:
+        for one in given.documents(part):
+            if isinstance(one, RefusedDocumentError):
+                yield one
+            else:
+                held = one.get("docs")
+                yield LeftOut(PROJECT, 1 + (len(held) if isinstance(held, list) else 0))
+
+
 def _conversation(given: Given, conversation: dict[str, Any]) -> Iterator[Record]:
-    messages = [one for one in conversation["chat_messages"] if isinstance(one, dict)]
-    by_id = {str(one.get("uuid") or place): one for place, one in enumerate(messages)}
-    tree = _tree(given, by_id)
     talk = Talk(given, conversation.get("uuid"), began=conversation.get("created_at"))
+    by_id = talk.by_id((one.get("uuid"), one) for one in talk.objects(conversation, "chat_messages"))
+    tree = _tree(given, by_id)
     shown = trees.branch(tree, conversation.get("current_leaf_message_uuid") or next(reversed(by_id), None))
     for name in shown:
         _say(talk, by_id[name])
     others = by_id.keys() - set(shown)
     if others:
         talk.on_other_branches(*others)
-        talk.elsewhere |= {f"{name}-attachment-{place}" for name in others for place in range(1, _MOST_ATTACHED)}
+        attached = {name: len(_list(by_id[name], "attachments")) for name in others}
+        talk.elsewhere |= {f"{name}-attachment-{at + 1}" for name in others for at in range(attached[name])}
     yield from talk.records(is_whole=True)
 
 
@@ -85,27 +112,36 @@ def _say(talk: Talk, message: dict[str, Any]) -> None:
     """The message, and beside it what was attached to it as text, as what it is: a program put it there. What was
     pasted with no word beside it is the message."""
     sender, at, name = message.get("sender"), message.get("created_at"), message.get("uuid")
-    blocks = [one for one in _list(message, "content") if isinstance(one, dict)]
+    before = talk.left_out.total()
+    blocks, attachments = talk.objects(message, "content"), talk.objects(message, "attachments")
     texts = [one.get("text") for one in blocks if one.get("type") in _SAID]
     text = "\n".join(one for one in texts if isinstance(one, str) and one.strip())
-    if not text.strip() and all(one.get("type") in _SAID for one in blocks):
+    older = message.get("text")
+    talk.omit(OTHER_FORM, sum(not isinstance(one, str | None) for one in [*texts, older]))
+    if not text.strip() and all(one.get("type") in _SAID for one in blocks) and isinstance(older, str):
         # Older exports have no blocks, or empty ones.
-        text = _PLACEHOLDER.sub("", str(message.get("text") or ""))
-    attached = [one for one in _list(message, "attachments") if isinstance(one, dict) and one.get("extracted_content")]
+        text = older
+    is_said = bool(text.strip())
+    text = _PLACEHOLDER.sub("", text) if sender == "assistant" else text
+    attached = [one for one in attachments if one.get("extracted_content")]
+    # Files of which the service kept no text.
+    talk.omit(MEDIA, len(attachments) - len(attached) + len(talk.objects(message, "files")))
     if text.strip():
         talk.say(sender, text, name, at)
     elif attached and _is_pasted(attached[0]):
         talk.say(sender, attached.pop(0)["extracted_content"], name, at)
-    elif blocks and not attached:
-        kinds = {one.get("type") for one in blocks}
-        talk.omit(THOUGHTS if kinds == {"thinking"} else TOOLS if kinds - set(_SAID) else MEDIA)
-    for place, one in enumerate(attached[: _MOST_ATTACHED - 1], start=1):
-        more = {"author": "application", "metadata": {"attachment": str(one.get("file_name") or "")[:255]}}
-        talk.say(
-            sender, one["extracted_content"], f"{name}-attachment-{place}", at, **more if sender == "human" else {}
-        )
-    if count := sum(isinstance(one, dict) for one in _list(message, "files")):
-        talk.omit(MEDIA, count)
+    elif not attached and talk.left_out.total() == before:
+        kinds = {str(one.get("type")) for one in blocks}
+        talk.omit(THOUGHTS if kinds == {"thinking"} else TOOLS if is_said or kinds - set(_SAID) else NO_TEXT)
+    for place, one in enumerate(attached, start=1):
+        more: dict[str, Any] = {"author": "application", "metadata": {"attachment": _shown(one.get("file_name"))}}
+        own = f"{name}-attachment-{place}" if name else None
+        talk.say(sender, one["extracted_content"], own, at, **(more if sender == "human" else {}))
+
+
+def _shown(name: Any) -> str:
+    """The name of a file; what no text can hold is not in it."""
+    return str(name or "")[:255].replace("\0", "").encode("utf-8", "ignore").decode()
 
 
 def _is_pasted(attachment: Mapping[str, Any]) -> bool:
@@ -121,6 +157,8 @@ def _list(message: Mapping[str, Any], name: str) -> list[Any]:
 
 def _paragraphs(text: Any, project: str) -> Iterator[Record]:
     """A fact for each paragraph or entry of a list; headings only say where they stand."""
+    if not isinstance(text, str | None):
+        yield LeftOut(OTHER_FORM)
     for paragraph in re.split(r"\n\s*\n", text) if isinstance(text, str) else ():
         for entry in _LIST.split(paragraph):
             if not entry.strip() or _HEADING.match(entry.strip()):

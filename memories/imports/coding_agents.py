@@ -10,9 +10,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from memories.imports.messages import Talk
-from memories.imports.places import Given, Part
+from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError, places_of_lines
-from memories.imports.records import NOT_SHOWN, TOOLS, Record
+from memories.imports.records import NOT_SHOWN, OTHER_FORM, TOOLS, Record
+from memories.imports.unpacking import Part
 
 LONGEST_TEXT = 500_000
 _UNSENDABLE = dict.fromkeys([0, *range(0xD800, 0xE000)], "\ufffd")
@@ -42,11 +43,16 @@ def claude_code(given: Given, parts: list[Part]) -> Iterator[Record]:
         for line in places_of_lines(part.path):
             entry = line.document
             if isinstance(entry, RefusedDocumentError):
-                talk.omit(str(entry))
-            elif entry.get("type") in ("user", "assistant"):
+                talk.omit(entry.code)
+            elif not isinstance(entry.get("type"), str) or not isinstance(entry.get("message"), dict | None):
+                talk.omit(OTHER_FORM)
+            elif entry["type"] in ("user", "assistant"):
                 # A session that was resumed goes on in another file.
                 talk.session_id = entry.get("sessionId") or talk.session_id
                 _say(talk, *_of_claude_code(entry), entry.get("timestamp"))
+            else:
+                # What the agent writes down for itself.
+                talk.omit(NOT_SHOWN)
         yield from talk.records()
 
 
@@ -58,13 +64,18 @@ def codex(given: Given, parts: list[Part]) -> Iterator[Record]:
         for line in places_of_lines(part.path):
             entry = line.document
             if isinstance(entry, RefusedDocumentError):
-                talk.omit(str(entry))
+                talk.omit(entry.code)
                 continue
             payload = entry.get("payload")
-            if entry.get("type") == "session_meta" and isinstance(payload, dict) and payload.get("id"):
+            if not isinstance(payload, dict):
+                talk.omit(OTHER_FORM)
+            elif entry.get("type") == "session_meta" and payload.get("id"):
                 talk.session_id = payload["id"]
             elif entry.get("type") == "event_msg":
                 _say(talk, *_of_codex(entry, line.start), entry.get("timestamp"))
+            else:
+                # The same as the model had it, and what the agent writes down for itself.
+                talk.omit(NOT_SHOWN)
         yield from talk.records()
 
 
@@ -92,6 +103,8 @@ def _say(talk: Talk, role: str, text: str, own_id: str, at: Any) -> None:
         talk.omit(TOOLS)
     elif own_id:
         talk.say(role, text, own_id[:255], at, author=_AUTHORS[role])
+    else:
+        talk.omit(OTHER_FORM)
 
 
 def _sendable(text: str) -> str:
@@ -128,11 +141,11 @@ def _text_of(content: Any, kinds: tuple[str, ...]) -> str:
     if isinstance(content, str):
         return content
     texts = [
-        one if isinstance(one, str) else str(one.get("text") or "")
+        one if isinstance(one, str) else one.get("text")
         for one in (content if isinstance(content, list) else ())
         if isinstance(one, str) or (isinstance(one, dict) and one.get("type") in kinds)
     ]
-    return "\n".join(one for one in texts if one)
+    return "\n".join(one for one in texts if isinstance(one, str) and one)
 
 
 def _outside_blocks(text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ export shows another branch, the turns of the one that it left are left here too
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +25,13 @@ from memories.text.secrets import effort
 _PART = 8_000_000
 # Of a message: more than a request may have.
 _TOO_MUCH = ("number", "depth", "max_values", "too_large", "message_too_large")
+# Messages of one conversation whose faults are told.
+_MOST_TOLD = 5
 # Ids of one session that are looked up at once.
 _AT_ONCE = 5000
 Kind = ImportedRow.Kind
+# A message, and its place among those of its conversation.
+Placed = tuple[int, Any]
 
 
 class ConversationImport:
@@ -57,8 +61,7 @@ class ConversationImport:
     def take(self, said: Said) -> None:
         """Errors: Erased, PersonRestricted, where all conversations are of that person."""
         self.done["conversations"] += 1
-        own = {"user_id": self._user_id, "agent_id": self._agent_id}
-        body = {**said.body, **{name: value for name, value in own.items() if value and not said.body.get(name)}}
+        body = {**said.body, **self._own(said.body)}
         if not isinstance(said.messages, list):
             self._refuse_body({**body, "messages": said.messages})
             return
@@ -91,50 +94,68 @@ class ConversationImport:
         except RefusedDocumentError as error:
             self._refuse(str(error))
 
-    def _distinct(self, body: dict[str, Any], messages: Sequence[Any]) -> list[Any]:
-        """The messages without those that come twice in what is imported. A dry run keeps nothing, and remembers."""
-        names = json.dumps([body.get(name) for name in ("user_id", "agent_id", "session_id")])
+    def _left_before(self, session: Session, said: Said) -> int:
+        """How many turns of the branch that it leaves a dry run would have stored itself, of the same conversation."""
+        named = self._names({**said.body, **self._own(said.body)})
+        ids = [one for one in said.elsewhere if hash((named, one)) in self._seen]
+        return len(ids) - Turn.objects.filter(session=session, external_id__in=ids).count() if ids else 0
+
+    def _own(self, body: Mapping[str, Any]) -> dict[str, str]:
+        """Whose it is, where the conversation names nobody."""
+        own = {"user_id": self._user_id, "agent_id": self._agent_id}
+        return {name: value for name, value in own.items() if value and not body.get(name)}
+
+    @staticmethod
+    def _names(body: Mapping[str, Any]) -> str:
+        return json.dumps([body.get(name) for name in ("user_id", "agent_id", "session_id")])
+
+    def _distinct(self, body: dict[str, Any], messages: Sequence[Any]) -> list[Placed]:
+        """The messages with their places, without those that come twice in what is imported. A dry run keeps nothing,
+        and remembers."""
+        names = self._names(body)
         seen = self._seen if self._dry_run else set()
-        kept: list[Any] = []
-        for message in messages:
+        kept: list[Placed] = []
+        for place, message in enumerate(messages):
             own = message.get("external_id") if isinstance(message, dict) else None
             key = hash((names, own)) if isinstance(own, str) else None
             if key is not None and key in seen:
                 self.done["duplicates"] += 1
                 continue
             seen |= {key} if key is not None else set()
-            kept.append(message)
+            kept.append((place, message))
         return kept
 
-    def _conversation(self, body: dict[str, Any], part: list[Any], *, is_own: bool) -> Conversation | None:
+    def _conversation(self, body: dict[str, Any], part: list[Placed], *, is_own: bool) -> Conversation | None:
         """The part as the API reads it, without the messages that it would refuse; None where none is left.
 
         Errors: RefusedDocumentError, where it is the conversation's fault or one of a file that somebody can mend.
         """
         try:
-            return conversation_of(checked(TurnsSerializer, {**body, "messages": part}))
+            return conversation_of(checked(TurnsSerializer, {**body, "messages": [one for _, one in part]}))
         except (RefusedDocumentError, MemoryHubError):
             good: list[Any] = []
             faults: list[str] = []
-            for message in part:
+            for place, message in part:
                 try:
                     checked(TurnsSerializer, {**body, "messages": [message]})
                 except RefusedDocumentError as error:
-                    self._leave(error, is_own=is_own, faults=faults)
+                    self._leave(error, place, is_own=is_own, faults=faults)
                 except MemoryHubError as error:
                     self.left_out[error.code] += 1
                 else:
                     good.append(message)
             if faults:
-                self._refuse(", ".join(sorted(set(faults))))
+                more = f", and of {len(faults) - _MOST_TOLD:,} more messages" if len(faults) > _MOST_TOLD else ""
+                self._refuse(", ".join(faults[:_MOST_TOLD]) + more)
         return conversation_of(checked(TurnsSerializer, {**body, "messages": good})) if good else None
 
-    def _leave(self, error: RefusedDocumentError, *, is_own: bool, faults: list[str]) -> None:
-        """Count the message. Errors: RefusedDocumentError when its conversation has the fault."""
+    def _leave(self, error: RefusedDocumentError, place: int, *, is_own: bool, faults: list[str]) -> None:
+        """Count the message, which has this place in its conversation. Errors: RefusedDocumentError when that has the
+        fault."""
         if error.place and not error.place.startswith("/messages"):
             raise error
         if is_own and not (error.is_letters or error.code in _TOO_MUCH):
-            faults.append(str(error))
+            faults.append(str(error).replace("/messages/0", f"/messages/{place}"))
         else:
             self.left_out[error.code] += 1
 
@@ -156,6 +177,8 @@ class ConversationImport:
             back = [] if is_older else [turn for turn in stored.values() if turn.left_at]
             before = _before(conversation.messages, new, found, follows)
             self.done["left"] += len(left)
+            if self._dry_run and is_first and not is_older:
+                self.done["left"] += self._left_before(session, said)
             moved.extend(_rows(session, Kind.LEFT, left) + _rows(session, Kind.BACK, back))
             return Lacking(new, left=left, back=back, follows=before, elsewhere=is_older and bool(new))
 
@@ -226,12 +249,12 @@ def _before(
     return follows
 
 
-def _parts(messages: Sequence[Any]) -> Iterator[list[Any]]:
+def _parts(messages: Sequence[Placed]) -> Iterator[list[Placed]]:
     """The messages in requests of the size that the API takes; none where nothing was said."""
-    part: list[Any] = []
+    part: list[Placed] = []
     size = 0
     for message in messages:
-        own = len(json.dumps(message))
+        own = len(json.dumps(message[1]))
         if part and (len(part) == MAX_MESSAGES or size + own > _PART):
             yield part
             part, size = [], 0

@@ -10,9 +10,13 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
+from memories.imports.findings import VIEWS, UnreadableError
 from memories.imports.places import Given
+from memories.imports.raw_documents import CutOffError
 
 _SQLITE = b"SQLite format 3\0"
+# Of a database's file, in bytes.
+_HEAD = 100
 _ROWS_AT_ONCE = 500
 # Of a value.
 _LONGEST = 100_000_000
@@ -26,17 +30,34 @@ def is_sqlite(path: Path) -> bool:
 
 
 def sqlite_rows(path: Path, query: str) -> Iterator[dict[str, Any]]:
-    """Read only: a hub that imports changes nothing where it reads."""
+    """Read only: a hub that imports changes nothing where it reads. Errors: OSError, ValueError, sqlite3.Error;
+    CutOffError, where the file ends early."""
     with closing(sqlite3.connect(f"{path.resolve(strict=True).as_uri()}?mode=ro", uri=True)) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-        # A view can be a program that never ends, or fills the memory.
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE lower(type) = 'view'").fetchone():
-            raise ValueError("it has views")
         connection.row_factory = sqlite3.Row
         # What is no text is refused where it stands.
         connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
-        for row in connection.execute(query):
-            yield dict(row)
+        try:
+            # A view can be a program that never ends, or fills the memory.
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE lower(type) = 'view'").fetchone():
+                raise UnreadableError(VIEWS)
+            for row in connection.execute(query):
+                yield dict(row)
+        except sqlite3.DatabaseError:
+            if fault := _ends_early(path):
+                raise fault from None
+            raise
+
+
+def _ends_early(path: Path) -> CutOffError | None:
+    """Why it cannot be read, where it has fewer pages than it says."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    # 1 stands for 65,536.
+    page = int.from_bytes(head[16:18], "big")
+    pages, size = int.from_bytes(head[28:32], "big"), path.stat().st_size
+    said = pages * (65536 if page == 1 else page)
+    return CutOffError(path, size, 0, whole=0) if size < said else None
 
 
 def table_rows(given: Given, query: str, *, table: str, beside: str = "") -> Iterator[dict[str, Any]]:
@@ -55,6 +76,17 @@ def has_table(given: Given, name: str) -> bool:
         written = sql.Identifier(*name.split(".")).as_string()
         row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [written]).fetchone()
         return bool(row and row[0])
+
+
+def tables_like(given: Given, pattern: str) -> list[str]:
+    """The names of the tables of another database that fit a pattern of LIKE. Errors: psycopg.Error."""
+    with psycopg.connect(given.at) as connection:
+        found = connection.execute(
+            "SELECT table_name FROM information_schema.tables "
+            "WHERE table_schema = ANY (current_schemas(false)) AND table_name LIKE %s ORDER BY table_name",
+            [pattern],
+        )
+        return [name for (name,) in found]
 
 
 def tables_of(path: Path) -> dict[str, set[str]]:

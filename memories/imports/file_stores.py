@@ -16,9 +16,10 @@ from memories.imports import moments
 from memories.imports.databases import has_table
 from memories.imports.memory_stores import langgraph_rows
 from memories.imports.namespaces import is_hidden, shared, whose_namespace
-from memories.imports.places import Given, Part
+from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import HIDDEN, OTHER_FILE, KeptFile, LeftOut, Owner, Record, StoredItem
+from memories.imports.unpacking import Part, text_as_utf8
 
 # What deepagents' command line reads before each conversation; older ones wrote it in small letters.
 _NOTES = ("AGENTS.md", "agent.md")
@@ -74,7 +75,7 @@ def read_items(given: Given, parts: list[Part]) -> Iterator[Record]:
             yield item
         elif whose_namespace(item.namespace, given.namespace) is None:
             yield LeftOut("other_namespace")
-        elif (expires := moments.moment(item.expires_at)) and expires <= given.now:
+        elif (expires := given.end(item.expires_at)) and expires <= given.now:
             yield LeftOut("expired")
         elif _is_path(item) and is_hidden(item.key):
             yield LeftOut(HIDDEN)
@@ -110,10 +111,10 @@ def _items(given: Given, parts: list[Part]) -> Iterator[StoredItem | RefusedDocu
         if isinstance(row, RefusedDocumentError):
             yield row
             continue
-        labels, embedded = row.get("namespace"), row.get("embedded")
+        embedded = row.get("embedded")
         yield StoredItem(
-            [str(label) for label in labels] if isinstance(labels, list) else [],
-            str(row.get("key")),
+            row["namespace"],
+            str(row["key"]),
             row.get("value"),
             created_at=row.get("created_at"),
             updated_at=row.get("updated_at"),
@@ -141,6 +142,9 @@ def _command_line_files(base: Path, folder: str, own: str | None) -> Iterator[Re
     them. Skills and hidden files are left out; the folder that was named may have a dot itself. With an `own` name it
     is the folder of that agent."""
     agents = [base] if _has_notes(base) or own is not None else sorted(one for one in base.iterdir() if one.is_dir())
+    # Beside the agents are files of the program's own.
+    for path in () if agents == [base] else sorted(one for one in base.iterdir() if one.is_file()):
+        yield LeftOut(HIDDEN if _leads_to_hidden(path, base) else "no_memory")
     for agent in agents:
         # A project's own notes are in a folder with a dot, and no agent's.
         named = "" if agent.name.startswith(".") else agent.resolve().name
@@ -158,7 +162,8 @@ def _command_line_files(base: Path, folder: str, own: str | None) -> Iterator[Re
                 continue
             inside = _NOTES[0] if len(parts) == 1 and parts[0] in _NOTES else "/".join(parts)
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-            yield KeptFile(Owner(agent_id=name), _below(folder, inside), path.read_bytes(), None, changed)
+            data = text_as_utf8(path.read_bytes())
+            yield KeptFile(Owner(agent_id=name), _below(folder, inside), data, None, changed)
 
 
 def _leads_to_hidden(path: Path, base: Path) -> bool:

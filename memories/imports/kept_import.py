@@ -22,7 +22,7 @@ from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.files import paths
 from memories.imports import moments
 from memories.imports.fact_import import COMMAND, IMPORTED
-from memories.imports.raw_documents import RefusedDocumentError, checked
+from memories.imports.raw_documents import RefusedDocumentError, checked, unsendable_in
 from memories.imports.records import NOBODY, KeptFile, Note, StoredItem, ignore_rows
 from memories.models import FileVersion, ImportedRow, MemoryFile, Tenant
 from memories.store import writing
@@ -58,6 +58,9 @@ class FileImport(Kept):
         user_id = file.whose.user_id or self._user_id
         if not user_id:
             self.left_out[NOBODY] += 1
+            return
+        if letters := unsendable_in(file.path):
+            self.left_out[letters] += 1
             return
         try:
             with effort.bounded(), transaction.atomic():
@@ -157,4 +160,5 @@ def _write(item: StoredItem, now: datetime) -> Write:
     document = {"namespace": list(item.namespace), "key": item.key, "value": item.value, **ttl, **index}
     given = write_of(checked(PutItemSerializer, document))
     updated = min(moments.moment(item.updated_at) or now, now)
-    return replace(given, created_at=min(moments.moment(item.created_at) or updated, updated), updated_at=updated)
+    created = min(moments.moment(item.created_at) or updated, updated)
+    return replace(given, created_at=created, updated_at=updated, expires_at=moments.moment(item.expires_at))

@@ -13,13 +13,14 @@ from typing import Any, TextIO
 
 from memories.imports import moments, namespaces
 from memories.imports.databases import is_sqlite, sqlite_rows, table_rows
-from memories.imports.namespaces import is_hidden
-from memories.imports.places import Given, Part
-from memories.imports.raw_documents import RefusedDocumentError, document_in
+from memories.imports.messages import objects_in
+from memories.imports.places import Given
+from memories.imports.raw_documents import CutOffError, RefusedDocumentError, document_in
 from memories.imports.records import (
     ASSISTANTS,
-    HIDDEN,
     NO_TEXT,
+    OTHER_FILE,
+    OTHER_FORM,
     OTHERS,
     TOOLS,
     LeftOut,
@@ -27,7 +28,8 @@ from memories.imports.records import (
     Record,
     StoredMemory,
 )
-from memories.imports.stating import memory, name_of, named_text, text_in
+from memories.imports.stating import memory, name_of, named_text, owner_of, text_in
+from memories.imports.unpacking import Part
 
 # How systems call what a general form of facts has.
 _ID = ("id", "uuid", "key", "memory_id")
@@ -37,8 +39,12 @@ _ENDS = ("ends", "expires_at", "expires", "expiration_date", "valid_to", "valid_
 # What says that a statement no longer holds.
 _OVER = frozenset({"invalidated", "deleted", "archived", "superseded", "forgotten"})
 _ASSISTANT = ("assistant", "ai", "model", "agent", "bot")
+# What DeerFlow calls a memory document.
+_MEMORY = "memory.json"
 _LARGEST_CELL = 1024 * 1024
 _LONGEST_LINE = 4 * _LARGEST_CELL
+# Where the cells of a row are that have no column.
+_MORE = "\0more"
 
 
 def mem0(given: Given, parts: list[Part]) -> Iterator[Record]:
@@ -47,7 +53,7 @@ def mem0(given: Given, parts: list[Part]) -> Iterator[Record]:
     if given.is_database:
         rows = table_rows(given, "SELECT id::text, payload FROM {}", table=given.table or "mem0")
         for row in rows:
-            yield _mem0_memory(given, {**row["payload"], "id": row["id"]})
+            yield _mem0_memory(given, row)
         return
     for part in parts:
         if is_sqlite(part.path):
@@ -62,12 +68,15 @@ def _each(given: Given, part: Part, made: Any) -> Iterator[Record]:
 
 
 def _mem0_memory(given: Given, row: Mapping[str, Any]) -> Record:
-    if isinstance(payload := row.get("payload"), dict):
-        row = {**row, **payload, "id": row.get("id")}
+    if "payload" in row:
+        payload = row["payload"]
+        row = {**row, **(payload if isinstance(payload, dict) else {}), "id": row.get("id")}
     found = row.get("metadata")
     metadata = found if isinstance(found, dict) else {}
     categories = row.get("categories") or [metadata.get("category") or row.get("category")]
-    whose = Owner(str(row.get("user_id") or ""), str(row.get("agent_id") or ""))
+    whose = owner_of(row.get("user_id"), row.get("agent_id"))
+    if whose is None:
+        return LeftOut(OTHER_FORM)
     if reason := _whose_words({**metadata, **row}, whose.user_id or given.user):
         return LeftOut(reason)
     category = categories[0] if isinstance(categories, list) and categories else categories
@@ -79,12 +88,14 @@ def _mem0_memory(given: Given, row: Mapping[str, Any]) -> Record:
 
 def _whose_words(row: Mapping[str, Any], person: str) -> str:
     """Why a statement is not the person's own: the source says who spoke. "" where it is, or nobody says it."""
+    if any(not isinstance(row.get(name), str | None) for name in ("role", "attributed_to", "actor_id")):
+        return OTHERS
     role, by = (str(row.get(name) or "").lower() for name in ("role", "attributed_to"))
     if role in _ASSISTANT or by in _ASSISTANT:
         return ASSISTANTS
     if role in ("system", "tool", "function"):
         return TOOLS
-    speaker = str(row.get("actor_id") or "")
+    speaker = str(row.get("actor_id") or "").strip()
     is_other = speaker and speaker.casefold() not in (person.casefold(), "user", "human")
     return OTHERS if is_other or by not in ("", "user", "human", person.lower()) else ""
 
@@ -109,8 +120,7 @@ def langgraph(given: Given, parts: list[Part]) -> Iterator[Record]:
         if isinstance(item, RefusedDocumentError):
             yield item
             continue
-        namespace = item.get("namespace")
-        names = [str(part) for part in namespace] if isinstance(namespace, list) else []
+        names = item["namespace"]
         whose = namespaces.whose_namespace(names, given.namespace)
         value = item.get("value")
         if whose is None:
@@ -121,7 +131,7 @@ def langgraph(given: Given, parts: list[Part]) -> Iterator[Record]:
             # deepagents keeps files in the same store.
             yield LeftOut("file")
         else:
-            name = ".".join([*names, str(item.get("key"))])
+            name = ".".join([*names, str(item["key"])])
             said, ends = _said(given, item.get("created_at")), given.end(item.get("expires_at"))
             yield memory(
                 "langgraph", name, text_in(value), said, category=value.get("category"), whose=whose, ends=ends
@@ -129,7 +139,18 @@ def langgraph(given: Given, parts: list[Part]) -> Iterator[Record]:
 
 
 def langgraph_rows(given: Given, parts: list[Part], columns: str = "", beside: str = "") -> Iterator[Any]:
-    """Items as mappings, each with its namespace as a list."""
+    """Items as mappings, each with its namespace as a list of texts and a key; what has another form is refused."""
+    for found in _langgraph_rows(given, parts, columns, beside):
+        yield found if isinstance(found, RefusedDocumentError) or _is_item(found) else RefusedDocumentError(OTHER_FORM)
+
+
+def _is_item(row: Mapping[str, Any]) -> bool:
+    names = row.get("namespace")
+    is_named = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return is_named and isinstance(row.get("key"), str | int)
+
+
+def _langgraph_rows(given: Given, parts: list[Part], columns: str, beside: str) -> Iterator[Any]:
     if given.is_database:
         query = columns or (
             "SELECT string_to_array(prefix, '.') AS namespace, key, value, created_at, "
@@ -169,28 +190,28 @@ def _table(name: str) -> str:
 
 def deerflow(given: Given, parts: list[Part]) -> Iterator[Record]:
     """A memory document, or a folder with one for each person and agent: `users/ID/memory.json` and
-    `users/ID/agents/NAME/memory.json`. What is in hidden folders is left out."""
-    base = given.folder
-    paths = sorted(base.glob("**/memory.json")) if base else [part.path for part in parts]
-    for path in paths:
-        folders = path.relative_to(base).parts[:-1] if base else ()
-        if is_hidden(folders):
-            yield LeftOut(HIDDEN)
+    `users/ID/agents/NAME/memory.json`."""
+    for part in parts:
+        if given.folder and part.parts[-1] != _MEMORY:
+            yield LeftOut(OTHER_FILE)
             continue
+        folders = part.parts[:-1] if given.folder else ()
         whose = Owner(_after("users", folders), _after("agents", folders))
         try:
-            document = document_in(path)
+            document = document_in(part.path)
         except RefusedDocumentError as error:
             yield error
             continue
         profile = {name: document[name] for name in ("user", "history") if isinstance(document.get(name), dict)}
         if profile:
             yield StoredMemory(sections=profile, whose=whose)
-        facts = document.get("facts")
-        for fact in facts if isinstance(facts, list) else ():
-            named = fact if isinstance(fact, dict) else {}
-            own = named.get("id") or name_of("deerflow", None, named.get("content"))
-            yield StoredMemory(fact={**named, "id": own}, whose=whose)
+        facts, others = objects_in(document, "facts")
+        others += sum(not isinstance(document.get(name), dict | None) for name in ("user", "history"))
+        if others or not (profile or "facts" in document):
+            yield LeftOut(OTHER_FORM, others or 1)
+        for fact in facts:
+            own = fact.get("id") or name_of("deerflow", None, fact.get("content"))
+            yield StoredMemory(fact={**fact, "id": own}, whose=whose)
 
 
 def _after(folder: str, folders: tuple[str, ...]) -> str:
@@ -222,38 +243,69 @@ def _delimiter(heading: str) -> str:
 
 
 def _cells(path: Path) -> Iterable[dict[str, Any] | RefusedDocumentError]:
+    """The rows; one that has more cells than the heading is refused, as nobody knows which is which."""
     csv.field_size_limit(_LARGEST_CELL)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         heading = file.readline(_LONGEST_LINE)
         file.seek(0)
-        try:
-            for row in csv.DictReader(_lines(file), delimiter=_delimiter(heading)):
-                yield {str(name).strip().lower(): value for name, value in row.items() if name and value}
-        except csv.Error:
-            yield RefusedDocumentError("syntax")
+        lines = _Lines(file)
+        rows = csv.DictReader(lines, delimiter=_delimiter(heading), restkey=_MORE)
+        columns = [str(name).strip().lower() for name in rows.fieldnames or ()]
+        is_twice = len(set(columns)) < len(columns)
+        count = 0
+        while True:
+            try:
+                row = next(rows, None)
+            except csv.Error:
+                yield RefusedDocumentError("too_large")
+                continue
+            if row is None:
+                return
+            if lines.is_open and lines.is_over:
+                # The quotes of the last cell have no end.
+                yield CutOffError(path, path.stat().st_size, lines.began, whole=count)
+            elif more := row.pop(_MORE, ()):
+                found = len(columns) + len(more)
+                yield RefusedDocumentError("columns", hint=f"expected {len(columns)} cells, found {found}")
+            elif is_twice:
+                yield RefusedDocumentError("columns", hint="two columns have one name")
+            else:
+                count += 1
+                yield {str(name).strip().lower(): value for name, value in row.items() if value}
 
 
-def _lines(file: TextIO) -> Iterator[str]:
-    """Errors: csv.Error, where one is longer than memory should hold."""
-    while line := file.readline(_LONGEST_LINE):
-        if len(line) == _LONGEST_LINE:
-            raise csv.Error("the line is too long")
-        yield line
+class _Lines:
+    """The lines of a file of CSV. `is_open`: whether a cell in quotes has no end yet; `began`: the byte at which the
+    line stands that opened it; `is_over`: whether the file is."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file, self._at = file, 0
+        self.is_open = self.is_over = False
+        self.began = 0
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self._file.readline(_LONGEST_LINE):
+            if not self.is_open:
+                self.began = self._at
+            self._at += len(line.encode("utf-8", "surrogateescape"))
+            self.is_open ^= bool(line.count('"') % 2)
+            yield line
+        self.is_over = True
 
 
 def _fact(given: Given, row: Mapping[str, Any], source: str) -> Record:
-    person = str(_first(row, _PERSON) or "")
-    whose = Owner(person, str(row.get("agent_id") or ""))
+    whose = owner_of(_first(row, _PERSON), row.get("agent_id"))
+    if source == "facts" and (fault := _fault_in(row, whose)):
+        return fault
+    if whose is None:
+        return LeftOut(OTHER_FORM)
+    person = whose.user_id
     if str(row.get("state") or row.get("status") or "").lower() in _OVER:
         return LeftOut("no_longer_true")
-    if reason := _whose_words(row, person or given.user):
+    ends = given.end(_first(row, _ENDS))
+    over = "no_longer_true" if row.get("invalid_at") or row.get("valid_to") else "expired"
+    if reason := _whose_words(row, person or given.user) or (over if ends and ends <= given.now else ""):
         return LeftOut(reason)
-    until = _first(row, _ENDS)
-    ends = given.end(until)
-    if source == "facts" and until and moments.end(until) is None:
-        return RefusedDocumentError("/ends invalid")
-    if ends and ends <= given.now:
-        return LeftOut("no_longer_true" if row.get("invalid_at") or row.get("valid_to") else "expired")
     said = next((_said(given, row[name]) for name in _SAID_AT if row.get(name)), None)
     text, kind = named_text(row), _topic(row)
     own = _first(row, _ID)
@@ -264,6 +316,18 @@ def _fact(given: Given, row: Mapping[str, Any], source: str) -> Record:
     if isinstance(found, StoredMemory) and source == "facts":
         return StoredMemory(found.fact, whose=found.whose, ends=found.ends, is_own=True)
     return found
+
+
+def _fault_in(row: Mapping[str, Any], whose: Owner | None) -> RefusedDocumentError | None:
+    """What somebody can mend in a row of their own."""
+    until, said = _first(row, _ENDS), _first(row, _SAID_AT)
+    if whose is None:
+        return RefusedDocumentError("/user_id invalid")
+    if until and moments.end(until) is None:
+        return RefusedDocumentError("/ends invalid")
+    if said and moments.moment(said) is None:
+        return RefusedDocumentError("/date invalid", hint="expected ISO-8601, a day, or seconds since 1970")
+    return None
 
 
 def _topic(row: Mapping[str, Any]) -> str:

@@ -1,9 +1,15 @@
 """Times as other systems write them: seconds or milliseconds since 1970, ISO-8601, days, dates of JSON of databases."""
 
+import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from math import isfinite
 from typing import Any
 
+_LAST = datetime(9999, 12, 30, tzinfo=UTC)
+# So often what is more is in units of a thousandth: up to nanoseconds.
+_UNITS = 3
+# A day of eight digits is none.
+_NUMBER = re.compile(r"-?(?!(?:19|20)\d{6}\Z)[0-9]+(?:\.[0-9]*)?")
 # Seconds up to the year 5138; what is more is in smaller units.
 _MOST_SECONDS = 100_000_000_000
 
@@ -14,7 +20,7 @@ def moment(value: Any, zone: tzinfo | None = UTC) -> datetime | None:
         if isinstance(value, dict):
             # MongoDB's: {"$date": {"$numberLong": "…"}}
             return moment(next(iter(value.values()), None), zone)
-        if isinstance(value, str) and value.strip().lstrip("-").replace(".", "", 1).isdigit():
+        if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
             value = float(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _since_1970(float(value))
@@ -30,7 +36,10 @@ def end(value: Any, zone: tzinfo | None = UTC) -> datetime | None:
     """When what ends then is over: of a day alone, the next one."""
     found = moment(value, zone)
     is_day = isinstance(value, str) and len(value.strip()) == len("2026-01-31")
-    return found + timedelta(days=1) if found and is_day else found
+    if not (found and is_day):
+        return found
+    # The last day of all has no next one.
+    return found + timedelta(days=1) if found < _LAST else found
 
 
 def _placed(value: datetime, zone: tzinfo | None) -> datetime:
@@ -40,6 +49,6 @@ def _placed(value: datetime, zone: tzinfo | None) -> datetime:
 def _since_1970(value: float) -> datetime:
     if not isfinite(value):
         raise ValueError
-    while abs(value) >= _MOST_SECONDS:
-        value /= 1000
+    for _ in range(_UNITS):
+        value = value / 1000 if abs(value) >= _MOST_SECONDS else value
     return datetime.fromtimestamp(value, UTC)

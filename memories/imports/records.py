@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from memories.imports import raw_documents
 from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.models import ImportedRow
@@ -19,6 +20,8 @@ HIDDEN = "hidden"
 ASSISTANTS, OTHERS, TOOLS = "assistants_words", "others_words", "tool"
 THOUGHTS, NOT_SHOWN, OTHER_BRANCH, NO_TEXT = "thoughts", "not_shown", "other_branch", "no_text"
 UNWANTED, OTHER_FILE, NOBODY, MEDIA = "do_not_remember", "other_file", "nobody", "media"
+# It has another form than its source gives it; it has the id of another that stands before it; what a project holds.
+OTHER_FORM, SAME_ID, PROJECT = raw_documents.OTHER_FORM, "same_id", "project"
 
 
 class Owner(NamedTuple):

@@ -13,12 +13,14 @@ from memories import content_policy
 from memories.imports import file_stores, memory_stores, sources
 from memories.imports.conversation_import import ConversationImport
 from memories.imports.fact_import import FactImport
+from memories.imports.findings import Finding, Found, UnreadableError, together, unknown_source
 from memories.imports.kept_import import FileImport, ItemImport
 from memories.imports.own_exports.reading import SOURCE
 from memories.imports.own_exports.storing import ExportImport
 from memories.imports.places import Given
-from memories.imports.raw_documents import RefusedDocumentError
+from memories.imports.raw_documents import CutOffError, RefusedDocumentError
 from memories.imports.records import (
+    OTHER_FORM,
     ExportedRows,
     KeptFile,
     LeftOut,
@@ -29,14 +31,20 @@ from memories.imports.records import (
     StoredMemory,
     ignore_rows,
 )
+from memories.imports.unpacking import DamagedError
 from memories.models import Tenant
 
 
 class UnknownSourceError(Exception):
-    """Nothing in what was given is of the source, with what it looks like, in words without any of its texts."""
+    """Nothing in what was given is of the source; what it looks like, without any of its texts."""
+
+    def __init__(self, source: str, found: Found) -> None:
+        expects = sources.SOURCES[source].expects if source in sources.SOURCES else ""
+        super().__init__(f"expected {expects}, {found}" if expects else str(found))
+        self.finding = unknown_source(source, expects, found)
 
 
-class UnsaidPersonError(UnknownSourceError):
+class UnsaidPersonError(Exception):
     """Items are in several namespaces, and nobody said which of these are the person's."""
 
 
@@ -63,6 +71,8 @@ class Run:
         self.source, self.given, self._as_items, self._read_as = source, given, as_items, read_as
         # Of the documents of conversations those that were read, also the ones that were taken before.
         self.recognised = self._read = 0
+        # What is told of files that are not taken as a whole.
+        self.findings: list[Finding] = []
         self.left_out, self._refused = Counter[str](), Counter[str]()
         self.conversations = ConversationImport(
             tenant, user_id=given.user, agent_id=given.agent or "", dry_run=dry_run, tell=tell, note=note
@@ -91,7 +101,7 @@ class Run:
         cannot be read.
         """
         if self._is_unsaid():
-            raise UnsaidPersonError("nobody says which of the namespaces are the person's")
+            raise UnsaidPersonError
         if self._is_rehearsal:
             with transaction.atomic():
                 taken = sum(1 for _ in self._steps())
@@ -100,7 +110,7 @@ class Run:
         else:
             yield from self._steps(after)
         if not (self.recognised or after):
-            raise UnknownSourceError(sources.found_instead(self.given))
+            raise UnknownSourceError(self.source, sources.found_instead(self.given))
 
     def _steps(self, after: int = 0) -> Iterator[int]:
         for taken, record in enumerate(self._records(), start=1):
@@ -160,11 +170,15 @@ class Run:
     def _records(self) -> Iterator[Record]:
         parts, others = sources.chosen(self.given, self.source)
         read = file_stores.read_items if self._as_items else sources.SOURCES[self.source].read
+        yield from self.given.faults
         try:
             yield from read(self.given, parts)
+        except RefusedDocumentError as error:
+            # A database's file ends early.
+            yield error
         except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
             # Of the reader alone: a table without a column, a number where a text should be.
-            raise ValueError("it has another form than expected") from error
+            raise UnreadableError(OTHER_FORM) from error
         yield from others
 
     def _take(self, record: Record) -> None:
@@ -191,8 +205,28 @@ class Run:
                 self.items.take(record)
 
     def _refuse(self, error: RefusedDocumentError) -> None:
+        if error.code == OTHER_FORM and self.source not in sources.OWN:
+            # Nobody can mend it in what another program wrote.
+            self.left_out[OTHER_FORM] += 1
+            return
+        if isinstance(error, CutOffError | DamagedError):
+            self._tell_of(error)
+            return
         self.recognised += 1
         if self.is_of_conversations:
             self.conversations.refuse(error)
         else:
             self._refused[str(error)] += 1
+
+    def _tell_of(self, error: CutOffError | DamagedError) -> None:
+        """A file that ends early, or cannot be read: what is whole in it comes in."""
+        finding: Finding = {"code": error.code, "at": error.at}
+        if isinstance(error, CutOffError):
+            of = [part for part in self.given.parts if part.path == error.path]
+            number = self.given.parts.index(of[0]) + 1 if of else 1
+            finding |= {"file": number, "begins": error.begins, "whole": error.whole}
+            self.recognised += any(sources.plain_shape_of(self.given, part) == self.source for part in of)
+        else:
+            finding |= {"file": error.number}
+        self.findings = together(self.findings, [finding])
+        self._refused[str(error)] += 1

@@ -4,8 +4,9 @@ A source is recognised by what is in its files, not by their names: the first ob
 CSV, the tables of a database, the files of a folder.
 """
 
+import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -23,11 +24,13 @@ from memories.imports import (
     palaces,
 )
 from memories.imports.databases import has_table, is_sqlite, tables_of
+from memories.imports.findings import Found
 from memories.imports.own_exports import reading
-from memories.imports.places import JSON, Given, Part
-from memories.imports.raw_documents import member_names
-from memories.imports.records import NO_TEXT, OTHER_FILE, LeftOut, Record
+from memories.imports.places import Given
+from memories.imports.raw_documents import CutOffError, RefusedDocumentError, member_names, unended_in
+from memories.imports.records import HIDDEN, NO_TEXT, OTHER_FILE, OTHER_FORM, LeftOut, Record
 from memories.imports.stating import TEXTS
+from memories.imports.unpacking import JSON, Part
 
 Read = Callable[[Given, list[Part]], Iterator[Record]]
 Document = Mapping[str, Any]
@@ -37,10 +40,17 @@ _SAMPLE = 20
 _CSV = ".csv"
 _SQLITE = {"history": "mem0", "triples": "mempalace", "embedding_metadata": "mempalace", "documents": "mempalace"}
 _TABLES = {"store": "langgraph", "mem0": "mem0"}
+_CREATED = re.compile(rb"CREATE TABLE\s+(?:IF NOT EXISTS\s+)?[\"'`\[]?(\w{1,40})", re.IGNORECASE)
+_SCHEMA = 64 * 1024
+# How files begin that no reader takes.
+_FORMS = (
+    (b"<!DOCTYPE HTML", "html"), (b"<HTML", "html"), (b"%PDF", "pdf"), (b"\x1f\x8b", "packed"),
+    (b"7Z\xbc\xaf", "packed"), (b"RAR!", "packed"), (b"\x28\xb5\x2f\xfd", "packed"),
+)  # fmt: skip
 # Files of a folder or an archive that belong to a source, and hold nothing of the person's words.
 _BESIDE = ("user", "users", "message_feedback", "shared_conversations", "model_comparisons", "settings", "metadata")
 # Reasons that say nothing of what a file is.
-UNRECOGNISED = frozenset({OTHER_FILE, NO_TEXT})
+UNRECOGNISED = frozenset({OTHER_FILE, OTHER_FORM, HIDDEN, NO_TEXT})
 # In these others speak in the person's role.
 _OF_SEVERAL = ("group_chats",)
 _PROJECTS, _REMEMBERED = "claude projects", "claude memories"
@@ -63,6 +73,7 @@ def _claude(given: Given, parts: list[Part]) -> Iterator[Record]:
         return [part for part in parts if shapes[part] == shape]
 
     yield from claude.read(given, [part for part in parts if shapes[part] not in (_PROJECTS, _REMEMBERED)])
+    yield from claude.read_projects(given, called(_PROJECTS))
     yield from claude.read_memories(given, called(_REMEMBERED), claude.project_names(given, called(_PROJECTS)))
 
 
@@ -71,14 +82,27 @@ SOURCES: dict[str, Source] = {
     "claude": Source(_claude, "conversations with `chat_messages`"),
     "claude-code": Source(coding_agents.claude_code, "lines with `sessionId` and `message`"),
     "codex": Source(coding_agents.codex, "lines with `payload`"),
-    "deepseek": Source(chat_clients.reader(chat_clients.deepseek, "inserted_at"), "`mapping` with `fragments`"),
+    "deepseek": Source(
+        chat_clients.reader(chat_clients.deepseek, "inserted_at", holds=lambda one: one.get("mapping")),
+        "`mapping` with `fragments`",
+    ),
     "gemini": Source(chat_clients.gemini, "activities with `header` and `title`"),
-    "grok": Source(chat_clients.reader(chat_clients.grok), "`conversations` with `responses`"),
+    "grok": Source(
+        chat_clients.reader(chat_clients.grok, holds=lambda one: one.get("responses")),
+        "`conversations` with `responses`",
+    ),
     "mistral": Source(chat_clients.mistral, "messages with `chatId`"),
     "open-webui": Source(chat_clients.open_webui, "`chat` with `history`"),
-    "librechat": Source(chat_clients.reader(chat_clients.librechat, "createdAt"), "`conversationId` and `messages`"),
-    "lobechat": Source(chat_clients.reader(chat_clients.lobechat), "`state` with `messages`"),
-    "cherry-studio": Source(chat_clients.reader(chat_clients.cherry), "`indexedDB` with `topics`"),
+    "librechat": Source(
+        chat_clients.reader(chat_clients.librechat, "createdAt", holds=lambda one: one.get("messages")),
+        "`conversationId` and `messages`",
+    ),
+    "lobechat": Source(
+        chat_clients.reader(chat_clients.lobechat, holds=chat_clients.lobechat_messages), "`state` with `messages`"
+    ),
+    "cherry-studio": Source(
+        chat_clients.reader(chat_clients.cherry, holds=lambda one: one.get("indexedDB")), "`indexedDB` with `topics`"
+    ),
     reading.SOURCE: Source(reading.read, "`format` memory-hub-export", names_people=True),
     "jsonl": Source(chat_clients.jsonl, "lines with `session_id` and `messages`", names_people=True),
     "facts": Source(memory_stores.facts, "rows with `text` and `user_id`", names_people=True),
@@ -112,6 +136,8 @@ CHATS = frozenset({"chatgpt", "claude", "deepseek", "gemini", "grok", "mistral",
 
 
 FILES = frozenset({"deepagents", "markdown"})
+# Their rows somebody wrote for the hub, and can mend.
+OWN = frozenset({"jsonl", "facts"})
 # Namespaces can say whose their items are.
 NAMESPACED = frozenset({"deepagents", "langgraph"})
 
@@ -167,6 +193,7 @@ _SHAPES: dict[str, Callable[[Document], bool]] = {
     "honcho": lambda one: _has(one, "observed_id", "content"),
     "hindsight": lambda one: _has(one, "text") and (_has(one, "bank_id") or _has(one, "mentioned_at")),
     "memobase": lambda one: _has(one, "content") and (_has(one, "topic") or _holds(one, "attributes", dict, "topic")),
+    "mempalace": palaces.is_drawer,
     "mem0": lambda one: (
         _has(one, "payload")
         or (_has(one, "memory") and any(name in one for name in ("hash", "user_id", "agent_id", "run_id", "metadata")))
@@ -181,7 +208,7 @@ def shape_of(given: Given, part: Part) -> str:
     suffix = part.path.suffix.lower()
     try:
         if is_sqlite(part.path):
-            tables = tables_of(part.path)
+            tables = _tables_in(part.path)
             named = _SQLITE | ({"store": "langgraph"} if {"prefix", "key"} <= tables.get("store", set()) else {})
             return next((source for table, source in named.items() if table in tables), "")
         if suffix == _CSV:
@@ -195,11 +222,21 @@ def shape_of(given: Given, part: Part) -> str:
         return ""
 
 
+def _tables_in(path: Path) -> dict[str, set[str]]:
+    """The tables with their columns; of a file that ends early the names alone that stand at its beginning."""
+    try:
+        return tables_of(path)
+    except RefusedDocumentError:
+        with path.open("rb") as file:
+            return {name.decode(): {"prefix", "key"} for name in _CREATED.findall(file.read(_SCHEMA))}
+
+
 def _shape_of_json(given: Given, part: Part) -> str:
     """That of most of its first documents; a hub's own export says what it is."""
     if reading.is_export(part):
         return reading.SOURCE
-    found = [one for one in islice(iter(given.documents(part)), _SAMPLE) if isinstance(one, dict)]
+    documents = given.documents(part)
+    found = [one for one in islice(documents, _SAMPLE) if isinstance(one, dict)] or [unended_in(documents)]
     shapes = [next((name for name, fits in _SHAPES.items() if fits(one)), "") for one in found]
     known = [shape for shape in shapes if shape]
     return max(known, key=known.count) if known else ""
@@ -208,10 +245,11 @@ def _shape_of_json(given: Given, part: Part) -> str:
 def detected(given: Given) -> str:
     """The source that this is; "" for none that is known. Errors: OSError, psycopg.Error."""
     if given.is_database:
-        return next((source for table, source in _TABLES.items() if has_table(given, given.table or table)), "")
+        named = next((source for table, source in _TABLES.items() if has_table(given, given.table or table)), "")
+        return "mempalace" if palaces.is_in(given) else named
     if (folder := given.folder) and (source := _of_folder(folder)):
         return source
-    shapes = [_plain(shape_of(given, part)) for part in given.parts if _stem(part) not in _BESIDE]
+    shapes = [plain_shape_of(given, part) for part in given.parts if _stem(part) not in _BESIDE]
     known = [shape for shape in shapes if shape and shape != "markdown"]
     # An archive holds notes beside what it is.
     return (
@@ -238,6 +276,11 @@ def _of_folder(folder: Path) -> str:
     return "deepagents" if has_notes else ""
 
 
+def plain_shape_of(given: Given, part: Part) -> str:
+    """The source that a file is of; "" for none that is known."""
+    return _plain(shape_of(given, part))
+
+
 def _plain(shape: str) -> str:
     return "claude" if shape in (_REMEMBERED, _PROJECTS) else shape
 
@@ -245,36 +288,41 @@ def _plain(shape: str) -> str:
 def chosen(given: Given, source: str) -> tuple[list[Part], list[LeftOut]]:
     """The files of what was given that the source reads; the others are left out. A file that was named is read
     whatever it is."""
-    if given.is_database or source in ("deepagents", "markdown", "mempalace", "deerflow"):
-        return ([] if given.is_database else given.parts), []
-    if len(given.parts) == 1:
-        return given.parts, []
-    own = [part for part in given.parts if _stem(part) not in _OF_SEVERAL]
-    mine = [part for part in own if _plain(shape_of(given, part)) == source]
-    others = len(given.parts) - len(mine) + given.skipped
-    return mine, [LeftOut(OTHER_FILE, others)] if others else []
+    if given.is_database:
+        return [], []
+    if source in ("deepagents", "markdown", "mempalace", "deerflow") or len(given.parts) == 1:
+        mine = given.parts
+    else:
+        own = [part for part in given.parts if _stem(part) not in _OF_SEVERAL]
+        mine = [part for part in own if plain_shape_of(given, part) == source]
+    # The reader of the folder of agents counts its own.
+    hidden = 0 if source == "deepagents" and given.folder else given.hidden
+    counts = {OTHER_FILE: len(given.parts) - len(mine) + given.skipped, HIDDEN: hidden}
+    return mine, [LeftOut(reason, count) for reason, count in counts.items() if count]
 
 
-def found_instead(given: Given) -> str:
-    """What this looks like, in words without any of its texts."""
+def found_instead(given: Given) -> Found:
+    """What this looks like, without any of its texts."""
     try:
         source = detected(given)
     except (OSError, psycopg.Error):
         source = ""
-    if source:
-        return f"it looks like {source}"
-    names = _names(given)
-    return f"found members {', '.join(names)}" if names else "no source has such a form"
-
-
-def _names(given: Given) -> Sequence[str]:
-    """Names of members, where they are names."""
     if given.is_database or not given.parts:
-        return []
+        return Found(source, form="no_text" if given.skipped else "")
     try:
         part = given.parts[0]
-        first = next((one for one in given.documents(part) if isinstance(one, dict) and one), None)
-        names = list(first) if first else member_names(part.path)
+        if form := _form_of(part.path):
+            return Found(source, form=form)
+        documents = given.documents(part)
+        ends_at = documents.fault.at if isinstance(documents.fault, CutOffError) else 0
+        first = next((one for one in documents if isinstance(one, dict) and one), None) or unended_in(documents)
+        return Found(source, names=list(first or member_names(part.path)), ends_at=ends_at)
     except (OSError, ValueError):
-        return []
-    return [name for name in names if name.isidentifier() and len(name) <= 30 and name.isascii()][:8]
+        return Found(source)
+
+
+def _form_of(path: Path) -> str:
+    """What a file is written or packed as that no reader takes, by how it begins."""
+    with path.open("rb") as file:
+        head = file.read(512).lstrip()
+    return next((form for begins, form in _FORMS if head[: len(begins)].upper() == begins), "")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from memories.imports.raw_documents import unsendable_in
 from memories.imports.records import NO_ONE, NO_TEXT, LeftOut, Owner, StoredMemory
 from memories.models import Category
 
@@ -33,17 +34,33 @@ def memory(
     fact = {
         "id": name_of(source, key, text),
         "content": text.strip(),
-        "category": category if isinstance(category, str) and category else Category.OTHER.value,
+        "category": category if _is_name(category) else Category.OTHER.value,
         "confidence": CONFIDENCE if confidence is None else confidence,
         "createdAt": at.isoformat() if isinstance(at, datetime) else at,
     }
     return StoredMemory(fact=fact, whose=whose, ends=ends)
 
 
+def _is_name(category: Any) -> bool:
+    return isinstance(category, str) and bool(category) and not unsendable_in(category)
+
+
+def owner_of(user_id: Any, agent_id: Any = None) -> Owner | None:
+    """Whose a memory is by the members that name them; None where these are no names."""
+    names = [one if one not in (None, "") else "" for one in (user_id, agent_id)]
+    if any(isinstance(one, bool) or not isinstance(one, str | int) for one in names):
+        return None
+    return Owner(*map(str, names))
+
+
 def name_of(source: str, key: Any, text: Any) -> str:
     """The id that a fact has here: its own there, or one made of its text."""
-    digest = hashlib.sha256(str(text).encode("utf-8", "replace")).hexdigest()[:32]
-    return f"{source}:{digest if key in (None, '') else key}"
+    has_key = key not in (None, "")
+    if has_key and not unsendable_in(str(key)):
+        return f"{source}:{key}"
+    # Of a key that none can be like.
+    named = str(key).encode("utf-8", "surrogatepass") if has_key else str(text).encode("utf-8", "replace")
+    return f"{source}:{hashlib.sha256(named).hexdigest()[:32]}"
 
 
 def named_text(value: Mapping[str, Any]) -> str | None:

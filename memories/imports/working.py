@@ -39,6 +39,7 @@ from memories.db.sessions import own_session
 from memories.db.statement_timeouts import unbounded
 from memories.exceptions import Erased, LeaseLost, NotFound, PersonRestricted
 from memories.imports import sources
+from memories.imports.findings import Finding, UnreadableError, together, unknown_source
 from memories.imports.namespaces import USER
 from memories.imports.places import Given, opened
 from memories.imports.previews import Preview
@@ -229,7 +230,8 @@ def _import(work: _Work, path: Path, *, now: datetime) -> bool:
         with opened([str(path)], name=name, within=path.parent, most_unpacked=most, **given) as found:
             source = options.source if options.source != verbs.AUTO else sources.detected(found)
             if failure := _cannot_begin(source, options, is_check=work.is_check):
-                _fail(work, failure, now=now, source=source, keep_file=failure == USER_NEEDED)
+                why = [unknown_source(source, "", sources.found_instead(found))] if failure == UNKNOWN else []
+                _fail(work, failure, now=now, source=source, keep_file=failure == USER_NEEDED, findings=why)
                 return True
             leases.renew(work, source=source)
             # Nobody stands in where the run can begin: it leaves out what names nobody, too.
@@ -239,8 +241,8 @@ def _import(work: _Work, path: Path, *, now: datetime) -> bool:
                 return _Importing(work, read, source, created).carry_on(now=now)
     except UnsaidPersonError:
         _fail(work, NAMESPACE_NEEDED, now=now)
-    except UnknownSourceError:
-        _fail(work, UNKNOWN, now=now)
+    except UnknownSourceError as error:
+        _fail(work, UNKNOWN, now=now, findings=[error.finding])
     except (Erased, PersonRestricted) as error:
         _fail(work, error.code, now=now)
     except NotFound:
@@ -250,7 +252,8 @@ def _import(work: _Work, path: Path, *, now: datetime) -> bool:
         if isinstance(error, OSError) and error.errno in _OF_DISK:
             raise
         logger.info("Import %s cannot be read: %s", work.row.pk, type(error).__name__)
-        _fail(work, UNREADABLE, now=now)
+        why = [{"code": error.code}] if isinstance(error, UnreadableError) else []
+        _fail(work, UNREADABLE, now=now, findings=why)
     return True
 
 
@@ -325,6 +328,7 @@ class _Importing:
             "counts": Counter({} if is_anew else self._row.counts) + _outcomes(self._run),
             "left_out": Counter({} if is_anew else self._row.left_out) + left_out,
             "refused": Counter({} if is_anew else self._row.refused) + refused,
+            "findings": together([] if is_anew else self._row.findings, self._run.findings),
         }
         expected = self._run.expected_records(taken)
         # A dry run begins anew each time: it has got on only when it ends. What is taken from the start has got on when
@@ -403,11 +407,20 @@ def _undo(work: _Work, *, now: datetime, until: float) -> bool:
     return True
 
 
-def _fail(work: _Work, failure: str, *, now: datetime, source: str = "", keep_file: bool = False) -> None:
+def _fail(
+    work: _Work,
+    failure: str,
+    *,
+    now: datetime,
+    source: str = "",
+    keep_file: bool = False,
+    findings: Sequence[Finding] = (),
+) -> None:
     """End the import; what it stored stays, and can be undone. Errors: LeaseLost."""
     with transaction.atomic():
         row = leases.fence(work)
         named: dict[str, Any] = {"source": source} if source else {}
+        named |= {"findings": together(row.findings, findings)} if findings else {}
         counts = counts_of(row) if row.state == State.RUNNING else {}
         leases.release(work, state=State.FAILED, failure=failure, finished_at=now, attempts=0, counts=counts, **named)
         if not keep_file:

@@ -105,6 +105,11 @@ class Import(Leased):
     counts = models.JSONField(default=dict, help_text="Outcome → how many.")
     left_out = models.JSONField(default=dict, help_text="Reason → how many.")
     refused = models.JSONField(default=dict, help_text="Code → how many.")
+    findings = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        help_text="Of a file that is not taken, or not as a whole: why.",
+    )
     actor_kind = models.CharField(max_length=8, choices=ActorKind.choices, help_text="Who uploaded it.")
     actor_id = models.CharField(max_length=36, blank=True)
     created_at = models.DateTimeField(_("uploaded"))
@@ -113,7 +118,7 @@ class Import(Leased):
     undone_at = models.DateTimeField(null=True)
     columns = Columns(
         omitted="jobs about files of many people; what came of the person's words is exported as what it became",
-        options=TEXT, preview=TEXT, state=CODE, source=CODE, counts=CODE, left_out=CODE, refused=CODE,
+        options=TEXT, preview=TEXT, state=CODE, source=CODE, counts=CODE, left_out=CODE, refused=CODE, findings=CODE,
         actor_kind=CODE, actor_id=CODE, failure=CODE,
     )  # fmt: skip
 

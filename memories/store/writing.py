@@ -60,6 +60,7 @@ _COLUMNS = {
     "index_paths": "jsonb",
     "content_hash": "bytea",
     "ttl_minutes": "float8",
+    "expires_at": "timestamptz",
     "created_at": "timestamptz",
     "updated_at": "timestamptz",
 }
@@ -70,7 +71,8 @@ _PUT = f"""
     )
     SELECT n.id, %(tenant)s, n.end_user_id, n.namespace, n.key, n.value,
         CASE WHEN n.index_paths IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(n.index_paths)) END,
-        n.content_hash, n.ttl_minutes, statement_timestamp() + make_interval(secs => n.ttl_minutes * 60), %(key_id)s,
+        n.content_hash, n.ttl_minutes,
+        coalesce(n.expires_at, statement_timestamp() + make_interval(secs => n.ttl_minutes * 60)), %(key_id)s,
         coalesce(n.created_at, statement_timestamp()), coalesce(n.updated_at, statement_timestamp())
     FROM unnest({", ".join(f"%({name})s::{kind}[]" for name, kind in _COLUMNS.items())})
         AS n ({", ".join(_COLUMNS)})
@@ -93,7 +95,8 @@ _TOO_MANY = "The limit of items is reached ({most:,}). Delete some, or let an op
 @dataclass(frozen=True)
 class Write:
     """A put, or without a value a deletion. `index`: paths to embed, none: nothing, None: all of the value. `at` is the
-    place of the operation in the request. The dates are those of another store; None: of this moment."""
+    place of the operation in the request. The dates are those of another store; None: of this moment, and its end by
+    `ttl`."""
 
     namespace: tuple[str, ...]
     key: str
@@ -103,6 +106,7 @@ class Write:
     at: str = ""
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    expires_at: datetime | None = None
 
     @property
     def path(self) -> str:
@@ -251,6 +255,7 @@ def _row(one: Write, tenant: Tenant, viewer: StoreViewer) -> dict[str, Any]:
         "index_paths": None if one.index is None else json.dumps(one.index),
         "content_hash": value_texts.digest(value_texts.of_value(value, one.index)),
         "ttl_minutes": one.ttl,
+        "expires_at": one.expires_at,
         "created_at": one.created_at,
         "updated_at": one.updated_at,
     }

@@ -1,5 +1,6 @@
 """The pages of imports: a file is uploaded and checked, started for whom its authors become, reported and undone."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from memories.imports import tasks
 from memories.models import Fact, Import, Turn
 from tests import factories
 from tests.admin.pages import HOSTILE, list_of, page_of, said, shows_harmless, text_of
+from tests.imports.test_sources import chatgpt
+from tests.imports.test_sources import said as turned
 from tests.imports.test_uploaded import chats, facts
 
 UPLOAD = reverse("admin:memories_import_add")
@@ -108,3 +111,21 @@ def test_what_is_no_file_is_told(admin_client: Client, settings: Settings) -> No
     row = uploaded(admin_client, b"[1", "x.json")
     assert "<code>" in text_of(admin_client.get(page_of(row)))
     assert "no kind that the hub knows" in text_of(admin_client.get(page_of(row)))
+
+
+def test_why_a_file_is_not_taken_is_said_without_its_words(admin_client: Client) -> None:
+    cut = json.dumps([chatgpt(turned("user", "Secret words"))])
+    for content, told in (
+        (b'[{"threads": [], "Secret words": 1, "secret_words": 2}]', "Found members threads."),
+        (b"<html><body>Secret words", "It is HTML. Ask the service for JSON."),
+        (b"PK\x03\x04Secret words", "The archive is damaged. Download it again."),
+        (
+            cut[:-30].encode(),
+            f"File 1 ends early, at byte {len(cut) - 30:,}, within what begins at byte 1; 0 before it",
+        ),
+    ):
+        row = uploaded(admin_client, content, "x.json")
+        page = text_of(admin_client.get(page_of(row)))
+        assert told in page, page
+        assert "ecret" not in page.replace("import-", "")
+        assert row.findings

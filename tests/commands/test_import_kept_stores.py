@@ -236,6 +236,16 @@ class TestItems:
         assert StoreItem.objects.get(key="b").expires_at
         assert check() == []
 
+    def test_keep_their_end(self, tenant: Tenant, tmp_path: Path) -> None:
+        """Also one that no time to live says, and without a new lease; an end that is no time has come."""
+        ends = {"a": "2099-01-01T00:00:00+00:00", "b": "2099-01-01T00:00:00+00:00", "c": "soon", "d": 0}
+        rows = [{"namespace": ["shared"], "key": key, "value": {"n": 1}, "expires_at": at} for key, at in ends.items()]
+        rows[1]["ttl_minutes"] = 60
+        said = imported("langgraph", written(tmp_path / "x.json", rows), form="items")
+        assert said == ["4 items: 2 stored, 0 were there already.", "2 left out: expired"]
+        kept = StoreItem.objects.order_by("key").values_list("expires_at", "ttl_minutes")
+        assert [(at and at.isoformat(), ttl) for at, ttl in kept] == [(ends["a"], None), (ends["b"], 60.0)]
+
     def test_hidden_files_are_left_out(self, tenant: Tenant, tmp_path: Path) -> None:
         given = {".state/auth.json": {"key": "x"}, ".env": file_of("x"), ".5": {"text": "x"}, "a/b": file_of("x")}
         rows = [{"namespace": ["shared"], "key": key, "value": value} for key, value in given.items()]

@@ -309,3 +309,53 @@ def test_it_wants_a_person_and_a_file(tenant: Tenant, tmp_path: Path) -> None:
     factories.end_user(tenant, external_id="u-9", restricted_at=factories.NOW)
     with pytest.raises(CommandError, match="Conversation 1"):
         run(written(tmp_path, CLAUDE), "claude", "--user", "u-9")
+
+
+def test_a_dry_run_of_two_exports_of_a_conversation_counts_as_the_run(tenant: Tenant, tmp_path: Path) -> None:
+    """The second leaves what the first would have stored."""
+    first = [_node("u1", "root", "user", "I work at the mill", at=THEN)]
+    second = [*first, _node("u2", "root", "user", "I work at the harbour", at=THEN + 9)]
+    for name, content in (("a", _chat(*first, shown="u1")), ("b", _chat(*second, shown="u2"))):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    dry = run(tmp_path, "auto", "--user", "u-1", "--dry-run")
+    said = run(tmp_path, "auto", "--user", "u-1")
+    assert "1 turn is of a branch that the conversation has left since." in said
+    assert dry.replace("would be stored", "stored") == said
+
+
+@pytest.mark.parametrize("source", ["auto", "chatgpt"])
+def test_of_a_file_that_ends_early_what_is_whole_comes_in(
+    tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str
+) -> None:
+    talks = [
+        {**_chat(_node("u", "root", "user", text, at=THEN), shown="u")[0], "conversation_id": text} for text in "abc"
+    ]
+    whole = json.dumps(talks)
+    path = tmp_path / "conversations.json"
+    path.write_text(whole[:-40])
+    for verb in ("would be stored", "stored"):
+        with pytest.raises(CommandError, match="Mend it"):
+            run(path, source, "--user", "u-1", *(["--dry-run"] if verb != "stored" else []))
+        told = capsys.readouterr().err
+        assert told.startswith(
+            f"1 refused: cut_off – the file ends early, at byte {len(whole) - 40:,}, within what begins at"
+        )
+        assert told.endswith("; 2 before it are whole\n")
+    assert Turn.objects.count() == 2
+    path.write_text(whole)
+    assert "1 message stored, 2 were there already" in run(path, source, "--user", "u-1")
+
+
+def test_faults_of_messages_are_told_by_their_place(
+    tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = [{"role": "user", "content": f"Fine {at}"} for at in range(600)]
+    messages: list[Any] = [*good, "Secret words", {"role": "king", "content": "x"}, *([7] * 9)]
+    with pytest.raises(CommandError, match="not stored"):
+        run(lines(tmp_path, [{"session_id": "s", "messages": messages}]), "jsonl", "--user", "u-1")
+    told = capsys.readouterr().err
+    assert told.startswith("Conversation 1: /messages/600 ")
+    assert "/messages/601/role" in told
+    assert told.endswith("and of 6 more messages\n")
+    assert "Secret" not in told
+    assert Turn.objects.count() == 600

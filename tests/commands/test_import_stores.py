@@ -310,6 +310,25 @@ class TestDatabases:
         imported("mem0", databases)
         assert facts() == {("u1", "", "Likes tea"), ("u1", "coach", "Works in Leiden"), ("u2", "", "Plays chess")}
 
+    def test_a_palace_in_pgvector(self, tenant: Tenant, databases: str) -> None:
+        """A table for each palace and collection; what points to drawers has one of its own."""
+        about = {"wing": "home", "room": "kitchen", "source_file": "/n/a.md", "filed_at": "2026-01-01T10:00:00"}
+        drawers, closets = "mempalace_0f_mempalace_drawers", "mempalace_0f_mempalace_closets"
+        try:
+            with connection.cursor() as cursor:
+                for table in (drawers, closets):
+                    cursor.execute(f"CREATE TABLE {table} (id text PRIMARY KEY, document text, metadata jsonb)")
+                    row = ["d1", f"Bakes bread, {table[-7:]}", json.dumps(about)]
+                    cursor.execute(f"INSERT INTO {table} VALUES (%s, %s, %s)", row)
+            for source, more in (("auto", {}), ("mempalace", {"table": drawers})):
+                told = imported(source, databases, user="u1", **more)
+                assert any(line.startswith("1 conversation: ") for line in told), told
+            [turn] = Turn.objects.all()
+            assert (turn.role, turn.content, turn.metadata["source"]) == ("tool", "Bakes bread, drawers", "a.md")
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute(f"DROP TABLE IF EXISTS {drawers}, {closets}")
+
     def test_another_database_tells_nothing_of_itself(self, tenant: Tenant, databases: str) -> None:
         with pytest.raises(CommandError, match="UndefinedTable") as raised:
             imported("mem0", databases, table="nowhere")

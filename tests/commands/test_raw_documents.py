@@ -12,7 +12,15 @@ from pytest_django import Settings
 from memories.api import parsers, shapes
 from memories.api.v1.memory.serializers import MemoryQuery
 from memories.imports import raw_documents
-from memories.imports.raw_documents import RefusedDocumentError, checked, documents_in, lines_in, list_in
+from memories.imports.raw_documents import (
+    RefusedDocumentError,
+    checked,
+    documents_in,
+    found_in,
+    lines_in,
+    list_in,
+    unended_in,
+)
 from tests.each import each
 
 WORDS = ["", "a", 'quote " and', "back\\slash", '\\"', "[{,:}]", "中文", "\n\t", "\\u005b"]
@@ -36,21 +44,77 @@ def test_a_list_is_split_as_json_reads_it(tmp_path: Path, monkeypatch: pytest.Mo
             for _ in range(60):
                 members = [anything(chance) for _ in range(chance.randrange(5))]
                 path.write_text(json.dumps(members, indent=indent, ensure_ascii=ascii_only))
-                expected = [one if isinstance(one, dict) else {} for one in members]
-                assert list(list_in(path)) == expected
+                expected = [one for one in members if isinstance(one, dict)]
+                others = len(members) - len(expected)
+                refused = Counter[str]()
+                found = list(list_in(path))
+                assert [one for one in found if isinstance(one, dict)] == expected
+                assert [str(one) for one in found if not isinstance(one, dict)] == ["other_form"] * others
                 path.write_text(json.dumps({"x": 1, "items": members}, indent=indent, ensure_ascii=ascii_only))
-                assert list(documents_in(path, Counter(), lists=("results", "items"))) == expected
+                assert list(documents_in(path, refused, lists=("results", "items"))) == expected
+                assert refused.total() == others
 
 
 def test_lines_and_an_object_alone(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(b'\xef\xbb\xbf{"a": "x\\ny"}\r\n\r\n{"b": [1, 2]}\n[3]\n')
-    assert list(lines_in(path)) == list(documents_in(path, Counter(), lists=())) == [{"a": "x\ny"}, {"b": [1, 2]}, {}]
+    assert list(documents_in(path, Counter(), lists=())) == [{"a": "x\ny"}, {"b": [1, 2]}]
+    assert [getattr(one, "code", one) for one in lines_in(path)] == [{"a": "x\ny"}, {"b": [1, 2]}, "other_form"]
     path.write_text(json.dumps({"a": {"b": 1}}, indent=1))
     assert list(documents_in(path, Counter(), lists=("items",))) == [{"a": {"b": 1}}]
 
 
-@pytest.mark.parametrize("content", ["[1, 2", '["x]', "[1]]", "[1] x", "7", '"a"', "{}"])
+WHOLE = '{"a": 1}, {"b": "]"}'
+
+
+@pytest.mark.parametrize("chunk", [7, 1024 * 1024])
+@pytest.mark.parametrize(
+    ("content", "whole", "fault"),
+    [
+        (f"[{WHOLE}]", 2, ""),
+        (f"[{WHOLE}, ", 2, "cut_off – the file ends early, at byte 22, within what begins at byte 22; 2 before it are"),
+        (f'[{WHOLE}, {{"c": "d', 2, "cut_off – the file ends early, at byte 31, within what begins at byte 23; 2"),
+        (f"[{WHOLE}", 1, "cut_off – the file ends early, at byte 21, within what begins at byte 11; 1 before it are"),
+        (f"[{WHOLE}]]", 2, "syntax – something follows its end, at byte 22"),
+        (f"[{WHOLE}] x", 2, "syntax – something follows its end, at byte 22"),
+        ("[", 0, "cut_off – the file ends early, at byte 1, within what begins at byte 1; 0 before it are whole"),
+        # Of the list in a member, and of lines.
+        (
+            f'{{"n": 1, "items": [{WHOLE}, {{"c": [1,',
+            2,
+            "cut_off – the file ends early, at byte 50, within what begins",
+        ),
+        ('{"n": 1, "all": [1,', 0, "cut_off – the file ends early, at byte 19, within what begins at byte 0; 0"),
+        ('{"a": 1}\n{"b": 2}\n{"c": "', 2, "cut_off – the file ends early, at byte 25, within what begins at byte 18;"),
+    ],
+)
+def test_of_a_file_that_ends_early_what_is_whole_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, content: str, whole: int, fault: str
+) -> None:
+    monkeypatch.setattr(raw_documents, "_CHUNK", chunk)
+    path = tmp_path / "file.json"
+    path.write_text(content)
+    *found, last = [*found_in(path, lists=("items",)), ""]
+    documents = [one for one in found if isinstance(one, dict)]
+    faults = [one for one in found if not isinstance(one, dict)]
+    assert (len(documents), last) == (whole, "")
+    assert [str(one)[: len(fault)] for one in faults] == ([fault] if fault else [])
+
+
+def test_what_a_document_without_an_end_begins_with_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    one = {"id": "c\\", "mapping": {"a": {"message": {"parts": ['x"', "{y"]}}}, "title": "Beekeeping"}
+    text = json.dumps([one])
+    path.write_text(text)
+    assert unended_in(found_in(path)) == {}
+    for at in range(2, len(text) - 2):
+        path.write_text(text[:at])
+        begun = unended_in(found_in(path))
+        assert begun.keys() <= one.keys()
+    assert begun["mapping"] == one["mapping"]
+
+
+@pytest.mark.parametrize("content", ["7", '"a"', "{}"])
 def test_what_is_no_list_is_refused_before_anything_is_taken(tmp_path: Path, content: str) -> None:
     path = tmp_path / "file.json"
     path.write_text(content)

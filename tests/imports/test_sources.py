@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from memoryhub_client import hook
 
-from memories.imports import coding_agents, places, sources
+from memories.imports import coding_agents, sources
 from memories.imports.messages import Talk
 from memories.imports.places import Given, opened
 from memories.imports.records import KeptFile, LeftOut, Record, Said, StoredMemory
@@ -337,22 +337,20 @@ class TestForms:
             names.add(conversation.body["session_id"])
         assert len(names) == 1
 
-    def test_an_archive_that_is_too_much(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(places, "MOST_UNPACKED", 100)
-        with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-            packed.writestr("conversations.json", b" " * 1000)
-        with pytest.raises(ValueError, match="too much"), opened([str(tmp_path / "x.zip")]):
-            pass
-
     def test_what_it_looks_like_is_told_without_its_texts(self, tmp_path: Path) -> None:
         for content, told in (
             (self.PARTS[0], "it looks like chatgpt"),
-            ([{"thread": "Secret words", "turns": [], "Ann Lee": 1}], "found members thread, turns"),
+            (
+                [{"thread": "Secret words", "turns": [], "Ann Lee": 1, "mara": 2}],
+                "found members thread, turns, 2 of other names",
+            ),
+            ("<!DOCTYPE html><p>Secret words", "found HTML: ask the service for JSON"),
+            (json.dumps(self.PARTS[0])[:-9], "it looks like chatgpt; the file ends early, at byte"),
             ([{"role": "user", "content": "Secret words", "id": 1}], "found members role, content, id"),
             ([], "no source has such a form"),
         ):
             with opened([str(written(tmp_path / "x.json", content))]) as given:
-                assert sources.found_instead(given) == told
+                assert str(sources.found_instead(given)).startswith(told)
 
 
 class TestCodingAgents:
@@ -416,7 +414,7 @@ class TestFolders:
             written(tmp_path / name, "Likes tea")
         records = found("markdown", tmp_path, agent="writer")
         assert texts(records) == ["/memories/human.md: Likes tea", "/memories/trips/leiden.md: Likes tea"]
-        assert left_out(records) == {"other_file": 1}
+        assert left_out(records) == {"other_file": 1, "hidden": 1}
         with opened([str(tmp_path)]) as given:
             assert sources.detected(given) == "markdown"
 
@@ -444,6 +442,34 @@ class TestFolders:
         finally:
             monkeypatch.undo()
             time.tzset()
+
+    def test_drawers_as_services_give_them(self, tmp_path: Path) -> None:
+        """Points of Qdrant with their payload, and rows of Milvus."""
+        about = {"wing": "home", "room": "kitchen", "source_file": "/n/a.md", "filed_at": "2026-05-31T23:30:00"}
+        hidden = {**about, "source_file": "/n/.keys/b.md"}
+        drawers = [("1", "She bakes", about), ("2", "She rows", about), ("3", "Key", hidden), ("4", "", about)]
+        points = [
+            {"id": f"p{name}", "payload": {"mempalace_id": name, "document": text, "metadata": more}}
+            for name, text, more in drawers
+        ]
+        rows = [{"id": name, "document": text, "metadata": more} for name, text, more in drawers]
+        for content in (points, {"items": rows}):
+            path = written(tmp_path / "x.json", content)
+            records = found("mempalace", path, zone=ZoneInfo("UTC"))
+            assert texts(records) == ["tool: She bakes", "tool: She rows"]
+            assert left_out(records) == {"hidden": 1, "no_text": 1}
+            [conversation, *_] = records
+            assert isinstance(conversation, Said)
+            assert conversation.messages[0] == {
+                "role": "tool", "content": "She bakes", "external_id": "1", "timestamp": "2026-05-31T23:30:00+00:00",
+                "metadata": {"wing": "home", "room": "kitchen", "source": "a.md"},
+            }  # fmt: skip
+            with opened([str(path)]) as given:
+                assert sources.detected(given) == "mempalace"
+        # A folder without a database of a palace.
+        written(tmp_path / "palace/config.yaml", "x")
+        with pytest.raises(ValueError, match="Qdrant"):
+            found("mempalace", tmp_path / "palace")
 
     def test_a_relation_that_ends_some_day_still_holds(self, tmp_path: Path) -> None:
         path = tmp_path / "knowledge_graph.sqlite3"

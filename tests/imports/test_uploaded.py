@@ -18,7 +18,7 @@ from memories.api.v1.imports.uploads import UnnamedUpload
 from memories.curation.access.keys import Binding
 from memories.curation.imports import taking_back, verbs
 from memories.curation.sessions import delete_session
-from memories.imports import places, raw_documents, tasks, working
+from memories.imports import raw_documents, tasks, unpacking, working
 from memories.models import (
     EndUser,
     Fact,
@@ -40,6 +40,7 @@ from tests.api.conftest import Hub, hub_of
 from tests.imports.test_sources import AT, chatgpt, said
 
 SECRET = "Tr0ub4dor-9x"
+EXPECTED = {"code": "unknown_source", "source": "chatgpt", "expected": ["mapping"]}
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ def test_an_export_is_checked_started_reported_and_taken_back(hub: Hub, tmp_path
     assert (sent["status"], sent["has_file"], sent["size"]) == ("checking", True, len(chats()))
     checked = worked(hub.client, sent)
     assert (checked["status"], checked["source"]) == ("checked", "chatgpt"), checked
-    assert (checked["counts"]["messages"], checked["left_out"]) == (6, {})
+    assert (checked["counts"]["messages"], checked["left_out"]) == (6, {"other_file": 2})
     [person] = checked["preview"]["people"]
     assert (person["name"], person["conversations"], person["first"][:10]) == ("", 3, "2026-02-02")
     assert [one["text"] for one in checked["preview"]["samples"]] == [f"I keep {n} bees in Delft" for n in range(3)]
@@ -126,7 +127,7 @@ def test_an_export_is_checked_started_reported_and_taken_back(hub: Hub, tmp_path
     assert (begun.status_code, begun.json()["status"]) == (202, "running")
     done = worked(hub.client, sent)
     assert (done["status"], done["has_file"], done["preview"]) == ("done", False, {})
-    assert (done["counts"], done["left_out"]) == ({"conversations": 3, "messages": 6}, {})
+    assert (done["counts"], done["left_out"]) == ({"conversations": 3, "messages": 6}, {"other_file": 2})
     assert (ImportPiece.objects.count(), list((tmp_path / "imports").iterdir())) == (0, [])
     assert [one["status"] for one in hub.client.get("/imports").json()["results"]] == ["done"]
     assert hub.client.post(f"/imports/{sent['id']}/resume", {}).status_code == 409
@@ -230,7 +231,7 @@ def test_in_slices_and_after_a_kill_each_message_comes_once(hub: Hub, monkeypatc
                 kept_until=timezone.now(),
             )
     assert over
-    assert slices == 8
+    assert slices == 9
     counts = Import.objects.get().counts
     assert (counts["messages"], counts.get("duplicates", 0), Turn.objects.count()) == (12, 0, 12)
     assert worked(hub.client, sent)["status"] == "done"
@@ -249,19 +250,55 @@ def test_who_loses_the_lease_stores_nothing_more(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "query", "failure"),
+    ("body", "query", "failure", "finding"),
     [
-        (broken_within(), {"user_id": "anna"}, "unreadable"),
-        (packed({"a.json": "[]"}, zipfile.ZIP_BZIP2), {"user_id": "anna"}, "unreadable"),
-        (packed({f"{'x' * 300}{n}.json": "[]" for n in range(20)}), {"user_id": "anna"}, "unreadable"),
-        (b"a," + b"b" * 200_000, {"user_id": "anna"}, "unknown_source"),
-        (b"[" + b"1," * 600 + b"{}]", {"user_id": "anna", "source": "chatgpt"}, "unreadable"),
-        (with_a_view(), {"user_id": "anna", "source": "langgraph"}, "unreadable"),
-        (b"[1, 2", {"user_id": "anna", "source": "chatgpt"}, "unreadable"),
-        (b"PK\x03\x04 broken", {"user_id": "anna"}, "unknown_source"),
-        (b'[{"new": 1}]', {"user_id": "anna"}, "unknown_source"),
-        (chats(), {}, "user_needed"),
-        (packed({f"{n}.json": " " * 4_000_000 for n in range(2)}), {"user_id": "anna"}, "unreadable"),
+        (broken_within(), {"user_id": "anna"}, "unreadable", {"code": "damaged"}),
+        (
+            packed({"a.json": "[]"}, zipfile.ZIP_BZIP2),
+            {"user_id": "anna"},
+            "unreadable",
+            {"code": "packed_otherwise"},
+        ),
+        (
+            packed({f"{'x' * 300}{n}.json": "[]" for n in range(20)}),
+            {"user_id": "anna"},
+            "unreadable",
+            {"code": "damaged"},
+        ),
+        (b"a," + b"b" * 200_000, {"user_id": "anna"}, "unknown_source", {"code": "unknown_source"}),
+        (
+            b"[" + b"1," * 600 + b"{}]",
+            {"user_id": "anna", "source": "chatgpt"},
+            "unreadable",
+            {"code": "too_many"},
+        ),
+        (with_a_view(), {"user_id": "anna", "source": "langgraph"}, "unreadable", {"code": "views"}),
+        (
+            b"[1, 2",
+            {"user_id": "anna", "source": "chatgpt"},
+            "unknown_source",
+            {**EXPECTED, "ends_at": 5},
+        ),
+        (
+            b'[{"chat_messages": [], "uuid": "secret"}]',
+            {"user_id": "anna", "source": "chatgpt"},
+            "unknown_source",
+            {**EXPECTED, "looks_like": "claude", "found": ["chat_messages", "uuid"]},
+        ),
+        (b"PK\x03\x04 broken", {"user_id": "anna"}, "unreadable", {"code": "damaged"}),
+        (
+            b'[{"threads": 1, "anna_smith": 2}]',
+            {"user_id": "anna"},
+            "unknown_source",
+            {"code": "unknown_source", "found": ["threads"], "more": 1},
+        ),
+        (chats(), {}, "user_needed", {}),
+        (
+            packed({f"{n}.json": " " * 4_000_000 for n in range(2)}),
+            {"user_id": "anna"},
+            "unreadable",
+            {"code": "too_much"},
+        ),
     ],
     ids=[
         "broken-within",
@@ -271,6 +308,7 @@ def test_who_loses_the_lease_stores_nothing_more(hub: Hub) -> None:
         "members",
         "view",
         "broken",
+        "other",
         "no-archive",
         "unknown",
         "nobody",
@@ -284,13 +322,32 @@ def test_what_cannot_be_imported_says_why(
     body: bytes,
     query: dict[str, str],
     failure: str,
+    finding: dict[str, Any],
 ) -> None:
     settings.MEMORYHUB_IMPORT_MEGABYTES = 1
-    monkeypatch.setattr(places, "_LONGEST_LIST", 5_000)
+    monkeypatch.setattr(unpacking, "_LONGEST_LIST", 5_000)
     monkeypatch.setattr(raw_documents, "MOST_DOCUMENTS", 500)
     done = worked(hub.client, send(hub.client, body, **query))
     assert (done["status"], done["failure"], done["has_file"]) == ("failed", failure, failure == "user_needed")
+    assert done["findings"] == ([finding] if finding else [])
     assert not Turn.objects.exists()
+
+
+def test_of_a_file_that_ends_early_what_is_whole_comes_in_and_it_says_where(hub: Hub) -> None:
+    talks = [chatgpt(said("user", f"Number {at}"), conversation_id=f"c{at}") for at in range(3)]
+    whole = json.dumps(talks).encode()
+    begins = whole.index(b'{"conversation_id": "c2"')
+    cut = whole[: begins + 60]
+    finding = {"code": "cut_off", "file": 1, "at": len(cut), "begins": begins, "whole": 2}
+    checked = worked(hub.client, send(hub.client, cut, dry_run="true"))
+    assert (checked["source"], checked["findings"], checked["refused"]) == ("chatgpt", [finding], {"cut_off": 1})
+    hub.client.post(f"/imports/{checked['id']}/resume", {"user_id": "anna"})
+    done = worked(hub.client, checked)
+    assert (done["status"], done["findings"], done["counts"]["messages"]) == ("done", [finding], 2)
+    # The whole file brings the rest.
+    again = worked(hub.client, send(hub.client, whole, user_id="anna"))
+    assert (again["counts"]["messages"], again["counts"]["duplicates"], again["findings"]) == (1, 2, [])
+    assert Turn.objects.count() == 3
 
 
 def test_limits_and_keys(hub: Hub, settings: LazySettings) -> None:
@@ -416,7 +473,7 @@ def test_what_a_dry_run_took_is_not_taken_for_stored(hub: Hub, monkeypatch: pyte
         patch.setattr(working, "SAID_SECONDS", 0.0)
         assert tasks.import_some() == 1
     row = Import.objects.get()
-    assert (row.attempts, row.position) == (1, 3)
+    assert (row.attempts, row.position) == (1, 4)
     Import.objects.update(attempts=leases.MOST_ATTEMPTS, lease_token=None, lease_until=None)
     assert tasks.import_some() == 1
     assert hub.client.get(f"/imports/{sent['id']}").json()["failure"] == "worker_lost"

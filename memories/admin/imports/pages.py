@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from memories import upload_heads
 from memories.admin.imports.forms import PauseForm, ResumeForm, StartForm, UndoForm, UploadForm, people_in
-from memories.admin.imports.wording import FAILURES, OUTCOMES, REASONS, told
+from memories.admin.imports.wording import FAILURES, OUTCOMES, REASONS, sentences, told
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.people.adding import add_refusal
 from memories.admin.site.mentions import mention
@@ -107,6 +107,7 @@ class ImportPage(RecordPage):
             "colour": COLOURS.get(State(state), ""),
             "is_working": state in WORKING,
             "failed": FAILURES.get(record.failure, record.failure),
+            "findings": sentences(record.findings),
             "may_start": state in (State.CHECKED, State.FAILED) and record.has_file and not record.position,
             "may_resume": state in (State.PAUSED, State.FAILED) and record.has_file and bool(record.position),
             "may_undo": state not in (State.UNDOING, State.UNDONE, State.CHECKING),

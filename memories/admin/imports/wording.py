@@ -1,9 +1,12 @@
 """What an import says by codes, in words: outcomes, reasons, failures."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+
+from memories.models import ImportSource
 
 # In the order of the report.
 OUTCOMES: Mapping[str, Promise] = {
@@ -78,6 +81,13 @@ REASONS: Mapping[str, Promise] = {
     "no_memory": _("No memory"),
     "scratch": _("Scratch files"),
     "unreadable": _("Unreadable"),
+    "other_form": _("Of another form than its source gives it"),
+    "same_id": _("With the id of another"),
+    "project": _("Projects, and what they hold"),
+    "cut_off": _("Cut off: the file ends early"),
+    "damaged": _("Damaged files of the archive"),
+    "columns": _("With more cells than columns"),
+    "syntax": _("Not readable as JSON"),
     "other_file": _("Files of another kind"),
     "hidden": _("Hidden files"),
     "not_chosen": _("Of people who were left out"),
@@ -106,6 +116,62 @@ FAILURES: Mapping[str, Promise] = {
     "database": _("The database could not be reached."),
     "disk": _("The disk of the worker was full, or could not be read. What is stored stays. Continue."),
 }
+
+
+FORMS: Mapping[str, Promise] = {
+    "html": _("It is HTML. Ask the service for JSON."),
+    "pdf": _("It is a PDF."),
+    "packed": _("It is an archive of another kind than ZIP. Unpack it first."),
+    "no_text": _("It holds no file that can hold a text."),
+}
+_CUT_OFF = _(
+    "File %(file)s ends early, at byte %(at)s, within what begins at byte %(begins)s; %(whole)s before it are whole. "
+    "Download it again."
+)
+_ARCHIVE_CUT_OFF = _("The archive ends early, at byte %(at)s, in file %(file)s. Download it again.")
+# Of what a file is that cannot be read at all.
+UNREADABLE: Mapping[str, Promise] = {
+    "damaged": _("The archive is damaged. Download it again."),
+    "too_much": _("The archive holds too much. Import some of its files at a time."),
+    "encrypted": _("The archive has a password. Unpack it first."),
+    "too_many": _("It holds too many documents. Import some of them at a time."),
+    "views": _("The database has views, and is not read."),
+    "other_form": _("It has another form than its source gives it."),
+    "other_backend": _("The palace is kept in a service. Give the drawers as JSON."),
+    "packed_otherwise": _("The archive is packed in another way than exports are. Unpack it first."),
+}
+
+
+def sentences(findings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What is said of a file that is not taken, or not as a whole. All of it is of the hub's words and numbers."""
+    return [sentence for one in findings for sentence in _sentences(one)]
+
+
+def _sentences(finding: Mapping[str, Any]) -> Iterator[str]:
+    code = finding["code"]
+    numbers = {name: f"{value:,}" for name, value in finding.items() if isinstance(value, int)}
+    if code == "unknown_source":
+        yield from _of_unknown(finding, numbers)
+    elif code == "cut_off":
+        yield (_CUT_OFF if "begins" in finding else _ARCHIVE_CUT_OFF) % numbers
+    elif "file" in finding:
+        yield _("File %(file)s of the archive is damaged. Download it again.") % numbers
+    elif code in UNREADABLE:
+        yield str(UNREADABLE[code])
+
+
+def _of_unknown(finding: Mapping[str, Any], numbers: Mapping[str, str]) -> Iterator[str]:
+    if finding.get("expected"):
+        yield _("Expected members %(names)s.") % {"names": ", ".join(finding["expected"])}
+    if finding.get("looks_like"):
+        source = dict(ImportSource.choices).get(finding["looks_like"], finding["looks_like"])
+        yield _("It looks like %(source)s.") % {"source": source}
+    elif finding.get("form"):
+        yield str(FORMS[finding["form"]])
+    elif finding.get("found"):
+        yield _("Found members %(names)s.") % {"names": ", ".join(finding["found"])}
+    if finding.get("ends_at"):
+        yield _("The file ends early, at byte %(ends_at)s.") % numbers
 
 
 def told(counts: Mapping[str, int], words: Mapping[str, Promise]) -> list[tuple[str, str, int]]:

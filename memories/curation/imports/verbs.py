@@ -130,7 +130,7 @@ def resume(
             raise InvalidInput.at("", _("The import has begun: whose it is can no longer be changed."))
         if not row.position:
             # Those of the dry run.
-            row.counts, row.left_out, row.refused = {}, {}, {}
+            row.counts, row.left_out, row.refused, row.findings = {}, {}, {}, []
         row.options = row.options | changed
         _check_people(row.tenant, ImportOptions(**row.options))
         row.state, row.failure, row.attempts, row.kept_until = State.RUNNING, "", 0, now + KEPT

@@ -7,10 +7,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from memories.imports.places import Given, Part
+from memories.imports.places import Given
 from memories.imports.raw_documents import Documents, RefusedDocumentError, beginning, lists_in
 from memories.imports.records import NOBODY, ExportedRows, LeftOut, Owner, Record, Said, StoredItem
 from memories.imports.stating import memory
+from memories.imports.unpacking import Part
 from memories.kinds import PLAIN
 from memories.models import CaseType
 from memories.privacy.exports import schema

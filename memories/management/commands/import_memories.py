@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 from memories.exceptions import Erased, NotFound, PersonRestricted
 from memories.files import paths
 from memories.imports import sources
+from memories.imports.findings import UnreadableError
 from memories.imports.namespaces import REST, USER
 from memories.imports.places import Given, opened
 from memories.imports.records import NO_TEXT
@@ -101,8 +102,7 @@ class Command(HubCommand):
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
         except (ValueError, RecursionError, sqlite3.Error, psycopg.Error) as error:
-            # Their own messages can show what was stored, or the password of the database.
-            raise CommandError(f"It cannot be read: {type(error).__name__}.") from None
+            raise CommandError(f"It cannot be read: {_why(error)}.") from None
 
     def _source(self, given: Given, options: dict[str, Any]) -> str:
         if options["source"] != AUTO:
@@ -134,16 +134,13 @@ class Command(HubCommand):
         except UnknownSourceError as error:
             self._say(run, dry_run=dry_run)
             hint = " Items can be kept as they are: --as items." if source == LANGGRAPH and not as_items else ""
-            expected = SOURCES[source].expects
-            raise CommandError(f"Nothing of {source} was recognised: expected {expected}, {error}.{hint}") from None
+            raise CommandError(f"Nothing of {source} was recognised: {error}.{hint}") from None
         except (Erased, NotFound, PersonRestricted) as error:
             place = run.conversations.done["conversations"]
             raise CommandError(f"Conversation {place}: {error.detail}" if place else error.detail) from None
         except (ValueError, RecursionError, sqlite3.Error, psycopg.Error) as error:
             self._say(run, dry_run=dry_run)
-            raise CommandError(
-                f"It is not as it should be, and cannot be read after {taken}: {type(error).__name__}."
-            ) from None
+            raise CommandError(f"It is not as it should be, and cannot be read after {taken}: {_why(error)}.") from None
         if self._say(run, dry_run=dry_run) or run.conversations.done["refused"]:
             raise CommandError("What was refused is not stored. Mend it and run the command again.")
 
@@ -159,6 +156,11 @@ class Command(HubCommand):
         for reason, count in sorted(refused.items()):
             self.stderr.write(f"{count} refused: {reason}")
         return refused
+
+
+def _why(error: Exception) -> str:
+    """The messages of others can show what was stored, or the password of the database."""
+    return str(error) if isinstance(error, UnreadableError) else type(error).__name__
 
 
 def zone(name: str) -> ZoneInfo:

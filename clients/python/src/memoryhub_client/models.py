@@ -1125,6 +1125,7 @@ class Import:
     counts: dict[str, int]
     left_out: dict[str, int]
     refused: dict[str, int]
+    findings: list[dict[str, Any]]
     failure: str | None
     preview: Any
     created_at: datetime

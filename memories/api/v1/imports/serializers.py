@@ -114,6 +114,12 @@ class ImportSerializer(serializers.Serializer[Import]):
     )
     left_out = serializers.DictField(child=serializers.IntegerField(), help_text="Reason → how many.")
     refused = serializers.DictField(child=serializers.IntegerField(), help_text="Code → how many.")
+    findings = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="Why a file is not taken, or not as a whole, each with its `code`: `unknown_source` with `expected` "
+        "and what was `found`; `cut_off` with the bytes at which the file ends (`at`) and the last document `begins`, "
+        "and how many before it are `whole`; `damaged` with the number of the `file` in its archive.",
+    )
     failure = OrNull(help_text="Code of the reason why it failed.")
     preview = serializers.JSONField(help_text="Of a dry run, when you get it: people, dates and three samples.")
     created_at = Timestamp()
