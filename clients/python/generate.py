@@ -148,7 +148,9 @@ def _class(document: Document, schema: str, written: set[str]) -> Iterator[str]:
     base = document.choices["bases"].get(name, "")
     for inner in [*_references(found), *(one for one in document.schemas if base and document.class_of(one) == base)]:
         yield from _class(document, inner, written)
-    inherited = next((one["properties"] for key, one in document.schemas.items() if document.class_of(key) == base), {})
+    inherited: Mapping[str, Any] = next(
+        (one["properties"] for key, one in document.schemas.items() if document.class_of(key) == base), {}
+    )
     members = {key: one for key, one in found["properties"].items() if key not in inherited}
     body = [f'    """{docstring(found["description"], indent=4)}"""', ""]
     if is_sent:
@@ -248,7 +250,9 @@ def _method(document: Document, method: str, path: str, name: str, found: Any) -
     positional = [
         one for one in ordered if one.place == "path" or one.name in (*chosen.get("positional", ()), chosen.get("raw"))
     ]
-    positional.sort(key=lambda one: (one.place != "path", [*chosen.get("positional", ()), one.name].index(one.name)))
+    # Those of the path in its order, then as they are chosen.
+    places = [*re.findall(r"{(\w+)}", path), *chosen.get("positional", ()), chosen.get("raw")]
+    positional.sort(key=lambda one: places.index(one.name))
     if document_argument := chosen.get("document"):
         positional.append(Argument(name=document_argument, place="body", kind=chosen["of"]))
     named = [one for one in ordered if one not in positional]
@@ -387,7 +391,7 @@ def docstring(text: str, abouts: Iterable[str] = (), *, indent: int) -> str:
     text = " ".join(text.split())
     first, rest = re.split(r"(?<=\.) ", f"{text} ", maxsplit=1)
     paragraphs = [[text]] if len(text) <= WIDTH - indent else [[first], [rest]]
-    lines = []
+    lines: list[str] = []
     for paragraph in [*paragraphs, list(abouts)]:
         wrapped = [line for one in paragraph for line in textwrap.wrap(one, WIDTH - indent)]
         lines += ["", *wrapped] if lines and wrapped else wrapped

@@ -113,7 +113,8 @@ class TurnRanking:
         return self.evidence.levels[self._row(place)]
 
     def _row(self, place: int) -> int:
-        return int(np.searchsorted(self.places, place))
+        # Where all were scored, it is the place itself.
+        return place if len(self.places) == len(self.index) else int(np.searchsorted(self.places, place))
 
     def session(self, place: int) -> IndexedSession:
         return self.index.known[int(self.index.session_of[place])]

@@ -3,11 +3,15 @@
 import ast
 import copy
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from memoryhub_client._calls import Listing, Operation
+from memoryhub_client.management import ManagementOperations
+from memoryhub_client.operations import Operations
 
 from tests.api.client import BASE, schema
 
@@ -37,6 +41,17 @@ def test_a_change_of_the_document_changes_the_client(generator: ModuleType) -> N
     changed["paths"][f"{BASE}/profiles"]["get"]["parameters"].append(parameter)
     text = generator.generated(changed)["operations.py"]
     assert "def list_profiles(self, *, agent_id: str | None = None, mood: Sequence[int] | None = None)" in text
+
+
+def test_arguments_of_the_path_come_first_in_its_order() -> None:
+    described = {**vars(Operations), **vars(ManagementOperations)}
+    several = 0
+    for one in described.values():
+        if isinstance(one, Operation | Listing):
+            named = re.findall(r"{(\w+)}", one.description.path)
+            assert list(one.signature.parameters)[1 : 1 + len(named)] == named
+            several += len(named) > 1
+    assert several > 5
 
 
 TYPES = [

@@ -25,6 +25,8 @@ TOOLS = {
     "search_memory",
     "get_context",
     "list_memories",
+    "answer_question",
+    "get_profile",
     "add_memory",
     "correct_memory",
     "forget_memory",

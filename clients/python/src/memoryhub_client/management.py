@@ -256,15 +256,15 @@ class ManagementOperations:
         ...
 
     @operation("GET", "/management/tenants/{slug}/agents/{agent_id}")
-    def get_tenant_agent(self, agent_id: str, slug: str) -> Agent:
+    def get_tenant_agent(self, slug: str, agent_id: str) -> Agent:
         """Get an agent of a tenant. Needs a management key."""
         ...
 
     @operation("PATCH", "/management/tenants/{slug}/agents/{agent_id}")
     def change_tenant_agent(
         self,
-        agent_id: str,
         slug: str,
+        agent_id: str,
         *,
         extraction: bool | Unset = UNSET,
         recall: bool | Unset = UNSET,
@@ -313,12 +313,12 @@ class ManagementOperations:
         ...
 
     @operation("GET", "/management/tenants/{slug}/keys/{key_id}")
-    def get_tenant_key(self, key_id: str, slug: str) -> ManagedKey:
+    def get_tenant_key(self, slug: str, key_id: str) -> ManagedKey:
         """Get a key of a tenant. Needs a management key."""
         ...
 
     @operation("DELETE", "/management/tenants/{slug}/keys/{key_id}")
-    def revoke_tenant_key(self, key_id: str, slug: str) -> None:
+    def revoke_tenant_key(self, slug: str, key_id: str) -> None:
         """Revoke a key of a tenant.
 
         It fails at once and is not found any more. This cannot be undone. Needs a management key.
@@ -326,7 +326,7 @@ class ManagementOperations:
         ...
 
     @operation("POST", "/management/tenants/{slug}/keys/{key_id}/rotate")
-    def rotate_tenant_key(self, key_id: str, slug: str, *, overlap_seconds: int | None = None) -> MadeKey:
+    def rotate_tenant_key(self, slug: str, key_id: str, *, overlap_seconds: int | None = None) -> MadeKey:
         """Rotate a key of a tenant.
 
         The answer is a new key like it, with its `secret`, once. The old one works for a while. Needs a
@@ -395,15 +395,15 @@ class ManagementOperations:
         ...
 
     @operation("GET", "/management/tenants/{slug}/profiles/{name}")
-    def get_tenant_profile(self, name: str, slug: str) -> ProfileSchema:
+    def get_tenant_profile(self, slug: str, name: str) -> ProfileSchema:
         """Get a profile of a tenant with its schema. Needs a management key."""
         ...
 
     @operation("PUT", "/management/tenants/{slug}/profiles/{name}")
     def put_tenant_profile(
         self,
-        name: str,
         slug: str,
+        name: str,
         *,
         schema: dict[str, Any],
         agent_id: str | None = None,
@@ -423,7 +423,7 @@ class ManagementOperations:
         ...
 
     @operation("DELETE", "/management/tenants/{slug}/profiles/{name}")
-    def delete_tenant_profile(self, name: str, slug: str, *, if_match: int | None = None) -> None:
+    def delete_tenant_profile(self, slug: str, name: str, *, if_match: int | None = None) -> None:
         """Remove a profile of a tenant.
 
         Nothing fills or serves it any more. The facts that were its values stay facts. Needs a management key.

@@ -1265,7 +1265,7 @@ class Operations:
         ...
 
     @operation("DELETE", "/groups/{group_id}/facts/{fact_id}")
-    def delete_group_fact(self, fact_id: str, group_id: str, *, user_id: str | None = None) -> None:
+    def delete_group_fact(self, group_id: str, fact_id: str, *, user_id: str | None = None) -> None:
         """Delete a fact of a group, or withdraw what one member said.
 
         With `user_id`, and with a key for one person, the fact stays if others said it, too. Else it goes to
