@@ -61,7 +61,8 @@ class ImportPage(RecordPage):
 
     @column(gettext_lazy("Stored"))
     def stored(self, row: Import) -> int:
-        return 0 if row.state in (State.CHECKING, State.CHECKED) else _stored(row)
+        # A dry run counts what it would store, also one whose workers were lost.
+        return _stored(row) if row.started_at else 0
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("memories.add_import")
@@ -100,7 +101,8 @@ class ImportPage(RecordPage):
 
     def gather(self, request: HttpRequest, record: Import) -> dict[str, Any]:
         state = record.state
-        is_begun = state not in (State.CHECKING, State.CHECKED)
+        is_begun = record.started_at is not None
+        has_got_on = is_begun and bool(record.position)
         return {
             "import": record,
             "source": source_of(record),
@@ -108,8 +110,8 @@ class ImportPage(RecordPage):
             "is_working": state in WORKING,
             "failed": FAILURES.get(record.failure, record.failure),
             "findings": sentences(record.findings),
-            "may_start": state in (State.CHECKED, State.FAILED) and record.has_file and not record.position,
-            "may_resume": state in (State.PAUSED, State.FAILED) and record.has_file and bool(record.position),
+            "may_start": state in (State.CHECKED, State.FAILED) and record.has_file and not has_got_on,
+            "may_resume": record.has_file and (state == State.PAUSED or (state == State.FAILED and has_got_on)),
             "may_undo": state not in (State.UNDOING, State.UNDONE, State.CHECKING),
             "is_begun": is_begun,
             "people": _people(record),

@@ -66,6 +66,7 @@ REASONS: Mapping[str, Promise] = {
     "too_large": _("Too large"),
     "message_too_large": _("Too large"),
     "file_too_large": _("Too large"),
+    "too_many_secrets": _("Too many passwords and keys to be checked"),
     "depth": _("Nested too deeply"),
     "max_values": _("Too many values"),
     "expired": _("Expired"),
