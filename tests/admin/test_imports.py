@@ -95,11 +95,21 @@ def test_a_dry_run_whose_workers_were_lost_has_stored_nothing_and_is_started(adm
     assert "1234" in text_of(admin_client.get(list_of(Import)))
 
 
+def test_reasons_of_the_same_words_are_one_and_what_is_undone_is_not_stored(admin_client: Client) -> None:
+    row = uploaded(admin_client, chats(), "export.zip", user="anna")
+    counts = {"messages": 1234, "messages_undone": 1000}
+    Import.objects.update(left_out={"nul": 2, "surrogate": 3}, started_at=timezone.now(), state="undone", counts=counts)
+    page = text_of(admin_client.get(page_of(row)))
+    assert page.count("Characters that no text can have") == 1
+    assert ">234<" in text_of(admin_client.get(list_of(Import)))
+
+
 def test_one_that_was_paused_before_anything_was_taken_goes_on(admin_client: Client) -> None:
     row = uploaded(admin_client, chats(), "export.zip", user="anna")
     admin_client.post(page_of(row, "start"), {"author_0": "anna"})
     admin_client.post(page_of(row, "pause"))
-    assert "Continue</button>" in text_of(admin_client.get(page_of(row)))
+    page = text_of(admin_client.get(page_of(row)))
+    assert ("Continue</button>" in page, "Undo the import" in page) == (True, True)
     admin_client.post(page_of(row, "resume"))
     while not tasks.import_some():
         """Another slice."""
@@ -152,4 +162,6 @@ def test_why_a_file_is_not_taken_is_said_without_its_words(admin_client: Client)
         page = text_of(admin_client.get(page_of(row)))
         assert told in page, page
         assert "ecret" not in page.replace("import-", "")
+        # There is nothing to take back.
+        assert "Undo the import" not in page
         assert row.findings

@@ -112,7 +112,7 @@ class ImportPage(RecordPage):
             "findings": sentences(record.findings),
             "may_start": state in (State.CHECKED, State.FAILED) and record.has_file and not has_got_on,
             "may_resume": record.has_file and (state == State.PAUSED or (state == State.FAILED and has_got_on)),
-            "may_undo": state not in (State.UNDOING, State.UNDONE, State.CHECKING),
+            "may_undo": state not in (State.UNDOING, State.UNDONE, State.CHECKING) and _has_something(record),
             "is_begun": is_begun,
             "people": _people(record),
             "more": record.preview.get("more", 0),
@@ -133,5 +133,12 @@ def _people(row: Import) -> list[dict[str, Any]]:
     return [{**one, "kept": one.get("memories", 0) + one.get("files", 0)} for one in people_in(row)]
 
 
+def _has_something(row: Import) -> bool:
+    """Whether there is anything to undo: what it stored, or its file."""
+    return row.has_file or row.state != State.FAILED or row.rows.exists()
+
+
 def _stored(row: Import) -> int:
-    return sum(row.counts.get(name, 0) for name in ("messages", "facts", "sections", "files", "items"))
+    """How much there is of it."""
+    names = ("messages", "facts", "sections", "files", "items")
+    return sum(max(0, row.counts.get(name, 0) - row.counts.get(f"{name}_undone", 0)) for name in names)
