@@ -11,12 +11,13 @@ from typing import Any
 
 from memories.imports import trees
 from memories.imports.messages import Talk, objects_in
-from memories.imports.places import Given, dated
+from memories.imports.places import Given, dated, strangers
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import (
     MEDIA,
     NO_TEXT,
     NOT_SHOWN,
+    OTHER_FILE,
     OTHER_FORM,
     OTHERS,
     SAME_ID,
@@ -32,6 +33,7 @@ from memories.imports.unpacking import Part
 _PROMPTED = re.compile(
     r"^(?:Prompted|Said|Asked|Used|Envoi de la requête|Mensaje enviado:?|Eingegebener Prompt:?|提示|输入的提示词：?)\s+"
 )
+_PRODUCT = re.compile("gemini|bard", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _BREAK = re.compile(r"<(?:br|/p|/li|/h\d|/div|/tr)\b[^<>]*>", re.IGNORECASE)
 _TIMES = ("timestamp", "createdAt", "created_at", "inserted_at", "create_time")
@@ -89,7 +91,7 @@ def deepseek(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     others = [name for name in nodes.keys() - set(shown) if nodes[name].get("message") is not None]
     if others:
         talk.on_other_branches(*(f"{one.get('id')}-{name}" for name in others))
-    yield from talk.records(is_whole=True)
+    yield from talk.records(shown=[f"{one.get('id')}-{name}" for name in shown])
 
 
 def _is_node(node: Any) -> bool:
@@ -121,14 +123,16 @@ def _say_fragments(talk: Talk, message: dict[str, Any], own_id: str) -> None:
 
 def open_webui(given: Given, parts: list[Part]) -> Iterator[Record]:
     """An administrator's export has the chats of everybody: of these only those of `given.user` are taken."""
-    documents = (one for part in parts for one in given.documents(part) if isinstance(one, dict))
-    owners = {str(one["user_id"]) for one in documents if one.get("user_id")}
+    others = strangers(given, parts, _owner)
 
     def made(given: Given, one: dict[str, Any]) -> Iterator[Record]:
-        is_others = len(owners) > 1 and str(one.get("user_id")) != given.user
-        yield from [LeftOut(OTHERS)] if is_others else _open_webui_chat(given, one)
+        yield from [LeftOut(OTHERS)] if _owner(one) in others else _open_webui_chat(given, one)
 
     yield from reader(made, "created_at", holds=lambda one: one.get("chat"))(given, parts)
+
+
+def _owner(chat: Mapping[str, Any]) -> str:
+    return str(chat.get("user_id") or "")
 
 
 def _open_webui_chat(given: Given, one: dict[str, Any]) -> Iterator[Record]:
@@ -160,7 +164,7 @@ def _shown(
     others = nodes.keys() - set(shown)
     if others:
         talk.on_other_branches(*others)
-    yield from talk.records(is_whole=True)
+    yield from talk.records(shown=shown)
 
 
 def _in_branches(
@@ -279,7 +283,7 @@ def mistral(given: Given, parts: list[Part]) -> Iterator[Record]:
 
 def gemini(given: Given, parts: list[Part]) -> Iterator[Record]:
     """Takeout's `MyActivity.json`: each record is one question with its answer, and none says to which conversation it
-    belongs. Those of a day are one conversation."""
+    belongs. Those of a day are one conversation. Activities of other products stand beside them in the same form."""
     days: dict[str, Talk] = {}
     seen = set[str]()
     for found in dated(given, parts, lambda one: one.get("time")):
@@ -287,12 +291,19 @@ def gemini(given: Given, parts: list[Part]) -> Iterator[Record]:
             yield found
         elif not isinstance(found.get("title"), str) or not isinstance(found.get("time"), str | int | float | None):
             yield LeftOut(OTHER_FORM)
+        elif not is_of_gemini(found):
+            yield LeftOut(OTHER_FILE)
         else:
             moment = given.moment(found.get("time"))
             day = moment.date().isoformat() if moment else "undated"
             _say_activity(days.setdefault(day, Talk(given, f"gemini-{day}")), found, seen)
     for talk in days.values():
         yield from talk.records()
+
+
+def is_of_gemini(activity: Mapping[str, Any]) -> bool:
+    """By the product, whose name is the same in all languages; it was called Bard."""
+    return not activity.get("header") or _PRODUCT.search(str(activity["header"])) is not None
 
 
 def _say_activity(talk: Talk, activity: Mapping[str, Any], seen: set[str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from memories.imports import trees
 from memories.imports.messages import Talk
 from memories.imports.places import Given, dated
-from memories.imports.raw_documents import RefusedDocumentError
+from memories.imports.raw_documents import RefusedDocumentError, unsendable_in
 from memories.imports.records import (
     MEDIA,
     NO_TEXT,
@@ -119,7 +119,7 @@ def _conversation(given: Given, conversation: dict[str, Any], kept: _Kept) -> It
     others = [nodes[name]["message"] for name in nodes.keys() - set(shown) if nodes[name].get("message") is not None]
     if others:
         talk.on_other_branches(*(one.get("id") for one in others))
-    yield from talk.records(is_whole=True)
+    yield from talk.records(shown=[_message_of(nodes[name]).get("id") for name in shown])
 
 
 def _is_node(node: Any) -> bool:
@@ -143,7 +143,10 @@ def _say(talk: Talk, message: dict[str, Any], kept: _Kept) -> None:
         talk.omit(reason)
     elif isinstance(parts := content.get("parts"), list):
         others = sum(not isinstance(part, str | dict | None) for part in parts)
-        talk.say(author.get("role"), _text_of(message), message.get("id"), at, others=others)
+        # Where several speak in the person's role, their names say who is who.
+        name = author.get("name") if author["role"] == "user" else None
+        named = {"name": name} if isinstance(name, str) and name and not unsendable_in(name) else {}
+        talk.say(author["role"], _text_of(message), message.get("id"), at, others=others, **named)
     else:
         talk.omit(OTHER_FORM)
 

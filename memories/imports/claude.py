@@ -4,14 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from memories.files import paths
 from memories.imports import trees
 from memories.imports.messages import Talk, objects_in
-from memories.imports.places import Given, dated
+from memories.imports.namespaces import is_hidden
+from memories.imports.places import Given, dated, strangers
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import (
+    HIDDEN,
     MEDIA,
     NO_TEXT,
     OTHER_FORM,
+    OTHERS,
     PROJECT,
     THOUGHTS,
     TOOLS,
@@ -35,10 +39,14 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
 
 
 def read(given: Given, parts: list[Part]) -> Iterator[Record]:
-    """The conversations, each with the branch of its last message."""
+    """The conversations, each with the branch of its last message. The export of an organisation has those of all its
+    members: of these only those of `given.user` are taken."""
+    others = strangers(given, parts, _account)
     for conversation in dated(given, parts, lambda one: one.get("created_at")):
         if isinstance(conversation, RefusedDocumentError):
             yield conversation
+        elif _account(conversation) in others:
+            yield LeftOut(OTHERS)
         elif isinstance(conversation.get("chat_messages"), list):
             yield from _conversation(given, conversation)
         else:
@@ -47,10 +55,14 @@ def read(given: Given, parts: list[Part]) -> Iterator[Record]:
 
 def read_memories(given: Given, parts: list[Part], projects: Mapping[str, str]) -> Iterator[Record]:
     """What Claude remembers: of the person as facts, a paragraph each; of a project with its name; files as files."""
+    strange = strangers(given, parts, _account)
     for part in parts:
         for found in given.documents(part):
             if isinstance(found, RefusedDocumentError):
                 yield found
+                continue
+            if _account(found) in strange:
+                yield LeftOut(OTHERS)
                 continue
             of_projects = found.get("project_memories")
             is_other = not isinstance(of_projects, dict | None) or not _REMEMBERED & found.keys()
@@ -61,6 +73,13 @@ def read_memories(given: Given, parts: list[Part], projects: Mapping[str, str]) 
             yield from (_file(given, file) for file in files)
             if others or is_other:
                 yield LeftOut(OTHER_FORM, others + is_other)
+
+
+def _account(document: Mapping[str, Any]) -> str:
+    """Whose a conversation, or what is remembered, is; "" where nobody says it."""
+    account = document.get("account")
+    own = account.get("uuid") if isinstance(account, dict) else document.get("account_uuid")
+    return "" if own is None else str(own)
 
 
 def project_names(given: Given, parts: list[Part]) -> dict[str, str]:
@@ -92,7 +111,7 @@ def _conversation(given: Given, conversation: dict[str, Any]) -> Iterator[Record
         talk.on_other_branches(*others)
         attached = {name: len(_list(by_id[name], "attachments")) for name in others}
         talk.elsewhere |= {f"{name}-attachment-{at + 1}" for name in others for at in range(attached[name])}
-    yield from talk.records(is_whole=True)
+    yield from talk.records(shown=shown)
 
 
 def _tree(given: Given, messages: Mapping[str, dict[str, Any]]) -> dict[str, trees.Node]:
@@ -185,4 +204,9 @@ def _file(given: Given, file: Mapping[str, Any]) -> Record:
         return LeftOut("unreadable")
     changed = given.moment(file.get("updated_at") or file.get("created_at"))
     name = f"{given.to_folder.rstrip('/')}/{path.lstrip('/')}"
+    if is_hidden(path):
+        return LeftOut(HIDDEN)
+    if paths.fault_of_file(name):
+        # Nobody can mend it in what another program wrote.
+        return LeftOut(OTHER_FORM)
     return KeptFile(Owner(agent_id=given.agent or ""), name, content.encode("utf-8", "replace"), None, changed)

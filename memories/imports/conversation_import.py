@@ -12,17 +12,18 @@ from typing import Any
 
 from django.db import transaction
 
+from memories.api.shapes import MOST_VALUES
 from memories.api.v1.turns.serializers import MAX_MESSAGES, TurnsSerializer, conversation_of
 from memories.capture import ingest
 from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
-from memories.exceptions import Erased, MemoryHubError, PersonRestricted
+from memories.exceptions import Erased, MemoryHubError, PersonRestricted, TooManySecrets
 from memories.imports.raw_documents import RefusedDocumentError, checked
 from memories.imports.records import Note, Said, ignore_rows
 from memories.models import ImportedRow, Session, Tenant, Turn
 from memories.text.secrets import effort
 
-# Bytes of the messages in one part: a request has its own beside them.
-_PART = 8_000_000
+# Bytes and values of the messages in one part: a request has its own beside them.
+_PART, _VALUES = 8_000_000, MOST_VALUES // 2
 # Of a message: more than a request may have.
 _TOO_MUCH = ("number", "depth", "max_values", "too_large", "message_too_large")
 # Messages of one conversation whose faults are told.
@@ -82,7 +83,7 @@ class ConversationImport:
         for number, part in enumerate(_parts(self._distinct(body, said.messages))):
             conversation = self._conversation(body, part, is_own=said.is_own)
             if conversation is not None:
-                follows = self._store(conversation, said, is_first=not number, follows=follows)
+                follows = self._store_most(conversation, said, is_first=not number, follows=follows)
 
     def _refuse(self, reason: str) -> None:
         self.done["refused"] += 1
@@ -159,11 +160,27 @@ class ConversationImport:
         else:
             self.left_out[error.code] += 1
 
+    def _store_most(self, conversation: Conversation, said: Said, *, is_first: bool, follows: int) -> int:
+        """As _store(); where one message has too many secrets, each by itself, without that one."""
+        try:
+            return self._store(conversation, said, is_first=is_first, follows=follows)
+        except TooManySecrets as error:
+            if len(conversation.messages) == 1:
+                self.left_out[error.code] += 1
+                return follows
+        for message in conversation.messages:
+            before = self.left_out[TooManySecrets.code]
+            one = replace(conversation, messages=[message])
+            follows = self._store_most(one, said, is_first=is_first, follows=follows) or follows
+            is_first &= self.left_out[TooManySecrets.code] > before
+        return follows
+
     def _store(self, conversation: Conversation, said: Said, *, is_first: bool, follows: int) -> int:
         """One transaction for each part, so that a break loses no more than one. Returns the number of the turn that
         the next part follows."""
         found: dict[str, int] = {}
         moved: list[ImportedRow] = []
+        gone = Counter[str]()
 
         def lacking(session: Session) -> Lacking:
             stored = _stored(session, conversation.messages)
@@ -176,9 +193,9 @@ class ConversationImport:
             left = [] if is_older else _left(session, said, is_first=is_first)
             back = [] if is_older else [turn for turn in stored.values() if turn.left_at]
             before = _before(conversation.messages, new, found, follows)
-            self.done["left"] += len(left)
+            gone["left"] += len(left)
             if self._dry_run and is_first and not is_older:
-                self.done["left"] += self._left_before(session, said)
+                gone["left"] += self._left_before(session, said)
             moved.extend(_rows(session, Kind.LEFT, left) + _rows(session, Kind.BACK, back))
             return Lacking(new, left=left, back=back, follows=before, elsewhere=is_older and bool(new))
 
@@ -191,6 +208,7 @@ class ConversationImport:
             transaction.set_rollback(self._dry_run)
         if receipt.session is None:
             raise RefusedDocumentError("capture_off")
+        self.done.update(gone)
         self.done["accepted"] += receipt.accepted
         self.done["duplicates"] += receipt.duplicates + len(found)
         self.done["redactions"] += receipt.redactions
@@ -252,13 +270,15 @@ def _before(
 def _parts(messages: Sequence[Placed]) -> Iterator[list[Placed]]:
     """The messages in requests of the size that the API takes; none where nothing was said."""
     part: list[Placed] = []
-    size = 0
+    size = values = 0
     for message in messages:
-        own = len(json.dumps(message[1]))
-        if part and (len(part) == MAX_MESSAGES or size + own > _PART):
+        written = json.dumps(message[1])
+        # No value is without one of these before it; texts have some, too.
+        own, several = len(written), sum(map(written.count, ",:[{"))
+        if part and (len(part) == MAX_MESSAGES or size + own > _PART or values + several > _VALUES):
             yield part
-            part, size = [], 0
+            part, size, values = [], 0, 0
         part.append(message)
-        size += own
+        size, values = size + own, values + several
     if part:
         yield part

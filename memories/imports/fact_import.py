@@ -4,6 +4,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -52,7 +53,7 @@ class FactImport:
         try:
             self._take(memory)
         except RefusedDocumentError as error:
-            (self.left_out if error.is_letters else self.refused)[error.code if error.is_letters else str(error)] += 1
+            self._refuse(error)
 
     def flush(self) -> None:
         for whose, facts in self._waiting.items():
@@ -63,16 +64,38 @@ class FactImport:
         """Errors: RefusedDocumentError."""
         named = {"user_id": memory.whose.user_id or self._user_id}
         named |= {"agent_id": memory.whose.agent_id} if memory.whose.agent_id else {}
-        given = checked(MemoryQuery, named)
+        try:
+            given = checked(MemoryQuery, named)
+        except RefusedDocumentError:
+            if memory.is_own:
+                raise
+            # Nobody here can be called so, and nobody can mend it there.
+            self.left_out[NOBODY] += 1
+            return
         whose = Owner(given["user_id"], given.get("agent_id") or "")
         if memory.sections:
-            self._state(whose, (), sections_of(checked(DocumentSerializer, memory.sections)))
+            self._take_sections(whose, memory.sections)
             return
         [fact] = facts_of({"facts": [checked(DocumentFactSerializer, memory.fact)]})
         waiting = self._waiting[whose]
         waiting.append(replace(fact, expires_at=memory.ends) if memory.ends else fact)
         if len(waiting) >= AT_ONCE:
             self._state(whose, self._waiting.pop(whose))
+
+    def _take_sections(self, whose: Owner, sections: Mapping[str, Any]) -> None:
+        """At once; where one is not as it should be, each of the others by itself."""
+        try:
+            self._state(whose, (), sections_of(checked(DocumentSerializer, sections)))
+        except RefusedDocumentError as error:
+            several = [{group: {name: one}} for group, held in sections.items() for name, one in held.items()]
+            if several == [sections]:
+                self._refuse(error)
+                return
+            for one in several:
+                self._take_sections(whose, one)
+
+    def _refuse(self, error: RefusedDocumentError) -> None:
+        (self.left_out if error.is_letters else self.refused)[error.code if error.is_letters else str(error)] += 1
 
     def _state(
         self, whose: Owner, facts: Sequence[DocumentFact], sections: dict[str, DocumentSection] | None = None

@@ -6,6 +6,7 @@ Each comes as a fact of a memory document, as `PUT /memory` takes it, with whose
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -43,6 +44,8 @@ _ASSISTANT = ("assistant", "ai", "model", "agent", "bot")
 _MEMORY = "memory.json"
 _LARGEST_CELL = 1024 * 1024
 _LONGEST_LINE = 4 * _LARGEST_CELL
+# Bytes that are no UTF-8.
+_NO_UTF_8 = re.compile("[\udc80-\udcff]")
 # Where the cells of a row are that have no column.
 _MORE = "\0more"
 
@@ -77,7 +80,8 @@ def _mem0_memory(given: Given, row: Mapping[str, Any]) -> Record:
     whose = owner_of(row.get("user_id"), row.get("agent_id"))
     if whose is None:
         return LeftOut(OTHER_FORM)
-    if reason := _whose_words({**metadata, **row}, whose.user_id or given.user):
+    told = {name: value for name, value in row.items() if value not in (None, "")}
+    if reason := _whose_words({**metadata, **told}, whose.user_id or given.user):
         return LeftOut(reason)
     category = categories[0] if isinstance(categories, list) and categories else categories
     return memory(
@@ -243,7 +247,8 @@ def _delimiter(heading: str) -> str:
 
 
 def _cells(path: Path) -> Iterable[dict[str, Any] | RefusedDocumentError]:
-    """The rows; one that has more cells than the heading is refused, as nobody knows which is which."""
+    """The rows; one that has more cells than the heading is refused, as nobody knows which is which, and one whose
+    letters are no UTF-8."""
     csv.field_size_limit(_LARGEST_CELL)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         heading = file.readline(_LONGEST_LINE)
@@ -269,6 +274,9 @@ def _cells(path: Path) -> Iterable[dict[str, Any] | RefusedDocumentError]:
                 yield RefusedDocumentError("columns", hint=f"expected {len(columns)} cells, found {found}")
             elif is_twice:
                 yield RefusedDocumentError("columns", hint="two columns have one name")
+            elif any(_NO_UTF_8.search(value) for value in row.values() if value):
+                # A spreadsheet's: whoever wrote it can mend it.
+                yield RefusedDocumentError("encoding", hint="save the file as UTF-8")
             else:
                 count += 1
                 yield {str(name).strip().lower(): value for name, value in row.items() if value}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from memories.api.v1.fields import YEARS
 from memories.imports.places import Given
 from memories.imports.records import NO_TEXT, OTHER_BRANCH, OTHER_FORM, SAME_ID, LeftOut, Record, Said
 
@@ -44,7 +45,8 @@ class Talk:
         if is_other or not (text and text.strip()):
             self.omit(NO_TEXT, not (is_other or others))
             return
-        moment = self._given.moment(at) or self._given.moment(self.began)
+        found = (self._given.moment(one) for one in (at, self.began))
+        moment = next((one for one in found if one and one.year in YEARS), None)
         timestamp = {"timestamp": moment.isoformat()} if moment else {}
         # Without an id it has its place, so that it is stored once.
         name = id_of(own_id) or f"import-{len(self.messages) + 1}"
@@ -73,9 +75,13 @@ class Talk:
         self.elsewhere |= {id_of(one) for one in ids if one is not None}
         self.left_out[OTHER_BRANCH] += len(ids)
 
-    def records(self, *, is_whole: bool = False) -> Iterator[Record]:
+    def records(self, *, shown: Iterable[Any] | None = None) -> Iterator[Record]:
+        """`shown`: ids on the branch that was shown last, where the source keeps branches."""
         name = id_of(self.session_id) or self._named_by_its_beginning()
-        yield Said({"session_id": name}, self.messages, is_whole, frozenset(self.elsewhere))
+        # What says nothing now may have said something in an older export.
+        silent = {id_of(one) for one in shown or () if one is not None}
+        elsewhere = self.elsewhere | silent - {one["external_id"] for one in self.messages}
+        yield Said({"session_id": name}, self.messages, shown is not None, frozenset(elsewhere))
         for reason, count in self.left_out.items():
             if count:
                 yield LeftOut(reason, count)

@@ -155,6 +155,16 @@ def _leads_to_hidden(part: Part, roots: Sequence[Path]) -> bool:
     return is_hidden(part.parts) or is_hidden(target.parts[shared:])
 
 
+def strangers(given: Given, parts: Sequence[Part], owner: Callable[[dict[str, Any]], str]) -> frozenset[str]:
+    """Whose documents are not taken: of a file with those of several accounts, as an administrator exports it, each but
+    `given.user`, and "". `owner` says whose a document is, "" where nobody says it. Errors: OSError, ValueError."""
+    found: set[str] = set()
+    for part in parts:
+        owners = {owner(one) for one in given.documents(part) if isinstance(one, dict)} - {""}
+        found |= owners | {""} if len(owners) > 1 else set()
+    return frozenset(found - {given.user})
+
+
 def dated(given: Given, parts: Sequence[Part], date: Callable[[dict[str, Any]], Any]) -> Iterator[Outcome]:
     """The documents of these files, the oldest first: a text without a date comes before those with one.
 

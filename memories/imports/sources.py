@@ -28,7 +28,7 @@ from memories.imports.findings import Found
 from memories.imports.own_exports import reading
 from memories.imports.places import Given
 from memories.imports.raw_documents import CutOffError, RefusedDocumentError, member_names, unended_in
-from memories.imports.records import HIDDEN, NO_TEXT, OTHER_FILE, OTHER_FORM, LeftOut, Record
+from memories.imports.records import HIDDEN, NO_TEXT, OTHER_FILE, OTHER_FORM, OTHERS, LeftOut, Record
 from memories.imports.stating import TEXTS
 from memories.imports.unpacking import JSON, Part
 
@@ -52,7 +52,7 @@ _BESIDE = ("user", "users", "message_feedback", "shared_conversations", "model_c
 # Reasons that say nothing of what a file is.
 UNRECOGNISED = frozenset({OTHER_FILE, OTHER_FORM, HIDDEN, NO_TEXT})
 # In these others speak in the person's role.
-_OF_SEVERAL = ("group_chats",)
+_OF_SEVERAL = re.compile(r"group_chats(?:-\d+)?")
 _PROJECTS, _REMEMBERED = "claude projects", "claude memories"
 
 
@@ -86,7 +86,7 @@ SOURCES: dict[str, Source] = {
         chat_clients.reader(chat_clients.deepseek, "inserted_at", holds=lambda one: one.get("mapping")),
         "`mapping` with `fragments`",
     ),
-    "gemini": Source(chat_clients.gemini, "activities with `header` and `title`"),
+    "gemini": Source(chat_clients.gemini, "activities of Gemini with `header` and `title`"),
     "grok": Source(
         chat_clients.reader(chat_clients.grok, holds=lambda one: one.get("responses")),
         "`conversations` with `responses`",
@@ -160,7 +160,7 @@ def _holds(document: Document, name: str, kind: type, *inner: str) -> bool:
 
 
 # A message has a text, too.
-_OF_MESSAGES = ("role", "sender", "author", "messages", "parent", "from")
+_OF_MESSAGES = ("role", "sender", "author", "messages", "parent", "from", "ts", "channel", "channel_id")
 _OF_FACTS = ("user_id", "person", "user", "ends", "expires_at", "category", "confidence", "valid_from", "agent_id")
 
 
@@ -186,7 +186,7 @@ _SHAPES: dict[str, Callable[[Document], bool]] = {
     "librechat": lambda one: _has(one, "conversationId", "messages"),
     "lobechat": lambda one: any(_holds(one, name, dict, "messages") for name in ("state", "data")),
     "mistral": lambda one: _has(one, "chatId", "role"),
-    "gemini": lambda one: _has(one, "header", "title", "time"),
+    "gemini": lambda one: _has(one, "header", "title", "time") and chat_clients.is_of_gemini(one),
     "deepagents": lambda one: _has(one, "namespace", "key") and _holds(one, "value", dict, "content", "modified_at"),
     "langgraph": lambda one: _has(one, "namespace", "key", "value"),
     "graphiti": lambda one: _has(one, "fact") and (_has(one, "group_id") or _has(one, "source_node_uuid")),
@@ -287,17 +287,18 @@ def _plain(shape: str) -> str:
 
 def chosen(given: Given, source: str) -> tuple[list[Part], list[LeftOut]]:
     """The files of what was given that the source reads; the others are left out. A file that was named is read
-    whatever it is."""
+    whatever it is, but for one in which others speak, too."""
     if given.is_database:
         return [], []
+    own = [part for part in given.parts if source != "chatgpt" or not _OF_SEVERAL.fullmatch(_stem(part))]
     if source in ("deepagents", "markdown", "mempalace", "deerflow") or len(given.parts) == 1:
-        mine = given.parts
+        mine = own
     else:
-        own = [part for part in given.parts if _stem(part) not in _OF_SEVERAL]
         mine = [part for part in own if plain_shape_of(given, part) == source]
     # The reader of the folder of agents counts its own.
     hidden = 0 if source == "deepagents" and given.folder else given.hidden
-    counts = {OTHER_FILE: len(given.parts) - len(mine) + given.skipped, HIDDEN: hidden}
+    several = len(given.parts) - len(own)
+    counts = {OTHERS: several, OTHER_FILE: len(own) - len(mine) + given.skipped, HIDDEN: hidden}
     return mine, [LeftOut(reason, count) for reason, count in counts.items() if count]
 
 

@@ -11,6 +11,8 @@ from memories.models import Category
 
 # Without a word of the other system's own. A memory that it serves is believed, and no more than that.
 CONFIDENCE = 0.7
+# No id and no category of a fact is longer.
+_LONGEST_ID, _LONGEST_CATEGORY = 255, 100
 # What systems, and people's own files, call a memory's text; the first that is there counts.
 TEXTS = ("content", "text", "memory", "fact", "data", "statement")
 
@@ -42,7 +44,8 @@ def memory(
 
 
 def _is_name(category: Any) -> bool:
-    return isinstance(category, str) and bool(category) and not unsendable_in(category)
+    is_text = isinstance(category, str) and 0 < len(category) <= _LONGEST_CATEGORY
+    return is_text and not unsendable_in(category)
 
 
 def owner_of(user_id: Any, agent_id: Any = None) -> Owner | None:
@@ -56,7 +59,7 @@ def owner_of(user_id: Any, agent_id: Any = None) -> Owner | None:
 def name_of(source: str, key: Any, text: Any) -> str:
     """The id that a fact has here: its own there, or one made of its text."""
     has_key = key not in (None, "")
-    if has_key and not unsendable_in(str(key)):
+    if has_key and not unsendable_in(str(key)) and len(f"{source}:{key}") <= _LONGEST_ID:
         return f"{source}:{key}"
     # Of a key that none can be like.
     named = str(key).encode("utf-8", "surrogatepass") if has_key else str(text).encode("utf-8", "replace")

@@ -46,6 +46,7 @@ from memories.imports.previews import Preview
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.runs import Run, UnknownSourceError, UnsaidPersonError
 from memories.imports.sources import SOURCES
+from memories.imports.unpacking import text_as_utf8
 from memories.models import ActorKind, EndUser, Import, ImportedRow, ImportSource
 from memories.models.ids import parse_uuid
 from memories.queue import leases
@@ -206,10 +207,10 @@ def _suffix(path: Path, name: str) -> str:
     if suffix in verbs.SUFFIXES and suffix != ".zip":
         return suffix
     with path.open("rb") as file:
-        head = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+        head = text_as_utf8(file.read(4096)).removeprefix(b"\xef\xbb\xbf").lstrip()
     if head.startswith((b"{", b"[")):
         return ".json"
-    return ".csv" if b"," in head.partition(b"\n")[0] and b"\0" not in head else ""
+    return ".csv" if re.search(b"[,;\t]", head.partition(b"\n")[0]) and b"\0" not in head else ""
 
 
 def _import(work: _Work, path: Path, *, now: datetime) -> bool:

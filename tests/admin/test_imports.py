@@ -82,6 +82,40 @@ def test_whose_it_is_can_be_said_without_a_dry_run(admin_client: Client) -> None
     assert (Import.objects.get().state, Turn.objects.count()) == ("done", 6)
 
 
+def test_a_dry_run_whose_workers_were_lost_has_stored_nothing_and_is_started(admin_client: Client) -> None:
+    row = uploaded(admin_client, chats(), "export.zip", user="anna")
+    Import.objects.update(state="failed", failure="worker_lost", position=3, preview={}, counts={"messages": 1234})
+    page = text_of(admin_client.get(page_of(row)))
+    assert ("Start the import" in page, "Continue</button>" in page, "1,234" in page) == (True, False, True)
+    assert "1234" not in text_of(admin_client.get(list_of(Import)))
+    # Of one that was begun it is what is stored.
+    Import.objects.update(started_at=timezone.now())
+    page = text_of(admin_client.get(page_of(row)))
+    assert ("Start the import" in page, "Continue</button>" in page) == (False, True)
+    assert "1234" in text_of(admin_client.get(list_of(Import)))
+
+
+def test_reasons_of_the_same_words_are_one_and_what_is_undone_is_not_stored(admin_client: Client) -> None:
+    row = uploaded(admin_client, chats(), "export.zip", user="anna")
+    counts = {"messages": 1234, "messages_undone": 1000}
+    Import.objects.update(left_out={"nul": 2, "surrogate": 3}, started_at=timezone.now(), state="undone", counts=counts)
+    page = text_of(admin_client.get(page_of(row)))
+    assert page.count("Characters that no text can have") == 1
+    assert ">234<" in text_of(admin_client.get(list_of(Import)))
+
+
+def test_one_that_was_paused_before_anything_was_taken_goes_on(admin_client: Client) -> None:
+    row = uploaded(admin_client, chats(), "export.zip", user="anna")
+    admin_client.post(page_of(row, "start"), {"author_0": "anna"})
+    admin_client.post(page_of(row, "pause"))
+    page = text_of(admin_client.get(page_of(row)))
+    assert ("Continue</button>" in page, "Undo the import" in page) == (True, True)
+    admin_client.post(page_of(row, "resume"))
+    while not tasks.import_some():
+        """Another slice."""
+    assert (Import.objects.get().state, Turn.objects.count()) == ("done", 6)
+
+
 def test_authors_become_people_and_hostile_ones_are_shown_harmless(admin_client: Client) -> None:
     rows = [
         {"id": "1", "text": f"Keeps bees {HOSTILE}", "user_id": HOSTILE},
@@ -128,4 +162,6 @@ def test_why_a_file_is_not_taken_is_said_without_its_words(admin_client: Client)
         page = text_of(admin_client.get(page_of(row)))
         assert told in page, page
         assert "ecret" not in page.replace("import-", "")
+        # There is nothing to take back.
+        assert "Undo the import" not in page
         assert row.findings

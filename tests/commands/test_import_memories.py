@@ -244,8 +244,10 @@ def _chat(*nodes: dict[str, Any], shown: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("bad", "reason"), [("a\x00b", "nul"), ("a\ud83d", "surrogate"), ("x" * (1024 * 1024 + 1), "too_large")]
-)
+    ("bad", "reason"),
+    [("a\x00b", "nul"), ("a\ud83d", "surrogate"), ("x" * (1024 * 1024 + 1), "too_large"),
+     ("pw " * 60_000, "too_many_secrets")],
+)  # fmt: skip
 @pytest.mark.parametrize("source", ["chatgpt", "jsonl"])
 def test_a_bad_message_is_left_out_alone(tenant: Tenant, tmp_path: Path, source: str, bad: str, reason: str) -> None:
     """Nobody can mend it, so it is no failure; a dry run says the same."""
@@ -264,6 +266,23 @@ def test_a_bad_message_is_left_out_alone(tenant: Tenant, tmp_path: Path, source:
         assert f"1 conversation: 2 messages {verb}, 0 were there" in said
         assert f"1 left out: {reason}" in said
     assert turns("c-1") == [("user", "I live in Delft"), ("user", "I like tea")]
+
+
+def test_messages_with_many_values_come_in_several_requests(tenant: Tenant, tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": f"I row {at}", "metadata": {"x": [1] * 1000}} for at in range(250)]
+    assert "250 messages stored" in run(
+        lines(tmp_path, [{"session_id": "s", "messages": messages}]), "jsonl", "--user", "u"
+    )
+
+
+def test_names_say_who_of_several_spoke(tenant: Tenant, tmp_path: Path) -> None:
+    nodes = [_node(who, "root", "user", f"I am {who}", at=THEN) for who in ("Tomas", "mara")]
+    nodes[1]["parent"] = "Tomas"
+    for node in nodes:
+        node["message"]["author"]["name"] = node["id"]
+    run(written(tmp_path, _chat(*nodes, shown="mara")), "chatgpt", "--user", "mara")
+    authors = Turn.objects.order_by("number").values_list("content", "author")
+    assert list(authors) == [("I am Tomas", "other"), ("I am mara", "person")]
 
 
 def test_a_later_export_leaves_the_old_branch(tenant: Tenant, tmp_path: Path) -> None:
@@ -285,6 +304,11 @@ def test_a_later_export_leaves_the_old_branch(tenant: Tenant, tmp_path: Path) ->
     # The person went back to the first.
     run(written(tmp_path, _chat(*first, *second, shown="a1")), "chatgpt", "--user", "u-1")
     assert list(left.all()) == ["I work at the harbour"]
+    # What is hidden there since does not make it an older export.
+    hidden = {**first[1], "message": {**first[1]["message"], "weight": 0}}
+    third = _node("a3", "a1", "assistant", "Which mill?", at=THEN + 20)
+    run(written(tmp_path, _chat(first[0], hidden, *second, third, shown="a3")), "chatgpt", "--user", "u-1")
+    assert sorted(left.all()) == ["I work at the harbour", "ok"]
     assert check() == []
 
 

@@ -189,6 +189,11 @@ class TestMem0:
         assert not Fact.objects.filter(content__contains="Tr0ub4dor").exists()
         assert check() == []
 
+    def test_a_person_whom_nobody_here_can_be_called_like_is_nobody(self, tenant: Tenant, tmp_path: Path) -> None:
+        rows = [{"id": name, "memory": "Sails", "user_id": name} for name in ("u" * 300, "a\nb", "u1")]
+        assert "2 left out: nobody" in imported("mem0", written(tmp_path / "m.json", rows))
+        assert facts() == {("u1", "", "Sails")}
+
 
 class TestDeerFlow:
     def test_a_folder_with_people_and_agents(self, tenant: Tenant, tmp_path: Path) -> None:
@@ -215,6 +220,13 @@ class TestDeerFlow:
         assert said[0].startswith("5 memories: 2 facts and 1 section of a profile stored")
         assert said[1:] == ["2 left out: hidden"]
         assert {user for user, _, _ in facts()} == {"u1"}
+
+    def test_a_bad_section_is_refused_alone(self, tenant: Tenant, tmp_path: Path) -> None:
+        user = {"workContext": {"summary": "Works as a baker"}, "topOfMind": {"summary": 5}}
+        path = written(tmp_path / "memory.json", {"user": user, "history": {}, "facts": []})
+        with pytest.raises(CommandError, match="What was refused"):
+            imported("deerflow", path, user="u7")
+        assert ProfileSection.objects.get().summary == "Works as a baker"
 
     def test_a_document_alone(self, tenant: Tenant, tmp_path: Path) -> None:
         imported("deerflow", written(tmp_path / "memory.json", DEERFLOW), user="u7")

@@ -106,6 +106,8 @@ CASES: list[tuple[str, Any, list[str], dict[str, int]]] = [
                          said("assistant", "Hm", kind="thoughts"), said("system", "Be kind"))],
      ["assistant: A fern ."], {"media": 1, "not_shown": 1, "tool": 1, "thoughts": 1, "system": 1}),
     ("chatgpt", [chatgpt(said("user", "secret"), is_do_not_remember=True)], [], {"do_not_remember": 1}),
+    # No such year is one of a conversation: it is of when that began.
+    ("chatgpt", [chatgpt(said("user", "One", create_time="0001-01-01T00:00:00Z"))], ["user: One"], {}),
     # Nobody says which was shown, nor when anything was said.
     ("chatgpt", [chatgpt(said("user", "One", create_time=None), said("assistant", "Two", create_time=None),
                          current_node=None, create_time=None)], ["user: One", "assistant: Two"], {}),
@@ -182,8 +184,11 @@ CASES: list[tuple[str, Any, list[str], dict[str, int]]] = [
      ["user: I knit", "assistant: Ja"], {}),
     ("gemini", [{"header": "Gemini Apps", "title": "Prompted I climb", "time": "2026-01-01T10:00:00.000Z",
                  "safeHtmlItem": [{"html": "<p>Where &amp; when?</p><p>Rope?</p>"}]},
-                {"header": "Gemini Apps", "title": "Gave feedback", "time": "2026-01-01T11:00:00Z"}],
-     ["user: I climb", "assistant: Where & when?\nRope?"], {"not_shown": 1}),
+                {"header": "Gemini Apps", "title": "Gave feedback", "time": "2026-01-01T11:00:00Z"},
+                {"header": "Gemini-Apps", "title": "Eingegebener Prompt: Ich laufe", "time": "2026-01-01T12:00:00Z"},
+                {"header": "YouTube", "title": "Said something else", "time": "2026-01-01T12:00:00Z"},
+                {"header": "Maps", "title": "Used Maps", "time": "2026-01-01T12:00:00Z"}],
+     ["user: I climb", "assistant: Where & when?\nRope?", "user: Ich laufe"], {"not_shown": 1, "other_file": 2}),
     ("graphiti", [{"uuid": "1", "fact": "Lives in Nantes", "group_id": "u1", "valid_at": "2020-01-01T00:00:00"},
                   {"uuid": "2", "fact": "Lives in Lyon", "group_id": "u1", "invalid_at": "2025-01-01T00:00:00"}],
      ["fact: Lives in Nantes"], {"no_longer_true": 1}),
@@ -197,8 +202,10 @@ CASES: list[tuple[str, Any, list[str], dict[str, int]]] = [
     ("mem0", [{"id": "1", "memory": "I sail", "user_id": "mara", "role": "user", "actor_id": "Mara"},
               {"id": "2", "memory": "I row", "user_id": "mara", "role": "user", "actor_id": "Tomas"},
               {"id": "3", "memory": "I remind you", "user_id": "mara", "role": "assistant"},
-              {"id": "4", "memory": "Take the trail", "user_id": "mara", "metadata": {"attributed_to": "assistant"}}],
-     ["fact: I sail"], {"others_words": 1, "assistants_words": 2}),
+              {"id": "4", "memory": "Take the trail", "user_id": "mara", "metadata": {"attributed_to": "assistant"}},
+              {"id": "5", "memory": "I call", "user_id": "mara", "role": None, "metadata": {"role": "assistant"}},
+              {"id": "6", "memory": "I sew", "user_id": "mara", "actor_id": "", "metadata": {"actor_id": "Tomas"}}],
+     ["fact: I sail"], {"others_words": 2, "assistants_words": 3}),
     ("langgraph", [{"namespace": ["m"], "key": "a", "value": {"food_preferences": "I like olives"}},
                    {"namespace": ["m"], "key": "b", "value": {"kind": "Me", "content": {"name": "Mara", "age": 4}}},
                    {"namespace": ["m"], "key": "c", "value": {"text": "Parcel"}, "expires_at": "2026-05-01T00:00:00Z"},
@@ -328,6 +335,35 @@ class TestForms:
         assert (texts(records), left_out(records)) == (["user: I am bo"], {"others_words": 1})
         assert texts(found("open-webui", written(tmp_path / "y.json", [chat("ann")]), user="bo")) == ["user: I am ann"]
 
+    def test_of_an_organisations_export_one_member_is_taken(self, tmp_path: Path) -> None:
+        def talk(owner: str) -> dict[str, Any]:
+            return claude(block("human", typed(f"I am {owner}"), name=owner), uuid=owner, account={"uuid": owner})
+
+        def kept(owner: str) -> dict[str, Any]:
+            return {"conversations_memory": f"Is {owner}", "account_uuid": owner}
+
+        told = written(tmp_path / "conversations.json", [*map(talk, ("ann", "bo")), claude(block("human", typed("?")))])
+        known = written(tmp_path / "memories.json", [*map(kept, ("ann", "bo"))])
+        records = found("claude", told, known, user="bo")
+        # Nor is what names nobody the member's.
+        assert (texts(records), left_out(records)) == (["user: I am bo", "fact: Is bo"], {"others_words": 3})
+        assert left_out(found("claude", told, known, user="u-1")) == {"others_words": 5}
+        # Two accounts of one person, each with a file of its own.
+        several = [written(tmp_path / f"{owner}.json", [talk(owner)]) for owner in ("ann", "bo")]
+        assert texts(found("claude", *several, user="u-1")) == ["user: I am ann", "user: I am bo"]
+
+    def test_group_chats_are_left_out_however_they_come(self, tmp_path: Path) -> None:
+        for name in ("group_chats.json", "group_chats-003.json"):
+            path = written(tmp_path / name, [chatgpt(said("user", "Of somebody else"))])
+            own = written(tmp_path / "conversations-000.json", self.PARTS[0])
+            archive = tmp_path / "export.zip"
+            with zipfile.ZipFile(archive, "w") as packed:
+                packed.write(path, name)
+            for given in ([path], [archive], [own, path]):
+                records = found("chatgpt", *given)
+                assert texts(records) == (["user: First"] if own in given else [])
+                assert left_out(records) == {"others_words": 1}
+
     def test_a_conversation_without_an_id_is_known_by_its_beginning(self, tmp_path: Path) -> None:
         names = set()
         for place, more in enumerate([[], [block("assistant", typed("Hi"), name="b", above="a")]]):
@@ -347,6 +383,10 @@ class TestForms:
             ("<!DOCTYPE html><p>Secret words", "found HTML: ask the service for JSON"),
             (json.dumps(self.PARTS[0])[:-9], "it looks like chatgpt; the file ends early, at byte"),
             ([{"role": "user", "content": "Secret words", "id": 1}], "found members role, content, id"),
+            (
+                [{"type": "message", "user": "U1", "text": "Secret words", "ts": "1.2"}],
+                "found members type, user, text",
+            ),
             ([], "no source has such a form"),
         ):
             with opened([str(written(tmp_path / "x.json", content))]) as given:

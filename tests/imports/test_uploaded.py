@@ -624,3 +624,10 @@ def test_progress_is_never_more_than_all(hub: Hub, monkeypatch: pytest.MonkeyPat
     assert shown[-1] == (8, 8)
     # Half of the conversations are half of it.
     assert (4, 8) in shown
+
+
+@pytest.mark.parametrize("text", ["text\tuser_id\nLives in Köln\tanna\n", "text;user_id\nLives in Köln;anna\n"])
+def test_a_table_without_a_name_is_known_by_its_beginning(hub: Hub, text: str) -> None:
+    for encoding in ("utf-8", "utf-16"):
+        assert worked(hub.client, send(hub.client, text.encode(encoding)))["status"] == "done", encoding
+    assert Fact.objects.get().content == "Lives in Köln"

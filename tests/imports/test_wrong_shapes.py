@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from memories.api.v1.memory.serializers import DocumentFactSerializer
 from memories.imports.places import opened
-from memories.imports.raw_documents import RefusedDocumentError, unsendable_in
+from memories.imports.raw_documents import RefusedDocumentError, checked, unsendable_in
 from memories.imports.records import KeptFile, LeftOut, Record, Said, StoredItem, StoredMemory
 from memories.imports.sources import SOURCES, detected, found_instead
 from tests.imports.test_sources import chatgpt, claude, found, left_out, said, texts, written
@@ -248,7 +249,13 @@ def test_ids_that_no_id_here_can_be_like_lose_nothing(tmp_path: Path, bad: str) 
     row = {"id": f"1{bad}", "memory": "Skis", "user_id": "u", "metadata": {"category": f"x{bad}"}}
     [fact] = read("mem0", [row], tmp_path)
     assert isinstance(fact, StoredMemory)
-    assert unsendable_in(fact.fact["id"] + fact.fact["category"]) == ""
+    assert checked(DocumentFactSerializer, fact.fact)["content"] == "Skis"
+
+
+def test_files_that_cannot_be_here_are_left_out(tmp_path: Path) -> None:
+    files = [{"path": path, "content": "x"} for path in (".env", "../../x.md", "a//b.md", "notes/a.md")]
+    records = read("claude", {"memory_files": files}, tmp_path)
+    assert (texts(records), left_out(records)) == (["/memories/notes/a.md: x"], {"hidden": 1, "other_form": 2})
 
 
 def test_a_bad_letter_is_that_of_what_it_stands_in(tmp_path: Path) -> None:
@@ -309,5 +316,9 @@ def test_rows_of_csv_whose_cells_have_no_place_are_refused(tmp_path: Path) -> No
         "columns – expected 2 cells, found 3",
         f"cut_off – the file ends early, at byte {len(text)}",
     ]
+    path = tmp_path / "z.csv"
+    path.write_bytes("text,user_id\nLives in Köln,u1\nRows,u2\n".encode("latin-1"))
+    fault, row = found("facts", path)
+    assert (str(fault), texts([row])) == ("encoding – save the file as UTF-8", ["fact: Rows"])
     [twice] = found("facts", written(tmp_path / "y.csv", "text,Text,user_id\nA,B,u1\n"))
     assert str(twice) == "columns – two columns have one name"

@@ -61,7 +61,8 @@ class ImportPage(RecordPage):
 
     @column(gettext_lazy("Stored"))
     def stored(self, row: Import) -> int:
-        return 0 if row.state in (State.CHECKING, State.CHECKED) else _stored(row)
+        # A dry run counts what it would store, also one whose workers were lost.
+        return _stored(row) if row.started_at else 0
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("memories.add_import")
@@ -100,7 +101,8 @@ class ImportPage(RecordPage):
 
     def gather(self, request: HttpRequest, record: Import) -> dict[str, Any]:
         state = record.state
-        is_begun = state not in (State.CHECKING, State.CHECKED)
+        is_begun = record.started_at is not None
+        has_got_on = is_begun and bool(record.position)
         return {
             "import": record,
             "source": source_of(record),
@@ -108,9 +110,9 @@ class ImportPage(RecordPage):
             "is_working": state in WORKING,
             "failed": FAILURES.get(record.failure, record.failure),
             "findings": sentences(record.findings),
-            "may_start": state in (State.CHECKED, State.FAILED) and record.has_file and not record.position,
-            "may_resume": state in (State.PAUSED, State.FAILED) and record.has_file and bool(record.position),
-            "may_undo": state not in (State.UNDOING, State.UNDONE, State.CHECKING),
+            "may_start": state in (State.CHECKED, State.FAILED) and record.has_file and not has_got_on,
+            "may_resume": record.has_file and (state == State.PAUSED or (state == State.FAILED and has_got_on)),
+            "may_undo": state not in (State.UNDOING, State.UNDONE, State.CHECKING) and _has_something(record),
             "is_begun": is_begun,
             "people": _people(record),
             "more": record.preview.get("more", 0),
@@ -131,5 +133,12 @@ def _people(row: Import) -> list[dict[str, Any]]:
     return [{**one, "kept": one.get("memories", 0) + one.get("files", 0)} for one in people_in(row)]
 
 
+def _has_something(row: Import) -> bool:
+    """Whether there is anything to undo: what it stored, or its file."""
+    return row.has_file or row.state != State.FAILED or row.rows.exists()
+
+
 def _stored(row: Import) -> int:
-    return sum(row.counts.get(name, 0) for name in ("messages", "facts", "sections", "files", "items"))
+    """How much there is of it."""
+    names = ("messages", "facts", "sections", "files", "items")
+    return sum(max(0, row.counts.get(name, 0) - row.counts.get(f"{name}_undone", 0)) for name in names)

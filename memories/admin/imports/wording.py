@@ -66,6 +66,7 @@ REASONS: Mapping[str, Promise] = {
     "too_large": _("Too large"),
     "message_too_large": _("Too large"),
     "file_too_large": _("Too large"),
+    "too_many_secrets": _("Too many passwords and keys to be checked"),
     "depth": _("Nested too deeply"),
     "max_values": _("Too many values"),
     "expired": _("Expired"),
@@ -175,8 +176,14 @@ def _of_unknown(finding: Mapping[str, Any], numbers: Mapping[str, str]) -> Itera
 
 
 def told(counts: Mapping[str, int], words: Mapping[str, Promise]) -> list[tuple[str, str, int]]:
-    """Code, words and number of each, as the table has them; codes without words come last."""
-    return [(code, str(words.get(code, code)), counts[code]) for code in _ordered(counts, words)]
+    """Code, words and number of each, as the table has them; codes of the same words are one, and those without words
+    come last."""
+    found: dict[str, tuple[str, str, int]] = {}
+    for code in _ordered(counts, words):
+        said = str(words.get(code, code))
+        first, _, number = found.get(said, (code, said, 0))
+        found[said] = first, said, number + counts[code]
+    return list(found.values())
 
 
 def _ordered(counts: Mapping[str, int], words: Iterable[str]) -> list[str]:
