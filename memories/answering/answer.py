@@ -16,7 +16,16 @@ from time import monotonic
 from memories import conf
 from memories.answering.allowance import Allowance
 from memories.answering.supported import ASSISTANT, MEMORY, PERSON, Memory, supported
-from memories.exceptions import HubBusy, ModelError, ModelTimeout, NoPrice
+from memories.exceptions import (
+    HubBusy,
+    ModelAnswerInvalid,
+    ModelAnswerTruncated,
+    ModelError,
+    ModelRefused,
+    ModelTimeout,
+    NoPrice,
+)
+from memories.invisible import strip_invisible
 from memories.llm import client
 from memories.llm.answers import A, AnswerFormat
 from memories.llm.prompts import answer_plan, cited_answer
@@ -61,7 +70,7 @@ class AnswerStatus(StrEnum):
     """What came of a question."""
 
     ANSWERED = "answered"
-    # Nothing that is remembered has to do with it, or nothing that was written is said by what is.
+    # Nothing that is remembered surely has to do with it, or nothing that was written is said by what is.
     UNKNOWN = "unknown"
     # No model may be asked, or it failed: the memories alone.
     EVIDENCE = "evidence"
@@ -195,7 +204,7 @@ class _Asking:
                 self.planned.append(planned)
                 self.searches.append(self._search(planned)[1])
             evidence = self._evidence()
-            if not evidence:
+            if not self._may_answer:
                 return self._answer(AnswerStatus.UNKNOWN)
             # The plan may have reached the cap.
             if self.allowance.calls and (why_not := _why_not(self.tenant, self.config, self.now)):
@@ -214,7 +223,12 @@ class _Asking:
         # The answer itself needs most of it.
         if more < 1 or room < self.request.max_tokens // 2:
             return
-        plan = self._complete(messages, answer_plan.ANSWER, most=MOST_PLANNED)
+        try:
+            plan = self._complete(messages, answer_plan.ANSWER, most=MOST_PLANNED)
+        except (ModelAnswerInvalid, ModelAnswerTruncated, ModelRefused) as error:
+            # It can do without, and models that think at length may need it to.
+            self._count(error.prompt_tokens, error.completion_tokens)
+            return
         yield from list(answer_plan.searches_of(plan))[:more]
 
     def _complete(self, messages: Sequence[Message], form: AnswerFormat[A], *, most: int) -> A:
@@ -295,6 +309,11 @@ class _Asking:
         """The strongest first, as they were found."""
         return sorted(self.found.values(), key=lambda one: -one.evidence_level.rank)[:MOST_EVIDENCE]
 
+    @property
+    def _may_answer(self) -> bool:
+        """Whether the evidence is strong: one of ten questions about the world finds some that is weak by chance."""
+        return strongest([one.evidence_level for one in self.found.values()]) == Level.STRONG
+
     def _written(self, evidence: Sequence[Finding]) -> Answer:
         """The model's sentences, as far as the memories say them. Errors: ModelError."""
         numbered = [_numbered(number, one, self._zone) for number, one in enumerate(evidence, start=1)]
@@ -319,15 +338,17 @@ class _Asking:
             for read, one in enumerate(evidence[: len(numbered)], start=1)
             if (one.kind, one.id) in now
         }
-        sentences = [one for sentence in written if (one := _checked(sentence, told))]
+        checked = [_checked(sentence, told) for sentence in written]
+        # Each once.
+        sentences = list({one.text: one for one in checked if one}.values())
         status = AnswerStatus.ANSWERED if sentences else AnswerStatus.UNKNOWN
-        return self._answer(status, sentences=sentences, cut=len(written) - len(sentences))
+        return self._answer(status, sentences=sentences, cut=checked.count(None))
 
     def _bare(self, why: str) -> Answer:
         """The memories alone, as they are now."""
         if self.allowance.calls:
             self._look_again()
-        status = AnswerStatus.EVIDENCE if self._evidence() else AnswerStatus.UNKNOWN
+        status = AnswerStatus.EVIDENCE if self._may_answer else AnswerStatus.UNKNOWN
         is_told = status == AnswerStatus.EVIDENCE or self.allowance.calls
         return self._answer(status, failure=why if is_told else "")
 
@@ -377,5 +398,6 @@ def _checked(sentence: CitedSentence, told: Mapping[int, NumberedMemory]) -> Sen
     """The sentence with the memories that say it; None if they do not. Numbers that there are not say nothing."""
     # `told` has them by the numbers that the model read.
     cited = [told[number] for number in dict.fromkeys(sentence.memories) if number in told][:MOST_CITED]
-    text, places = supported(sentence.text, [Memory(one.text, one.by, one.day) for one in cited])
+    seen = " ".join(strip_invisible(sentence.text).split())
+    text, places = supported(seen, [Memory(one.text, one.by, one.day) for one in cited])
     return Sentence(text, [cited[place].number for place in places]) if text else None

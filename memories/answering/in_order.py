@@ -51,15 +51,15 @@ _TOKEN = re.compile(
     r"|(?:(?![\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff々])[^\W\d_])+|[,;:.!?()\n、，。；：！？（）—–]"
 )
 _PARTS = re.compile(r"[;；，]\s*|,?\s+(?:and|but|und|aber|et|mais|y|pero)\s+|,\s+")
-_MOST_TOKENS, _MOST_SENTENCES = 400, 200
+_MOST_TOKENS, _MOST_SENTENCES, _MOST_PARTS = 400, 200, 4
 
 
 def parts_of(sentence: str) -> list[str]:
-    """The parts that can each be said alone; a part without a subject has that of the first one."""
+    """The parts, if there are a few, that can each be said alone; one without a subject has that of the first."""
     found = [part for part in _PARTS.split(sentence.strip(" .。!！")) if part]
-    person = _ABOUT.match(found[0]) if found else None
-    if len(found) < 2:
-        return found
+    if not 1 < len(found) <= _MOST_PARTS:
+        return []
+    person = _ABOUT.match(found[0])
     subject = person[0] if person and not person[0].endswith(("'s", "’s")) else ""
     rest = []
     for part in found[1:]:

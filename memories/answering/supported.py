@@ -56,26 +56,28 @@ def supported(sentence: str, cited: Sequence[Memory]) -> tuple[str, list[int]]:
 
 
 def _says(memory: Memory, part: str) -> bool:
-    return (
-        _tells_something(part)
-        and any(_repeats(memory, part, said) for said in in_order.sentences_of(memory.text))
-        and not slips.slip(part, Heard([memory.text]))
-    )
+    if not _tells_something(part):
+        return False
+    days = frozenset(_words(part)) if quantities.of(part).dates else frozenset()
+    told = any(_repeats(memory, part, said, days) for said in dict.fromkeys(in_order.sentences_of(memory.text)))
+    return told and not slips.slip(part, Heard([memory.text]))
 
 
-def _repeats(memory: Memory, part: str, said: str) -> bool:
-    days = _resolved(part, said)
+def _repeats(memory: Memory, part: str, said: str, dated: frozenset[str]) -> bool:
+    """`dated`: the words of a part that has a date. Those for a day that was said otherwise ("yesterday") need not be
+    there: the day itself is compared."""
+    theirs = _words(said) if dated else ()
+    days = frozenset(one for one in dated.difference(theirs) if _may_be_of_day(one))
     is_run = in_order.repeats(part, said, voice=_VOICES[memory.by], resolved=days)
     return is_run and not SourceTexts(users=[(said, memory.day)]).lacks(part)
 
 
-def _resolved(part: str, said: str) -> frozenset[str]:
-    """The words of a date that was said otherwise ("yesterday"): the day itself is compared."""
-    if not quantities.of(part).dates:
-        return frozenset()
-    theirs = frozenset(map(fold, _WORD.findall(said)))
-    ours = frozenset(map(fold, _WORD.findall(part))) - theirs
-    return frozenset(one for one in ours if one[0].isdigit() or one in "年月日号" or quantities.is_number_word(one))
+def _words(text: str) -> list[str]:
+    return list(map(fold, _WORD.findall(text)))
+
+
+def _may_be_of_day(word: str) -> bool:
+    return word[0].isdigit() or word in "年月日号" or quantities.is_number_word(word)
 
 
 def _tells_something(part: str) -> bool:

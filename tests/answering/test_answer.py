@@ -22,6 +22,7 @@ from memories.llm.backends.scripted import outbox
 from memories.llm.prompts import answer_plan
 from memories.models import DailySpending, EndUser, LanguageModel, ModelUse, Turn
 from memories.queue import own_models
+from memories.retrieval.evidence import Level
 from tests import factories
 from tests.factories import NOW
 from tests.vectors import embed_all
@@ -91,6 +92,18 @@ def test_without_evidence_the_model_is_asked_for_a_plan_alone(person: EndUser, s
     assert (found.status, found.evidence, found.calls, len(outbox)) == (AnswerStatus.UNKNOWN, [], 0, 0)
 
 
+def test_what_is_found_by_chance_answers_nothing(person: EndUser, script: Script, settings: LazySettings) -> None:
+    factories.session(person, [("user", "I can see the stars from my roof.")], session_id="s2")
+    embed_all(person)
+    script(("The user moved to Ghent in May.", [1]))
+    question = "What is the largest moon of Saturn?"
+    found = ask(person, question, searches=1)
+    assert {one.evidence_level for one in found.evidence} <= {Level.WEAK}
+    assert (found.status, found.calls) == (AnswerStatus.UNKNOWN, 0)
+    settings.MEMORYHUB_LLM = "rules"
+    assert ask(person, question).status == AnswerStatus.UNKNOWN
+
+
 def test_planned_searches_find_what_the_question_does_not_name(person: EndUser, script: Script) -> None:
     question = "Which instrument is there in my family?"
     planned = {"query": "sister plays the cello", "kind": "turn", "since": "2020-01-01", "until": None, "as_of": None}
@@ -151,6 +164,7 @@ def test_what_may_be_read_and_written_is_bounded_before_each_call(
     factories.session(person, talk, session_id="s2")
     embed_all(person)
     script(("The user moved to Ghent.", [1]))
+    house = "To which house in Ghent did I move?"
     complete, used, evidence = client.complete, [0], []
 
     def counted(**given: Any) -> Any:
@@ -165,13 +179,13 @@ def test_what_may_be_read_and_written_is_bounded_before_each_call(
     monkeypatch.setattr(client, "complete", counted)
     for most in (1_500, 2_500, 8_000):
         used[:] = [0]
-        assert ask(person, max_tokens=most).status == AnswerStatus.ANSWERED
+        assert ask(person, house, max_tokens=most).status == AnswerStatus.ANSWERED
     # A larger bound has room for a plan, and for more memories.
     assert len(used) == 3
     told = [count for count in evidence if count]
     assert told[0] < told[-1]
     monkeypatch.setattr(client, "complete", complete)
-    assert ask(person, max_tokens=500).failure == "no_room"
+    assert ask(person, house, max_tokens=500).failure == "no_room"
 
 
 def test_the_cost_is_bounded_by_the_models_prices(
@@ -316,3 +330,23 @@ def test_all_calls_together_end_in_time(person: EndUser, script: Script, monkeyp
     monkeypatch.setattr(client, "complete", slow)
     assert ask(person).status == AnswerStatus.ANSWERED
     assert timeouts == [min(conf.llm().timeout, answering.SECONDS), 10]
+
+
+def test_a_sentence_is_told_once_and_as_it_is_seen(person: EndUser, script: Script) -> None:
+    script(("\u202eThe user moved\u200b to\nGhent in May.", [1]), ("The user moved to Ghent in May.", [1]))
+    found = ask(person)
+    assert [one.text for one in found.sentences] == ["The user moved to Ghent in May."]
+    assert found.cut == 0
+
+
+@pytest.mark.parametrize("plan", ["{", '{"searches": ['])
+def test_a_plan_that_cannot_be_read_is_done_without(
+    person: EndUser, settings: LazySettings, tmp_path: Path, plan: str
+) -> None:
+    said = {"sentences": [{"text": "The user moved to Ghent in May.", "memories": [1]}]}
+    lines = [{"name": "answer_plan", "raw": plan}, {"name": "cited_answer", "answer": said}]
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps(lines), encoding="utf-8")
+    settings.MEMORYHUB_LLM, settings.MEMORYHUB_LLM_SCRIPT = "scripted", str(path)
+    found = ask(person)
+    assert (found.status, found.calls, list(found.searches)) == (AnswerStatus.ANSWERED, 2, [])
