@@ -16,7 +16,8 @@ from memories.scoring.terms import fold
 from memories.text import quantities, sentences, words
 
 # The person, by whatever word; where a part ends.
-PERSON, END = "§", ","
+PERSON, END, _COLON = "§", ",", ":"
+_CLOSES = " \n\"'”’»」』)）!！"
 # In which voice a text has the person: their own, that of somebody who speaks to them, or of them.
 OWN, TO, ABOUT = "own", "to", "about"
 # The answer itself, which may speak to them in English or Chinese: other words for that mean more ("du").
@@ -73,14 +74,15 @@ def parts_of(sentence: str) -> list[str]:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a memory that are compared."""
-    return [text[start:end] for start, end in islice(sentences.spans(text), _MOST_SENTENCES)]
+    """The sentences of a memory that are compared: those that ask say nothing."""
+    found = (text[start:end] for start, end in islice(sentences.spans(text), _MOST_SENTENCES))
+    return [one for one in found if not one.rstrip(_CLOSES).endswith(("?", "？"))]
 
 
 def repeats(part: str, said: str, *, voice: str, resolved: frozenset[str] = frozenset()) -> bool:
     """Whether the part is a run of what was said. `voice`: in which the person is spoken of (OWN, TO, ABOUT).
     `resolved`: words for days of which the day alone was compared."""
-    ours = [one for one in _tokens(_named(part), _ANSWER) if one not in (END, "'s")]
+    ours = [one for one in _tokens(_named(part), _ANSWER) if one not in (END, _COLON, "'s")]
     ours = _without(ours, resolved)
     theirs = _tokens(_named(said) if voice == ABOUT else said, voice)
     if not theirs or len(ours) < 2:
@@ -132,7 +134,8 @@ def _runs_from(ours: Sequence[str], theirs: Sequence[str], start: int) -> bool:
         if place >= len(theirs):
             return False
         place += 1
-    return _may_end(theirs, place)
+    # "with" of "with others" is no end.
+    return _may_end(theirs, place) and (ours[-1] not in _AFTER or theirs[place : place + 1] in ((), (END,)))
 
 
 def _may_begin(ours: Sequence[str], theirs: Sequence[str], start: int) -> bool:
@@ -203,7 +206,8 @@ def _tokens(text: str, voice: str) -> tuple[str, ...]:
     found: list[str] = []
     for one in _TOKEN.findall(text):
         if not (one == PERSON or one[0].isalnum() or one[0] in "'’"):
-            found.append(END)
+            # Before a colon stands who says it: nothing begins there.
+            found.append(_COLON if one in ":：" else END)
             continue
         word = fold(one)
         word = _IRREGULAR.get(word, word)

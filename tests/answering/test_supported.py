@@ -46,6 +46,7 @@ SAYS_NOT = [
     ("The user is allergic to nuts.", [said("Am I allergic to nuts?")]),
     ("The user moved to Ghent.", [said("If I moved to Ghent, would I need a bike?")]),
     ("The user plays the cello.", [CELLO]),
+    ("It's been a year since the user moved.", [said("It's been a year since I moved?")]),
     # Other plain words, and what somebody else might mean by them.
     ("The user has trouble with a project.", [said("It is hard to run a business.")]),
     # What two memories say together, or two sentences of one.
@@ -68,6 +69,8 @@ SAYS_NOT = [
     ("The user is Ana.", [said("I am Ana's sister.")]),
     ("用户很懒。", [said("小明说我很懒。")]),
     ("用户住在杭州。", [said("我住在杭州湾。")]),
+    ("The user lives in Bonn.", [said("Leo: I live in Bonn.")]),
+    ("The user plays chess with.", [said("I play chess with Leo.")]),
     # What has ended, or was asked for.
     ("The user is a teacher.", [said("I was a teacher.")]),
     ("The user lives in Rome.", [said("I lived in Rome for two years.")]),
