@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memories.content_policy.wording import Wording
 from memories.exceptions import Fault, InvalidInput
@@ -25,6 +26,17 @@ LISTS = {
     **dict.fromkeys(("not_allowed", "allowed"), (MOST_EXAMPLES, LONGEST_EXAMPLE)),
 }
 _DATA = Path(__file__).parent / "data" / "topics.toml"
+# The hub's topics, for staff of any language; stored they have one name.
+_TITLES = {
+    "health": gettext_lazy("health"),
+    "politics": gettext_lazy("politics"),
+    "minors": gettext_lazy("minors"),
+    "religion": gettext_lazy("religion"),
+    "sexuality": gettext_lazy("sexuality"),
+    "finances": gettext_lazy("finances"),
+    "crime": gettext_lazy("crime"),
+    "ethnicity": gettext_lazy("ethnicity"),
+}
 
 
 class PolicyCategory(TypedDict):
@@ -55,6 +67,17 @@ def checked(given: Sequence[Mapping[str, Any]]) -> list[PolicyCategory]:
 def templates() -> list[PolicyCategory]:
     """The hub's topics, to begin with."""
     return [{name: one[name] for name in PolicyCategory.__annotations__} for one in _topics()]  # type: ignore[misc]
+
+
+def title_of(name: str) -> str:
+    """A category's name as staff read it: that of a topic of the hub in their language, any other as it is."""
+    return str(_TITLES.get(name, name))
+
+
+def topic_names(known: Iterable[str]) -> list[str]:
+    """The hub's topics that none of these categories is, in whichever language it was named."""
+    taken = {topic["name"] for name in known if (topic := _topic_of(name))}
+    return [one["name"] for one in _topics() if one["name"] not in taken]
 
 
 def wordings(categories: Iterable[Mapping[str, Any]]) -> list[Wording]:

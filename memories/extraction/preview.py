@@ -141,6 +141,10 @@ class Preview:
     extractor: str
     answered: Answered | None = None
 
+    @property
+    def is_by_rules(self) -> bool:
+        return self.extractor == rules_mode.EXTRACTOR
+
 
 def show(*, source: Source, trial: Trial, now: datetime) -> Preview:
     """The prompt that the model would get. Errors: PersonRestricted, Erased, PreviewRefused."""

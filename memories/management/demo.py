@@ -41,7 +41,6 @@ from memories.models import (
     Scope,
     Session,
     SessionQueue,
-    Source,
     Status,
     Tenant,
     Trust,
@@ -49,6 +48,7 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.scoring import terms
+from memories.trust import SOURCE_OF
 
 USERNAME = "demo"
 USER_ID = "lin-wei"
@@ -197,6 +197,7 @@ def _turns(person: EndUser, conversation: DemoConversation, *, now: datetime) ->
 
 def _fact(run: ExtractionRun, turn: Turn, statement: DemoFact, *, now: datetime) -> Fact:
     is_users = turn.role != "assistant"
+    trust = Trust.USER if is_users else Trust.ASSISTANT
     stated = Candidate(
         content=statement.content,
         category=statement.category,
@@ -204,9 +205,9 @@ def _fact(run: ExtractionRun, turn: Turn, statement: DemoFact, *, now: datetime)
         raw=statement.quote,
         confidence=statement.confidence,
         importance=statement.importance,
-        source=Source.EXPLICIT,
+        source=SOURCE_OF[trust],
         source_error=statement.source_error,
-        trust=Trust.USER if is_users else Trust.ASSISTANT,
+        trust=trust,
         extractor=run.extractor,
         prompt_version=run.prompt_version,
         extraction=run,

@@ -20,11 +20,14 @@ from memories.context import context
 from memories.context.context import Context, ContextRequest
 from memories.context.recalled_turns import RECALLED_ROLES
 from memories.context.rendering import one_line
+from memories.exceptions import InvalidInput
 from memories.llm.prompts.framing import shorten
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.mcp_server.callers import MCPCaller
 from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.models import Category, EndUser, Fact, FactQuerySet, GroupFact, GroupFactQuerySet, Scope, Tenant
+from memories.models.memories.visibility import Viewer
+from memories.profiles import PersonProfile, read_profiles, schemas_for, statement_of
 from memories.retrieval import search
 from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.search import EPISODE, FACT, GROUP_FACT, TURN, Finding, SearchFilters, SearchRequest
@@ -58,6 +61,10 @@ class ListInput(Strict):
     category = OneOf(Category.values, required=False, allow_null=True)
     limit = Whole(min_value=1, max_value=MOST_LISTED, default=LISTED)
     cursor = OurId(required=False, allow_null=True)
+
+
+class ProfileInput(Strict):
+    name = ExactText(required=False, allow_null=True, max_length=24)
 
 
 class QuestionInput(Strict):
@@ -145,6 +152,28 @@ def read_profile(call: AgentCall) -> ToolResult:
     return ToolResult(built.memory or _why_nothing(built, _NOTHING))
 
 
+def get_profile(call: AgentCall) -> ToolResult:
+    """The tenant's own profiles of the person, or the one of this name. Errors: InvalidInput for an unknown name."""
+    asker, name = call.asker, call.read(ProfileInput).get("name")
+    defined = schemas_for(asker.tenant, asker.agent_id)
+    rows = [row for row in defined if name in (None, row.name)]
+    if name is not None and not rows:
+        known = ", ".join(row.name for row in defined) or "none"
+        raise InvalidInput.at("/name", f"There is no such profile. There are: {known}.")
+    found = audience(tenant=asker.tenant, user_id=asker.user_id, agent_id=asker.agent_id)
+    if found.person is None or not rows:
+        why = _why_nothing(found, _NOTHING) if rows else "No profile of its own is defined here."
+        return ToolResult(why, {"memory": "", "profiles": []})
+    profiles = read_profiles(found.person, rows, Viewer(asker.agent_id), now=call.now)
+    lines = [f"- {one_line(statement_of(one.field, one.value))}" for profile in profiles for one in profile.values]
+    text = _framed(asker.tenant, lines, found.person.clock)
+    return ToolResult(text or _NOTHING, {"memory": text, "profiles": [_of_profile(one) for one in profiles]})
+
+
+def read_own_profiles(call: AgentCall) -> ToolResult:
+    return get_profile(replace(call, given={}))
+
+
 def read_facts(call: AgentCall) -> ToolResult:
     return list_memories(replace(call, given={"limit": MOST_LISTED}))
 
@@ -222,6 +251,24 @@ def _of_group_fact(fact: GroupFact, zone: tzinfo) -> dict[str, Any]:
         "score": None,
         "evidence_level": None,
     }
+
+
+def _of_profile(profile: PersonProfile) -> dict[str, Any]:
+    return {
+        "name": profile.schema.name,
+        "document": _one_lined(profile.document),
+        "missing": profile.missing,
+        "revision": profile.revision,
+    }
+
+
+def _one_lined(value: Any) -> Any:
+    """A document without a text that could end its line or close the frame."""
+    if isinstance(value, dict):
+        return {name: _one_lined(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_one_lined(one) for one in value]
+    return one_line(value) if isinstance(value, str) else value
 
 
 def _line_of(row: dict[str, Any]) -> str:

@@ -64,6 +64,15 @@ _ROW = _object(
 _MEMORY = _text("The memories as data for a prompt; empty for none.")
 _LEVEL: Schema = {"enum": [level.value for level in Level]}
 _ROWS = {"type": "array", "items": _ROW}
+_PROFILE = _object(
+    {
+        "name": {"type": "string"},
+        "document": {"type": "object", "description": "What is known, in the form of the profile's schema."},
+        "missing": {"type": "array", "items": {"type": "string"}, "description": "Required, and not known yet."},
+        "revision": {"type": "string"},
+    },
+    *("name", "document", "missing", "revision"),
+)
 _SENTENCE = _object(
     {"text": {"type": "string"}, "citations": {"type": "array", "items": {"type": "string"}}}, "text", "citations"
 )
@@ -159,6 +168,16 @@ TOOLS: Sequence[Tool] = (
         is_read_only=True,
     ),
     Tool(
+        "get_profile",
+        "Get profiles",
+        "What is known of the person in the forms that this hub defines, such as travel or billing: by named fields.",
+        Scope.READ,
+        reading.get_profile,
+        _object({"name": _text("Of one of these forms; without it, all of them.", minLength=1, maxLength=24)}),
+        _object({"memory": _MEMORY, "profiles": {"type": "array", "items": _PROFILE}}, "memory", "profiles"),
+        is_read_only=True,
+    ),
+    Tool(
         "add_memory",
         "Add a memory",
         "State one fact about the person that should outlast this conversation. It may wait for an operator.",
@@ -238,8 +257,13 @@ class Document:
 
 
 DOCUMENTS: Sequence[Document] = (
+    Document("memory://profile", "profile", "Profile", "Summaries of who the person is.", reading.read_profile),
     Document(
-        "memory://profile", "profile", "Profile", "The running summary of who the person is.", reading.read_profile
+        "memory://profiles",
+        "profiles",
+        "Profiles",
+        "The person in the forms that this hub defines, by named fields.",
+        reading.read_own_profiles,
     ),
     Document("memory://facts", "facts", "Facts", "The newest facts about the person.", reading.read_facts),
 )

@@ -90,7 +90,7 @@ class Visit:
             "tab": name,
             "tabs": [(tab, title, reverse(view)) for tab, title, view, what in TABS if what is None or self.may(what)],
             "said": words.SAID.get(self.request.GET.get("said", "")),
-            "failed": _failure(self.request.GET.get("failed", "")),
+            "failed": failure(self.request.GET.get("failed", "")),
         }
         return page(f"person_page_{name}", link=self.link, **given | shown)
 
@@ -230,7 +230,7 @@ def _answered(
 
 def closed_here(visit: Visit, error: MemoryHubError) -> HttpResponse:
     """The session goes on; this is not there."""
-    return visit.page("nothing", failed=_failure(error.code), status=error.status)
+    return visit.page("nothing", failed=failure(error.code), status=error.status)
 
 
 def _is_own_form(request: HttpRequest, link: PersonLink) -> bool:
@@ -239,5 +239,6 @@ def _is_own_form(request: HttpRequest, link: PersonLink) -> bool:
     return is_own_site and page_links.is_form_token(link, request.POST.get("token", ""))
 
 
-def _failure(code: str) -> Any:
+def failure(code: str) -> Any:
+    """Why something did not work, in words; None without a code."""
     return (words.FAILED.get(code) or words.SOMETHING) if code else None

@@ -4,6 +4,7 @@ Which rows these are the privacy registry says (memories/privacy/registry.py), t
 """
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -29,6 +30,7 @@ from memories.models import (
     Session,
     Source,
     Status,
+    Trust,
     Turn,
 )
 from memories.models.memories.facts import Category
@@ -40,6 +42,8 @@ FACTS, CITED, ROWS = 100, 3, 50
 # Turns behind the fact of its own page.
 ALL_CITED = 50
 LONGEST_QUOTE = 400
+# What made a fact that a key stated or an import brought: nobody heard the person say it.
+_STATED = ("api", "import")
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,11 @@ def rows_of(label: str, person: EndUser) -> QuerySet[Any]:
     return found
 
 
-def remembered(person: EndUser, *, number: int, now: datetime) -> RememberedPage:
-    """Page `number`, from 1, of what agents are told; and with the first what waits, and what the person forgot."""
+def remembered(person: EndUser, *, number: int, now: datetime, beside: Collection[uuid.UUID] = ()) -> RememberedPage:
+    """Page `number`, from 1, of what agents are told without the facts that stand `beside`; and with the first what
+    waits, and what the person forgot."""
     facts = _with_evidence(Fact.objects.filter(pk__in=rows_of("memories.Fact", person).values("pk")), CITED)
-    active = facts.active(now=now).order_by("category", "-last_confirmed_at", "-pk")
+    active = facts.active(now=now).exclude(pk__in=beside).order_by("category", "-last_confirmed_at", "-pk")
     start = (number - 1) * FACTS
     found = list(active[start : start + FACTS + 1])
     first = number == 1
@@ -112,6 +117,12 @@ def remembered(person: EndUser, *, number: int, now: datetime) -> RememberedPage
         waiting=[shown(fact) for fact in waiting],
         forgotten=[shown(fact) for fact in gone[:ROWS]] if first else [],
     )
+
+
+def facts_of(person: EndUser, ids: Collection[uuid.UUID], *, most: int = CITED) -> list[Fact]:
+    """Those of these facts that are the person's, each with so many of its turns."""
+    own = Fact.objects.filter(pk__in=rows_of("memories.Fact", person).values("pk"))
+    return list(_with_evidence(own.filter(pk__in=ids), most))
 
 
 def fact_of(person: EndUser, fact_id: uuid.UUID) -> Fact:
@@ -228,14 +239,26 @@ def _short(text: str) -> str:
 
 
 def shown(fact: Fact) -> ShownFact:
-    return ShownFact(fact, words.ORIGINS.get(fact.source, ""), [_said(one) for one in fact.cited])
+    return ShownFact(fact, _origin(fact), [_said(one, fact) for one in fact.cited])
 
 
-def _said(one: FactEvidence) -> Said:
+def _origin(fact: Fact) -> Promise:
+    """Who said it. The person did only if their word made it so, here or in a turn that is theirs."""
+    if fact.source == Source.PERSON:
+        return words.PERSON_HERE
+    if fact.source == Source.CORRECTED or fact.trust != Trust.USER:
+        return words.SAID_BY.get(fact.trust, words.STAFF)
+    if fact.source == Source.IMPLICIT:
+        return words.CONCLUDED
+    is_heard = fact.extractor not in _STATED or any(one.turn and one.turn.is_said for one in fact.cited)
+    return words.PERSON if is_heard else words.APPLICATION_FOR_PERSON
+
+
+def _said(one: FactEvidence, fact: Fact) -> Said:
     turn = one.turn
     text = one.quote or (turn.own_text if turn else "")
     # What a key quotes may be the assistant's words.
-    who = words.WHO.get(turn.speaker, words.WHO["other"]) if turn else words.WHO["user"]
+    who = words.WHO.get(turn.speaker, words.WHO["other"]) if turn else words.SPOKE[fact.trust]
     return Said(who, _short(text), turn.sent_at if turn else one.created_at)
 
 
@@ -264,4 +287,7 @@ def beside(person: EndUser) -> dict[str, Any]:
     sections = rows_of("memories.ProfileSection", person).exclude(summary="").order_by("agent_id", "section")
     told = rows_of("memories.GroupFact", person).filter(trashed_at=None, group__trashed_at=None)
     told = told.select_related("group").order_by("-said_at")
-    return {"sections": list(sections[:ROWS]), "told_in_groups": list(told[:ROWS])}
+    rows = list(sections[:ROWS])
+    for row in rows:
+        row.wrote = words.WROTE.get(row.actor_kind, "")
+    return {"sections": rows, "told_in_groups": list(told[:ROWS])}

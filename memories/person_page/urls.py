@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from memories.person_page import data, views
+from memories.person_page import data, profiles, views
 
 urlpatterns = [
     path("", views.overview, name="person-page"),
@@ -12,6 +12,8 @@ urlpatterns = [
     path("facts/<uuid:fact_id>/correct", views.correct, name="person-correct"),
     path("facts/<uuid:fact_id>/forget", views.forget, name="person-forget"),
     path("facts/<uuid:fact_id>/restore", views.restore, name="person-restore"),
+    path("profiles/<str:name>/<str:pointer>", profiles.field, name="person-field"),
+    path("profiles/<str:name>/<str:pointer>/correct", profiles.correct_field, name="person-field-correct"),
     path("conversations", data.conversations, name="person-conversations"),
     path("conversations/<uuid:session_id>", data.conversation, name="person-conversation"),
     path("conversations/<uuid:session_id>/delete", data.delete_conversation, name="person-conversation-delete"),

@@ -18,7 +18,7 @@ from memories.curation.people.errors import PageLinkUsed
 from memories.exceptions import MemoryHubError, OperatorWord
 from memories.invisible import strip_invisible
 from memories.models.people.tenants import PersonMay
-from memories.person_page import colors, frame, reading
+from memories.person_page import colors, frame, profiles, reading
 from memories.person_page.frame import Visit, require, visited
 
 LONGEST = 2_000
@@ -56,8 +56,10 @@ def sheet(_request: HttpRequest, digits: str) -> HttpResponse:
 
 @visited("GET")
 def overview(visit: Visit) -> HttpResponse:
-    found = reading.remembered(visit.person, number=visit.number, now=visit.now)
-    return visit.page("overview", found=found, **reading.beside(visit.person))
+    forms = profiles.profiles_of(visit)
+    beside = profiles.fact_ids(forms)
+    found = reading.remembered(visit.person, number=visit.number, now=visit.now, beside=beside)
+    return visit.page("overview", found=found, profiles=forms, is_in_forms=bool(beside), **reading.beside(visit.person))
 
 
 @visited("GET")

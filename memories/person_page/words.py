@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 SAID: Mapping[str, Promise] = {
     "corrected": _("Corrected. Your words count from now on, and no program changes them."),
     "forgotten": _("Forgotten. It is not used any more, and it is not learned again by itself."),
+    "unchanged": _("Nothing was changed: this is what is remembered already."),
     "restored": _("It is remembered again."),
     "conversation": _("The conversation is deleted, with what was learned from it alone."),
     "paused": _("Your memory is paused. Nothing new is remembered, and nothing is used."),
@@ -25,6 +26,7 @@ FAILED: Mapping[str, Promise] = {
     "content_forbidden": _("The tenant's content policy does not allow this to be remembered. Nothing was stored."),
     "off_by_others": _("The application or its staff switched it off. Ask there to switch it on again."),
     "not_found": _("This is not here any more."),
+    "empty_value": _("Enter or choose what is right. To empty it, use “Forget”."),
     "empty": _("Write what is right, in a sentence."),
     "too_long": _("This is too long. Write at most 2,000 characters."),
     "asked_before": _("You have asked for this already, and it is being worked on."),
@@ -115,12 +117,27 @@ HEADINGS: Mapping[str, Promise] = {
     "correction": _("What went wrong before"),
     "other": _("Other things"),
 }
-# Of a fact: where it comes from.
-ORIGINS: Mapping[str, Promise] = {
-    "person_correction": _("You said so here."),
-    "corrected_memory": _("Staff of the application said so."),
-    "explicit_user_input": _("You said so."),
-    "implicit_inference": _("Concluded from what you said."),
-    "system_generated": _("The assistant said so."),
-    "external_data": _("The application, or a program that it uses, said so."),
+YES, NO = _("Yes"), _("No")
+# Of a fact: who said it.
+PERSON_HERE, PERSON, STAFF = _("You said so here."), _("You said so."), _("Staff of the application said so.")
+APPLICATION_FOR_PERSON = _("The application says that you said so.")
+CONCLUDED = _("Concluded from what you said.")
+# Of what the person did not say, by its trust.
+SAID_BY: Mapping[str, Promise] = {
+    "operator": STAFF,
+    "assistant": _("The assistant said so. You did not."),
+    "tool": _("The application, or a program that it uses, said so. You did not."),
+}
+# Who spoke in a turn whose words retention deleted, by the trust of what rests on it.
+SPOKE: Mapping[str, Promise] = {
+    "user": WHO["user"],
+    "assistant": WHO["assistant"],
+    "tool": WHO["tool"],
+    "operator": WHO["other"],
+}
+# Who wrote a summary, by the kind of the actor; nobody's name for a program.
+WROTE: Mapping[str, Promise] = {
+    "operator": _("Staff of the application wrote this."),
+    "command": _("Staff of the application wrote this."),
+    "key": _("The application wrote this."),
 }

@@ -7,6 +7,7 @@ that failed for three days without a success between is disabled.
 """
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,6 +21,7 @@ from django_q.tasks import async_task
 from memories import conf
 from memories.db import tenancy
 from memories.exceptions import LeaseLost, ModelError, ModelMisconfigured
+from memories.invisible import strip_invisible
 from memories.llm.backends.transport import BoundedTransport, deadline
 from memories.models import Tenant, WebhookDelivery, WebhookEndpoint
 from memories.queue import leases
@@ -132,23 +134,41 @@ def _post(delivery: WebhookDelivery, *, now: datetime) -> DeliveryResult:
         return DeliveryResult(failure=NO_SECRET)
     body = messages.body_of(delivery, content=endpoint.content)
     headers = messages.headers(messages.id_of(delivery), body, signed_by=signed_by, now=now)
+    return post(endpoint.url, body, headers)[0]
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], *, shown: int = 0) -> tuple[DeliveryResult, str]:
+    """What came of it, and the first `shown` characters of the answer; by default no answer is read.
+
+    To public addresses alone, unless the host is exempt. Takes at most SECONDS.
+    """
     own = {"User-Agent": "MemoryHub-Webhooks", "Accept-Encoding": "identity"}
-    transport = BoundedTransport(endpoint.url, guarded=not conf.is_private_endpoint(endpoint.url))
+    transport = BoundedTransport(url, guarded=not conf.is_private_endpoint(url))
     try:
         with (
             deadline(SECONDS),
             httpx2.Client(transport=transport, headers=own, follow_redirects=False) as client,
-            # The body of the answer is not read.
-            client.stream("POST", endpoint.url, content=body, headers=headers, timeout=SECONDS) as answer,
+            client.stream("POST", url, content=body, headers=headers, timeout=SECONDS) as answer,
         ):
-            status = answer.status_code
+            status, text = answer.status_code, _beginning(answer, shown) if shown else ""
     except httpx2.TimeoutException:
-        return DeliveryResult(failure=TIMEOUT)
+        return DeliveryResult(failure=TIMEOUT), ""
     except ModelMisconfigured:
-        return DeliveryResult(failure=PRIVATE)
+        return DeliveryResult(failure=PRIVATE), ""
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, ModelError):
-        return DeliveryResult(failure=UNREACHABLE)
-    return DeliveryResult(status, "" if 200 <= status < 300 else REFUSED)
+        return DeliveryResult(failure=UNREACHABLE), ""
+    return DeliveryResult(status, "" if 200 <= status < 300 else REFUSED), text
+
+
+def _beginning(answer: httpx2.Response, length: int) -> str:
+    """The first characters of the body, on one line."""
+    read = b""
+    for chunk in answer.iter_bytes():
+        read += chunk
+        # No character has more bytes.
+        if len(read) >= 4 * length:
+            break
+    return " ".join(strip_invisible(read.decode("utf-8", "replace")).split())[:length]
 
 
 def _note_failure(endpoint_id: uuid.UUID, *, is_gone: bool) -> None:

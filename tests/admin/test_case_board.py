@@ -32,7 +32,7 @@ def test_an_open_case_stands_in_its_column() -> None:
     board = case_board.board(PrivacyCase.objects.all(), now=timezone.now())
     columns = (*board.flow, *board.stopped)
     assert {one.title: {card.case.state for card in one.cards} for one in columns if one.count} == {
-        "Received": {"received"}, "Verified": {"verified"}, "Scoped": {"scoped"}, "Approved": {"approved"},
+        "Received": {"received"}, "Verified": {"verified"}, "Counted": {"scoped"}, "Approved": {"approved"},
         "Running": {"running", "verifying"}, "Failed": {"failed"}, "On hold": {"on_hold"},
     }  # fmt: skip
     assert board.open == len(states)

@@ -1,5 +1,6 @@
 """The page of a tenant's content policy: categories in forms, versions, a dry run, and the deletion with its undo."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories import tasks
-from memories.models import ContentPolicy, Fact, PolicyDrop, PolicyTrial, Tenant
+from memories.models import ContentPolicy, Fact, Operator, PolicyDrop, PolicyTrial, Tenant
 from tests import factories
 from tests.factories import NOW
 
@@ -50,6 +51,19 @@ def test_categories_are_added_changed_removed_and_restored(admin: Client, tenant
     wrong = send(admin, tenant, "save", name="Health", words="", version=5)
     assert (wrong.status_code, "Another category has this name." in wrong.content.decode()) == (400, True)
     assert send(admin, tenant, "anything").status_code == 400
+
+
+def test_the_hubs_topics_are_named_in_the_language_of_who_reads(admin: Client, tenant: Tenant) -> None:
+    Operator.objects.update(language="zh-hans")
+    send(admin, tenant, "topic", topic="health")
+    send(admin, tenant, "save", name="政治", words="", version=1)
+    page = admin.get(address(tenant)).content.decode()
+    assert "<strong>健康</strong>" in page
+    assert '<button type="submit" name="topic" value="religion" class="hub-button">宗教</button>' in page
+    # Stored it has one name, whoever adds it; under a name of their own language a topic is not offered again.
+    assert [one["name"] for one in policy(tenant).categories] == ["health", "政治"]
+    offered = re.findall(r'name="topic" value="(\w+)"', page)
+    assert (offered[0], {"health", "politics"} & set(offered)) == ("minors", set())
 
 
 def test_a_dry_run_is_shown_and_what_it_found_deleted_and_put_back(admin: Client, tenant: Tenant) -> None:

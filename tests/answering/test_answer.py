@@ -165,7 +165,8 @@ def test_what_may_be_read_and_written_is_bounded_before_each_call(
     embed_all(person)
     script(("The user moved to Ghent.", [1]))
     house = "To which house in Ghent did I move?"
-    complete, used, evidence = client.complete, [0], []
+    complete, used = client.complete, [0]
+    evidence: list[int] = []
 
     def counted(**given: Any) -> Any:
         size = Allowance(conf.llm(), 0).size_of(given["messages"], given["answer"])

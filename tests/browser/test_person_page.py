@@ -13,6 +13,7 @@ from tests import factories
 from tests.browser import axe
 from tests.browser.conftest import DESK, PHONE, Open
 from tests.person_page.conftest import Own, own_page
+from tests.profiles.defining import define
 
 pytestmark = pytest.mark.browser
 
@@ -34,11 +35,14 @@ def fits(page: Page) -> bool:
 
 
 def test_it_can_be_read_by_everybody(open_page: Open, own: Own) -> None:
+    define(own.person.tenant)
+    factories.fact(own.person, "Flies from Eindhoven", key="profile.travel.home_airport", value="Eindhoven")
+    forms = [f"profiles/travel/{name}" for name in ("home_airport", "seat", "languages", "passport_until")]
     for size, scheme, language in ((DESK, "light", "en"), (PHONE, "dark", "zh-hans")):
         page = open_page(size=size, scheme=scheme)
         page.goto(own.link(language=language)[1])
         fact, talk = own.person.facts.get(content="Bakes bread"), own.person.sessions.get()
-        for path in ("", f"facts/{fact.pk}", "conversations", f"conversations/{talk.pk}", "readers", "data"):
+        for path in ("", f"facts/{fact.pk}", "conversations", f"conversations/{talk.pk}", "readers", "data", *forms):
             page.goto(f"/me/{path}")
             assert fits(page), (size, path)
             assert axe.faults(page) == [], (scheme, path)
@@ -50,7 +54,7 @@ def test_it_needs_no_script(chromium: Browser, live_server: LiveServer, own: Own
     page.goto(own.link(language="en")[1])
     # The link is gone from the address.
     assert page.url == f"{live_server.url}/me/"
-    page.get_by_text("Why?").first.click()
+    page.get_by_text("Why?", exact=True).first.click()
     expect(page.get_by_text("I bake bread every Sunday")).to_be_visible()
     page.get_by_role("link", name="Correct: Bakes bread").click()
     page.get_by_label("What is right?").fill("Bakes rye bread")

@@ -54,7 +54,7 @@ def test_the_board_tells_what_is_urgent(
     page.goto(reverse("admin:memories_privacycase_board"))
     expect(page.get_by_text("overdue by 3 days")).to_be_visible()
     # What holds nothing takes no room on a phone.
-    expect(page.get_by_role("heading", name="Scoped")).to_be_visible(visible=size == DESK)
+    expect(page.get_by_role("heading", name="Counted")).to_be_visible(visible=size == DESK)
     folded = page.get_by_role("heading", name="Closed in the last 30 days")
     folded.click()
     expect(page.locator(".case-closed .case-card")).to_be_visible()

@@ -15,7 +15,7 @@ from memories.web.admission import Admission
 from tests import factories
 from tests.mcp_server.conftest import ALL, Hub, key_for, text_of
 
-READING = {"search_memory", "get_context", "answer_question", "list_memories"}
+READING = {"search_memory", "get_context", "answer_question", "list_memories", "get_profile"}
 WRITING = {"add_memory", "correct_memory", "forget_memory"}
 TOOLS = READING | WRITING | {"remember_conversation"}
 
@@ -138,7 +138,7 @@ class TestScopes:
         resources, prompts = hub.use(key_for(person, ("write",)), listed)
         assert (resources, prompts) == ([], [])
         resources, prompts = hub.use(key_for(person, ("read",)), listed)
-        assert {str(one.uri) for one in resources} == {"memory://profile", "memory://facts"}
+        assert {str(one.uri) for one in resources} == {f"memory://{name}" for name in ("profile", "profiles", "facts")}
         assert [one.name for one in prompts] == ["with_memory"]
         with pytest.raises(Exception, match="lacks the scope"):
             hub.read(key_for(person, ("write",)), "memory://facts")

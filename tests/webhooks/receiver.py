@@ -14,10 +14,10 @@ ALL = [event for event in Event.values if event != Event.TEST]
 
 
 class Receiver:
-    """Keeps what it is sent, headers and body, and answers with `status`; `meanwhile` runs before the answer."""
+    """Keeps what it is sent, headers and body, and answers with `status` and `said`; `meanwhile` runs before that."""
 
     def __init__(self, port: int) -> None:
-        self.port, self.status, self.location = port, 204, ""
+        self.port, self.status, self.location, self.said = port, 204, "", ""
         self.got: list[tuple[dict[str, str], bytes]] = []
         self.meanwhile: Callable[[], Any] = lambda: None
 
@@ -48,6 +48,7 @@ def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             if receiver.location:
                 self.send_header("location", receiver.location)
             self.end_headers()
+            self.wfile.write(receiver.said.encode())
 
         def log_message(self, *_args: Any) -> None:
             """Nothing."""

@@ -79,7 +79,8 @@ async def used(found: Client) -> None:
     assert kept.structured_content["stored"] == 2
     listed = await found.call_tool("list_memories", {})
     assert [row["text"] for row in listed.structured_content["results"]] == ["Lives in Leiden"]
-    assert {str(one.uri) for one in (await found.list_resources()).resources} == {"memory://profile", "memory://facts"}
+    resources = {str(one.uri) for one in (await found.list_resources()).resources}
+    assert resources == {f"memory://{name}" for name in ("profile", "profiles", "facts")}
     assert "Leiden" in text_in((await found.read_resource("memory://facts")).contents[0])
     [prompt] = (await found.list_prompts()).prompts
     filled = await found.get_prompt(prompt.name, {"task": "Where to shop?"})

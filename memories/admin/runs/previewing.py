@@ -87,8 +87,16 @@ class PreviewForm(forms.Form):
         max_length=preview.LONGEST_MODEL,
         help_text=gettext_lazy("Another model at the same endpoint. Empty: the tenant's."),
     )
-    other_guidance = forms.BooleanField(label=gettext_lazy("With this guidance"), required=False)
-    guidance = TextField(label=gettext_lazy("Guidance"), required=False, max_length=preview.LONGEST_GUIDANCE, rows=3)
+    other_guidance = forms.BooleanField(label=gettext_lazy("With the guidance below"), required=False)
+    guidance = TextField(
+        label=gettext_lazy("Guidance"),
+        required=False,
+        max_length=preview.LONGEST_GUIDANCE,
+        rows=3,
+        help_text=gettext_lazy(
+            "What the model is told to look for, besides its instructions. Without the tick it is the tenant's own."
+        ),
+    )
 
     def __init__(self, data: Any = None, *, operator: Any, session: Session | None, initial: Any = None) -> None:
         super().__init__(data, auto_id="preview_%s", initial=initial)

@@ -20,6 +20,7 @@ from memories.admin.site import wording
 from memories.admin.site.mentions import with_names
 from memories.admin.site.naming import called, crumb_of, one_of
 from memories.admin.site.segments import Segment, segments_of
+from memories.content_policy.categories import title_of
 from memories.kinds import PLAIN
 from memories.models import EndUser, Turn
 from memories.text.injection import flagged_turns
@@ -33,6 +34,7 @@ register.filter("kind", wording.kind_of)
 register.filter("one_of", one_of)
 register.filter("reason", wording.reason_of)
 register.filter("span", wording.span_of)
+register.filter("topic", title_of)
 register.filter("verb", wording.verb_of)
 
 TURNS_SHOWN = 50

@@ -93,7 +93,7 @@ class CategoryForm(forms.Form):
 class Shown:
     """A category with its form; open where the operator has to look."""
 
-    title: str
+    name: str
     form: CategoryForm
     is_open: bool = False
 
@@ -246,19 +246,21 @@ def _page(
     ]
     is_new = tried is not None and not any(one.form is tried for one in shown)
     new = tried if is_new and tried is not None else CategoryForm(initial={"version": version}, auto_id="new_%s")
-    names = {one["name"] for one in known}
     return render_page(
         request,
         "memories/tenant_policy.html",
         status=status,
         title=_("Content policy of %(tenant)s") % {"tenant": called(tenant)},
         tenant=tenant,
+        opts=Tenant._meta,
+        original=tenant,
+        here=_("Content policy"),
         policy=policy,
         version=version,
         shown=shown,
         new=Shown("", new, is_new or not known),
         tried=tried,
-        topics=[one["name"] for one in categories.templates() if one["name"] not in names],
+        topics=categories.topic_names(one["name"] for one in known),
         versions=_versions(tenant),
         trial=_trial(tenant, request.user),
         log=_log(tenant),

@@ -166,6 +166,8 @@ SENTENCES: Mapping[str, Promise] = {
 # Where the verb means something else for one kind of object.
 SPECIAL: Mapping[tuple[str, str], Promise] = {
     ("decay", "DecayPass"): gettext_lazy("A decay pass was carried out"),
+    # Fields of a form that the tenant defines.
+    ("write", "EndUser"): gettext_lazy("%(who)s filled in a profile of %(what)s"),
     ("create", "PersonLink"): gettext_lazy("%(who)s made a link to %(what)s"),
     ("end", "PersonLink"): gettext_lazy("%(who)s closed their own page"),
     ("open", "PersonLink"): gettext_lazy("%(who)s opened their own page by a link"),

@@ -61,6 +61,11 @@ class WebhookForm(_SettingsFields):
         super().__init__(*args, **kwargs)
         self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]  # of a choice of rows
 
+    def only(self, name: str) -> None:
+        """Ask for this field alone; what else was entered is kept."""
+        for other, field in self.fields.items():
+            field.required = field.required and other == name
+
     def refuse(self, error: MemoryHubError) -> None:
         if error.faults:
             for fault in error.faults:

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -19,7 +20,7 @@ from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page
+from memories.admin.site.page import RecordPage, VerbForm, actor_of, address, render_page, require
 from memories.admin.site.private_addresses import to_allow
 from memories.admin.webhooks import forms
 from memories.curation.tenants.webhooks import add_webhook
@@ -27,8 +28,11 @@ from memories.exceptions import MemoryHubError
 from memories.models import Event, Tenant, WebhookDelivery, WebhookEndpoint
 from memories.queue.leases import WORKER_LOST
 from memories.webhooks import delivering, messages
+from memories.webhooks.delivering import DeliveryResult
+from memories.webhooks.trying import AddressTest, try_address
 
 CHANGE = "memories.change_webhookendpoint"
+FRAGMENT = "tested"
 # So many deliveries the page shows, the newest.
 SHOWN = 50
 COLOURS = {"active": "success", "failing": "warning", "disabled": "danger"}
@@ -93,6 +97,7 @@ class WebhookPage(RecordPage):
         now, found = timezone.now(), state_of(record)
         kept = WebhookDelivery.objects.filter(endpoint=record)
         counts = kept.aggregate(**{state: Count("pk", filter=Q(state=state)) for state in State.values})
+        newest = list(kept.order_by("-occurred_at", "-pk")[:SHOWN])
         return {
             "webhook": record,
             "host": host_of(record),
@@ -102,9 +107,13 @@ class WebhookPage(RecordPage):
             "why": record.get_disabled_for_display() if record.disabled_at else "",
             "both_sign": bool(record.former_until and record.former_until > now),
             "is_readable": bool(messages.secrets_of(record, now=now)),
-            "deliveries": [(one, _came_of(one)) for one in kept.order_by("-occurred_at", "-pk")[:SHOWN]],
+            "deliveries": [(one, _came_of(one)) for one in newest],
             "counts": counts,
             "most": SHOWN,
+            # What was just sent is seen to arrive.
+            "is_testing": any(
+                (one.event, one.state, one.tried_at) == (Event.TEST, State.WAITING, None) for one in newest
+            ),
             "days": delivering.KEPT.days,
         }
 
@@ -118,7 +127,7 @@ class WebhookPage(RecordPage):
         form = forms.WebhookForm(
             request.POST if request.method == "POST" else None, operator=request.user, initial=initial
         )
-        context: dict[str, Any] = {"title": gettext("New webhook"), "opts": self.opts, "form": form}
+        context = self._add_context(form)
         if not tenants_of(request.user).exists():
             may_add = self.admin_site.get_model_admin(Tenant).has_add_permission(request)
             context |= {"no_tenant": True, "may_add_tenant": may_add}
@@ -136,6 +145,34 @@ class WebhookPage(RecordPage):
             form.refuse(error)
             return render(status=error.status, to_allow=to_allow(request, form, "url"))
         return self._show_secret(request, made, secret)
+
+    @address("try/", "try")
+    def try_entered(self, request: HttpRequest) -> HttpResponse:
+        """Send a test to the entered address, and say what came of it beside the form. Nothing is stored.
+
+        Our script shows the answer in the page; without it the page comes again with what was entered.
+        """
+        require(request, CHANGE)
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        form = forms.WebhookForm(request.POST, operator=request.user)
+        form.only("url")
+        tried = _tried(form) if form.is_valid() else None
+        status = HTTPStatus.BAD_REQUEST if form.errors else HTTPStatus.OK
+        shown = {
+            "tried": tried,
+            "why": _came_of(tried.result) if tried else "",
+            "to_allow": to_allow(request, form, "url"),
+            "is_test": True,
+        }
+        if request.headers.get("X-Fragment") == FRAGMENT:
+            return render_page(
+                request, "memories/webhook_tested.html", status=status, form=form, in_place=True, **shown
+            )
+        return render_page(request, "memories/webhook_add.html", status=status, **self._add_context(form), **shown)
+
+    def _add_context(self, form: forms.WebhookForm) -> dict[str, Any]:
+        return {"title": gettext("New webhook"), "opts": self.opts, "form": form}
 
     def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:
         if isinstance(form, forms.RotateSecretForm):
@@ -157,16 +194,25 @@ class WebhookPage(RecordPage):
         return page
 
 
+def _tried(form: forms.WebhookForm) -> AddressTest | None:
+    """What came of it; None if the form is refused now."""
+    try:
+        return try_address(form.cleaned_data["url"], now=timezone.now())
+    except MemoryHubError as error:
+        form.refuse(error)
+        return None
+
+
 def host_of(endpoint: WebhookEndpoint) -> str:
     """The host alone: an address may hold a password in its path."""
     return urlsplit(endpoint.url).hostname or ""
 
 
-def _came_of(delivery: WebhookDelivery) -> str:
+def _came_of(done: WebhookDelivery | DeliveryResult) -> str:
     """Why the last attempt failed, with the status; empty if it did not."""
-    if not delivery.failure:
+    if not done.failure:
         return ""
-    if delivery.failure == delivering.REFUSED and delivery.status:
-        return gettext("answered with HTTP %(status)d") % {"status": delivery.status}
-    why = str(FAILURES.get(delivery.failure, delivery.failure))
-    return f"{why} ({delivery.status})" if delivery.status else why
+    if done.failure == delivering.REFUSED and done.status:
+        return gettext("answered with HTTP %(status)d") % {"status": done.status}
+    why = str(FAILURES.get(done.failure, done.failure))
+    return f"{why} ({done.status})" if done.status else why

@@ -113,7 +113,7 @@ def folded_key(key: str) -> str:
 
 
 def candidate_of(draft: FactDraft, *, actor: Actor) -> Candidate:
-    """What an operator states without anything that it rests on."""
+    """What an operator, or the person on their own page, states without anything that it rests on."""
     return _candidate(draft, NO_PROVENANCE, actor=actor)
 
 
@@ -138,15 +138,16 @@ def check_own_id(fact: Fact) -> None:
 
 
 def _candidate(draft: FactDraft, provenance: Provenance, *, actor: Actor) -> Candidate:
-    """As an operator states it: binding, and nobody reviews it. Whose words a key's statement is, its evidence says."""
+    """As an operator or the person states it: binding, and nobody reviews it. Whose words a key's statement is, its
+    evidence says."""
     stated = {name: getattr(draft, name) for name in (field.name for field in fields(draft))}
     return Candidate(
         **stated | {"key": folded_key(draft.key)},
         raw=scrubbed_text(provenance.raw),
-        trust=Trust.OPERATOR,
-        source=Source.CORRECTED,
-        extractor="operator",
-        binding=actor.is_operator,
+        trust=Trust.USER if actor.is_person else Trust.OPERATOR,
+        source=Source.PERSON if actor.is_person else Source.CORRECTED,
+        extractor="person" if actor.is_person else "operator",
+        binding=actor.is_operator or actor.is_person,
         key_id=actor.id,
         valid_from=provenance.valid_from,
     )

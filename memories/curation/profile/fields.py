@@ -1,4 +1,4 @@
-"""What operators write into the fields of a person's profile, and what keys state of one: each value is a fact."""
+"""What operators, and people on their own page, write into the fields of a person's profile: each value is a fact."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,17 +8,20 @@ from typing import Any
 from memories.audit import Actor
 from memories.curation.change_sets import Changes, refusals_against
 from memories.curation.facts.adding import FactDraft, candidate_of
-from memories.curation.facts.changing import lock_facts, state_binding
+from memories.curation.facts.changing import check_allowed, lock_facts, state_binding
 from memories.curation.review import item_states
+from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import scrubbed_fact
+from memories.curation.statements.write_trust import AS_USER
 from memories.curation.writing import open_write
-from memories.exceptions import Fault, InvalidInput, PreconditionFailed
+from memories.exceptions import Fault, InvalidInput, PreconditionFailed, ReviewNeeded
 from memories.facts import policies
 from memories.facts.record import record
 from memories.models import EndUser, Fact, ProfileSchema, Status
 from memories.models.folding import fold
 from memories.models.memories.refusals import refusal_key_of_text
 from memories.profiles import Field, ValueRefused, fields_of, read_for_staff, statement_of
+from memories.text.injection.detection import INSTRUCTIONS
 
 
 def write_profile_fields(
@@ -31,11 +34,12 @@ def write_profile_fields(
     reason: str = "",
     expected_revision: str = "",
 ) -> int:
-    """Give these fields, by their names with periods between them, these values, as an operator's word; None empties
-    one. Returns how many changed: all of them are one change set, with one undo.
+    """Give these fields, by their names with periods between them, these values, as the word of an operator or of the
+    person; None empties one. Returns how many changed: all of them are one change set, with one undo.
 
-    `expected_revision` is that of the profile as the operator saw it. Errors: InvalidInput at the fields,
-    PreconditionFailed, DuplicateFact, ContentForbidden, NotFound, PersonMerged.
+    `expected_revision` is that of the profile as it was seen. Errors: InvalidInput at the fields, PreconditionFailed,
+    DuplicateFact, ContentForbidden, NotFound, PersonMerged; of the person also PersonRestricted, OperatorWord,
+    FactLocked, and ReviewNeeded when a value speaks to a model.
     """
     wanted = _read(schema, values)
     changes = Changes(actor=actor, now=now, reason=reason)
@@ -46,7 +50,10 @@ def write_profile_fields(
         known = {one.field.pointer: one.fact.pk for one in (*shown.values, *shown.invalid)}
         locked = {fact.pk: fact for fact in lock_facts([known.get(one.pointer) for one, _ in wanted])}
         for one, text in wanted:
-            _write(person, one, text, locked.get(known[one.pointer]) if one.pointer in known else None, changes)
+            fact = locked.get(known[one.pointer]) if one.pointer in known else None
+            if fact:
+                check_allowed(fact, actor=actor, expected_version=None)
+            _write(person, one, text, fact, changes)
         if changes.facts:
             item_states.close_answered_items(changes)
             changes.record("write", person)
@@ -92,6 +99,8 @@ def _state(person: EndUser, field: Field, text: str, changes: Changes) -> None:
     )
     draft = replace(draft, **scrubbed_fact(vars(draft)))
     candidate = candidate_of(draft, actor=changes.actor)
+    if changes.actor.is_person and INSTRUCTIONS in guarding.flags_of_fact(candidate, AS_USER):
+        raise ReviewNeeded
     (done,) = record([candidate], person=person, write=changes, policy=policies.OPERATOR)
     if done.fact:
         changes.facts.add(done.fact.pk)
@@ -104,5 +113,8 @@ def _correct(fact: Fact, field: Field, text: str, changes: Changes) -> None:
         if fold(stated["content"]) != fold(fact.content):
             changes.refuse(fact, [refusal_key_of_text(fact.content)])
         changes.remove_refusals(fact.end_user, [refusal_key_of_text(stated["content"])])
+        texts_before = guarding.texts_of(fact)
         state_binding(fact, stated["content"], actor=changes.actor, now=changes.now)
         fact.value, fact.category, fact.status = stated["value"], field.category, Status.ACTIVE
+        if changes.actor.is_person:
+            guarding.check_fact(fact, texts_before, AS_USER)

@@ -319,7 +319,7 @@ class FactSerializer(serializers.Serializer[Fact]):
     source = serializers.ChoiceField(Source.values)  # type: ignore[assignment]
     source_error = OrNull(help_text="Of a correction: what was wrong.")
     trust = serializers.ChoiceField(Trust.values)
-    extractor = serializers.CharField(help_text="What made it: `llm:<model>`, `operator`, `api`, `import`.")
+    extractor = serializers.CharField(help_text="What made it: `llm:<model>`, `operator`, `person`, `api`, `import`.")
     status = serializers.ChoiceField(Status.values)
     pinned = serializers.BooleanField()
     locked = serializers.BooleanField()

@@ -1,4 +1,5 @@
-// Tries the entered model in place, so that the typed key stays; without this the test is a page of its own.
+// Tries what was entered (a model, an address of a webhook) in place, so that a typed key stays; without this the test is
+// a page of its own.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-try]");
   if (!button) {
