@@ -34,14 +34,16 @@ class Allowance:
     completion_tokens: int = 0
     # What the call may use that is about to be made: endpoints that report nothing have used it.
     _asked: tuple[int, int] = (0, 0)
-    _used: int = 0
+    # What all calls have used at most, read and written.
+    _read: int = 0
+    _written: int = 0
 
     def room_for(self, messages: Sequence[Message], answer: AnswerFormat[Any]) -> int:
         """How many tokens the model may write after this prompt; 0 or less if it may not be asked."""
         prompt = self.size_of(messages, answer)
-        room = self.tokens - self._used - prompt
+        room = self.tokens - self._read - self._written - prompt
         if self.cost is not None and self.config.prices is not None:
-            spent = cost_of(self.prompt_tokens + prompt, self.completion_tokens, self.config.prices) or Decimal(0)
+            spent = cost_of(self._read + prompt, self._written, self.config.prices) or Decimal(0)
             price = self.config.prices.completion / _MILLION
             left = self.cost - spent
             if price > 0:
@@ -61,7 +63,8 @@ class Allowance:
         self.calls += 1
         self.prompt_tokens += prompt_tokens
         self.completion_tokens += completion_tokens
-        self._used += max(prompt_tokens, self._asked[0]) + (completion_tokens or self._asked[1])
+        self._read += max(prompt_tokens, self._asked[0])
+        self._written += completion_tokens or self._asked[1]
 
     @property
     def spent(self) -> Decimal | None:

@@ -6,20 +6,32 @@ answer is `unknown`, and the model is not asked; without a model it is the evide
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
 from enum import StrEnum
+from time import monotonic
 
 from memories import conf
 from memories.answering.allowance import Allowance
 from memories.answering.supported import ASSISTANT, MEMORY, PERSON, Memory, supported
-from memories.exceptions import HubBusy, ModelError, NoPrice
+from memories.exceptions import (
+    HubBusy,
+    ModelAnswerInvalid,
+    ModelAnswerTruncated,
+    ModelError,
+    ModelRefused,
+    ModelTimeout,
+    NoPrice,
+)
+from memories.invisible import strip_invisible
 from memories.llm import client
+from memories.llm.answers import A, AnswerFormat
 from memories.llm.prompts import answer_plan, cited_answer
 from memories.llm.prompts.answer_plan import PlannedSearch
 from memories.llm.prompts.cited_answer import CitedSentence, NumberedMemory
+from memories.llm.prompts.framing import Message
 from memories.models import ModelUse, Role, Tenant
 from memories.queue import own_models, spending
 from memories.queue.spending import Spent
@@ -37,8 +49,9 @@ from memories.retrieval.search import (
 )
 from memories.text import uploads
 
-# Threads of the web server wait for the model: so many at a time in each process, and so many seconds for a call.
-AT_ONCE, SECONDS = 2, 30
+# Threads of the web server wait for the model: so many at a time in each process, and so many seconds for all calls of
+# an answer; a call that is refused so late is not made in another form. A request's own budget is longer (budgets.py).
+AT_ONCE, SECONDS, LATE = 2, 40, 5
 KINDS = (FACT, EPISODE, TURN)
 # Of each search, and of all together.
 FOUND, MOST_EVIDENCE = 20, 40
@@ -57,7 +70,7 @@ class AnswerStatus(StrEnum):
     """What came of a question."""
 
     ANSWERED = "answered"
-    # Nothing that is remembered has to do with it, or nothing that was written is said by what is.
+    # Nothing that is remembered surely has to do with it, or nothing that was written is said by what is.
     UNKNOWN = "unknown"
     # No model may be asked, or it failed: the memories alone.
     EVIDENCE = "evidence"
@@ -136,7 +149,6 @@ def answer(*, tenant: Tenant, request: AnswerRequest, now: datetime) -> Answer:
     """The answer. A failing model is a part of it. Errors: NoPrice for a bound of the cost without prices; HubBusy
     while others ask; RequestTooCostly."""
     config = own_models.config_of(tenant.pk)
-    config = replace(config, timeout=min(config.timeout, SECONDS))
     if request.max_cost is not None and client.is_configured(config) and config.prices is None:
         raise NoPrice
     why_not = _why_not(tenant, config, now)
@@ -168,31 +180,39 @@ class _Asking:
     allowance: Allowance = field(init=False)
     searches: list[Searched] = field(default_factory=list)
     found: dict[tuple[str, object], Finding] = field(default_factory=dict)
+    planned: list[PlannedSearch] = field(default_factory=list)
+    began: float = field(init=False)
     first: SearchResult = field(default_factory=SearchResult)
 
     def __post_init__(self) -> None:
+        self.began = monotonic()
         self.allowance = Allowance(self.config, self.request.max_tokens, self.request.max_cost)
 
     def without_model(self, why: str) -> Answer:
         self._search_question()
-        status = AnswerStatus.EVIDENCE if self._evidence() else AnswerStatus.UNKNOWN
-        return self._answer(status, failure=why if status == AnswerStatus.EVIDENCE else "")
+        return self._bare(why)
 
     def asked(self) -> Answer:
         self._search_question()
         if self.first.restricted or not self.first.serve:
             return self._answer(AnswerStatus.UNKNOWN)
         try:
-            for planned in self._plan():
+            plan = list(self._plan())
+            if self.allowance.calls:
+                self._look_again()
+            for planned in plan:
+                self.planned.append(planned)
                 self.searches.append(self._search(planned)[1])
             evidence = self._evidence()
-            if not evidence:
+            if not self._may_answer:
                 return self._answer(AnswerStatus.UNKNOWN)
+            # The plan may have reached the cap.
+            if self.allowance.calls and (why_not := _why_not(self.tenant, self.config, self.now)):
+                return self._bare(why_not)
             return self._written(evidence)
         except ModelError as error:
             self._count(error.prompt_tokens, error.completion_tokens)
-            status = AnswerStatus.EVIDENCE if self._evidence() else AnswerStatus.UNKNOWN
-            return self._answer(status, failure=error.code)
+            return self._bare(error.code)
 
     def _plan(self) -> Iterator[PlannedSearch]:
         """What to look for besides; nothing where one search is to do, or the allowance is too small for a plan."""
@@ -203,26 +223,61 @@ class _Asking:
         # The answer itself needs most of it.
         if more < 1 or room < self.request.max_tokens // 2:
             return
+        try:
+            plan = self._complete(messages, answer_plan.ANSWER, most=MOST_PLANNED)
+        except (ModelAnswerInvalid, ModelAnswerTruncated, ModelRefused) as error:
+            # It can do without, and models that think at length may need it to.
+            self._count(error.prompt_tokens, error.completion_tokens)
+            return
+        yield from list(answer_plan.searches_of(plan))[:more]
+
+    def _complete(self, messages: Sequence[Message], form: AnswerFormat[A], *, most: int) -> A:
+        """What the model answers, counted. Errors: ModelError."""
+        timeout = min(self.config.timeout, self._seconds_left)
+
+        def in_time() -> None:
+            if self._seconds_left < timeout - LATE or self._seconds_left <= 0:
+                raise ModelTimeout
+
         completion = client.complete(
             messages=messages,
-            answer=answer_plan.ANSWER,
-            config=self.config,
-            most_tokens=self.allowance.ask(messages, answer_plan.ANSWER, most=MOST_PLANNED),
+            answer=form,
+            before_call=in_time,
+            config=replace(self.config, timeout=timeout),
+            most_tokens=self.allowance.ask(messages, form, most=most),
         )
         self._count(completion.prompt_tokens, completion.completion_tokens)
-        yield from list(answer_plan.searches_of(completion.answer))[:more]
+        return completion.answer
+
+    @property
+    def _seconds_left(self) -> float:
+        return SECONDS - (monotonic() - self.began)
 
     def _search_question(self) -> None:
-        self.first, _ = self._search(PlannedSearch(query=self.request.question))
+        self.first, _ = self._search(self._question)
 
-    def _search(self, planned: PlannedSearch) -> tuple[SearchResult, Searched]:
+    @property
+    def _question(self) -> PlannedSearch:
+        # Longer than a planned one may be.
+        return PlannedSearch.model_construct(query=self.request.question)
+
+    def _look_again(self) -> None:
+        """Keep what a search still finds: the person may have been erased, or a memory changed, during a call."""
+        before, self.found = self.found, {}
+        self.first, _ = self._search(self._question, again=True)
+        for planned in self.planned:
+            self._search(planned, again=True)
+        self.found = {key: one for key, one in before.items() if key in self.found and self.found[key].text == one.text}
+
+    def _search(self, planned: PlannedSearch, *, again: bool = False) -> tuple[SearchResult, Searched]:
         kinds = KINDS if planned.kind == "any" else (planned.kind,)
         since, until, as_of = map(self._moment, (planned.since, planned.until, planned.as_of))
         asked = SearchRequest(
             user_id=self.request.user_id,
             query=planned.query,
             kinds=kinds,
-            limit=FOUND,
+            # What was said meanwhile pushes nothing out.
+            limit=2 * FOUND if again else FOUND,
             filters=SearchFilters(since=since, until=until, agent_id=self.request.agent_id or None),
             roles=self.request.roles,
             # What a plan looks at is never later than what the question may see.
@@ -230,7 +285,7 @@ class _Asking:
             min_evidence=Level.WEAK,
             for_agent=True,
         )
-        result = search.search(tenant=self.tenant, search=asked, now=self.now)
+        result = search.search(tenant=self.tenant, search=asked, now=self.now, noted=not again)
         for one in filter(_may_be_told, result.results):
             # As in a context: the text of a file is nobody's word.
             told = replace(one, text=uploads.cut_blocks(one.text)) if one.kind == TURN else one
@@ -254,6 +309,11 @@ class _Asking:
         """The strongest first, as they were found."""
         return sorted(self.found.values(), key=lambda one: -one.evidence_level.rank)[:MOST_EVIDENCE]
 
+    @property
+    def _may_answer(self) -> bool:
+        """Whether the evidence is strong: one of ten questions about the world finds some that is weak by chance."""
+        return strongest([one.evidence_level for one in self.found.values()]) == Level.STRONG
+
     def _written(self, evidence: Sequence[Finding]) -> Answer:
         """The model's sentences, as far as the memories say them. Errors: ModelError."""
         numbered = [_numbered(number, one, self._zone) for number, one in enumerate(evidence, start=1)]
@@ -267,18 +327,30 @@ class _Asking:
                 break
             numbered.pop()
         else:
-            return self._answer(AnswerStatus.EVIDENCE, failure="no_room")
-        completion = client.complete(
-            messages=messages,
-            answer=cited_answer.ANSWER,
-            config=self.config,
-            most_tokens=self.allowance.ask(messages, cited_answer.ANSWER, most=MOST_WRITTEN),
-        )
-        self._count(completion.prompt_tokens, completion.completion_tokens)
-        written = list(cited_answer.sentences_of(completion.answer))
-        sentences = [one for sentence in written if (one := _checked(sentence, numbered))]
+            return self._bare("no_room")
+        answer = self._complete(messages, cited_answer.ANSWER, most=MOST_WRITTEN)
+        written = list(cited_answer.sentences_of(answer))
+        self._look_again()
+        # What is left, by the numbers that the model read, with those of today.
+        now = {(one.kind, one.id): number for number, one in enumerate(self._evidence(), start=1)}
+        told = {
+            read: replace(numbered[read - 1], number=now[one.kind, one.id])
+            for read, one in enumerate(evidence[: len(numbered)], start=1)
+            if (one.kind, one.id) in now
+        }
+        checked = [_checked(sentence, told) for sentence in written]
+        # Each once.
+        sentences = list({one.text: one for one in checked if one}.values())
         status = AnswerStatus.ANSWERED if sentences else AnswerStatus.UNKNOWN
-        return self._answer(status, sentences=sentences, cut=len(written) - len(sentences))
+        return self._answer(status, sentences=sentences, cut=checked.count(None))
+
+    def _bare(self, why: str) -> Answer:
+        """The memories alone, as they are now."""
+        if self.allowance.calls:
+            self._look_again()
+        status = AnswerStatus.EVIDENCE if self._may_answer else AnswerStatus.UNKNOWN
+        is_told = status == AnswerStatus.EVIDENCE or self.allowance.calls
+        return self._answer(status, failure=why if is_told else "")
 
     def _count(self, prompt_tokens: int, completion_tokens: int) -> None:
         """Count an answer at once, also for the tenant's daily caps."""
@@ -322,9 +394,10 @@ def _numbered(number: int, found: Finding, zone: tzinfo) -> NumberedMemory:
     return NumberedMemory(number, kind, by, found.created_at.astimezone(zone).date(), found.text[:LONGEST_MEMORY])
 
 
-def _checked(sentence: CitedSentence, numbered: Sequence[NumberedMemory]) -> Sentence | None:
+def _checked(sentence: CitedSentence, told: Mapping[int, NumberedMemory]) -> Sentence | None:
     """The sentence with the memories that say it; None if they do not. Numbers that there are not say nothing."""
-    cited = [numbered[number - 1] for number in dict.fromkeys(sentence.memories) if 0 < number <= len(numbered)]
-    cited = cited[:MOST_CITED]
-    text, places = supported(sentence.text, [Memory(one.text, one.by, one.day) for one in cited])
+    # `told` has them by the numbers that the model read.
+    cited = [told[number] for number in dict.fromkeys(sentence.memories) if number in told][:MOST_CITED]
+    seen = " ".join(strip_invisible(sentence.text).split())
+    text, places = supported(seen, [Memory(one.text, one.by, one.day) for one in cited])
     return Sentence(text, [cited[place].number for place in places]) if text else None

@@ -1,27 +1,28 @@
-"""Whether the memories that a sentence cites say it, by the readers that judge what may become a fact; pure.
+"""Whether the memories that a sentence cites say it; pure.
 
-A model may cite what it likes. A sentence stays if the memories that it cites have each of its words that tell
-anything, its numbers, dates and names, and say them in this way: not denied, only asked or supposed, or said of
-somebody else. What in other words might mean the same is cut: nobody vouches for what cannot be compared.
+A model may cite what it likes. A sentence stays if each part of it is a run of words of one sentence of one memory
+(in_order.py), with its numbers and dates, and if that is not denied, only asked or supposed, or said of somebody else
+there, as the readers judge that decide what may become a fact. Two memories say no third thing together. What in other
+words might mean the same is cut: nobody vouches for what cannot be compared.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 
-from memories.text import attribution, words
+from memories.answering import in_order
+from memories.models import Trust
+from memories.scoring.terms import fold
+from memories.text import attribution, quantities, words
 from memories.text.injection import detection
 from memories.text.reading import slips
 from memories.text.reading.supporting import Heard
 from memories.text.support import SourceTexts
-from memories.text.words import SpokenWords, StatementWord
 
 # By whom a memory is: the person said it, an assistant did, or the hub keeps it as a fact or an episode.
-# Letters that the forms of a plain word share, at least.
-_SHORTEST_ROOT = 4
 PERSON, ASSISTANT, MEMORY = "person", "assistant", "memory"
+_VOICES = {PERSON: in_order.OWN, ASSISTANT: in_order.TO, MEMORY: in_order.ABOUT}
 
 
 @dataclass(frozen=True)
@@ -36,62 +37,53 @@ class Memory:
 def supported(sentence: str, cited: Sequence[Memory]) -> tuple[str, list[int]]:
     """The sentence as it may be told, and the places of the memories that say it; "" if they do not.
 
-    Of several that it cites, one that says all of it is enough; else all together must. What an assistant said is told
-    as that.
+    One may say all of it, or each a part. What an assistant said is told as that, and nothing else is.
     """
-    if not cited or detection.are_meant_for_model(sentence):
+    if detection.are_meant_for_model(sentence):
         return "", []
-    alone = [[place] for place in range(len(cited))]
-    for places in [*alone, *([list(range(len(cited)))] if len(cited) > 1 else [])]:
-        memories = _Cited([cited[place] for place in places])
-        if memories.say(sentence):
-            return memories.told(sentence), places
+    bare = _ASSISTANT_SAID.sub("", sentence)
+    # The person's own words before those of an assistant.
+    order = sorted(range(len(cited)), key=lambda place: cited[place].by == ASSISTANT)
+    if bare != sentence:
+        order = [place for place in order if cited[place].by == ASSISTANT]
+    for parts in ([bare], in_order.parts_of(bare)):
+        found = [next((place for place in order if _says(cited[place], part)), None) for part in parts]
+        places = sorted({place for place in found if place is not None})
+        if places and None not in found:
+            is_assistants = any(cited[place].by == ASSISTANT for place in places)
+            return attribution.attributed(sentence, Trust.ASSISTANT) if is_assistants else sentence, places
     return "", []
 
 
-class _Cited:
-    """Memories that a sentence cites together."""
+def _says(memory: Memory, part: str) -> bool:
+    if not _tells_something(part):
+        return False
+    days = frozenset(_words(part)) if quantities.of(part).dates else frozenset()
+    told = any(_repeats(memory, part, said, days) for said in dict.fromkeys(in_order.sentences_of(memory.text)))
+    return told and not slips.slip(part, Heard([memory.text]))
 
-    def __init__(self, memories: Sequence[Memory]) -> None:
-        self._memories = memories
-        dated = [(one.text, one.day) for one in memories]
-        # An answer may name the day on which something was said.
-        days = [f"{one.day.isoformat()} {one.day:%A, %d %B %Y}" for one in memories]
-        self._everybody = SourceTexts(users=dated, existing=days)
-        self._heard = Heard([one.text for one in memories])
 
-    def say(self, sentence: str) -> bool:
-        said = _WHO.sub(" ", sentence)
-        if self._everybody.lacks(said) or not self._everybody.has_all_of(said):
-            return False
-        pieces = [piece for piece in words.of(said).pieces if piece.text not in _LITTLE_WORDS]
-        tells_something = len(pieces) > 1 or any(not piece.is_plain for piece in pieces)
-        return tells_something and all(map(self._is_said, pieces)) and not slips.slip(sentence, self._heard)
+def _repeats(memory: Memory, part: str, said: str, dated: frozenset[str]) -> bool:
+    """`dated`: the words of a part that has a date. Those for a day that was said otherwise ("yesterday") need not be
+    there: the day itself is compared."""
+    theirs = _words(said) if dated else ()
+    days = frozenset(one for one in dated.difference(theirs) if _may_be_of_day(one))
+    is_run = in_order.repeats(part, said, voice=_VOICES[memory.by], resolved=days)
+    return is_run and not SourceTexts(users=[(said, memory.day)]).lacks(part)
 
-    def _is_said(self, piece: StatementWord) -> bool:
-        """Whether the memories have the word; a plain one in another form ("wohne", "wohnt"). Or its idea, where one is
-        written in Chinese or Japanese and the other is not."""
-        if self._said.says(piece):
-            return True
-        root = piece.text[: max(_SHORTEST_ROOT, len(piece.text) - 2)]
-        if piece.is_plain and len(root) >= _SHORTEST_ROOT and any(word.startswith(root) for word in self._said.words):
-            return True
-        crosses = words.is_written_east(self._said.text) != piece.is_east
-        return crosses and not words.concepts_of(piece.text).isdisjoint(self._said.concepts)
 
-    @cached_property
-    def _said(self) -> SpokenWords:
-        return SpokenWords([*(one.text for one in self._memories), *self._everybody.existing])
+def _words(text: str) -> list[str]:
+    return list(map(fold, _WORD.findall(text)))
 
-    def told(self, sentence: str) -> str:
-        """The sentence; if it rests on an assistant's words, told as what the assistant said."""
-        others = [one.text for one in self._memories if one.by == ASSISTANT]
-        if not others:
-            return sentence
-        person = SourceTexts(
-            users=[(one.text, one.day) for one in self._memories if one.by != ASSISTANT], assistants=others
-        )
-        return attribution.attributed(sentence, person.trust_of_summary(sentence))
+
+def _may_be_of_day(word: str) -> bool:
+    return word[0].isdigit() or word in "年月日号" or quantities.is_number_word(word)
+
+
+def _tells_something(part: str) -> bool:
+    statement = words.of(part)
+    pieces = [piece for piece in statement.pieces if piece.text not in _LITTLE_WORDS]
+    return len(pieces) > 1 or any(not piece.is_plain for piece in pieces) or bool(statement.codes)
 
 
 # Words that a sentence needs and that say nothing of their own, by language. "Because" and "after" do.
@@ -110,9 +102,8 @@ _LITTLE_WORDS = frozenset(
     )
     for word in language.split()
 )
-# How an answer names the person and who else spoke.
-_WHO = re.compile(
-    r"\b(?:(?:the|der|die|dem|den|des|el|la|il|o|a) |l['’])?(?:users?(?:['’]s)?|nutzer(?:in|s)?|utilisateur|utente"
-    r"|usu[aá]ri[oa])\b|\bпользовател\w+|\bthe assistant (?:said|mentioned|suggested)(?: that)?|用户|助手说|ユーザー",
-    re.IGNORECASE,
+# How an answer tells what an assistant said.
+_ASSISTANT_SAID = re.compile(
+    r"\A\W*(?:the assistant (?:said|mentioned|suggested)(?: that)?|助手说)\s*[:：,，]?\s*", re.IGNORECASE
 )
+_WORD = re.compile(r"\d+|[年月日号]|(?:(?![\u3400-\u9fff])[^\W\d_])+")

@@ -15,11 +15,14 @@ from memories import conf
 from memories.answering import answer as answering
 from memories.answering.allowance import Allowance
 from memories.answering.answer import Answer, AnswerRequest, AnswerStatus
-from memories.exceptions import HubBusy, NoPrice
+from memories.curation.turns import redact_turn
+from memories.exceptions import HubBusy, ModelTimeout, NoPrice
 from memories.llm import client
 from memories.llm.backends.scripted import outbox
-from memories.models import DailySpending, EndUser, LanguageModel, ModelUse
+from memories.llm.prompts import answer_plan
+from memories.models import DailySpending, EndUser, LanguageModel, ModelUse, Turn
 from memories.queue import own_models
+from memories.retrieval.evidence import Level
 from tests import factories
 from tests.factories import NOW
 from tests.vectors import embed_all
@@ -89,6 +92,18 @@ def test_without_evidence_the_model_is_asked_for_a_plan_alone(person: EndUser, s
     assert (found.status, found.evidence, found.calls, len(outbox)) == (AnswerStatus.UNKNOWN, [], 0, 0)
 
 
+def test_what_is_found_by_chance_answers_nothing(person: EndUser, script: Script, settings: LazySettings) -> None:
+    factories.session(person, [("user", "I can see the stars from my roof.")], session_id="s2")
+    embed_all(person)
+    script(("The user moved to Ghent in May.", [1]))
+    question = "What is the largest moon of Saturn?"
+    found = ask(person, question, searches=1)
+    assert {one.evidence_level for one in found.evidence} <= {Level.WEAK}
+    assert (found.status, found.calls) == (AnswerStatus.UNKNOWN, 0)
+    settings.MEMORYHUB_LLM = "rules"
+    assert ask(person, question).status == AnswerStatus.UNKNOWN
+
+
 def test_planned_searches_find_what_the_question_does_not_name(person: EndUser, script: Script) -> None:
     question = "Which instrument is there in my family?"
     planned = {"query": "sister plays the cello", "kind": "turn", "since": "2020-01-01", "until": None, "as_of": None}
@@ -149,6 +164,7 @@ def test_what_may_be_read_and_written_is_bounded_before_each_call(
     factories.session(person, talk, session_id="s2")
     embed_all(person)
     script(("The user moved to Ghent.", [1]))
+    house = "To which house in Ghent did I move?"
     complete, used = client.complete, [0]
     evidence: list[int] = []
 
@@ -164,13 +180,13 @@ def test_what_may_be_read_and_written_is_bounded_before_each_call(
     monkeypatch.setattr(client, "complete", counted)
     for most in (1_500, 2_500, 8_000):
         used[:] = [0]
-        assert ask(person, max_tokens=most).status == AnswerStatus.ANSWERED
+        assert ask(person, house, max_tokens=most).status == AnswerStatus.ANSWERED
     # A larger bound has room for a plan, and for more memories.
     assert len(used) == 3
     told = [count for count in evidence if count]
     assert told[0] < told[-1]
     monkeypatch.setattr(client, "complete", complete)
-    assert ask(person, max_tokens=500).failure == "no_room"
+    assert ask(person, house, max_tokens=500).failure == "no_room"
 
 
 def test_the_cost_is_bounded_by_the_models_prices(
@@ -213,3 +229,125 @@ def test_nothing_of_who_may_not_be_served(person: EndUser, script: Script) -> No
     assert (found.status, found.evidence, found.serve, found.calls) == (AnswerStatus.UNKNOWN, [], False, 0)
     EndUser.objects.filter(pk=person.pk).update(serve=True, restricted_at=NOW)
     assert ask(person).restricted
+
+
+def test_a_long_question_is_asked_whole(person: EndUser, script: Script) -> None:
+    script(("The user moved to Ghent in May.", [1]))
+    assert ask(person, "Where did I move to? " * 90).status == AnswerStatus.ANSWERED
+
+
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/New_York"])
+def test_a_plan_names_no_day_outside_the_calendar(person: EndUser, script: Script, zone: str) -> None:
+    EndUser.objects.filter(pk=person.pk).update(time_zone=zone)
+    days = {"since": "0001-01-01", "until": "9999-12-31", "as_of": "9999-12-31"}
+    script(("The user moved to Ghent in May.", [1]), searches=[{"query": "Ghent", "kind": "any", **days}])
+    found = ask(person)
+    assert found.status == AnswerStatus.ANSWERED
+    assert [(one.since, one.until, one.as_of) for one in found.searches] == [(None, None, None)]
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object], name: str = "cited_answer") -> None:
+    """Have it happen while the model answers this call."""
+    complete = client.complete
+
+    def slow(**given: Any) -> Any:
+        completion = complete(**given)
+        if given["answer"].name == name:
+            happens()
+        return completion
+
+    monkeypatch.setattr(client, "complete", slow)
+
+
+def test_what_went_while_the_model_wrote_is_not_told(
+    person: EndUser, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(("The user moved to Ghent in May.", [1]), ("The user moved to Ghent.", [1, 2]))
+    factories.session(person, [("user", "I moved to Ghent.")], session_id="s2")
+    embed_all(person)
+    assert len(ask(person).sentences) == 2
+    turn = Turn.objects.get(end_user=person, content__contains="in May")
+    meanwhile(
+        monkeypatch,
+        lambda: redact_turn(turn_id=turn.pk, tenant=person.tenant, actor=factories.COMMAND, now=NOW),
+    )
+    found = ask(person)
+    assert [one.text for one in found.sentences] == ["The user moved to Ghent."]
+    assert all("in May" not in one.text for one in found.evidence)
+    assert [found.evidence[number - 1].text for number in found.sentences[0].memories] == ["I moved to Ghent."]
+
+
+@pytest.mark.parametrize(("during", "calls"), [("answer_plan", 1), ("cited_answer", 2)])
+def test_nothing_of_who_was_restricted_meanwhile(
+    person: EndUser, script: Script, monkeypatch: pytest.MonkeyPatch, during: str, calls: int
+) -> None:
+    script(("The user moved to Ghent in May.", [1]))
+    assert ask(person).calls == 2
+    meanwhile(monkeypatch, lambda: EndUser.objects.filter(pk=person.pk).update(restricted_at=NOW), during)
+    found = ask(person)
+    assert (found.status, found.evidence, list(found.sentences), found.restricted) == (
+        AnswerStatus.UNKNOWN,
+        [],
+        [],
+        True,
+    )
+    # Nor is a model told any more of them.
+    assert found.calls == calls
+
+
+def test_a_cap_that_the_plan_reaches_ends_it(person: EndUser, script: Script) -> None:
+    script(("The user moved to Ghent in May.", [1]))
+    LanguageModel.objects.create(tenant=person.tenant, daily_tokens=1, updated_at=NOW)
+    found = ask(person)
+    assert (found.status, found.failure, found.calls) == (AnswerStatus.EVIDENCE, "daily_cap", 1)
+
+
+def test_an_endpoint_that_reports_nothing_has_used_all_of_it() -> None:
+    config = replace(conf.llm(), prices=conf.Prices(Decimal(10), Decimal(30)))
+    allowance = Allowance(config, 100_000, Decimal("0.05"))
+    messages = answer_plan.build(question=QUESTION, today=NOW.date(), time_zone="UTC", most=2)
+    before = allowance.room_for(messages, answer_plan.ANSWER)
+    limit = allowance.ask(messages, answer_plan.ANSWER, most=600)
+    allowance.add(0, 0)
+    assert allowance.room_for(messages, answer_plan.ANSWER) <= before - limit
+
+
+def test_all_calls_together_end_in_time(person: EndUser, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(("The user moved to Ghent in May.", [1]))
+    clock = [0.0]
+    monkeypatch.setattr(answering, "monotonic", lambda: clock[0])
+    timeouts: list[float] = []
+    complete = client.complete
+
+    def slow(**given: Any) -> Any:
+        timeouts.append(given["config"].timeout)
+        completion = complete(**given)
+        clock[0] += answering.SECONDS - 10
+        # A form that is refused so late is not asked again in a simpler one.
+        with pytest.raises(ModelTimeout):
+            given["before_call"]()
+        return completion
+
+    monkeypatch.setattr(client, "complete", slow)
+    assert ask(person).status == AnswerStatus.ANSWERED
+    assert timeouts == [min(conf.llm().timeout, answering.SECONDS), 10]
+
+
+def test_a_sentence_is_told_once_and_as_it_is_seen(person: EndUser, script: Script) -> None:
+    script(("\u202eThe user moved\u200b to\nGhent in May.", [1]), ("The user moved to Ghent in May.", [1]))
+    found = ask(person)
+    assert [one.text for one in found.sentences] == ["The user moved to Ghent in May."]
+    assert found.cut == 0
+
+
+@pytest.mark.parametrize("plan", ["{", '{"searches": ['])
+def test_a_plan_that_cannot_be_read_is_done_without(
+    person: EndUser, settings: LazySettings, tmp_path: Path, plan: str
+) -> None:
+    said = {"sentences": [{"text": "The user moved to Ghent in May.", "memories": [1]}]}
+    lines = [{"name": "answer_plan", "raw": plan}, {"name": "cited_answer", "answer": said}]
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps(lines), encoding="utf-8")
+    settings.MEMORYHUB_LLM, settings.MEMORYHUB_LLM_SCRIPT = "scripted", str(path)
+    found = ask(person)
+    assert (found.status, found.calls, list(found.searches)) == (AnswerStatus.ANSWERED, 2, [])

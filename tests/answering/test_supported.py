@@ -22,6 +22,12 @@ SAYS = [
     ("用户住在杭州。", [said("我住在杭州。")], [0]),
     ("Der Nutzer wohnt in Gent.", [said("Ich wohne in Gent.")], [0]),
     ("L'utilisateur joue du violon à Lyon.", [said("Je joue du violon à Lyon.")], [0]),
+    ("The user does not drink coffee.", [said("I don't drink coffee.")], [0]),
+    ("The user no longer works at Volvo.", [said("I no longer work at Volvo.")], [0]),
+    ("The user loves their dog.", [said("I love my dog.")], [0]),
+    ("The user went to a concert on 3 March 2026.", [said("Yesterday I went to a concert with Ben.")], [0]),
+    ("Ana plays the cello.", [CELLO], [0]),
+    ("用户的同事张伟喜欢爬山。", [said("我同事张伟喜欢爬山。")], [0]),
     # Of several the one that says it.
     ("The user works at the mill.", [CELLO, GHENT], [1]),
     # Each says a part.
@@ -40,8 +46,40 @@ SAYS_NOT = [
     ("The user is allergic to nuts.", [said("Am I allergic to nuts?")]),
     ("The user moved to Ghent.", [said("If I moved to Ghent, would I need a bike?")]),
     ("The user plays the cello.", [CELLO]),
+    ("It's been a year since the user moved.", [said("It's been a year since I moved?")]),
     # Other plain words, and what somebody else might mean by them.
     ("The user has trouble with a project.", [said("It is hard to run a business.")]),
+    # What two memories say together, or two sentences of one.
+    ("The user's sister Ana moved to Ghent.", [GHENT, CELLO]),
+    ("The user plays the cello at the mill.", [GHENT, CELLO]),
+    ("Ana moved to Ghent.", [said("My sister Ana came. I moved to Ghent.")]),
+    ("用户的妹妹住在杭州。", [said("我住在杭州。"), said("我妹妹在学钢琴。")]),
+    # The same words, put together otherwise.
+    ("Ana loves Tom.", [said("Tom loves Ana.")]),
+    ("The user drinks tea instead of coffee.", [said("I drink coffee instead of tea.")]),
+    ("The bus broke down because the user was late.", [said("I was late because the bus broke down.")]),
+    ("The user pays 850 euros a week.", [said("I pay 850 euros a month.")]),
+    # Some of its words left out.
+    ("The user's sister is a pilot.", [said("My sister's husband is a pilot.")]),
+    ("The user finished the marathon.", [said("I failed to finish the marathon.")]),
+    ("The user moved to Oslo.", [said("It is not true that I moved to Oslo.")]),
+    ("The user hates Rome.", [said("Tom told me that he hates Rome.")]),
+    ("The user is in Paris.", [said("I am reading a book about Paris.")]),
+    ("The user likes everything.", [said("I like everything except mushrooms.")]),
+    ("The user is Ana.", [said("I am Ana's sister.")]),
+    ("用户很懒。", [said("小明说我很懒。")]),
+    ("用户住在杭州。", [said("我住在杭州湾。")]),
+    ("The user lives in Bonn.", [said("Leo: I live in Bonn.")]),
+    ("The user plays chess with.", [said("I play chess with Leo.")]),
+    # What has ended, or was asked for.
+    ("The user is a teacher.", [said("I was a teacher.")]),
+    ("The user lives in Rome.", [said("I lived in Rome for two years.")]),
+    ("The user writes a poem about Rome.", [said("Write a poem about Rome.")]),
+    # The day on which it was said is no day on which it happened.
+    ("The user moved to Ghent on 4 March 2026.", [said("I moved to Ghent.")]),
+    # Somebody else said it.
+    ("The assistant said that the user moved to Ghent.", [GHENT]),
+    ("The user lives in Rome.", [said("I live in Rome.", ASSISTANT)]),
     # More than it says.
     ("The user moved to Ghent in May because of a divorce.", [GHENT]),
     ("用户住在苏州。", [said("我住在杭州。")]),
@@ -65,5 +103,10 @@ def test_what_an_assistant_said_is_told_as_that() -> None:
     told, places = supported("The mill in Ghent closes at noon.", [advice])
     assert told == "The assistant said: The mill in Ghent closes at noon."
     assert places == [0]
+    # However plain its words are, and whatever else it rests on.
+    water = said("You should drink water.", ASSISTANT)
+    assert supported("The user should drink water.", [water])[0].startswith("The assistant said: ")
+    mixed = supported("The user should drink water, and the user moved to Ghent.", [water, GHENT])
+    assert mixed == ("The assistant said: The user should drink water, and the user moved to Ghent.", [0, 1])
     own = supported("The mill in Ghent closes at noon.", [said("The mill in Ghent closes at noon.")])
     assert own == ("The mill in Ghent closes at noon.", [0])

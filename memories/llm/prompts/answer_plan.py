@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, StringConstraints, ValidationError
 
@@ -14,6 +14,8 @@ from memories.llm.prompts.schemas import TEXT, list_of, object_of, one_of, or_nu
 NAME = "answer_plan"
 LONGEST_QUERY = 500
 KINDS = ("fact", "episode", "turn")
+# As of the times that the API takes.
+YEARS = range(1970, 2100)
 
 INSTRUCTIONS = """\
 Somebody asks a question about one person, whose memories are searched for the question as it is. Say what else to search for, if that is not enough. Answer with one JSON object, nothing else.
@@ -32,6 +34,15 @@ Plan a search for each part of a question that has several, and for each step of
 Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_QUERY)]
 
 
+def _of_calendar(value: Any) -> date | None:
+    """A day that can be a moment in any time zone."""
+    day = fields.date_or_none(value)
+    return day if day and day.year in YEARS else None
+
+
+Day = Annotated[date | None, BeforeValidator(_of_calendar)]
+
+
 class PlannedSearch(BaseModel):
     """One item of `searches`, validated alone."""
 
@@ -39,9 +50,9 @@ class PlannedSearch(BaseModel):
 
     query: Query
     kind: Annotated[Literal["any", "fact", "episode", "turn"], BeforeValidator(fields.folded)] = "any"
-    since: fields.Date = None
-    until: fields.Date = None
-    as_of: fields.Date = None
+    since: Day = None
+    until: Day = None
+    as_of: Day = None
 
 
 class AnswerPlan(BaseModel):

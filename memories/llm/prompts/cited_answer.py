@@ -14,7 +14,7 @@ from memories.llm.prompts.schemas import INTEGER, TEXT, list_of, object_of
 
 NAME = "cited_answer"
 VERSION = "cited_answer-1"
-LONGEST_SENTENCE = 1_000
+LONGEST_SENTENCE = 500
 MOST_SENTENCES = 20
 
 INSTRUCTIONS = """\

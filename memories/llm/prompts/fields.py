@@ -78,7 +78,7 @@ def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _date_or_none(value: Any) -> date | None:
+def date_or_none(value: Any) -> date | None:
     """A whole date; of `2024` or `in spring` nobody knows the day."""
     try:
         return date.fromisoformat(value) if isinstance(value, str) and len(value) == len("2031-05-20") else None
@@ -102,6 +102,6 @@ Integers = Annotated[list[int], BeforeValidator(_integers)]
 Parts = Annotated[list[tuple[str, Part]], BeforeValidator(_parts)]
 Days = Annotated[int | None, BeforeValidator(_days)]
 Items = Annotated[list[Any], BeforeValidator(_items)]
-Date = Annotated[date | None, BeforeValidator(_date_or_none)]
+Date = Annotated[date | None, BeforeValidator(date_or_none)]
 RawItems = Annotated[list[Any], BeforeValidator(_list_or_empty)]
 RawMapping = Annotated[dict[str, Any], BeforeValidator(_mapping_or_empty)]
