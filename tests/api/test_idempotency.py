@@ -62,6 +62,7 @@ READING = {
 }
 # What takes none although it is a POST that does something, with the reason.
 KEYLESS = {
+    "answerQuestion": "its answer is what a model made of memories that may be gone later; nothing of it is stored",
     "batchStore": "it writes what it says, however often",
     "createImport": "a file is read as it comes and not held to compare it; sent again it stores nothing twice",
     "personLink": "its answer is a key to the page, which is stored nowhere",
