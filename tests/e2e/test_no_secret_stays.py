@@ -42,7 +42,7 @@ GRAPH = ("addTriple", "supersedeTriple")
 OTHERS = {
     "createImport", "resumeImport", "previewExtraction", "personLink", "restoreContentPolicy",
     "startPolicyDryRun",
-    "getContext", "search", "flushSession", "endSession", "restoreFact", "giveFactFeedback", "deleteFacts",
+    "getContext", "search", "answerQuestion", "flushSession", "endSession", "restoreFact", "giveFactFeedback", "deleteFacts",
     "redactTurn", "restoreFile", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems", "listStoreNamespaces",
     "invalidateTriple", "startDream", "setGroupMember",
 }  # fmt: skip
