@@ -42,8 +42,8 @@ GRAPH = ("addTriple", "supersedeTriple")
 OTHERS = {
     "createImport", "resumeImport", "previewExtraction", "personLink", "restoreContentPolicy",
     "startPolicyDryRun",
-    "getContext", "search", "answerQuestion", "flushSession", "endSession", "restoreFact", "giveFactFeedback", "deleteFacts",
-    "redactTurn", "restoreFile", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems", "listStoreNamespaces",
+    "getContext", "search", "answerQuestion", "flushSession", "endSession", "restoreFact", "giveFactFeedback",
+    "deleteFacts", "redactTurn", "restoreFile", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems", "listStoreNamespaces",
     "invalidateTriple", "startDream", "setGroupMember",
 }  # fmt: skip
 
