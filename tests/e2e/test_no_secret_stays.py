@@ -43,8 +43,8 @@ OTHERS = {
     "createImport", "resumeImport", "previewExtraction", "personLink", "restoreContentPolicy",
     "startPolicyDryRun",
     "getContext", "search", "answerQuestion", "flushSession", "endSession", "restoreFact", "giveFactFeedback",
-    "deleteFacts", "redactTurn", "restoreFile", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems", "listStoreNamespaces",
-    "invalidateTriple", "startDream", "setGroupMember",
+    "deleteFacts", "redactTurn", "restoreFile", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems",
+    "listStoreNamespaces", "invalidateTriple", "startDream", "setGroupMember",
 }  # fmt: skip
 
 
