@@ -53,6 +53,11 @@ class Document:
         }
 
     @cached_property
+    def referenced(self) -> set[str]:
+        """The schemas that others name."""
+        return {inner for one in self.schemas.values() for inner in _references(one)}
+
+    @cached_property
     def literals(self) -> dict[str, list[str]]:
         """Name → the values that it stands for."""
         found = {self.class_of(name): one["enum"] for name, one in self.schemas.items() if "enum" in one}
@@ -166,11 +171,7 @@ def _is_model(document: Document, schema: str) -> bool:
     """Pages are one class, members of a request are arguments, and of a problem `errors` makes its own."""
     if schema in document.choices["no_class"]:
         return False
-    return not schema.endswith("Page") and (not schema.endswith("Request") or schema in _referenced(document))
-
-
-def _referenced(document: Document) -> set[str]:
-    return {inner for one in document.schemas.values() for inner in _references(one)}
+    return not schema.endswith("Page") and (not schema.endswith("Request") or schema in document.referenced)
 
 
 def _references(found: Any) -> Iterator[str]:

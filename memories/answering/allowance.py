@@ -15,7 +15,7 @@ from memories.llm import tokens
 from memories.llm.answers import AnswerFormat
 from memories.llm.prices import cost_of
 from memories.llm.prompts.framing import Message
-from memories.llm.tokenizers import CONSERVATIVE, TokenizerNotInstalled, UnknownTokenizer, named
+from memories.llm.tokenizers import CONSERVATIVE, of_model
 
 # What a chat template puts around a message, at most.
 AROUND_MESSAGE = 12
@@ -74,11 +74,6 @@ class Allowance:
     def size_of(self, messages: Sequence[Message], answer: AnswerFormat[Any]) -> int:
         """Tokens of a prompt and of the form that is asked for, at most."""
         texts = [*(message["content"] for message in messages), json.dumps(answer.schema)]
-        return sum(tokens.count(text, _tokenizer(self.config.model)) + AROUND_MESSAGE for text in texts)
-
-
-def _tokenizer(model: str) -> str:
-    try:
-        return named(model)
-    except (UnknownTokenizer, TokenizerNotInstalled):
-        return CONSERVATIVE
+        tokenizer = of_model(self.config.model, unknown=CONSERVATIVE)
+        # Instructions and forms come again, and a prompt is measured more than once.
+        return sum(tokens.count_once(text, tokenizer) + AROUND_MESSAGE for text in texts)

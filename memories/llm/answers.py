@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -63,6 +63,15 @@ def parse(text: str, answer: AnswerFormat[A]) -> A:
     if any(map(_says_something, drafts)) and not _says_something(last):
         raise ModelAnswerInvalid("The model answered twice, with something and with nothing.")
     return last
+
+
+def valid(items: Iterable[Any], kind: type[A]) -> Iterator[A]:
+    """The items of an answer that are of this kind: one bad item loses no good one."""
+    for raw in items:
+        try:
+            yield kind.model_validate(raw)
+        except ValidationError:
+            continue
 
 
 def load_object(text: str) -> dict[str, Any]:

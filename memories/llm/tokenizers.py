@@ -80,13 +80,13 @@ def named(name: str) -> str:
     return found
 
 
-def of_model(model: str) -> str:
-    """The tokenizer to count by for this model: `conservative` if its own is not installed, the default if the model
-    is not known."""
+def of_model(model: str, *, unknown: str = DEFAULT_TOKENIZER) -> str:
+    """The tokenizer to count by for this model: `conservative` if its own is not installed, `unknown` if the model is
+    not known."""
     try:
         return named(model)
     except UnknownTokenizer:
-        return DEFAULT_TOKENIZER
+        return unknown
     except TokenizerNotInstalled:
         return CONSERVATIVE
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, StringConstraints, ValidationError
+from pydantic import BaseModel, BeforeValidator, StringConstraints
 
-from memories.llm.answers import AnswerFormat
+from memories.llm.answers import AnswerFormat, valid
 from memories.llm.prompts import fields
 from memories.llm.prompts.framing import Message, block, escape, today_line
 from memories.llm.prompts.schemas import TEXT, list_of, object_of, one_of, or_null
@@ -85,8 +85,4 @@ def build(*, question: str, today: date, time_zone: str, most: int) -> list[Mess
 
 def searches_of(answer: AnswerPlan) -> Iterator[PlannedSearch]:
     """The items that can be searched for."""
-    for raw in answer.searches:
-        try:
-            yield PlannedSearch.model_validate(raw)
-        except ValidationError:
-            continue
+    return valid(answer.searches, PlannedSearch)

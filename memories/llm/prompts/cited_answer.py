@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated
 
-from pydantic import BaseModel, StringConstraints, ValidationError
+from pydantic import BaseModel, StringConstraints
 
-from memories.llm.answers import AnswerFormat
+from memories.llm.answers import AnswerFormat, valid
 from memories.llm.prompts import fields
 from memories.llm.prompts.framing import Message, block, escape, today_line
 from memories.llm.prompts.schemas import INTEGER, TEXT, list_of, object_of
@@ -86,8 +86,4 @@ def line(memory: NumberedMemory) -> str:
 
 def sentences_of(answer: CitedAnswer) -> Iterator[CitedSentence]:
     """The items that can be read."""
-    for raw in answer.sentences[:MOST_SENTENCES]:
-        try:
-            yield CitedSentence.model_validate(raw)
-        except ValidationError:
-            continue
+    return valid(answer.sentences[:MOST_SENTENCES], CitedSentence)

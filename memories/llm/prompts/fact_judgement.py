@@ -1,12 +1,12 @@
 """The call that tells what new statements are to the known facts that lie near them: nearness alone cannot."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator
 
-from memories.llm.answers import AnswerFormat
+from memories.llm.answers import AnswerFormat, valid
 from memories.llm.prompts import fields
 from memories.llm.prompts.framing import Message, block, escape, escape_attribute
 from memories.llm.prompts.memory_update import NumberedFact
@@ -103,17 +103,9 @@ def verdicts_of(answer: FactJudgement, asked: Collection[tuple[int, int]]) -> di
     One without a verdict, or with two that differ, is unrelated; pairs that nobody asked for are ignored.
     """
     found: dict[tuple[int, int], set[str]] = {pair: set() for pair in asked}
-    for judgement in _valid(answer):
+    for judgement in valid(answer.judgements, Judgement):
         found.get((judgement.candidate, judgement.fact), set()).add(judgement.verdict)
     return {pair: verdicts.pop() if len(verdicts) == 1 else "unrelated" for pair, verdicts in found.items()}
-
-
-def _valid(answer: FactJudgement) -> Iterator[Judgement]:
-    for raw in answer.judgements:
-        try:
-            yield Judgement.model_validate(raw)
-        except ValidationError:
-            continue
 
 
 def _candidate(candidate: CandidateInput) -> str:
