@@ -34,7 +34,7 @@ from memories.conf.endpoints import (
     reranking,
     throttle,
 )
-from memories.conf.kinds import CATEGORIES, Number, NumberKind, SettingGroup, shown
+from memories.conf.kinds import Number, NumberKind, SettingGroup, shown
 from memories.conf.numbers import (
     FADING,
     NUMBERS,
@@ -48,7 +48,6 @@ from memories.conf.pepper import digest, digest_of_person
 from memories.conf.table import HALF_LIVES, Rules
 
 __all__ = [
-    "CATEGORIES",
     "EMBEDDINGS_HASHED",
     "EMBEDDINGS_LOCAL",
     "EMBEDDINGS_OPENAI",

@@ -6,11 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-# models.Category, which stands above this room; a test holds them against each other.
-CATEGORIES = (
-    "identity", "relationship", "preference", "behavior", "skill", "knowledge", "context", "goal", "decision",
-    "constraint", "correction", "other",
-)  # fmt: skip
+from memories.categories import CATEGORIES
 
 
 class NumberKind(StrEnum):

@@ -6,10 +6,10 @@ Validation, the admin's form and docs/settings.md come from here.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from memories.categories import CATEGORIES
 from memories.conf.kinds import SettingGroup
 
-# An allergy must not fade, nor who somebody is.
-HALF_LIVES: Mapping[str, float | None] = {"identity": None, "relationship": None, "constraint": None}
+HALF_LIVES: Mapping[str, float | None] = {name: None for name, row in CATEGORIES.items() if not row.fades}
 # Of one attempt, whoever asks (rules.md, 2.7): the workers' time limit rests on it.
 MOST_CALLS = 4
 

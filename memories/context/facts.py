@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from memories import conf
+from memories.categories import CORRECTIVE, IN_EACH_CONTEXT
 from memories.context.rendering import MemoryLine, fact_line
 from memories.llm.reranking import Candidate
-from memories.models import TRUSTED, Category, EndUser
+from memories.models import TRUSTED, EndUser
 from memories.models.memories.visibility import Viewer
 from memories.retrieval import fact_search, reranking, visible_facts
 from memories.retrieval.fact_index import FactFeatures, decayed
@@ -19,8 +20,6 @@ from memories.retrieval.memory_index import today
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.visible_facts import FactWithText, VisibleFact, fact_of_row
 
-# Beside corrections, what every context contains.
-INSTRUCTIONS = (Category.PREFERENCE, Category.CONSTRAINT)
 # Facts of other sources come after these, however many there are.
 _Parts = Mapping[int, Mapping[str, float]]
 
@@ -115,8 +114,8 @@ def _instructions(facts: Sequence[VisibleFact | FactFeatures], rules: conf.Rules
 
     `facts` are newest first. Those of less trust get what the trusted ones leave of each limit.
     """
-    corrections = [place for place, fact in enumerate(facts) if fact.category == Category.CORRECTION]
-    others = [place for place, fact in enumerate(facts) if fact.category in INSTRUCTIONS]
+    corrections = [place for place, fact in enumerate(facts) if fact.category in CORRECTIVE]
+    others = [place for place, fact in enumerate(facts) if fact.category in IN_EACH_CONTEXT]
     others.sort(key=lambda place: -facts[place].confidence)
     chosen = _trusted_first(facts, corrections)[: rules.context_corrections]
     chosen += _trusted_first(facts, others)[: rules.context_standing]

@@ -12,10 +12,11 @@ from datetime import UTC, date, datetime, time, tzinfo
 from functools import partial
 from typing import Any, NamedTuple
 
+from memories.categories import CORRECTIVE
 from memories.context.passages import passage
 from memories.invisible import strip_invisible
 from memories.llm.prompts.framing import escape, shorten
-from memories.models import Category, GraphTriple, Role, Section, Turn
+from memories.models import GraphTriple, Role, Section, Turn
 from memories.retrieval.evidence import Level
 from memories.retrieval.outdated import Outdated, Written
 from memories.retrieval.visible_facts import FactText
@@ -145,7 +146,7 @@ def fact_line(
     level: Level | None = None,
 ) -> MemoryLine:
     """`- [category] content`, or `- [category | 0.95] content`; a correction also names what to avoid."""
-    has_error = fact.category == Category.CORRECTION and fact.source_error
+    has_error = fact.category in CORRECTIVE and fact.source_error
     avoid = f" (avoid: {one_line(fact.source_error)})" if has_error else ""
     label = f"{fact.category} | {fact.confidence:.2f}" if confident else fact.category
     text = f"- [{label}] {one_line(fact.content)}{avoid}"

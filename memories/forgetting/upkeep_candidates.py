@@ -10,11 +10,12 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet
 
 from memories import conf
+from memories.categories import CORRECTIVE
 from memories.llm import tokens
 from memories.llm.prompts import fact_upkeep
 from memories.llm.prompts.fact_upkeep import FactInput
 from memories.llm.prompts.framing import Message
-from memories.models import Category, EndUser, Fact, FactEvidence, MemoryScope, Tenant, Trust
+from memories.models import EndUser, Fact, FactEvidence, MemoryScope, Tenant, Trust
 from memories.models.memories.facts import OF_PROFILE, FactQuerySet
 from memories.trust import CORRECTIONS
 
@@ -26,7 +27,7 @@ NIGHT = timedelta(hours=12)
 STATED = ("api", "import")
 _KEPT = (
     Q(pinned=True) | Q(locked=True) | Q(binding=True) | Q(trust=Trust.OPERATOR) | Q(scope=MemoryScope.PUBLIC)
-    | Q(category=Category.CORRECTION) | Q(source__in=CORRECTIONS) | Q(key__startswith=OF_PROFILE)
+    | Q(category__in=CORRECTIVE) | Q(source__in=CORRECTIONS) | Q(key__startswith=OF_PROFILE)
 )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Tables and their query vocabulary; one module per subject."""
 
+from memories.categories import Category, MemoryType
 from memories.models.access.api_keys import APIKey, ManagementKey, Scope, ThrottleCounter, WritesAs
 from memories.models.access.idempotency import IdempotencyRecord
 from memories.models.access.operators import FailedSignIns, Language, Operator, OperatorMail, SavedFilter
@@ -28,13 +29,7 @@ from memories.models.memories.dreams import Dream, DreamedEpisode, DreamEdit
 from memories.models.memories.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
 from memories.models.memories.episodes import Episode, EpisodeQuerySet, EpisodeStatus
 from memories.models.memories.evidence import FactEvidence, FactRelation, RelationType
-from memories.models.memories.facts import (
-    Category,
-    Fact,
-    FactQuerySet,
-    MemoryType,
-    categories_of,
-)
+from memories.models.memories.facts import Fact, FactQuerySet
 from memories.models.memories.files import Encoding, FileVersion, MemoryFile, MemoryFileQuerySet
 from memories.models.memories.graph import GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus
 from memories.models.memories.groups import (
@@ -208,7 +203,6 @@ __all__ = [
     "WorkerKind",
     "WorkingMemory",
     "WritesAs",
-    "categories_of",
     "sent_at",
     "waits_for_handover",
 ]

@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 
 from memories.admin.trail.sentences import sentence_of
+from memories.categories import CATEGORIES
 from memories.exceptions import NotFound
 from memories.models import (
     CLOSED,
@@ -33,7 +34,6 @@ from memories.models import (
     Trust,
     Turn,
 )
-from memories.models.memories.facts import Category
 from memories.person_page import words
 from memories.privacy import registry
 
@@ -63,7 +63,7 @@ class ShownFact:
 
     @property
     def heading(self) -> Promise | str:
-        return words.HEADINGS.get(self.fact.category, self.fact.get_category_display())
+        return CATEGORIES[self.fact.category].heading
 
     @property
     def is_own(self) -> bool:
@@ -276,7 +276,7 @@ def _forgotten_by_person(person: EndUser) -> QuerySet[Any]:
 
 def _grouped(facts: list[Fact]) -> list[Group]:
     """In the order of the categories; each with the newest first."""
-    groups = {category: Group(str(words.HEADINGS.get(category, label))) for category, label in Category.choices}
+    groups = {category: Group(str(row.heading)) for category, row in CATEGORIES.items()}
     for fact in facts:
         groups[fact.category].facts.append(shown(fact))
     return [group for group in groups.values() if group.facts]

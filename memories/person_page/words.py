@@ -103,20 +103,6 @@ OBJECTS: Mapping[str, Promise] = {
     "PrivacyExport": _("the copy of your data"),
 }
 # Of the facts of a category.
-HEADINGS: Mapping[str, Promise] = {
-    "identity": _("Who you are"),
-    "relationship": _("People around you"),
-    "preference": _("What you like"),
-    "behavior": _("What you do"),
-    "skill": _("What you can do"),
-    "knowledge": _("What you know"),
-    "context": _("Your situation"),
-    "goal": _("What you want"),
-    "decision": _("What you decided"),
-    "constraint": _("What must be heeded"),
-    "correction": _("What went wrong before"),
-    "other": _("Other things"),
-}
 YES, NO = _("Yes"), _("No")
 # Of a fact: who said it.
 PERSON_HERE, PERSON, STAFF = _("You said so here."), _("You said so."), _("Staff of the application said so.")

@@ -11,8 +11,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from memories.categories import Category
 from memories.exceptions import Fault, InvalidInput
-from memories.llm.prompts.memory_update_text import CATEGORIES
 from memories.models.folding import fold
 from memories.profiles.fields import LONGEST_VALUE, MOST_ITEMS
 from memories.text.cleaning import clean, clean_lines
@@ -120,8 +120,8 @@ class _Check:
             self.fail(f"{at}/title", _("Another field has this title."))
         self.labels.add(label)
         if "x-category" in spec:
-            if spec["x-category"] not in CATEGORIES:
-                self.fail(f"{at}/x-category", _("Give one of: %(choices)s.") % {"choices": ", ".join(CATEGORIES)})
+            if spec["x-category"] not in Category.values:
+                self.fail(f"{at}/x-category", _("Give one of: %(choices)s.") % {"choices": ", ".join(Category.values)})
             found["x-category"] = spec["x-category"]
         return found
 

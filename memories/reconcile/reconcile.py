@@ -7,9 +7,10 @@ from types import MappingProxyType
 from django.db.models import Q
 
 from memories import conf
+from memories.categories import CORRECTIVE
 from memories.facts import review_items
 from memories.llm.prompts.memory_update import MemoryUpdate
-from memories.models import Category, ExtractionRun, Fact, Status
+from memories.models import ExtractionRun, Fact, Status
 from memories.reconcile import profile, references, relations
 from memories.reconcile.batches import TurnBatch
 from memories.reconcile.changes import FactChanges, Outcome, start
@@ -80,7 +81,7 @@ def _archive_surplus(changes: FactChanges, limit: int) -> None:
 
 
 def _weight(fact: Fact, now: datetime) -> tuple[int, bool, float, datetime]:
-    is_correction = fact.category == Category.CORRECTION or fact.source in CORRECTIONS
+    is_correction = fact.category in CORRECTIVE or fact.source in CORRECTIONS
     last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
     value = retention_score(confidence=fact.confidence, last_used=last, mentions=fact.mentions, now=now)
     return rank(fact.trust), is_correction, value, fact.created_at

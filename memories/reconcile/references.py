@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from memories.categories import END_BY_PEOPLE
 from memories.llm.prompts.memory_update import MemoryUpdate, ReinforcedFact, RemovedFact
-from memories.models import Category, Fact, ReviewItem, Status, Trust
+from memories.models import Fact, ReviewItem, Status, Trust
 from memories.reconcile import gate
 from memories.reconcile.batches import ShownFact, TurnBatch
 from memories.reconcile.changes import FactChanges
@@ -119,7 +120,7 @@ def _remove(changes: FactChanges, fact: Fact, reference: Reference, *, is_one_of
     elif fact.protected or not (is_enough and changes.may_end(fact)):
         changes.ask(Reason.OPERATORS_WORD if fact.protected else Reason.REMOVAL, fact)
         changes.count("removal_conflicts")
-    elif is_one_of_many or fact.category == Category.CONSTRAINT or not _is_over(fact, reference, successor):
+    elif is_one_of_many or fact.category in END_BY_PEOPLE or not _is_over(fact, reference, successor):
         changes.ask(Reason.REMOVAL, fact)
         changes.count("removal_conflicts")
     else:

@@ -9,7 +9,8 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from memories import conf
-from memories.conf.kinds import CATEGORIES, Number, NumberKind, shown
+from memories.categories import CATEGORIES
+from memories.conf.kinds import Number, NumberKind, shown
 from memories.models import AuditEvent, Tenant
 from tests import factories
 from tests.admin.pages import HOSTILE, list_of, page_of, text_of

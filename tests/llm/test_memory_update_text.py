@@ -3,8 +3,9 @@
 import re
 from datetime import date
 
+from memories.categories import Category
 from memories.llm import tokens
-from memories.llm.prompts import memory_update, memory_update_text
+from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import CandidateFact
 from memories.llm.prompts.memory_update_text import EXAMPLES, INSTRUCTIONS, MARKS, is_example
 from tests.each import each
@@ -17,7 +18,7 @@ def test_an_example_is_right(fact: dict[str, object]) -> None:
     [example] = [one for one in EXAMPLES if fact in one.facts]
     assert str(fact["quote"]) in example.spoken
     candidate = CandidateFact.model_validate(fact)
-    assert candidate.category == fact["category"] in memory_update_text.CATEGORIES
+    assert candidate.category == fact["category"] in Category.values
     assert set(fact) <= set(CandidateFact.model_fields)
     assert candidate.durability == "durable" or candidate.expires_in_days
 

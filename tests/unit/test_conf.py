@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from memories import conf
-from memories.conf.kinds import CATEGORIES, Number, NumberKind, SettingGroup, shown
+from memories.conf.kinds import Number, NumberKind, SettingGroup, shown
 from memories.conf.table import HALF_LIVES
-from memories.models import Category, Tenant
+from memories.models import Tenant
 
 ROOT = Path(__file__).resolve().parents[2]
 HUB = {
@@ -63,11 +63,6 @@ def test_the_environments_ranges_are_those_of_the_table() -> None:
     for name in set(conf.OF_THE_ENVIRONMENT) - set(SWITCHES):
         number = conf.NUMBERS[name]
         assert ranges[name] == (getattr(conf.Rules(), name), number.lowest, number.highest)
-
-
-def test_the_categories_are_those_of_facts() -> None:
-    assert sorted(CATEGORIES) == sorted(Category.values)
-    assert set(HALF_LIVES) <= set(CATEGORIES)
 
 
 def test_a_tenant_without_numbers_has_the_hubs() -> None:

@@ -17,7 +17,8 @@ from django.utils.translation import gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from memories import conf
-from memories.conf.kinds import CATEGORIES, Number, NumberKind, SettingGroup, shown
+from memories.categories import CATEGORIES
+from memories.conf.kinds import Number, NumberKind, SettingGroup, shown
 from memories.models import Category
 
 NEVER = "never"

@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 
 from memories import audit, conf
 from memories.audit import Actor
-from memories.conf.kinds import CATEGORIES, NumberKind
+from memories.categories import CATEGORIES
+from memories.conf.kinds import NumberKind
 from memories.curation.marks import mark_of
 from memories.db import tenancy
 from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PreconditionFailed

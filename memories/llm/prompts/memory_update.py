@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import BaseModel, BeforeValidator
 
+from memories.categories import Category
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
 from memories.llm.prompts.framing import Message, block, escape, escape_attribute, guided, moment, shorten, today_line
-from memories.llm.prompts.memory_update_text import CATEGORIES, FORBIDDEN, INSTRUCTIONS, PROFILE_FIELDS, TRIPLES
+from memories.llm.prompts.memory_update_text import FORBIDDEN, INSTRUCTIONS, PROFILE_FIELDS, TRIPLES
 from memories.llm.prompts.schemas import FLAG, INTEGER, NUMBER, TEXT, Schema, list_of, object_of, one_of, or_null
 
 NAME = "memory_update"
@@ -83,7 +84,7 @@ class NumberedFact:
 def _category(value: Any) -> Any:
     """An unknown category is no reason to lose a fact."""
     name = fields.folded(value)
-    return name if name in CATEGORIES else "other"
+    return name if name in Category.values else Category.OTHER.value
 
 
 class CandidateFact(BaseModel):
@@ -173,7 +174,7 @@ _PLAIN: Schema = {"type": ["string", "number", "boolean"]}
 _REASONED = {"fact": INTEGER, "reason": TEXT, "evidence": list_of(INTEGER)}
 _FACT = {
     "content": TEXT,
-    "category": one_of(*CATEGORIES),
+    "category": one_of(*Category.values),
     "confidence": NUMBER,
     "importance": NUMBER,
     "key": or_null(TEXT),

@@ -5,21 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-CATEGORIES = (
-    "identity",
-    "relationship",
-    "preference",
-    "behavior",
-    "skill",
-    "knowledge",
-    "context",
-    "goal",
-    "decision",
-    "constraint",
-    "correction",
-    "other",
-)
-
+from memories.categories import Category
 
 # Of one fact.
 MOST_TRIPLES = 5
@@ -156,7 +142,7 @@ Do not remember:
 
 Each fact:
 - content: one statement, complete without the conversation, names instead of pronouns. Keep a "not", "never", "no longer", 不, 别 in it: "not allergic to nuts" is another fact than "allergic to nuts". Work dates out from the day on which the turn was said, its at ("next Friday" becomes the date).
-- category: {", ".join(CATEGORIES)}.
+- category: {", ".join(Category.values)}.
 - confidence: 0.9-1.0 said outright; 0.7-0.8 strongly implied; 0.5-0.6 inferred. "I think I maybe like Python" is not a preference for Python.
 - importance: 0-1. 0.8 and more: health, safety, identity, standing instructions. Below 0.2: leave it out.
 - key and value, for a lasting attribute with one value at a time; the same attribute always has the same key and category, that of the known fact if there is one. Usual keys: name, form_of_address, birthday, home_city, home_address, time_zone, native_language, employer, job_title, partner, diet, tone, answer_language, answer_length, answer_format, programming_language, units; with the thing in it when there can be several: allergy_peanuts, child_anna, pet_milo, favorite_music. Otherwise null. value: the user's words.

@@ -14,6 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
+from memories.categories import CATEGORIES, MemoryType, choices
 from memories.models.columns import CODE, DERIVED, OWN_TEXT, OWN_VALUE, REWORDED, TEXT, VALUE, Columns
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.folding import text_digest
@@ -39,44 +40,6 @@ UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 def is_field_key(key: str) -> bool:
     """Whether a fact with this key is, or was, a value of a profile."""
     return key.startswith(OF_PROFILE)
-
-
-class Category(models.TextChoices):
-    IDENTITY = "identity", _("Identity")
-    RELATIONSHIP = "relationship", _("Relationship")
-    PREFERENCE = "preference", _("Preference")
-    BEHAVIOR = "behavior", _("Behavior")
-    SKILL = "skill", _("Skill")
-    KNOWLEDGE = "knowledge", _("Knowledge")
-    CONTEXT = "context", _("Context")
-    GOAL = "goal", _("Goal")
-    DECISION = "decision", _("Decision")
-    CONSTRAINT = "constraint", _("Constraint")
-    CORRECTION = "correction", _("Correction")
-    OTHER = "other", _("Other")
-
-
-class MemoryType(models.TextChoices):
-    """The type of a fact follows from its category (rules.md, 3.9)."""
-
-    PROFILE = "profile", _("Profile")
-    PREFERENCE = "preference", _("Preference")
-    PROCEDURAL = "procedural", _("Procedural")
-    SEMANTIC = "semantic", _("Semantic")
-
-
-TYPE_OF_CATEGORY: dict[str, MemoryType] = {
-    Category.IDENTITY: MemoryType.PROFILE,
-    Category.RELATIONSHIP: MemoryType.PROFILE,
-    Category.PREFERENCE: MemoryType.PREFERENCE,
-    Category.BEHAVIOR: MemoryType.PROCEDURAL,
-    Category.SKILL: MemoryType.PROCEDURAL,
-}
-
-
-def categories_of(memory_type: str) -> list[str]:
-    """The categories of that type."""
-    return [category for category in Category if TYPE_OF_CATEGORY.get(category, MemoryType.SEMANTIC) == memory_type]
 
 
 # Facts that search may find and that have no vector of their present text.
@@ -168,7 +131,7 @@ class Fact(models.Model):
     )
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="facts", db_index=False)
     agent_id = models.CharField(_("agent"), max_length=255, blank=True, help_text="Empty: the person's own.")
-    category = models.CharField(_("category"), max_length=12, choices=Category.choices)
+    category = models.CharField(_("category"), max_length=12, choices=choices)
     content = models.TextField(max_length=2000)
     content_hash = models.BinaryField(max_length=32, editable=False, help_text="SHA-256 of the folded content.")
     terms = models.BinaryField(null=True, editable=False, help_text="Hashes of the content's words with their counts.")
@@ -322,7 +285,7 @@ class Fact(models.Model):
 
     @property
     def type(self) -> MemoryType:
-        return TYPE_OF_CATEGORY.get(self.category, MemoryType.SEMANTIC)
+        return CATEGORIES[self.category].type
 
     @property
     def protected(self) -> bool:

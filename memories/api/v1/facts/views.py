@@ -31,6 +31,7 @@ from memories.api.v1.facts.serializers import (
 )
 from memories.api.v1.fields import page_of
 from memories.api.visibility import FactVisibility
+from memories.categories import of_type
 from memories.curation.facts import many
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.editing import edit_fact
@@ -42,7 +43,7 @@ from memories.curation.people.records import person_for_writing
 from memories.curation.statements.provenance import Provenance, RelationDraft, check_stranger
 from memories.db import closed_indexes
 from memories.exceptions import DuplicateFact, KeyBound, NotFound
-from memories.models import EndUser, Fact, FactQuerySet, Scope, Status, categories_of
+from memories.models import EndUser, Fact, FactQuerySet, Scope, Status
 from memories.retrieval.outdated import turns_still_saying
 
 # How many of the person's turns still say what was forgotten.
@@ -341,7 +342,7 @@ def _selected(rows: FactQuerySet, given: dict[str, Any], *, tenant_id: uuid.UUID
         status = ANY_STATUS if status == Status.ACTIVE else status
     wanted = {
         "category": given.get("category"),
-        "category__in": categories_of(given["type"]) if "type" in given else None,
+        "category__in": of_type(given["type"]) if "type" in given else None,
         "key": given.get("key"),
         "scope": given.get("scope"),
         "source": given.get("source"),

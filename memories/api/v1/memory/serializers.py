@@ -23,9 +23,10 @@ from memories.api.v1.fields import (
     Timestamp,
     json_size,
 )
+from memories.categories import CATEGORIES, Category
 from memories.curation.statements.documents import DocumentFact, DocumentSection, HeldParts
 from memories.exceptions import InvalidInput
-from memories.models import Category, Fact, ProfileSection, Section
+from memories.models import Fact, ProfileSection, Section
 from memories.models.ids import OUR_VERSION, parse_uuid
 
 VERSION = "1.0"
@@ -37,7 +38,7 @@ MOST_UNKNOWN = 4000
 # Key under which an earlier version kept the name of the conversation that an imported fact came from.
 _OLD_SOURCE = "imported_source"
 # Categories of DeerFlow's that have another name here.
-_CATEGORIES: Mapping[str, Category] = {"": Category.CONTEXT, "cognitive": Category.BEHAVIOR}
+_CATEGORIES = {name: category for category, row in CATEGORIES.items() for name in row.imported_from}
 _MOMENT = Timestamp()
 # Section of the profile → the document's part and name for it.
 PLACES: Mapping[str, tuple[str, str]] = {
