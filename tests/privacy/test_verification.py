@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 
 import pytest
 from django.conf import LazySettings
@@ -155,6 +156,10 @@ WORDS: dict[str, Callable[[str], str]] = {
     "hex": lambda text: text.encode().hex(),
     "base64": lambda text: "token " + base64.b64encode(text.encode()).decode(),
     "base64 for URLs": lambda text: base64.urlsafe_b64encode(text.encode()).decode().rstrip("="),
+    "base64 after an id": lambda text: f"{UUID(int=5)}\n{base64.b64encode(text.encode()).decode()}",
+    "base64 after a tab": lambda text: "token:\t" + base64.b64encode(text.encode()).decode(),
+    "base64 on a line of its own": lambda text: "token:\n" + base64.b64encode(text.encode()).decode(),
+    "the same in JSON": lambda text: json.dumps({"a": "token:\n" + base64.b64encode(text.encode()).decode()}),
     "base64 in lines": lambda text: base64.encodebytes((f"{text}, " * 3).encode()).decode(),
     "base64 of base64": lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
     "base64 of zlib": lambda text: base64.b64encode(zlib.compress(text.encode())).decode(),

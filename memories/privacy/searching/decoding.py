@@ -34,7 +34,12 @@ _SIGNS = tuple(
     )
 )
 # Broken into lines as e-mails and PEM do it; a line's end is two characters where COPY wrote it.
-_RUN = re.compile(rb"[A-Za-z0-9+/_-]{%d,}(?:(?:\\r|\r)?(?:\\n|\n)[A-Za-z0-9+/_-]{4,})*={0,2}" % SHORTEST_RUN)
+# An id is left out by the pattern itself: a row has several, and nothing is inside.
+_RUN = re.compile(
+    rb"(?<![A-Za-z0-9+/_-])(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![A-Za-z0-9+/_\\-]))"
+    rb"[A-Za-z0-9+/_-]{%d,}(?:(?:\\r|\r)?(?:\\n|\n)[A-Za-z0-9+/_-]{4,})*={0,2}" % SHORTEST_RUN
+)
+_ESCAPE_LETTERS = frozenset(b"bfnrtv")
 _LINE_END = re.compile(rb"\\r|\\n|\s")
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEX = re.compile(rb"x?((?:[0-9a-fA-F]{2})+)")
@@ -115,11 +120,18 @@ def _unescape(token: re.Match[bytes]) -> bytes:
 
 def _decoded(data: bytes) -> Iterator[DecodedPiece]:
     for run in _RUN.finditer(data):
-        lines = list(_lines(run[0]))
-        # The lines of one value, or rows of a table below each other, each encoded by itself: as both.
-        for at, text in [(0, run[0]), *lines] if len(lines) > 1 else lines:
-            if not (len(text) == 36 and _UUID.fullmatch(text)):
-                yield DecodedPiece(run.start() + at, _decode(text))
+        yield from _pieces(run.start(), run[0])
+        # The letter of an escape, as of a tab or the end of a line, is none of the value's.
+        if run[0][0] in _ESCAPE_LETTERS and data.endswith(b"\\", 0, run.start()):
+            yield from _pieces(run.start() + 1, run[0][1:])
+
+
+def _pieces(start: int, run: bytes) -> Iterator[DecodedPiece]:
+    lines = list(_lines(run))
+    # The lines of one value, or rows of a table below each other, each encoded by itself: as both.
+    for at, text in [(0, run), *lines] if len(lines) > 1 else lines:
+        if not (len(text) == 36 and _UUID.fullmatch(text)):
+            yield DecodedPiece(start + at, _decode(text))
 
 
 def _lines(run: bytes) -> Iterator[tuple[int, bytes]]:

@@ -205,6 +205,7 @@ class Judge:
     def __init__(self, terms: SearchTerms, case: PrivacyCase) -> None:
         self.terms, self.tenant_id = terms, case.tenant_id
         self.cases = {str(case.pk), *terms.cases}
+        self._gone = frozenset(map(uuid.UUID, terms.ids))
         self.ownership = Ownership()
         living = EndUser.objects.filter(external_id__in=terms.names).exclude(pk__in=terms.ids)
         # Whoever returned under the id; `also_named` has people of other tenants, too.
@@ -233,7 +234,7 @@ class Judge:
         return self._owner_among(set(owners.values_list("end_user", flat=True)))
 
     def _owner_among(self, people: set[uuid.UUID]) -> Owner:
-        if not people or not people.isdisjoint(map(uuid.UUID, self.terms.ids)):
+        if not people or not people.isdisjoint(self._gone):
             return Owner.NOBODY
         if people <= self.returned:
             return Owner.RETURNED
