@@ -1,16 +1,13 @@
 """Arithmetic with rows of half-precision numbers, as the database keeps vectors; pure.
 
-numkong multiplies halves with halves fast. For single-precision vectors NumPy has nothing, and a copy of the rows would
-take twice the room. So a block of rows at a time, as much as a processor's cache holds, is written as single-precision
-numbers and multiplied there: exactly as fast as rows that are kept in single precision, and the same numbers
+NumPy has no fast product of halves, and a copy of the rows in single precision would take twice the room. So a block of
+rows at a time, as much as a processor's cache holds, is written as single-precision numbers and multiplied there:
+exactly as fast as rows that are kept in single precision, and the same numbers
 (docs/decisions/0025-one-exact-index.md).
 """
 
 from collections.abc import Iterator
-from functools import cache
-from typing import TypeGuard
 
-import numkong
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,10 +19,6 @@ _BLOCK_BYTES = 2 << 20
 # the two begin 112 apart.
 _SHIFT, _KEPT = 13, np.int32(-0x70002000)
 _SCALE = np.float32(2.0**112)
-# Rows of one call of numkong, which lets no other thread of Python's work meanwhile.
-_ROWS_OF_A_CALL = 8_192
-# What two sums of the same numbers in another order may differ by.
-_SUMMED = 1e-5
 
 
 def products(rows: Floats | Halves, vector: Floats) -> Floats:
@@ -38,34 +31,6 @@ def products(rows: Floats | Halves, vector: Floats) -> Floats:
     for start, block in _scaled_blocks(rows):
         np.dot(block, scaled, out=found[start : start + len(block)])
     return found
-
-
-def are_halves(rows: Floats | Halves) -> TypeGuard[Halves]:
-    return rows.dtype == np.float16
-
-
-def rounded_products(rows: Halves, vector: Floats) -> tuple[Floats, float]:
-    """The product of each row with the vector, whose numbers are rounded: float32[n], and how long the vector is by
-    which it was moved. By that times the length of the row a product may be wrong."""
-    halved = vector.astype(np.float16)
-    found = np.empty((len(rows), 1), np.float32)
-    for start in range(0, len(rows), _ROWS_OF_A_CALL):
-        some = slice(start, start + _ROWS_OF_A_CALL)
-        numkong.cdist(rows[some], halved[None, :], "dot", out=found[some], out_dtype="float32")
-    return found[:, 0], float(np.linalg.norm(vector - halved.astype(np.float32))) + _SUMMED
-
-
-@cache
-def is_fast() -> bool:
-    """Whether this processor has instructions with which rounded_products() is faster, and as exact as it says."""
-    able = numkong.get_capabilities()
-    if not any(able[name] for name in ("haswell", "neonhalf", "neonfhm", "svehalf") if name in able):
-        return False
-    drawn = np.random.default_rng(1).standard_normal((65, 512)).astype(np.float32)
-    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-    rows, vector = drawn[1:].astype(np.float16), drawn[0]
-    guessed, apart = rounded_products(rows, vector)
-    return bool(np.abs(guessed - rows.astype(np.float32) @ vector).max() <= apart)
 
 
 def blocks(rows: Floats | Halves) -> Iterator[tuple[int, Floats]]:

@@ -185,7 +185,7 @@ def test_few_are_read_and_the_best_are_the_same(has_signs: bool, monkeypatch: py
         for part, of in zip(parts, languages, strict=True)
     ]
     if has_signs:
-        rows[0] = rows[0].with_bits([block], DEFAULT)
+        rows[0] = rows[0].with_levels([block], DEFAULT, signs=True)
     postings = [Postings.of([whole.packed[row] for row in part]) for part in parts]
     order, layout = np.argsort(mixed), Layout.of(whole.sessions, alone=False)
     times = np.arange(SIZE, dtype=np.float64) * 600
