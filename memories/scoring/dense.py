@@ -354,12 +354,12 @@ class Vectors:
         self, part: Rows, at: int, rows: NDArray[np.int64], codes: NDArray[np.uint8], asked: Floats
     ) -> Floats:
         means, raw = self.centred[at].means, part.raw[rows, _columns(self.blocks)[at]]
-        products, shared = np.empty((2, len(codes)), np.float32)
+        # All at once: a row is read but once.
+        each = np.empty((len(codes), 1 + len(means)), np.float32)
+        against = np.vstack([asked, means]).T
         for start, some in halves.blocks(raw):
-            there = slice(start, start + len(some))
-            products[there] = some @ asked
-            for code in self.spoken:
-                np.copyto(shared[there], some @ means[code], where=codes[there] == code)
+            np.matmul(some, against, out=each[start : start + len(some)])
+        products, shared = each[:, 0].copy(), each[np.arange(len(codes)), 1 + codes.astype(np.intp)]
         squares = part.squares[rows, at]
         distances = squares - 2 * shared + np.einsum("ij,ij->i", means, means)[codes]
         if len(close := np.flatnonzero(distances < _CANCELS * squares)):

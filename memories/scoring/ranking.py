@@ -31,6 +31,8 @@ LOOKED_AT = 256
 SIGNS_SHARE, LEVELS_SHARE = 1 / 12, 1 / 4
 # By so many standard deviations an estimate may be too low.
 SURE = 2.5
+# Of the best by an estimate so many more than are wanted, and a quarter, are looked at.
+SPARE = 32
 # Of a session that may be among the best.
 MOST_OF_SESSION = 1_000
 # Of so many drafts the threshold is taken.
@@ -303,7 +305,7 @@ def _draft(units: Units, query: Query) -> _Draft:
     found = shares(units.words, held)
     around, windows = np.zeros((2, len(units)), np.float32)
     if not query.tells:
-        around += (np.float32(c.session) * found.session)[units.layout.session]
+        around += np.repeat(np.float32(c.session) * found.session, units.layout.lengths)
         if units.moments is not None:
             around += units.moments.coverage(held, c)
         having = np.flatnonzero(found.window)
@@ -316,9 +318,7 @@ def _draft(units: Units, query: Query) -> _Draft:
     if vectors is not None and query.vector is not None:
         far = vectors.far(query.language)
     own[far] += np.float32(c.unembedded) * found.turn[far]
-    return _Draft(
-        query, found, own, around, windows, np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_)
-    )
+    return _Draft(query, found, own, around, windows, np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_))
 
 
 def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_] | None:
@@ -333,7 +333,7 @@ def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: i
         return found
     near, wrong = vectors.by_levels(query.vector, query.language)
     draft.estimate(near)
-    return _reaching(units, draft, allowed, most, wrong * (1 + units.constants.neighbour))
+    return _reaching(units, draft, allowed, most, wrong + units.constants.neighbour * wrong)
 
 
 def _by_signs(
@@ -342,7 +342,7 @@ def _by_signs(
     """An estimate by signs tells whose levels are read, and those whose vectors are. None: of too many."""
     query = draft.query
     assert query.vector is not None  # noqa: S101 - _candidates() has looked
-    margin = np.float32(SURE * vectors.noise)
+    doubt = SURE * vectors.noise
     draft.estimate(vectors.estimates(query.vector, query.language))
     total = _allowed(draft.totals(units), allowed)
     best = _about_the_best(total, max(4 * LOOKED_AT, 2 * most))
@@ -350,12 +350,12 @@ def _by_signs(
         return np.zeros(len(units), np.bool_)
     # The last of the best is hardly better than it seems: where this leaves many, the exact one does, too.
     least = np.partition(total[best], -min(most, len(best)))[-min(most, len(best))]
-    if np.count_nonzero(total >= least - margin) > len(units) * SIGNS_SHARE:
+    if np.count_nonzero(total >= least - np.float32(doubt)) > len(units) * SIGNS_SHARE:
         return None
     best = best[best_first(total[best], LOOKED_AT + most)]
     draft.look_at(units, _beside(units, best))
-    least = _last_of_the_best(units, draft, best, most)
-    worth = np.flatnonzero(total >= least - margin)
+    least = np.float32(_last_of_the_best(units, draft, best, most) - doubt)
+    worth = np.flatnonzero(total >= least)
     if len(worth) > len(units) * SIGNS_SHARE:
         return None
     near, wrong = vectors.by_levels(query.vector, query.language, worth)
@@ -363,7 +363,7 @@ def _by_signs(
     whole[worth] = near
     draft.estimate(whole)
     # Neighbours are still those of the first estimate.
-    return _reaching(units, draft, allowed, most, wrong + units.constants.neighbour * float(margin), among=worth)
+    return _reaching(units, draft, allowed, most, wrong + units.constants.neighbour * doubt, among=worth)
 
 
 def _reaching(
@@ -374,25 +374,29 @@ def _reaching(
     margin: float,
     among: Ints | None = None,
 ) -> NDArray[np.bool_] | None:
-    """Units whose draft, with what it may lack, reaches the score of the last of the best; and those beside the best,
-    whose windows may hold words that many hold. None: too many are."""
-    total, size = _allowed(draft.totals(units), allowed), len(units)
+    """Units whose draft, with what it may lack, reaches the score of the last of the best; also by the words of their
+    windows that many hold, where these may be those of the best. None: too many are."""
+    c, size = units.constants, len(units)
+    total = _allowed(draft.totals(units), allowed)
     some = _about_the_best(total, max(4 * LOOKED_AT, 2 * most))
     wide = some[best_first(total[some], max(LOOKED_AT, 2 * most))]
-    best = wide[: most + most // 4 + 32]
+    best = wide[: most + most // 4 + SPARE]
     draft.look_at(units, _beside(units, best))
     least = _last_of_the_best(units, draft, best, most) - margin
     found = np.zeros(size, np.bool_)
     if among is None:
-        np.greater_equal(total, least, out=found)
+        np.greater_equal(total, np.float32(least), out=found)
     else:
         found[among[total[among] >= least]] = True
     if np.count_nonzero(found) > size * LEVELS_SHARE:
         return None
     found[best] = True
     if draft.shares.common and not draft.query.tells:
-        for distance in range(1, 1 + units.constants.reach):
-            found[np.maximum(wide - distance, 0)] = found[np.minimum(wide + distance, size - 1)] = True
+        distances = np.arange(-c.reach, c.reach + 1)[:, None]
+        beside = np.unique(np.clip(wide + distances, 0, size - 1))
+        beside = beside[~found[beside]]
+        more = np.float32(c.window) * _power(windows_at(units.words, draft.shares, beside), c.window_power)
+        found[beside[total[beside] - draft.windows[beside] + more >= least]] = True
     return found & allowed
 
 

@@ -630,10 +630,12 @@ def test_what_is_written_is_what_is_read(person: EndUser, space: EmbeddingSpace)
     assert not mapped.vectors.raw.flags.writeable
 
 
-def test_of_very_many_the_file_has_signs_and_few_vectors_are_read(
-    person: EndUser, session: Session, space: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("signs_from", [3, 1_000])
+def test_of_many_the_file_has_levels_and_of_very_many_signs_and_few_vectors_are_read(
+    person: EndUser, session: Session, space: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch, signs_from: int
 ) -> None:
-    monkeypatch.setattr(turn_files, "SIGNS_FROM", 3)
+    monkeypatch.setattr(turn_files, "LEVELS_FROM", 3)
+    monkeypatch.setattr(turn_files, "SIGNS_FROM", signs_from)
     let_go: list[int] = []
     monkeypatch.setattr(turn_files, "MOST_MAPPED", 0)
     monkeypatch.setattr(turn_files._Looks, "_let_go", lambda looks: let_go.append(looks._end))
@@ -645,7 +647,8 @@ def test_of_very_many_the_file_has_signs_and_few_vectors_are_read(
     first, later = (part.rows.vectors for part in index.parts)
     assert first is not None
     assert later is not None
-    assert (first.bits is not None, later.bits) == (True, None)
+    assert (first.levels is not None, later.levels) == (True, None)
+    assert (first.bits is not None, later.bits) == (signs_from == 3, None)
     plain = anew(person, space)
     same(index, plain)
     query = prepare("Where is rye bread baked?")
