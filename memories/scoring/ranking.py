@@ -372,6 +372,7 @@ def _reaching(
     allowed: NDArray[np.bool_],
     most: int,
     margin: float,
+    *,
     among: Ints | None = None,
 ) -> NDArray[np.bool_] | None:
     """Units whose draft, with what it may lack, reaches the score of the last of the best; also by the words of their
