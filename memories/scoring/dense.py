@@ -75,8 +75,8 @@ class Rows:
     """Vectors as they are stored, with all that does not depend on their mean: arrays of one row a vector.
 
     `codes`: 1 + the position of its language in LANGUAGES, 0 where there is none. `squares`: of its length, one column
-    a block. `sums`: of the vectors of each language, float64[languages, d]. `levels`: a byte for each number, around the
-    means that they had when these were made; None where they are few. `bits`: their signs, of very many.
+    a block. `sums`: of the vectors of each language, float64[languages, d]. `levels`: a byte for each number, around
+    the means that they had when these were made; None where they are few. `bits`: their signs, of very many.
     """
 
     raw: Floats | Halves
