@@ -78,11 +78,11 @@ def main() -> None:
         found = list(_compared(rng, store, words))
         plain = statistics.mean(one[0] for one in found)
         sys.stdout.write(f"{given.turns:,} turns, words {words}: all read {plain * 1e3:.0f} ms\n")
-        for at, how in enumerate(("levels", "signs first"), start=1):
+        for at, how in enumerate(("levels", "signs first")):
             same, took, looked_at = (
-                statistics.mean(column) for column in zip(*(one[at] for one in found), strict=True)
+                statistics.mean(column) for column in zip(*(one[1][at] for one in found), strict=True)
             )
-            least = min(one[at][0] for one in found)
+            least = min(one[1][at].same for one in found)
             sys.stdout.write(
                 f"  {how}: top {TOP} the same {same:.3f} (at worst {least:.2f}), {took * 1e3:.0f} ms, "
                 f"looked at {looked_at:,.0f}\n"
@@ -165,7 +165,7 @@ def _postings(rng: np.random.Generator, of_topics: NDArray[np.uint32]) -> Any:
     )
 
 
-def _compared(rng: np.random.Generator, store: Store, words: str) -> Iterator[tuple[float, Found, Found]]:
+def _compared(rng: np.random.Generator, store: Store, words: str) -> Iterator[tuple[float, list[Found]]]:
     """Of each question in how many seconds of CPU all are read, and what is found by levels, and by signs first."""
     from memories.scoring import ranking
     from memories.scoring.ranking import Query
@@ -183,7 +183,7 @@ def _compared(rng: np.random.Generator, store: Store, words: str) -> Iterator[tu
             took, found = _timed(partial(ranking.best, units, queries, allowed=everybody, most=TOP))
             best = found.places[ranking.best_first(found.scores.total, TOP)]
             each.append(Found(len(right & set(best.tolist())) / TOP, took, len(found.places)))
-        yield plain, each[0], each[1]
+        yield plain, each
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:

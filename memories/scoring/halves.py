@@ -35,9 +35,9 @@ def blocks(rows: Floats | Halves) -> Iterator[tuple[int, Floats]]:
     room = np.empty((min(at_once, len(rows)), rows.shape[1]), np.float32)
     for start in range(0, len(rows), at_once):
         some = rows[start : start + at_once]
-        if rows.dtype == np.float32:
-            yield start, some
-        else:
-            block = room[: len(some)]
+        block = room[: len(some)]
+        if rows.dtype == np.float16:
             numkong.astype(some, "float32", out=block)
-            yield start, block
+        else:
+            block[:] = some
+        yield start, block
