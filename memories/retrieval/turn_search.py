@@ -1,5 +1,6 @@
 """Turns and sessions that answer a query: a person's turns are scored, only the best are read."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -114,7 +115,7 @@ class TurnRanking:
 
     def _row(self, place: int) -> int:
         # Where all were scored, it is the place itself.
-        return place if len(self.places) == len(self.index) else int(np.searchsorted(self.places, place))
+        return place if len(self.places) == len(self.index) else bisect_left(self.places, place)
 
     def session(self, place: int) -> IndexedSession:
         return self.index.known[int(self.index.session_of[place])]
