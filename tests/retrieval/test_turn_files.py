@@ -34,6 +34,7 @@ from memories.retrieval.prepared_query import prepare
 from memories.retrieval.search import SearchRequest
 from memories.retrieval.search import search as search_memories
 from memories.retrieval.turn_index import TurnIndex, open_index, open_or_newest
+from memories.scoring.dense import Rows
 from memoryhub.embedded_postgres import locks
 from tests import factories
 from tests.database import PATIENCE, at_once
@@ -281,10 +282,10 @@ def killed_at(moment: Any, name: str, call: int, person: EndUser, space: Embeddi
     if not child:
         work, calls = getattr(moment, name), count(1)
 
-        def dies(*given: Any) -> Any:
+        def dies(*given: Any, **named: Any) -> Any:
             if next(calls) == call:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return work(*given)
+            return work(*given, **named)
 
         try:
             setattr(moment, name, dies)
@@ -384,6 +385,32 @@ class TestKilled:
         indexes._cache._values.update(kept)
         same(open_index(person, space), anew(person, space))
         turn_files.sweep()
+        assert files(home) == [f"{person.pk}.{space.pk}.turns"]
+
+    @pytest.mark.parametrize("name", ["with_levels", "_write"])
+    def test_a_file_with_levels_is_whole_or_is_not(
+        self,
+        person: EndUser,
+        space: EmbeddingSpace,
+        home: Path,
+        read: list[int],
+        monkeypatch: pytest.MonkeyPatch,
+        name: str,
+    ) -> None:
+        """Killed while levels are made, and while they are written; what was read is not read again."""
+        monkeypatch.setattr(turn_files, "LEVELS_FROM", 3)
+        another_process()
+        turn_files.clear()
+        killed_at(Rows if name == "with_levels" else turn_drafts.Draft, name, 1, person, space)
+        assert not [one for one in files(home) if one.endswith(".turns")]
+        read.clear()
+        index = open_index(person, space)
+        assert read == []
+        [vectors] = [part.rows.vectors for part in index.parts]
+        assert vectors is not None
+        assert vectors.levels is not None
+        assert np.array_equal(vectors.levels.steps > 0, [vectors.codes > 0])
+        same(index, anew(person, space))
         assert files(home) == [f"{person.pk}.{space.pk}.turns"]
 
     def test_each_of_two_hosts_has_the_turns_of_the_other(
