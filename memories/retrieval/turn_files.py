@@ -48,7 +48,7 @@ FILE_FROM = 8_192
 # many their signs, and a search whose question resembles something reads few of the levels.
 LEVELS_FROM, SIGNS_FROM = 16_384, 262_144
 # Then so many of their bytes stay mapped: the system maps some pages around each.
-MOST_MAPPED, MAPPED_AT_ONCE = 256 << 20, 64 << 10
+MOST_MAPPED, MAPPED_AT_ONCE = 64 << 20, 64 << 10
 # A file that nobody used for so long goes; a used one is marked once a minute.
 UNUSED_SECONDS, MARKED_SECONDS = 86_400.0, 60.0
 # So long the next one goes on with a draft that a killed process left.
