@@ -78,6 +78,8 @@ def _turn(session: Session, text: str, number: int) -> Turn:
         content=text,
         token_count=20,
         terms=terms.pack(text),
+        # The embedder judges what it embeds and is not the user's.
+        flagged=None if number % 2 else False,
         created_at=NOW + timedelta(seconds=number),
     )
 

@@ -1,4 +1,5 @@
-"""`python -m benchmarks.signs [--turns N]`: the best turns by signs first, beside a ranking that reads every vector.
+"""`python -m benchmarks.signs [--turns N]`: the best turns by levels, and by signs first, beside a ranking that reads
+every vector.
 
 It needs neither a hub nor a database. The vectors are drawn around those that the built-in model makes of the sentences
 of these docs: with their mean, and with the spectrum of their covariance. Half of the variance is that of topics, so
@@ -42,13 +43,23 @@ class Spectrum(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Turns as scoring takes them, read as a whole and by signs, and what their questions are made of."""
+    """Turns as scoring takes them, read as a whole, by levels and by signs first, and what their questions are made
+    of."""
 
     plain: Any
+    leveled: Any
     signed: Any
     spectrum: Spectrum
     topics: Floats
     topic_words: NDArray[np.uint32]
+
+
+class Found(NamedTuple):
+    """How much of the right top is found, in how many seconds of CPU, and how many vectors were looked at."""
+
+    same: float
+    took: float
+    looked_at: int
 
 
 def main() -> None:
@@ -65,12 +76,17 @@ def main() -> None:
     store = _store(rng, given.turns)
     for words in ("rare", "common"):
         found = list(_compared(rng, store, words))
-        same, plain, signs, looked_at = (statistics.mean(column) for column in zip(*found, strict=True))
-        least = min(one[0] for one in found)
-        sys.stdout.write(
-            f"{given.turns:,} turns, words {words}: top {TOP} the same {same:.3f} (at worst {least:.2f}), "
-            f"all read {plain * 1e3:.0f} ms, signs first {signs * 1e3:.0f} ms, looked at {looked_at:,.0f}\n"
-        )
+        plain = statistics.mean(one[0] for one in found)
+        sys.stdout.write(f"{given.turns:,} turns, words {words}: all read {plain * 1e3:.0f} ms\n")
+        for at, how in enumerate(("levels", "signs first")):
+            same, took, looked_at = (
+                statistics.mean(column) for column in zip(*(one[1][at] for one in found), strict=True)
+            )
+            least = min(one[1][at].same for one in found)
+            sys.stdout.write(
+                f"  {how}: top {TOP} the same {same:.3f} (at worst {least:.2f}), {took * 1e3:.0f} ms, "
+                f"looked at {looked_at:,.0f}\n"
+            )
         sys.stdout.flush()
 
 
@@ -116,13 +132,13 @@ def _store(rng: np.random.Generator, size: int) -> Store:
     words = Words.of([_postings(rng, topic_words[topic_of])], layout, DEFAULT)
     times = np.arange(size, dtype=np.float64) * 60 + 1.7e9
     started = time.monotonic()
-    signed = rows.with_bits(blocks, DEFAULT)
-    sys.stdout.write(f"signs of {size:,} vectors of {spectrum.model}: {time.monotonic() - started:.1f} s\n")
-    plain, estimated = (
+    signed = rows.with_levels(blocks, DEFAULT, signs=True)
+    sys.stdout.write(f"levels and signs of {size:,} vectors of {spectrum.model}: {time.monotonic() - started:.1f} s\n")
+    plain, leveled, estimated = (
         Units.over(words, Vectors.over([one], blocks=blocks, constants=DEFAULT), times)
-        for one in (replace(rows, bits=None), signed)
+        for one in (rows, replace(signed, bits=None), signed)
     )
-    return Store(plain, estimated, spectrum, topics, topic_words)
+    return Store(plain, leveled, estimated, spectrum, topics, topic_words)
 
 
 def _unit(vectors: Floats) -> Floats:
@@ -149,8 +165,8 @@ def _postings(rng: np.random.Generator, of_topics: NDArray[np.uint32]) -> Any:
     )
 
 
-def _compared(rng: np.random.Generator, store: Store, words: str) -> Iterator[tuple[float, float, float, int]]:
-    """Of each question: how much of the right top is found, both times in seconds of CPU, how many were looked at."""
+def _compared(rng: np.random.Generator, store: Store, words: str) -> Iterator[tuple[float, list[Found]]]:
+    """Of each question in how many seconds of CPU all are read, and what is found by levels, and by signs first."""
     from memories.scoring import ranking
     from memories.scoring.ranking import Query
 
@@ -161,10 +177,13 @@ def _compared(rng: np.random.Generator, store: Store, words: str) -> Iterator[tu
         said = {"rare": store.topic_words[topic][:3], "common": np.arange(1, 4)}[words]
         queries = [Query(np.unique(said).astype(np.uint32), "en", vector)]
         plain, scores = _timed(partial(ranking.score, store.plain, queries))
-        signs, found = _timed(partial(ranking.best, store.signed, queries, allowed=everybody, most=TOP))
         right = set(ranking.best_first(scores.total, TOP).tolist())
-        best = found.places[ranking.best_first(found.scores.total, TOP)]
-        yield len(right & set(best.tolist())) / TOP, plain, signs, len(found.places)
+        each = []
+        for units in (store.leveled, store.signed):
+            took, found = _timed(partial(ranking.best, units, queries, allowed=everybody, most=TOP))
+            best = found.places[ranking.best_first(found.scores.total, TOP)]
+            each.append(Found(len(right & set(best.tolist())) / TOP, took, len(found.places)))
+        yield plain, each
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:

@@ -25,7 +25,7 @@ from memories.retrieval.evidence import Level
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.outdated import Outdated
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.turn_index import SPEAKERS, Shown, Stretches, TurnIndex, open_or_newest
+from memories.retrieval.turn_index import Shown, Stretches, TurnIndex, open_or_newest
 from memories.retrieval.turn_search import SHOWN, TurnRanking
 from memories.text.injection.flagged_turns import is_flagged
 
@@ -269,7 +269,7 @@ def _latest_statement(by_default: str, *, as_of: bool) -> str:
 
 def _outside(index: TurnIndex, window: OpenWindow) -> NDArray[np.bool_]:
     """Turns of the conversation that are not in the window."""
-    outside = np.array([one in RECALLED_ROLES for one in SPEAKERS], np.bool_)[index.roles]
+    outside = index.said_by(RECALLED_ROLES)
     if window.session:
         there = index.turns_of(window.session)
         outside[there] &= ~np.isin(index.numbers[there], list(window.numbers))

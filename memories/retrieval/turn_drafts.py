@@ -30,6 +30,7 @@ from memories.retrieval.turn_files import (
     ALIGNED,
     DRAFT_MAGIC,
     HEAD,
+    LEVELS,
     MAGIC,
     POSTINGS,
     VECTORS,
@@ -156,8 +157,9 @@ class Draft:
         if self._file is None or self._room is None:
             return None
         try:
-            if self._space and rows.vectors is not None and len(rows) >= turn_files.SIGNS_FROM:
-                rows = replace(rows, vectors=rows.vectors.with_bits(blocks_of(self._space), DEFAULT))
+            if self._space and rows.vectors is not None and len(rows) >= turn_files.LEVELS_FROM:
+                signs = len(rows) >= turn_files.SIGNS_FROM
+                rows = replace(rows, vectors=rows.vectors.with_levels(blocks_of(self._space), DEFAULT, signs=signs))
             size = self._write(rows, progress)
             if size > turn_files.most_bytes() or not turn_files.is_current(self._person):
                 return None
@@ -256,10 +258,12 @@ def _arrays(rows: TurnRows, progress: Sequence[Progress]) -> Iterator[tuple[str,
     if rows.vectors is not None:
         for name in VECTORS:
             yield f"vectors.{name}", getattr(rows.vectors, name)
+        if rows.vectors.levels is not None:
+            for name in LEVELS:
+                yield f"levels.{name}", getattr(rows.vectors.levels, name)
         if rows.vectors.bits is not None:
             yield "signs.planes", rows.vectors.bits.planes
-            yield "signs.lengths", rows.vectors.bits.lengths
-            yield "signs.noise", np.array([rows.vectors.bits.noise, rows.vectors.bits.second_noise])
+            yield "signs.noise", np.array([rows.vectors.bits.noise])
     yield from zip((*PLAIN, *(f"postings.{name}" for name in POSTINGS)), _of_slice(rows), strict=True)
     yield from _states(rows.sessions, progress)
 

@@ -31,22 +31,24 @@ from memories.models import EmbeddingSpace, EndUser
 from memories.retrieval.turn_rows import PLAIN, TurnRows
 from memories.scoring.bits import Bits
 from memories.scoring.dense import Rows
+from memories.scoring.levels import Levels
 from memories.scoring.lexical import Postings
 from memoryhub.embedded_postgres import locks
 
 FOLDER = "indexes"
 # The first bytes of a file. Raise the number with every change of the arrays, or of what they mean.
-MAGIC = b"MHTURNS3"
+MAGIC = b"MHTURNS4"
 # Those of a draft whose turns are read from the database.
 DRAFT_MAGIC = b"MHDRAFT1"
 # Room for the head; the arrays begin at multiples of the second number.
 HEAD, ALIGNED = 4_096, 64
 # A person of so many turns has a file. The arrays of fewer take some 10 MiB in each process, and a tenth of a second.
 FILE_FROM = 8_192
-# With so many turns it has the signs of the vectors, too, and a search reads few of the vectors themselves.
-SIGNS_FROM = 65_536
+# With so many turns it has the levels of the vectors, too, and a search reads few of the vectors themselves; with so
+# many their signs, and a search whose question resembles something reads few of the levels.
+LEVELS_FROM, SIGNS_FROM = 16_384, 262_144
 # Then so many of their bytes stay mapped: the system maps some pages around each.
-MOST_MAPPED, MAPPED_AT_ONCE = 256 << 20, 64 << 10
+MOST_MAPPED, MAPPED_AT_ONCE = 64 << 20, 64 << 10
 # A file that nobody used for so long goes; a used one is marked once a minute.
 UNUSED_SECONDS, MARKED_SECONDS = 86_400.0, 60.0
 # So long the next one goes on with a draft that a killed process left.
@@ -58,7 +60,7 @@ BUILDERS = 2
 _LOCK, _SUFFIX, _DRAFT = "lock", ".turns", ".draft"
 _POLL_SECONDS = 0.05
 POSTINGS = ("ids", "starts", "units", "counts", "lengths")
-VECTORS, SIGNS = ("raw", "codes", "squares", "sums"), ("planes", "lengths", "noise")
+VECTORS, LEVELS = ("raw", "codes", "squares", "sums"), ("numbers", "steps", "closeness", "means", "moved")
 _builders = threading.BoundedSemaphore(BUILDERS)
 _marked: dict[Path, float] = {}
 _swept_at = 0.0
@@ -297,9 +299,10 @@ def mapped(path: Path, wanted: dict[str, Any]) -> KeptTurns | None:
     if head["space"]:
         of_rows: dict[str, Any] = {name: arrays[f"vectors.{name}"] for name in VECTORS}
         vectors = Rows(**of_rows)
-    if vectors is not None and "signs.planes" in arrays:
-        planes, lengths, noise = (arrays[f"signs.{name}"] for name in SIGNS)
-        vectors = replace(vectors, bits=Bits(planes, lengths, *noise.tolist()))
+    if vectors is not None and "levels.numbers" in arrays:
+        vectors = replace(vectors, levels=Levels(*(arrays[f"levels.{name}"] for name in LEVELS)))
+        if "signs.planes" in arrays:
+            vectors = replace(vectors, bits=Bits(arrays["signs.planes"], *arrays["signs.noise"].tolist()))
         looked_at = _Looks(room, vectors.raw.nbytes)
     rows = TurnRows(
         sessions=_uuids(arrays["sessions"]),

@@ -5,7 +5,7 @@ are always read from the database. The index holds hashes, numbers and vectors, 
 """
 
 import uuid
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -201,6 +201,14 @@ class TurnIndex:
     def token_counts(self) -> NDArray[np.int32]:
         counts: NDArray[np.int32] = self._array("token_counts")
         return counts
+
+    def said_by(self, speakers: Collection[str]) -> NDArray[np.bool_]:
+        """Which turns these speakers said."""
+        left = [code for code, one in enumerate(SPEAKERS) if one not in speakers]
+        said = np.ones(len(self), np.bool_)
+        for code in left:
+            said &= self.roles != code
+        return said
 
     @cached_property
     def places_of_sessions(self) -> dict[uuid.UUID, int]:

@@ -1,5 +1,6 @@
 """Turns and sessions that answer a query: a person's turns are scored, only the best are read."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -114,7 +115,7 @@ class TurnRanking:
 
     def _row(self, place: int) -> int:
         # Where all were scored, it is the place itself.
-        return place if len(self.places) == len(self.index) else int(np.searchsorted(self.places, place))
+        return place if len(self.places) == len(self.index) else bisect_left(self.places, place)
 
     def session(self, place: int) -> IndexedSession:
         return self.index.known[int(self.index.session_of[place])]
@@ -140,7 +141,7 @@ def rank(
         allowed &= index.times >= filters.since.timestamp()
     if filters.until:
         allowed &= index.times < filters.until.timestamp()
-    allowed &= _speakers(tuple(filters.authors))[index.roles]
+    allowed &= index.said_by(_speakers(tuple(filters.authors)))
     if filters.agent_id is not None:
         allowed &= np.array([agent == filters.agent_id for agent, _ in index.agents], np.bool_)[index.agent_of]
     if filters.session_id is not None:
@@ -154,12 +155,11 @@ def rank(
 
 
 @cache
-def _speakers(authors: tuple[str, ...]) -> NDArray[np.bool_]:
-    """For each of SPEAKERS whether these authors say it; of none given: all but a user's turns that are not the
-    person's."""
-    if not authors:
-        return np.array([speaker in Role.values for speaker in SPEAKERS], np.bool_)
-    return np.array([_AUTHOR_OF.get(speaker, speaker) in authors for speaker in SPEAKERS], np.bool_)
+def _speakers(authors: tuple[str, ...]) -> frozenset[str]:
+    """Those of SPEAKERS whom these authors are; of none given: all but a user's turns that are not the person's."""
+    return frozenset(
+        one for one in SPEAKERS if (_AUTHOR_OF.get(one, one) in authors if authors else one in Role.values)
+    )
 
 
 def turns(ranked: TurnRanking, outdated: Outdated, *, limit: int, told: bool = False) -> list[Finding]:

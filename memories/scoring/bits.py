@@ -4,9 +4,7 @@ Vectors are centred and turned, so that each of their numbers tells as much as a
 signs). Then two whose signs differ in a share h of the columns lie at an angle of about pi · h. Words of 64 signs stand
 in planes, one row a word, so that a block of them is compared in the processor's cache.
 
-Of some of them a second estimate comes twice as near: the query's own numbers against their signs, over how near each
-vector is to its signs (RaBitQ, Gao and Long, 2024). How far both are from the cosines is measured with a sample when
-the bits are made.
+How far estimates are from the cosines is measured with a sample when the bits are made.
 """
 
 import hashlib
@@ -22,23 +20,17 @@ Planes = NDArray[np.uint64]
 WORD = 64
 # Vectors that are compared at once: a plane of them takes half a MiB.
 _AT_ONCE = 65_536
-# Of a query's number beside signs.
-_LEVEL_BITS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bits:
     """The signs of n vectors, each block of columns in words of its own.
 
-    `planes`: uint64[words, n]. `lengths`: of the projection of each vector on its signs, float32[blocks, n]; 0 for
-    none. `noise`, `second_noise`: how far an estimate, and a second one, is from its mean of cosines, as a standard
-    deviation.
+    `planes`: uint64[words, n]. `noise`: how far an estimate is from its mean of cosines, as a standard deviation.
     """
 
     planes: Planes
-    lengths: Floats
     noise: float
-    second_noise: float
 
     def estimates(self, asked: Sequence[Floats | None], dimensions: Sequence[int]) -> Floats:
         """About the mean of the cosines with these, float32[n]: one vector for each block, of so many dimensions; None
@@ -54,40 +46,23 @@ class Bits:
             total /= counted
         return total
 
-    def second_estimates(
-        self, places: NDArray[np.int64], asked: Sequence[Floats | None], dimensions: Sequence[int]
-    ) -> Floats:
-        """The same of some, and nearer."""
-        total, counted, first = np.zeros(len(places), np.float32), 0, 0
-        for at, (vector, size) in enumerate(zip(asked, dimensions, strict=True)):
-            after = first + words_of(size)
-            if vector is not None:
-                total += _projected(
-                    self.planes[first:after, places], turned(vector[None, :])[0], self.lengths[at, places]
-                )
-                counted += 1
-            first = after
-        if counted > 1:
-            total /= counted
-        return total
-
     def __len__(self) -> int:
         return int(self.planes.shape[1])
 
 
 def words_of(dimensions: int) -> int:
     """How many words the signs of vectors of so many numbers take."""
-    return _turned(dimensions) // WORD
+    return columns_of(dimensions) // WORD
 
 
 def signs(vectors: Floats) -> Planes:
     """The signs of n vectors, uint64[words, n]."""
-    return _packed(turned(vectors) > 0)
+    return packed(turned(vectors) > 0)
 
 
 def turned(vectors: Floats) -> Floats:
     """The vectors in the columns whose signs are taken, of the same lengths."""
-    size = _turned(vectors.shape[1])
+    size = columns_of(vectors.shape[1])
     whole = np.zeros((len(vectors), size), np.float32)
     np.multiply(vectors, _flips(vectors.shape[1]), out=whole[:, : vectors.shape[1]])
     # The matrix is the product of two small ones.
@@ -98,18 +73,13 @@ def turned(vectors: Floats) -> Floats:
     return found
 
 
-def coded(vectors: Floats) -> tuple[Planes, Floats]:
-    """The signs of n vectors of length 1, or 0, and the length of the projection of each on its signs."""
-    columns = turned(vectors)
-    return _packed(columns > 0), np.abs(columns).sum(axis=1) / np.float32(np.sqrt(columns.shape[1]))
-
-
-def _packed(flags: NDArray[np.bool_]) -> Planes:
+def packed(flags: NDArray[np.bool_]) -> Planes:
+    """Whether the columns of n vectors are positive, as planes."""
     return np.packbits(flags, axis=1).view(np.uint64).T
 
 
-def _turned(dimensions: int) -> int:
-    """The next power of two: there is a matrix for it."""
+def columns_of(dimensions: int) -> int:
+    """In how many columns such vectors are turned: the next power of two, because there is a matrix for it."""
     return max(WORD, 1 << (dimensions - 1).bit_length())
 
 
@@ -143,23 +113,3 @@ def _add_estimates(total: Floats, planes: Planes, asked: NDArray[np.uint64]) -> 
             apart[:size] += counts[:size]
         np.take(cosines, apart[:size], out=added[:size], mode="clip")
         total[there] += added[:size]
-
-
-def _projected(planes: Planes, asked: Floats, lengths: Floats) -> Floats:
-    """The product of a vector with that of the signs of some, over what those have of theirs."""
-    least, size = float(asked.min()), len(asked)
-    step = max((float(asked.max()) - least) / ((1 << _LEVEL_BITS) - 1), 1e-12)
-    levels = np.rint((asked - least) / step).astype(np.uint8)
-    positive = np.float32(least) * _counts(planes)
-    for bit in range(_LEVEL_BITS):
-        words = _packed((levels[None, :] >> bit & 1).astype(np.bool_))
-        positive += np.float32(step * (1 << bit)) * _counts(planes & words)
-    products = (2 * positive - asked.sum()) / np.float32(np.sqrt(size))
-    found: Floats = np.divide(products, lengths, out=np.zeros(len(lengths), np.float32), where=lengths > 0)
-    return found
-
-
-def _counts(planes: Planes) -> NDArray[np.uint16]:
-    """How many bits of each column are set."""
-    counts: NDArray[np.uint16] = np.bitwise_count(planes).sum(axis=0, dtype=np.uint16)
-    return counts

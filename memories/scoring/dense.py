@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.scoring import bits, halves, means
+from memories.scoring import bits, halves, levels, means
 from memories.scoring.bits import Bits
 from memories.scoring.constants import Constants
 from memories.scoring.halves import Halves
 from memories.scoring.language import LANGUAGES, Language
+from memories.scoring.levels import Levels
 from memories.scoring.means import Means, frozen
 
 Floats = NDArray[np.float32]
@@ -28,8 +29,6 @@ CODES: dict[str, int] = {language: code for code, language in enumerate(LANGUAGE
 # Below this share of its square the distance of a vector to its mean is computed from the difference itself, because
 # the three terms cancel; nearer to it than _SAME the vector is its mean.
 _CANCELS, _SAME = 1e-3, 1e-10
-# Of fewer all are looked at exactly.
-SCANNED_FROM = 16_384
 # Vectors that are centred at once: they fit into a processor's cache.
 _AT_ONCE = 1_024
 # Vectors by whose pairs the noise of estimates is measured.
@@ -76,14 +75,15 @@ class Rows:
     """Vectors as they are stored, with all that does not depend on their mean: arrays of one row a vector.
 
     `codes`: 1 + the position of its language in LANGUAGES, 0 where there is none. `squares`: of its length, one column
-    a block. `sums`: of the vectors of each language, float64[languages, d]. `bits`: their signs around the means that
-    they had when these were made; None where they are few.
+    a block. `sums`: of the vectors of each language, float64[languages, d]. `levels`: a byte for each number, around
+    the means that they had when these were made; None where they are few. `bits`: their signs, of very many.
     """
 
     raw: Floats | Halves
     codes: NDArray[np.uint8]
     squares: Floats
     sums: NDArray[np.float64]
+    levels: Levels | None = None
     bits: Bits | None = None
 
     @classmethod
@@ -119,41 +119,50 @@ class Rows:
                         sums[code - 1] += (codes[there] == code).astype(np.float32) @ some
         return cls(raw, codes, squares, sums)
 
-    def with_bits(self, blocks: Sequence[VectorBlock], constants: Constants) -> "Rows":
-        """The same with the signs of its vectors."""
-        coded = Vectors.over([replace(self, bits=_NO_BITS)], blocks=blocks, constants=constants)
-        planes = np.empty((sum(bits.words_of(block.dimensions) for block in blocks), len(self)), np.uint64)
-        lengths = np.empty((len(blocks), len(self)), np.float32)
+    def with_levels(self, blocks: Sequence[VectorBlock], constants: Constants, *, signs: bool) -> "Rows":
+        """The same with the levels of its vectors, and their signs."""
+        centred = Vectors.over([replace(self, levels=_NO_LEVELS)], blocks=blocks, constants=constants)
+        columns = _turned_columns(blocks)
+        numbers = np.empty((len(self), columns[-1].stop), np.int8)
+        steps, closeness = np.empty((2, len(blocks), len(self)), np.float32)
+        moved = np.zeros(len(blocks), np.float32)
+        planes = np.empty((columns[-1].stop // bits.WORD if signs else 0, len(self)), np.uint64)
         for start in range(0, len(self), _AT_ONCE):
             places = np.arange(start, min(start + _AT_ONCE, len(self)))
-            of_blocks = [bits.coded(coded.matrix(at, places)) for at in range(len(blocks))]
-            planes[:, places] = np.concatenate([one for one, _ in of_blocks])
-            lengths[:, places] = [one for _, one in of_blocks]
-        return replace(self, bits=_measured(Bits(planes, lengths, 0, 0), coded, self.codes))
+            of_blocks = []
+            for at, there in enumerate(columns):
+                rows, closeness[at, places] = centred.centred_rows(at, places)
+                turned = bits.turned(rows)
+                numbers[places, there], steps[at, places], apart = levels.of_unit(turned)
+                moved[at] = max(moved[at], np.float32(apart))
+                of_blocks.append(turned > 0)
+            if signs:
+                planes[:, places] = np.concatenate([bits.packed(one) for one in of_blocks])
+        means = np.concatenate([one.means for one in centred.centred], axis=1)
+        made = Levels(numbers, steps, closeness, means, moved)
+        return replace(self, levels=made, bits=_measured(planes, centred, self.codes) if signs else None)
 
     def __len__(self) -> int:
         return len(self.codes)
 
 
-_NO_BITS = Bits(np.empty((0, 0), np.uint64), np.empty((0, 0), np.float32), 0, 0)
+_NOTHING = np.empty((0, 0), np.float32)
+_NO_LEVELS = Levels(np.empty((0, 0), np.int8), _NOTHING, _NOTHING, _NOTHING, _NOTHING)
 
 
-def _measured(signs: Bits, vectors: "Vectors", codes: NDArray[np.uint8]) -> Bits:
+def _measured(planes: bits.Planes, vectors: "Vectors", codes: NDArray[np.uint8]) -> Bits:
     """The bits with how far their estimates are from the cosines of pairs of some of them."""
     some = np.flatnonzero(codes)
     some = some[:: max(1, -(-len(some) // _SAMPLE))]
     if len(some) < 3:
-        return replace(signs, noise=1.0, second_noise=1.0)
+        return Bits(planes, 1.0)
     matrices = [vectors.matrix(at, some) for at in range(len(vectors.blocks))]
     near = np.mean([matrix @ matrix.T for matrix in matrices], axis=0)
     dimensions = [block.dimensions for block in vectors.blocks]
-    sample, all_of_them = Bits(signs.planes[:, some], signs.lengths[:, some], 0, 0), np.arange(len(some))
-    asked = [[matrix[row] for matrix in matrices] for row in range(len(some))]
-    first = np.array([sample.estimates(one, dimensions) for one in asked])
-    second = np.array([sample.second_estimates(all_of_them, one, dimensions) for one in asked])
+    sample = Bits(planes[:, some], 0)
+    guessed = np.array([sample.estimates([one[row] for one in matrices], dimensions) for row in range(len(some))])
     apart = ~np.eye(len(some), dtype=np.bool_)
-    noise, second_noise = (float((guessed - near)[apart].std()) for guessed in (first, second))
-    return replace(signs, noise=noise, second_noise=second_noise)
+    return Bits(planes, float((guessed - near)[apart].std()))
 
 
 class Centred(NamedTuple):
@@ -161,7 +170,7 @@ class Centred(NamedTuple):
 
     `means`: float32[1 + languages, d], of zeros for no language. `shifts`: by language what a query is moved by.
     `scales`: of each part for each vector one over its distance to its mean, 0 of what the block does not know. None
-    for a part with bits: it is not read as a whole.
+    for a part with levels: it is not read as a whole.
     """
 
     means: Floats
@@ -184,10 +193,8 @@ class Vectors:
     spoken: tuple[int, ...] = ()
     # What by_chance() found: these vectors never change, and every query asks.
     _by_chance: dict[tuple[Language, int], Floats | None] = field(default_factory=dict, repr=False, init=False)
-    # Of parts with bits, once a query had to read them all: by block and part.
+    # Of parts with levels, once a query had to read them all: by block and part.
     _late_scales: dict[tuple[int, int], Floats] = field(default_factory=dict, repr=False, init=False)
-    # The length of the longest vector over its distance to its mean, once a query had to scan them: by block and part.
-    _longest: dict[tuple[int, int], float] = field(default_factory=dict, repr=False, init=False)
 
     @classmethod
     def of(
@@ -223,7 +230,7 @@ class Vectors:
             known = _known(block)
             scales = [
                 None
-                if part.bits is not None
+                if part.levels is not None
                 else _scales(part.raw[:, columns], part.codes, part.squares[:, at], means, known)
                 for part in parts
             ]
@@ -243,24 +250,56 @@ class Vectors:
         near = used > 0
         return (total, near) if self.order is None else (total[self.order], near[self.order])
 
-    def scanned(self, vector: Floats, language: Language) -> tuple[Floats, float]:
-        """About what nearness() gives, in less than half of its time, and by how much it may be wrong."""
-        total, used = np.zeros(len(self.codes), np.float32), np.zeros(len(self.codes), np.uint8)
-        wrong = 0.0
+    def by_levels(
+        self, vector: Floats, language: Language, places: NDArray[np.int64] | None = None
+    ) -> tuple[Floats, float]:
+        """About what nearness() gives, of all or of some, and by how much any of it may be wrong. A part without levels
+        is compared exactly."""
+        rows = places if places is None or self.order is None else self.order[places]
+        codes = self.codes if rows is None else self.codes[rows]
+        total, used, wrong = np.zeros(len(codes), np.float32), np.zeros(len(codes), np.uint8), 0.0
         for at, asked in enumerate(self._asked(vector, language)):
-            if asked is not None:
-                each = [self._scanned(at, place, asked) for place in range(len(self.parts))]
-                total += np.concatenate([cosines for cosines, _ in each])
-                used += _known(self.blocks[at])[self.codes]
-                wrong = max(wrong, *(apart for _, apart in each))
+            if asked is None:
+                continue
+            first = 0
+            for place, part in enumerate(self.parts):
+                there = _within(rows, first, len(part))
+                if part.levels is not None:
+                    some = None if rows is None else rows[there] - first
+                    cosines, apart = self._leveled(at, part.levels, asked, codes[there], some)
+                    total[there] += cosines
+                    wrong = max(wrong, apart)
+                else:
+                    total[there] += (
+                        self._cosines(at, place, asked) if rows is None else self._cosines_of(at, rows[there], asked)
+                    )
+                first += len(part)
+            if len(self.blocks) > 1:
+                used += _known(self.blocks[at])[codes]
         if len(self.blocks) > 1:
             total /= np.maximum(used, 1)
-        return (total if self.order is None else total[self.order]), wrong
+        return (total if rows is not None or self.order is None else total[self.order]), wrong
+
+    def _leveled(
+        self, at: int, made: Levels, asked: Floats, codes: NDArray[np.uint8], some: NDArray[np.int64] | None
+    ) -> tuple[Floats, float]:
+        columns, turned = _columns(self.blocks)[at], _turned_columns(self.blocks)[at]
+        products, wrong = made.products(at, turned, asked, some)
+        shifts = made.means[:, columns] - self.centred[at].means
+        far = float(np.sqrt(np.einsum("ij,ij->i", shifts, shifts).max()))
+        if far and len(products):
+            # With the mean the distances to it moved by this at most.
+            closeness = made.closeness[at] if some is None else made.closeness[at, some]
+            share = far * float(closeness.max())
+            products += (shifts @ asked)[codes] * closeness
+            highest = min(1.0, (float(np.abs(products).max()) + wrong) / (1 - share)) if share < 1 else 1.0
+            wrong += share * highest
+        return products, wrong
 
     @property
-    def are_scanned(self) -> bool:
-        """Whether there are so many that a scan and an exact look at some are faster than an exact look at all."""
-        return len(self.codes) >= SCANNED_FROM and halves.is_fast()
+    def have_levels(self) -> bool:
+        """Whether the nearness of all can be told without their vectors."""
+        return any(part.levels is not None for part in self.parts)
 
     @property
     def have_signs(self) -> bool:
@@ -268,10 +307,9 @@ class Vectors:
         return any(part.bits is not None for part in self.parts)
 
     @property
-    def noise(self) -> tuple[float, float]:
-        """How far a first and a second estimate are from the nearness, as standard deviations."""
-        each = [(part.bits.noise, part.bits.second_noise) for part in self.parts if part.bits is not None]
-        return max((first for first, _ in each), default=0.0), max((second for _, second in each), default=0.0)
+    def noise(self) -> float:
+        """How far an estimate is from the nearness, as a standard deviation."""
+        return max((part.bits.noise for part in self.parts if part.bits is not None), default=0.0)
 
     def estimates(self, vector: Floats, language: Language) -> Floats:
         """About what nearness() gives; exactly that of parts without bits."""
@@ -288,23 +326,6 @@ class Vectors:
         if not known[list(self.spoken)].all():
             total[~known[self.codes]] = 0
         return total if self.order is None else total[self.order]
-
-    def second_estimates_at(self, places: NDArray[np.int64], vector: Floats, language: Language) -> Floats:
-        """The same of some, and nearer."""
-        rows = places if self.order is None else self.order[places]
-        asked, dimensions = self._asked(vector, language), [block.dimensions for block in self.blocks]
-        found, first = np.zeros(len(rows), np.float32), 0
-        for part in self.parts:
-            there = np.flatnonzero((rows >= first) & (rows < first + len(part)))
-            if part.bits is not None:
-                found[there] = part.bits.second_estimates(rows[there] - first, asked, dimensions)
-            elif len(there):
-                found[there] = self.nearness_at(places[there], vector, language)
-            first += len(part)
-        known = reduce(np.logical_or, map(_known, self.blocks))
-        if not known[list(self.spoken)].all():
-            found[~known[self.codes[rows]]] = 0
-        return found
 
     def nearness_at(self, places: NDArray[np.int64], vector: Floats, language: Language) -> Floats:
         """What nearness() gives for these units."""
@@ -333,12 +354,12 @@ class Vectors:
         self, part: Rows, at: int, rows: NDArray[np.int64], codes: NDArray[np.uint8], asked: Floats
     ) -> Floats:
         means, raw = self.centred[at].means, part.raw[rows, _columns(self.blocks)[at]]
-        products, shared = np.empty((2, len(codes)), np.float32)
+        # All at once: a row is read but once.
+        each = np.empty((len(codes), 1 + len(means)), np.float32)
+        against = np.vstack([asked, means]).T
         for start, some in halves.blocks(raw):
-            there = slice(start, start + len(some))
-            products[there] = some @ asked
-            for code in self.spoken:
-                np.copyto(shared[there], some @ means[code], where=codes[there] == code)
+            np.matmul(some, against, out=each[start : start + len(some)])
+        products, shared = each[:, 0].copy(), each[np.arange(len(codes)), 1 + codes.astype(np.intp)]
         squares = part.squares[rows, at]
         distances = squares - 2 * shared + np.einsum("ij,ij->i", means, means)[codes]
         if len(close := np.flatnonzero(distances < _CANCELS * squares)):
@@ -380,19 +401,6 @@ class Vectors:
         part = self.parts[place]
         return self._centred_products(at, place, asked, halves.products(part.raw[:, _columns(self.blocks)[at]], asked))
 
-    def _scanned(self, at: int, place: int, asked: Floats) -> tuple[Floats, float]:
-        """The same, and by how much any of them may be wrong."""
-        part = self.parts[place]
-        rows = part.raw[:, _columns(self.blocks)[at]]
-        if not len(part) or not halves.are_halves(rows):
-            return self._cosines(at, place, asked), 0.0
-        products, apart = halves.rounded_products(rows, asked)
-        longest = self._longest.get((at, place))
-        if longest is None:
-            lengths = np.sqrt(part.squares[:, at]) * self._scales_of(at, place)
-            longest = self._longest[at, place] = float(lengths.max())
-        return self._centred_products(at, place, asked, products), apart * longest
-
     def _centred_products(self, at: int, place: int, asked: Floats, products: Floats) -> Floats:
         products -= (self.centred[at].means @ asked)[self.parts[place].codes]
         products *= self._scales_of(at, place)
@@ -414,9 +422,10 @@ class Vectors:
 
     def matrix(self, at: int, places: NDArray[np.int64]) -> Floats:
         """Of some units the columns of block `at`, centred and of length 1; rows of zeros where there is no vector."""
-        return self._centred_rows(at, places if self.order is None else self.order[places])
+        return self.centred_rows(at, places if self.order is None else self.order[places])[0]
 
-    def _centred_rows(self, at: int, rows: NDArray[np.int64]) -> Floats:
+    def centred_rows(self, at: int, rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """The same of some rows of the parts, and one over the distance of each to its mean."""
         centred, columns = self.centred[at], _columns(self.blocks)[at]
         found = np.empty((len(rows), self.blocks[at].dimensions), np.float32)
         first = 0
@@ -429,8 +438,9 @@ class Vectors:
         found -= centred.means[codes]
         squares = np.einsum("ij,ij->i", found, found)
         there = _known(self.blocks[at])[codes] & (squares > _SAME)
-        found *= np.where(there, 1 / np.sqrt(np.maximum(squares, _SAME)), 0)[:, None]
-        return found
+        closeness = np.where(there, 1 / np.sqrt(np.maximum(squares, _SAME)), np.float32(0))
+        found *= closeness[:, None]
+        return found, closeness
 
     @property
     def covered(self) -> tuple[NDArray[np.bool_], ...]:
@@ -485,8 +495,24 @@ class Vectors:
 def _columns(blocks: Sequence[VectorBlock]) -> list[slice]:
     if len(blocks) == 1:
         return [slice(0, blocks[0].dimensions)]
-    ends = np.cumsum([block.dimensions for block in blocks]).tolist()
-    return [slice(end - block.dimensions, end) for block, end in zip(blocks, ends, strict=True)]
+    return _slices([block.dimensions for block in blocks])
+
+
+def _turned_columns(blocks: Sequence[VectorBlock]) -> list[slice]:
+    """Those of levels."""
+    return _slices([bits.columns_of(block.dimensions) for block in blocks])
+
+
+def _slices(sizes: Sequence[int]) -> list[slice]:
+    ends = np.cumsum(sizes).tolist()
+    return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+
+def _within(rows: NDArray[np.int64] | None, first: int, size: int) -> slice | NDArray[np.int64]:
+    """Where those rows stand that are of a part which begins there; all of them for None."""
+    if rows is None:
+        return slice(first, first + size)
+    return np.flatnonzero((rows >= first) & (rows < first + size))
 
 
 @cache

@@ -1,14 +1,12 @@
 """Arithmetic with rows of half-precision numbers, as the database keeps vectors; pure.
 
-numkong multiplies halves with halves fast. For single-precision vectors NumPy has nothing, and a copy of the rows would
-take twice the room. So a block of rows at a time, as much as a processor's cache holds, is written as single-precision
-numbers and multiplied there: exactly as fast as rows that are kept in single precision, and the same numbers
+NumPy has no fast product of halves, and a copy of the rows in single precision would take twice the room. So a block of
+rows at a time, as much as a processor's cache holds, is written as single-precision numbers by numkong, which has the
+processor's instructions for that, and multiplied there: the same numbers
 (docs/decisions/0025-one-exact-index.md).
 """
 
 from collections.abc import Iterator
-from functools import cache
-from typing import TypeGuard
 
 import numkong
 import numpy as np
@@ -17,15 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Halves = NDArray[np.float16]
 # Of a block in single precision.
-_BLOCK_BYTES = 2 << 20
-# Ten bits of a half's fraction become the first of 23, and five of its exponent the last of eight. The exponents of
-# the two begin 112 apart.
-_SHIFT, _KEPT = 13, np.int32(-0x70002000)
-_SCALE = np.float32(2.0**112)
-# Rows of one call of numkong, which lets no other thread of Python's work meanwhile.
-_ROWS_OF_A_CALL = 8_192
-# What two sums of the same numbers in another order may differ by.
-_SUMMED = 1e-5
+_BLOCK_BYTES = 1 << 19
 
 
 def products(rows: Floats | Halves, vector: Floats) -> Floats:
@@ -34,66 +24,20 @@ def products(rows: Floats | Halves, vector: Floats) -> Floats:
         whole: Floats = rows @ vector
         return whole
     found = np.empty(len(rows), np.float32)
-    scaled = np.ascontiguousarray(vector, np.float32) * _SCALE
-    for start, block in _scaled_blocks(rows):
-        np.dot(block, scaled, out=found[start : start + len(block)])
+    for start, block in blocks(rows):
+        np.dot(block, vector, out=found[start : start + len(block)])
     return found
-
-
-def are_halves(rows: Floats | Halves) -> TypeGuard[Halves]:
-    return rows.dtype == np.float16
-
-
-def rounded_products(rows: Halves, vector: Floats) -> tuple[Floats, float]:
-    """The product of each row with the vector, whose numbers are rounded: float32[n], and how long the vector is by
-    which it was moved. By that times the length of the row a product may be wrong."""
-    halved = vector.astype(np.float16)
-    found = np.empty((len(rows), 1), np.float32)
-    for start in range(0, len(rows), _ROWS_OF_A_CALL):
-        some = slice(start, start + _ROWS_OF_A_CALL)
-        numkong.cdist(rows[some], halved[None, :], "dot", out=found[some], out_dtype="float32")
-    return found[:, 0], float(np.linalg.norm(vector - halved.astype(np.float32))) + _SUMMED
-
-
-@cache
-def is_fast() -> bool:
-    """Whether this processor has instructions with which rounded_products() is faster, and as exact as it says."""
-    able = numkong.get_capabilities()
-    if not any(able[name] for name in ("haswell", "neonhalf", "neonfhm", "svehalf") if name in able):
-        return False
-    drawn = np.random.default_rng(1).standard_normal((65, 512)).astype(np.float32)
-    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-    rows, vector = drawn[1:].astype(np.float16), drawn[0]
-    guessed, apart = rounded_products(rows, vector)
-    return bool(np.abs(guessed - rows.astype(np.float32) @ vector).max() <= apart)
 
 
 def blocks(rows: Floats | Halves) -> Iterator[tuple[int, Floats]]:
     """(place of its first row, rows in single precision), block after block; a block is valid until the next."""
-    if rows.dtype == np.float32:
-        at_once = _rows_at_once(rows)
-        for start in range(0, len(rows), at_once):
-            yield start, rows[start : start + at_once].astype(np.float32, copy=False)
-        return
-    for start, block in _scaled_blocks(rows):
-        np.multiply(block, _SCALE, out=block)
-        yield start, block
-
-
-def _scaled_blocks(rows: Floats | Halves) -> Iterator[tuple[int, Floats]]:
-    """Blocks that are 2 ** 112 times too small."""
-    bits, at_once = rows.view(np.int16), _rows_at_once(rows)
-    room = np.empty((min(at_once, len(rows)), rows.shape[1]), np.int32)
+    at_once = max(64, _BLOCK_BYTES // (4 * max(1, int(rows.shape[1]))))
+    room = np.empty((min(at_once, len(rows)), rows.shape[1]), np.float32)
     for start in range(0, len(rows), at_once):
-        some = bits[start : start + at_once]
+        some = rows[start : start + at_once]
         block = room[: len(some)]
-        # The sign is carried into the bits that are cleared afterwards, and stays in the first.
-        np.copyto(block, some)
-        block <<= _SHIFT
-        block &= _KEPT
-        yield start, block.view(np.float32)
-
-
-def _rows_at_once(rows: Floats | Halves) -> int:
-    dimensions = int(rows.shape[1])
-    return max(64, _BLOCK_BYTES // (4 * max(1, dimensions)))
+        if rows.dtype == np.float16:
+            numkong.astype(some, "float32", out=block)
+        else:
+            block[:] = some
+        yield start, block

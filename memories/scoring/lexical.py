@@ -117,10 +117,10 @@ class Layout:
         starts, session = np.flatnonzero(changes), (np.cumsum(changes) - 1).astype(np.int32)
         return cls(starts, session, starts[np.diff(np.append(starts, len(sessions))) == 1], alone)
 
-    def together(self, distance: int) -> Floats:
-        """1 where a unit and the one `distance` later are of one session, else 0: float32[n − distance]."""
-        same: Floats = (self.session[distance:] == self.session[:-distance]).astype(np.float32)
-        return same
+    @property
+    def lengths(self) -> Ints:
+        """How many units each session has."""
+        return np.diff(self.starts, append=len(self.session))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

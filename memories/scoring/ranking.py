@@ -25,11 +25,14 @@ Ints = NDArray[np.int64]
 # A query of this many words (characters of Chinese count as words) in several sentences is looked at in parts.
 LONG_QUERY_WORDS = 60
 LAST_QUESTIONS = 3
-# Units that are looked at exactly at least, where the others are estimated; if a larger share of all is worth a second
-# estimate, the first tells little, and all are looked at.
-LOOKED_AT, MOST_SHARE = 256, 1 / 4
+# Units whose neighbours are looked at, where the others are estimated.
+LOOKED_AT = 256
+# If signs leave a larger share of all, they tell little, and the levels of all are read; if those do, all vectors are.
+SIGNS_SHARE, LEVELS_SHARE = 1 / 12, 1 / 4
 # By so many standard deviations an estimate may be too low.
 SURE = 2.5
+# Of the best by an estimate so many more than are wanted, and a quarter, are looked at.
+SPARE = 32
 # Of a session that may be among the best.
 MOST_OF_SESSION = 1_000
 # Of so many drafts the threshold is taken.
@@ -193,11 +196,12 @@ def best(
     drafts: list[_Draft] = []
     found = np.zeros(len(units), np.bool_)
     for query in queries:
-        estimated = _estimated(units, query, allowed, most)
-        if estimated is None:
+        draft = _draft(units, query)
+        candidates = _candidates(units, draft, allowed, most)
+        if candidates is None:
             return Best(np.arange(len(units)), score(units, queries))
-        drafts.append(estimated[0])
-        found |= estimated[1]
+        drafts.append(draft)
+        found |= candidates
     some = np.flatnonzero(found)
     scores = _best_of([_score_at(units, draft, some) for draft in drafts])
     if sessions:
@@ -209,23 +213,10 @@ def best(
 def at(units: Units, queries: Sequence[Query], places: Ints) -> Best:
     """The scores of these units, where not all are scored."""
     some = np.unique(places)
-    return Best(some, _best_of([_score_at(units, _draft(units, query), some) for query in queries]))
-
-
-def _estimated(
-    units: Units, query: Query, allowed: NDArray[np.bool_], most: int
-) -> "tuple[_Draft, NDArray[np.bool_]] | None":
-    """A draft, and the candidates that it leaves: by signs, or, where these tell little, by a scan. None: all are."""
-    vectors = units.vectors
-    if vectors is None:
-        return None
-    for is_there, is_scanned in ((vectors.have_signs, False), (vectors.are_scanned, True)):
-        if is_there:
-            draft = _draft(units, query, is_scanned=is_scanned)
-            found = _candidates(units, draft, allowed, most)
-            if found is not None:
-                return draft, found
-    return None
+    drafts = [_draft(units, query) for query in queries]
+    for draft in drafts:
+        draft.look_at(units, _beside(units, some))
+    return Best(some, _best_of([_score_at(units, draft, some) for draft in drafts]))
 
 
 def _with_sessions(units: Units, found: NDArray[np.bool_], best: Ints) -> Ints:
@@ -264,116 +255,172 @@ def _context(own: Floats, covered: Coverage, units: Units, held: Sequence[Holdin
 
 def _best_beside(own: Floats, layout: Layout) -> Floats:
     """What the better of the units before and after in the session has, 0 or more."""
-    best = np.zeros_like(own)
-    if len(own) > 1:
-        together = layout.together(1)
-        np.maximum(best[1:], own[:-1] * together, out=best[1:])
-        np.maximum(best[:-1], own[1:] * together, out=best[:-1])
+    best, after = np.zeros_like(own), np.zeros_like(own)
+    best[1:], after[:-1] = own[:-1], own[1:]
+    best[layout.starts] = after[layout.starts[1:] - 1] = 0
+    np.maximum(best, after, out=best)
+    np.maximum(best, 0, out=best)
     return best
 
 
 class _Draft(NamedTuple):
-    """What is known of all units: `near` is estimated but where it is `exact`, and the common words of windows are left
-    out. `around`: sessions, moments and dates. `total`: all but neighbours, and `beside` what those add by the first
-    estimates. A first estimate and a second one may be too low by the two `margins`; of a scan there is no second."""
+    """What is known of all units. `own`: of their words, and `around`: of sessions, moments and dates, both exact.
+    `windows`: of their windows, without the words that many hold. `near`: exact where it is `exact`, else whatever was
+    estimated."""
 
     query: Query
-    margins: tuple[float, float]
-    is_scanned: bool
     shares: Shares
+    own: Floats
+    around: Floats
+    windows: Floats
     near: Floats
     exact: NDArray[np.bool_]
-    around: Floats
-    total: Floats
-    beside: Floats
 
     def look_at(self, units: Units, places: Ints) -> None:
         """Make the nearness of these exact."""
         some = places[~self.exact[places]]
         if units.vectors is not None and self.query.vector is not None and len(some):
-            self._set_near(some, units.vectors.nearness_at(some, self.query.vector, self.query.language))
+            self.near[some] = units.vectors.nearness_at(some, self.query.vector, self.query.language)
             self.exact[some] = True
 
-    def estimate_again(self, units: Units, places: Ints) -> None:
-        """Bring the nearness of these nearer to what it is."""
-        some = places[~self.exact[places]]
-        if not self.is_scanned and units.vectors is not None and self.query.vector is not None and len(some):
-            self._set_near(some, units.vectors.second_estimates_at(some, self.query.vector, self.query.language))
+    def estimate(self, near: Floats) -> None:
+        """Of what is not known exactly."""
+        np.copyto(self.near, near, where=~self.exact)
 
-    def _set_near(self, places: Ints, near: Floats) -> None:
-        self.total[places] += near - self.near[places]
-        self.near[places] = near
+    def totals(self, units: Units) -> Floats:
+        """The scores, as far as they are known."""
+        own = self.own + self.near
+        total = own + self.around
+        if not self.query.tells:
+            total += self.windows
+            beside = _best_beside(own, units.layout)
+            beside *= np.float32(units.constants.neighbour)
+            total += beside
+        return total
 
 
-def _draft(units: Units, query: Query, *, is_scanned: bool = False) -> _Draft:
+def _draft(units: Units, query: Query) -> _Draft:
     c, vectors = units.constants, units.vectors
     held = list(units.words.holding(query.terms)) if len(units) else []
     found = shares(units.words, held)
-    near, margins = np.zeros(len(units), np.float32), (0.0, 0.0)
-    if vectors is not None and query.vector is not None:
-        if is_scanned:
-            near, wrong = vectors.scanned(query.vector, query.language)
-            # Its own, and that of a neighbour.
-            margins = (wrong * (1 + c.neighbour),) * 2
-        else:
-            near = vectors.estimates(query.vector, query.language)
-            margins = SURE * vectors.noise[0], SURE * vectors.noise[1]
-    around = np.zeros(len(units), np.float32)
+    around, windows = np.zeros((2, len(units)), np.float32)
     if not query.tells:
-        around += (np.float32(c.session) * found.session)[units.layout.session]
+        around += np.repeat(np.float32(c.session) * found.session, units.layout.lengths)
         if units.moments is not None:
             around += units.moments.coverage(held, c)
+        having = np.flatnonzero(found.window)
+        windows[having] = np.float32(c.window) * found.window[having] ** np.float32(c.window_power)
     if units.times is not None and query.dates:
         around += query.turn_date_scores(units.times, c)
-    total = np.square(found.turn)
-    total *= np.float32(c.lexical)
-    far = np.arange(len(units))
+    own = np.square(found.turn)
+    own *= np.float32(c.lexical)
+    far: Ints | slice = slice(None)
     if vectors is not None and query.vector is not None:
         far = vectors.far(query.language)
-    total[far] += np.float32(c.unembedded) * found.turn[far]
-    total += near
-    beside = np.zeros(len(units), np.float32)
-    if not query.tells:
-        beside = np.float32(c.neighbour) * _best_beside(total, units.layout)
-        having = np.flatnonzero(found.window)
-        total[having] += np.float32(c.window) * found.window[having] ** np.float32(c.window_power)
-    total += around
-    exact = np.zeros(len(units), np.bool_)
-    return _Draft(query, margins, is_scanned, found, near, exact, around, total, beside)
+    own[far] += np.float32(c.unembedded) * found.turn[far]
+    return _Draft(query, found, own, around, windows, np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_))
 
 
 def _candidates(units: Units, draft: _Draft, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_] | None:
-    """Units whose draft, with what the estimates may lack, reaches the score of the last of the best; and those beside
-    the best. A first estimate tells which are worth a second one, and that one which are read. None: too many are."""
-    total, size = draft.total, len(units)
-    if not allowed.all():
-        total[~allowed] = -np.inf
-    total += draft.beside
-    some = _about_the_best(total, max(4 * LOOKED_AT, 2 * most))
-    draft.estimate_again(units, some)
-    best = some[best_first(total[some], max(LOOKED_AT, 2 * most))]
-    draft.look_at(units, best)
-    least = _last_of_the_best(units, draft, best[best_first(total[best], 2 * most)], most)
-    reaching = np.flatnonzero(total >= least - draft.margins[0])
-    if len(reaching) > size * MOST_SHARE:
+    """Units that may be among the best: by signs where there are some, or, where these tell little, by the levels of
+    all. None: all may be."""
+    vectors, query = units.vectors, draft.query
+    if vectors is None or not vectors.have_levels:
         return None
-    draft.estimate_again(units, reaching)
-    read = reaching[total[reaching] >= least - draft.margins[1]]
+    if query.vector is None:
+        return _reaching(units, draft, allowed, most, 0.0)
+    if vectors.have_signs and (found := _by_signs(units, vectors, draft, allowed, most)) is not None:
+        return found
+    near, wrong = vectors.by_levels(query.vector, query.language)
+    draft.estimate(near)
+    return _reaching(units, draft, allowed, most, wrong + units.constants.neighbour * wrong)
+
+
+def _by_signs(
+    units: Units, vectors: Vectors, draft: _Draft, allowed: NDArray[np.bool_], most: int
+) -> NDArray[np.bool_] | None:
+    """An estimate by signs tells whose levels are read, and those whose vectors are. None: of too many."""
+    query = draft.query
+    assert query.vector is not None  # noqa: S101 - _candidates() has looked
+    doubt = SURE * vectors.noise
+    draft.estimate(vectors.estimates(query.vector, query.language))
+    total = _allowed(draft.totals(units), allowed)
+    best = _about_the_best(total, max(4 * LOOKED_AT, 2 * most))
+    if not len(best):
+        return np.zeros(len(units), np.bool_)
+    # The last of the best is hardly better than it seems: where this leaves many, the exact one does, too.
+    least = np.partition(total[best], -min(most, len(best)))[-min(most, len(best))]
+    if np.count_nonzero(total >= least - np.float32(doubt)) > len(units) * SIGNS_SHARE:
+        return None
+    best = best[best_first(total[best], LOOKED_AT + most)]
+    draft.look_at(units, _beside(units, best))
+    least = np.float32(_last_of_the_best(units, draft, best, most) - doubt)
+    worth = np.flatnonzero(total >= least)
+    if len(worth) > len(units) * SIGNS_SHARE:
+        return None
+    near, wrong = vectors.by_levels(query.vector, query.language, worth)
+    whole = draft.near.copy()
+    whole[worth] = near
+    draft.estimate(whole)
+    # Neighbours are still those of the first estimate.
+    return _reaching(units, draft, allowed, most, wrong + units.constants.neighbour * doubt, among=worth)
+
+
+def _reaching(
+    units: Units,
+    draft: _Draft,
+    allowed: NDArray[np.bool_],
+    most: int,
+    margin: float,
+    *,
+    among: Ints | None = None,
+) -> NDArray[np.bool_] | None:
+    """Units whose draft, with what it may lack, reaches the score of the last of the best; also by the words of their
+    windows that many hold, where these may be those of the best. None: too many are."""
+    c, size = units.constants, len(units)
+    total = _allowed(draft.totals(units), allowed)
+    some = _about_the_best(total, max(4 * LOOKED_AT, 2 * most))
+    wide = some[best_first(total[some], max(LOOKED_AT, 2 * most))]
+    best = wide[: most + most // 4 + SPARE]
+    draft.look_at(units, _beside(units, best))
+    least = _last_of_the_best(units, draft, best, most) - margin
     found = np.zeros(size, np.bool_)
-    found[best] = found[read] = True
-    for distance in range(1, 1 + units.constants.reach):
-        found[np.maximum(best - distance, 0)] = found[np.minimum(best + distance, size - 1)] = True
+    if among is None:
+        np.greater_equal(total, np.float32(least), out=found)
+    else:
+        found[among[total[among] >= least]] = True
+    if np.count_nonzero(found) > size * LEVELS_SHARE:
+        return None
+    found[best] = True
+    if draft.shares.common and not draft.query.tells:
+        distances = np.arange(-c.reach, c.reach + 1)[:, None]
+        beside = np.unique(np.clip(wide + distances, 0, size - 1))
+        beside = beside[~found[beside]]
+        more = np.float32(c.window) * _power(windows_at(units.words, draft.shares, beside), c.window_power)
+        found[beside[total[beside] - draft.windows[beside] + more >= least]] = True
     return found & allowed
 
 
+def _allowed(total: Floats, allowed: NDArray[np.bool_]) -> Floats:
+    if not allowed.all():
+        total[~allowed] = -np.inf
+    return total
+
+
+def _beside(units: Units, places: Ints) -> Ints:
+    """These and those before and after."""
+    return np.unique([places, np.maximum(places - 1, 0), np.minimum(places + 1, len(units) - 1)])
+
+
 def _last_of_the_best(units: Units, draft: _Draft, best: Ints, most: int) -> float:
-    """The exact score that `most` of these, whose nearness is exact, reach but for words of their windows."""
+    """The exact score that `most` of these, whose nearness is exact and that of those beside them, reach but for words
+    of their windows."""
     if not len(best):
         return np.inf
-    totals = draft.total[best] - draft.beside[best]
+    totals = draft.own[best] + draft.near[best] + draft.around[best]
     if not draft.query.tells:
-        draft.look_at(units, np.unique([np.maximum(best - 1, 0), np.minimum(best + 1, len(units) - 1)]))
-        totals = totals + np.float32(units.constants.neighbour) * _neighbours(units, draft, best)
+        totals += draft.windows[best]
+        totals += np.float32(units.constants.neighbour) * _neighbours(units, draft, best)
     rank = min(most, len(best))
     return float(np.partition(totals, -rank)[-rank])
 
@@ -392,24 +439,15 @@ def _score_at(units: Units, draft: _Draft, places: Ints) -> Scores:
     """What _score() gives for these units; the neighbours of all but the best are estimated."""
     c, query = units.constants, draft.query
     draft.look_at(units, places)
-    vector, lexical = draft.near[places], _lexical_at(units, draft, places)
+    vector, lexical = draft.near[places], draft.own[places]
     around = draft.around[places]
     if not query.tells:
         around += c.window * _power(windows_at(units.words, draft.shares, places), c.window_power)
         about = vector + lexical + around + c.neighbour * _neighbours(units, draft, places)
         best = places[best_first(about, LOOKED_AT)]
-        beside = np.concatenate([np.maximum(best - 1, 0), np.minimum(best + 1, len(units) - 1)])
-        draft.look_at(units, np.unique(beside))
+        draft.look_at(units, _beside(units, best))
         around += c.neighbour * _neighbours(units, draft, places)
     return Scores(vector + lexical + around, vector, lexical, around)
-
-
-def _lexical_at(units: Units, draft: _Draft, places: Ints) -> Floats:
-    c, turn = units.constants, draft.shares.turn[places]
-    lexical: Floats = np.float32(c.lexical) * turn**c.lexical_power
-    if units.vectors is not None and draft.query.vector is not None:
-        turn = np.where(units.vectors.near_at(places, draft.query.language), np.float32(0), turn)
-    return lexical + np.float32(c.unembedded) * turn
 
 
 def _neighbours(units: Units, draft: _Draft, places: Ints) -> Floats:
@@ -418,7 +456,7 @@ def _neighbours(units: Units, draft: _Draft, places: Ints) -> Floats:
     session = units.layout.session
     for distance in (-1, 1):
         beside = np.clip(places + distance, 0, len(units) - 1)
-        own = draft.near[beside] + _lexical_at(units, draft, beside)
+        own = draft.near[beside] + draft.own[beside]
         together = (session[beside] == session[places]) & (beside != places)
         best = np.maximum(best, np.where(together, own, np.float32(0)))
     return best

@@ -34,6 +34,7 @@ from memories.retrieval.prepared_query import prepare
 from memories.retrieval.search import SearchRequest
 from memories.retrieval.search import search as search_memories
 from memories.retrieval.turn_index import TurnIndex, open_index, open_or_newest
+from memories.scoring.dense import Rows
 from memoryhub.embedded_postgres import locks
 from tests import factories
 from tests.database import PATIENCE, at_once
@@ -281,10 +282,10 @@ def killed_at(moment: Any, name: str, call: int, person: EndUser, space: Embeddi
     if not child:
         work, calls = getattr(moment, name), count(1)
 
-        def dies(*given: Any) -> Any:
+        def dies(*given: Any, **named: Any) -> Any:
             if next(calls) == call:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return work(*given)
+            return work(*given, **named)
 
         try:
             setattr(moment, name, dies)
@@ -384,6 +385,32 @@ class TestKilled:
         indexes._cache._values.update(kept)
         same(open_index(person, space), anew(person, space))
         turn_files.sweep()
+        assert files(home) == [f"{person.pk}.{space.pk}.turns"]
+
+    @pytest.mark.parametrize("name", ["with_levels", "_write"])
+    def test_a_file_with_levels_is_whole_or_is_not(
+        self,
+        person: EndUser,
+        space: EmbeddingSpace,
+        home: Path,
+        read: list[int],
+        monkeypatch: pytest.MonkeyPatch,
+        name: str,
+    ) -> None:
+        """Killed while levels are made, and while they are written; what was read is not read again."""
+        monkeypatch.setattr(turn_files, "LEVELS_FROM", 3)
+        another_process()
+        turn_files.clear()
+        killed_at(Rows if name == "with_levels" else turn_drafts.Draft, name, 1, person, space)
+        assert not [one for one in files(home) if one.endswith(".turns")]
+        read.clear()
+        index = open_index(person, space)
+        assert read == []
+        [vectors] = [part.rows.vectors for part in index.parts]
+        assert vectors is not None
+        assert vectors.levels is not None
+        assert np.array_equal(vectors.levels.steps > 0, [vectors.codes > 0])
+        same(index, anew(person, space))
         assert files(home) == [f"{person.pk}.{space.pk}.turns"]
 
     def test_each_of_two_hosts_has_the_turns_of_the_other(
@@ -630,10 +657,12 @@ def test_what_is_written_is_what_is_read(person: EndUser, space: EmbeddingSpace)
     assert not mapped.vectors.raw.flags.writeable
 
 
-def test_of_very_many_the_file_has_signs_and_few_vectors_are_read(
-    person: EndUser, session: Session, space: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("signs_from", [3, 1_000])
+def test_of_many_the_file_has_levels_and_of_very_many_signs_and_few_vectors_are_read(
+    person: EndUser, session: Session, space: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch, signs_from: int
 ) -> None:
-    monkeypatch.setattr(turn_files, "SIGNS_FROM", 3)
+    monkeypatch.setattr(turn_files, "LEVELS_FROM", 3)
+    monkeypatch.setattr(turn_files, "SIGNS_FROM", signs_from)
     let_go: list[int] = []
     monkeypatch.setattr(turn_files, "MOST_MAPPED", 0)
     monkeypatch.setattr(turn_files._Looks, "_let_go", lambda looks: let_go.append(looks._end))
@@ -645,7 +674,8 @@ def test_of_very_many_the_file_has_signs_and_few_vectors_are_read(
     first, later = (part.rows.vectors for part in index.parts)
     assert first is not None
     assert later is not None
-    assert (first.bits is not None, later.bits) == (True, None)
+    assert (first.levels is not None, later.levels) == (True, None)
+    assert (first.bits is not None, later.bits) == (signs_from == 3, None)
     plain = anew(person, space)
     same(index, plain)
     query = prepare("Where is rye bread baked?")

@@ -169,8 +169,8 @@ def test_rows_in_two_parts_and_another_order_score_as_they_stand_together() -> N
 
 
 @pytest.mark.parametrize("has_signs", [True, False])
-def test_few_are_read_and_the_best_are_the_same(has_signs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By signs, which one of two parts has, as the file of a heavy person and what came later; else by a scan."""
+def test_few_are_read_and_the_best_are_the_same(has_signs: bool) -> None:
+    """By levels, and by signs before, which one of two parts has, as the file of a heavy person and what came later."""
     whole, signed, wide = store(), 16_000, 512
     rng = np.random.default_rng(8)
     raw = rng.standard_normal((SIZE, wide)) * np.arange(1, wide + 1) ** -0.4 + 0.02
@@ -184,15 +184,18 @@ def test_few_are_read_and_the_best_are_the_same(has_signs: bool, monkeypatch: py
         Rows.of(raw[part], present=of != "", languages=of, blocks=[block])
         for part, of in zip(parts, languages, strict=True)
     ]
-    if has_signs:
-        rows[0] = rows[0].with_bits([block], DEFAULT)
+    plain = rows.copy()
+    rows[0] = rows[0].with_levels([block], DEFAULT, signs=has_signs)
     postings = [Postings.of([whole.packed[row] for row in part]) for part in parts]
     order, layout = np.argsort(mixed), Layout.of(whole.sessions, alone=False)
     times = np.arange(SIZE, dtype=np.float64) * 600
-    units = Units.over(
-        Words.of(postings, layout, DEFAULT, order),
-        Vectors.over(rows, blocks=[block], constants=DEFAULT, order=order),
-        times,
+    units, read = (
+        Units.over(
+            Words.of(postings, layout, DEFAULT, order),
+            Vectors.over(some, blocks=[block], constants=DEFAULT, order=order),
+            times,
+        )
+        for some in (rows, plain)
     )
     allowed = np.ones(SIZE, np.bool_)
     allowed[::3] = False
@@ -215,10 +218,10 @@ def test_few_are_read_and_the_best_are_the_same(has_signs: bool, monkeypatch: py
         if seed == 5:
             sessions = np.unique(layout.session[found.places[first]])
             assert np.isin(np.flatnonzero(np.isin(layout.session, sessions)), found.places).all()
-    # A scan is wrong by less than it says, always.
+    # Levels are wrong by less than they say, always.
     assert same >= (0.98 if has_signs else 1) * 6 * 20
     assert max(looked_at[:5]) < SIZE / 3
-    # Where nothing stands out signs tell little, and all are scanned; where a scan is slow, all are compared.
+    # Where nothing stands out signs tell little, and the levels of all are read; where there are none, all vectors are.
     anywhere = rng.standard_normal(wide).astype(np.float32) - 10 * raw.mean(axis=0, dtype=np.float32)
     query = replace(whole.asked(0), vector=anywhere / np.linalg.norm(anywhere), terms=np.empty(0, np.uint32), dates=())
     found = best(units, [query], allowed=np.ones(SIZE, np.bool_), most=20)
@@ -226,8 +229,7 @@ def test_few_are_read_and_the_best_are_the_same(has_signs: bool, monkeypatch: py
     first = found.places[best_first(found.scores.total, 20)]
     assert first.tolist() == best_first(right.total, 20).tolist()
     assert len(found.places) < SIZE / 3
-    monkeypatch.setattr(halves, "is_fast", lambda: False)
-    found = best(units, [query], allowed=np.ones(SIZE, np.bool_), most=20)
+    found = best(read, [query], allowed=np.ones(SIZE, np.bool_), most=20)
     assert len(found.places) == SIZE
     assert found.scores.total == pytest.approx(right.total, abs=1e-6)
     with pytest.raises(ValueError, match="Nothing is asked for"):

@@ -1,0 +1,71 @@
+"""Vectors as levels, a byte for each number: half of what halves take, and a scan reads no more than them; pure.
+
+A vector is centred, brought to length 1, and turned as its signs are (bits.py), so that no column is much stronger than
+the others. Then its numbers are rounded to 255 levels, which reach as far as the largest of them. By how much rounding
+moves a vector at most is measured when the levels are made, and by how much it moves a query when it is asked. So a
+cosine is never further away than products() says: whoever looks exactly at what that leaves loses nothing.
+
+The centre is the mean of that time. Of turns that came later it moves, a little; that is part of what may be wrong.
+"""
+
+from dataclasses import dataclass
+
+import numkong
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.scoring.bits import turned
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+# As far as a signed byte reaches to both sides.
+_MOST = 127
+# Rows of one call of numkong, which lets no other thread of Python's work meanwhile.
+_ROWS_OF_A_CALL = 8_192
+# What sums of single-precision numbers may differ by.
+_SUMMED = 1e-5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """Those of n vectors, each block of columns turned by itself.
+
+    `numbers`: int8[n, columns as they are turned]. `steps`: what a level is worth, float32[blocks, n]; 0 for no vector.
+    `closeness`: one over the distance to the mean, float32[blocks, n]. `means`: those by the code of a language,
+    float32[1 + languages, d]. `moved`: by how much rounding moved a vector of each block at most.
+    """
+
+    numbers: NDArray[np.int8]
+    steps: Floats
+    closeness: Floats
+    means: Floats
+    moved: Floats
+
+    def products(self, at: int, columns: slice, asked: Floats, rows: Ints | None = None) -> tuple[Floats, float]:
+        """About the cosines of the vectors of block `at`, in these columns, or of some of them, with a query of length
+        1, around the means of these levels; and by how much each may be wrong."""
+        whole = turned(asked[None, :])[0]
+        step = max(float(np.abs(whole).max()) / _MOST, 1e-12)
+        levels = np.rint(whole / np.float32(step)).astype(np.int8)
+        numbers = self.numbers[:, columns] if rows is None else self.numbers[rows, columns]
+        found = np.empty((len(numbers), 1), np.float32)
+        for start in range(0, len(numbers), _ROWS_OF_A_CALL):
+            some = slice(start, start + _ROWS_OF_A_CALL)
+            numkong.cdist(numbers[some], levels[None, :], "dot", out=found[some], out_dtype="float32")
+        products = found[:, 0]
+        products *= self.steps[at] if rows is None else self.steps[at, rows]
+        products *= np.float32(step)
+        moved, asked_moved = float(self.moved[at]), float(np.linalg.norm(whole - levels * np.float32(step)))
+        return products, moved + (1 + moved) * asked_moved + _SUMMED
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def of_unit(columns: Floats) -> tuple[NDArray[np.int8], Floats, float]:
+    """The levels of n vectors of length 1, or 0, in the columns of turned(); what each level is worth, and by how much
+    any of them was moved at most."""
+    steps = np.abs(columns).max(axis=1, initial=0) / np.float32(_MOST)
+    numbers = np.rint(columns / np.maximum(steps, 1e-12)[:, None]).astype(np.int8)
+    left = columns - numbers * steps[:, None]
+    return numbers, steps, float(np.sqrt(np.einsum("ij,ij->i", left, left).max(initial=0)))
