@@ -19,6 +19,7 @@ PAGES = [
     "docs/management.md",
     "docs/openai-agents.md",
     "docs/person-page.md",
+    "docs/pydantic-ai.md",
 ]
 MANAGEMENT = "docs/management.md"
 PERSON_PAGE = "docs/person-page.md"
@@ -44,6 +45,8 @@ def test_the_examples_of_a_page_work(page: str, running: RunningHub, monkeypatch
     # The reader's own, which no test has.
     if "langchain" in page:
         names["model"] = pytest.importorskip("test_langchain").Scripted()
+    if "pydantic" in page:
+        names["model"] = pytest.importorskip("test_pydantic_ai").scripted()
     if "agents" in page:
         names["model"] = pytest.importorskip("test_openai_agents").answers(3)
     assert examples(page)
