@@ -28,6 +28,9 @@ except ImportError as error:
         ("memoryhub_client.langchain", "langchain"),
         ("memoryhub_client.openai_agents", "openai-agents"),
         ("memoryhub_client.pydantic_ai", "pydantic-ai"),
+        ("memoryhub_client.llamaindex", "llamaindex"),
+        ("memoryhub_client.crewai", "crewai"),
+        ("memoryhub_client.adk", "adk"),
     ],
 )
 def test_a_missing_extra_says_what_to_install(module: str, extra: str) -> None:
