@@ -6,6 +6,7 @@ imports whether it runs them or not, may be missing.
 
 import importlib
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,28 @@ class MemoryHubProvider:
 
     def __init__(self) -> None:
         self._hub = Remembering()
+        self._persons: dict[str | None, str] = {}
 
     def ingest(self, documents: list[Any]) -> None:
-        """Each document is a session of its person; a text without messages is nobody's own words."""
+        """Each document is a session of its person."""
         for one in documents:
-            said = one.messages or [{"role": "user", "content": one.content, "author": "other"}]
+            said = one.messages or self._spoken(one)
             found = [{**turn, "at": turn.get("timestamp") or one.timestamp} for turn in said]
             self._hub.say(one.user_id or "nobody", one.id, found)
+
+    def _spoken(self, document: Any) -> list[dict[str, Any]]:
+        """Of LoCoMo, whose documents are JSON, the words of its two speakers: the first one's of a conversation are the
+        person's, the other's the agent's. Of a plain text, the text."""
+        try:
+            lines = json.loads(document.content)
+            names = [str(one["speaker"]) for one in lines]
+        except (ValueError, TypeError, KeyError):
+            return [{"role": "user", "content": document.content}]
+        person = self._persons.setdefault(document.user_id, names[0])
+        return [
+            {"role": "user" if name == person else "assistant", "content": f"{name}: {one.get('text', '')}"}
+            for name, one in zip(names, lines, strict=True)
+        ]
 
     def retrieve(
         self, query: str, k: int = 10, user_id: str | None = None, query_timestamp: str | None = None
