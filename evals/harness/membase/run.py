@@ -22,7 +22,9 @@ class MemoryHubLayer:
     layer_type = NAME
 
     def __init__(self, config: Any) -> None:
-        self.config, self._hub, self._waiting = config, Remembering(), list[Any]()
+        self.config, self._hub, self._waiting, self._person = config, Remembering(), list[Any](), ""
+        # Where MemBase itself writes what it found.
+        Path(config.save_dir).mkdir(parents=True, exist_ok=True)
 
     def add_message(self, message: Any, **_: Any) -> None:
         """It is posted with its day's others: `flush` ends a trajectory."""
@@ -32,13 +34,16 @@ class MemoryHubLayer:
         self._waiting.extend(messages)
 
     def flush(self) -> None:
-        """Post what waits, a session for each day on which something was said."""
+        """Post what waits, a session for each day on which something was said. The one who speaks first is the person;
+        where another one has the role user, too, as in LoCoMo, their words are taken for the agent's."""
         days: dict[str, list[dict[str, Any]]] = {}
         for one in self._waiting:
-            said = {"role": one.role, "content": one.content, "at": one.timestamp}
+            self._person = self._person or one.name
+            role = "assistant" if one.role == "user" and one.name != self._person else one.role
+            said = {"role": role, "content": f"{one.name}: {one.content}", "at": one.timestamp}
             days.setdefault(one.timestamp[:10], []).append(said)
-        for day, said in days.items():
-            self._hub.say(self.config.user_id, day, said)
+        for day, all_said in days.items():
+            self._hub.say(self.config.user_id, day, all_said)
         self._waiting.clear()
 
     def retrieve(self, query: str, k: int = 10, **_: Any) -> list[Any]:
