@@ -91,13 +91,17 @@ def imported(path: Path) -> set[str]:
 
 # What each integration may import besides: the framework that it is for.
 FRAMEWORKS: dict[str, set[str]] = {
+    "adk.py": {"google"},
     "claude.py": {"anthropic"},
+    "crewai.py": {"crewai"},
     "deepagents.py": {"deepagents", "langgraph"},
     "deerflow.py": {"deerflow"},
     "langchain.py": {"langchain", "langchain_core", "langgraph"},
     "langgraph.py": {"langgraph"},
+    "llamaindex.py": {"llama_index"},
     "mcp_proxy.py": {"anyio", "mcp"},
     "openai_agents.py": {"agents"},
+    "pydantic_ai.py": {"pydantic_ai"},
 }
 
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.clients_suite import table, upstream
+from tests.clients_suite import frameworks, table, upstream
 from tests.clients_suite.environments import CACHE, bare, node, python
 from tests.clients_suite.judge import Verdict, verdict
 from tests.clients_suite.stage import Hub, hub_of
 from tests.ports import free_port
 
 CLIENTS = Path(__file__).with_name("clients").absolute()
+FRAMEWORKS_PAGE = Path("docs/clients.md")
 # `plain`: only the person is named. `said`: the application also says what they said, and names the conversation.
 MODES = ("plain", "said")
 CLIENT_SECONDS = 180.0
@@ -43,7 +44,10 @@ def main() -> int:
     given = _arguments()
     # Whoever ends it ends its hub, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    adapters = {one: _adapter(one) for one in frameworks.FRAMEWORKS if not given.names or one in given.names}
     clients = [one for one in _clients() if not given.names or one.name in given.names]
+    if given.names and not clients:
+        return 0 if all(one.endswith("hold") for one in adapters.values()) else 1
     verdicts: list[Verdict] = []
     with (
         upstream.running(given.upstream_port or free_port()) as endpoint,
@@ -59,12 +63,20 @@ def main() -> int:
     _say(page)
     if given.write:
         table.write(given.write, page)
-    return 0 if table.all_work(verdicts) else 1
+    if len(adapters) == len(frameworks.FRAMEWORKS):
+        table.write(FRAMEWORKS_PAGE, frameworks.page(adapters), frameworks.BEGIN, frameworks.END)
+    return 0 if table.all_work(verdicts) and all(one.endswith("hold") for one in adapters.values()) else 1
+
+
+def _adapter(name: str) -> str:
+    found = frameworks.tried(name)
+    _say(f"{name}: {found}")
+    return found
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.clients_suite", description=__doc__)
-    parser.add_argument("names", nargs="*", help="of clients; all of them otherwise")
+    parser.add_argument("names", nargs="*", help="of clients and of adapters for frameworks; all of them otherwise")
     parser.add_argument("--hub", type=Path, default=Path(), help="the checkout whose hub is tried (this one)")
     parser.add_argument("--mode", choices=[*MODES, "both"], default="both")
     parser.add_argument("--log", type=Path, help="folder for what each run asked the endpoint, and its verdict")

@@ -24,11 +24,19 @@ except ImportError as error:
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("memoryhub_client.langchain", "langchain"), ("memoryhub_client.openai_agents", "openai-agents")],
+    [
+        ("memoryhub_client.langchain", "langchain"),
+        ("memoryhub_client.openai_agents", "openai-agents"),
+        ("memoryhub_client.pydantic_ai", "pydantic-ai"),
+        ("memoryhub_client.llamaindex", "llamaindex"),
+        ("memoryhub_client.crewai", "crewai"),
+        ("memoryhub_client.adk", "adk"),
+    ],
 )
 def test_a_missing_extra_says_what_to_install(module: str, extra: str) -> None:
     blocked = ["langchain", "langchain_core", "langgraph", "deepagents", "agents", "mcp"]
-    code = WITHOUT.format(blocked=blocked, module=f"memoryhub_client.{extra.replace('-', '_')}")
+    blocked += ["pydantic_ai", "llama_index", "crewai", "google.adk"]
+    code = WITHOUT.format(blocked=blocked, module=module)
     run = [sys.executable, "-c", code]
     said = subprocess.run(run, env={"PYTHONPATH": str(PACKAGE.parent)}, capture_output=True, text=True, check=True)
     assert f"pip install './clients/python[{extra}]'" in said.stdout

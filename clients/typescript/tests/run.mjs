@@ -1,4 +1,5 @@
 // Make the package as it would be published, install it in a folder of its own, and test it there against a fresh hub.
+// `node tests/run.mjs NAME PACKAGE…`: test it with a framework, by tests/frameworks/NAME.test.mjs, with these packages.
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -8,6 +9,7 @@ import { join, resolve } from "node:path";
 const OWN = resolve(import.meta.dirname, "..");
 const ROOT = resolve(OWN, "../..");
 const PYTHON = join(ROOT, ".venv/bin/python");
+const [framework, ...packages] = process.argv.slice(2);
 const RUNNING = "Ctrl-C stops everything.";
 const PATIENCE_SECONDS = 300;
 
@@ -27,12 +29,14 @@ try {
   run(PYTHON, ["manage.py", "spectacular", "--format", "openapi-json", "--file", join(folder, "openapi.json")], ROOT);
   run("npm", ["run", "--silent", "schema"], OWN, { OPENAPI: join(folder, "openapi.json") });
   run("npm", ["pack", "--silent", "--pack-destination", folder], OWN);
+  if (framework === "n8n") packages.push(packed(resolve(OWN, "../n8n")));
   install();
   run("npx", ["tsc", "--project", "tests"], folder);
   hub = await started();
   const made = ["manage.py", "create_api_key", "--tenant", "js", "--scopes", "ingest,read,write"];
   const key = execFileSync(PYTHON, made, { cwd: ROOT, env: environ, encoding: "utf8" }).trim();
-  const tests = readdirSync(join(folder, "tests")).filter((name) => name.endsWith(".test.mjs"));
+  const all = readdirSync(join(folder, "tests")).filter((name) => name.endsWith(".test.mjs"));
+  const tests = framework ? [`frameworks/${framework}.test.mjs`] : all;
   run(process.execPath, ["--test", "--test-reporter=spec", ...tests.map((name) => `tests/${name}`)], folder, {
     MEMORYHUB_URL: `http://127.0.0.1:${port}`,
     MEMORYHUB_API_KEY: key,
@@ -53,10 +57,18 @@ function install() {
   const wanted = { ...devDependencies, "memoryhub-client": `file:memoryhub-client-${version}.tgz` };
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module", private: true, dependencies: wanted }));
   run("npm", ["install", "--silent", "--no-audit", "--no-fund"], folder);
+  if (packages.length) run("npm", ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", ...packages], folder);
   cpSync(join(OWN, "tests"), join(folder, "tests"), { recursive: true });
   rmSync(join(folder, "tests/run.mjs"));
   const [, example] = readFileSync(join(OWN, "README.md"), "utf8").match(/```js\n(.*?)```/s);
   writeFileSync(join(folder, "tests/readme.test.mjs"), example.replace("http://127.0.0.1:8000", `http://127.0.0.1:${port}`));
+}
+
+/** The package of a folder, in the one of the tests. */
+function packed(from) {
+  const { name, version } = JSON.parse(readFileSync(join(from, "package.json"), "utf8"));
+  run("npm", ["pack", "--silent", "--pack-destination", folder], from);
+  return `file:${name}-${version}.tgz`;
 }
 
 async function started() {

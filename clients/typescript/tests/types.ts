@@ -1,5 +1,6 @@
 // Compiled, not run: paths, bodies and answers are those of the hub's document.
 import { createMemoryHub, dataOf, MemoryHubError, rowsOf } from "memoryhub-client";
+import { HubMemory } from "memoryhub-client/agents";
 
 const hub = createMemoryHub({ baseUrl: "http://127.0.0.1:8000", apiKey: "mh_" });
 
@@ -22,3 +23,8 @@ export async function remembered(): Promise<string> {
 }
 
 export const where = (error: MemoryHubError): string[] => error.problem?.errors.map((fault) => fault.pointer) ?? [];
+
+const memory = new HubMemory({ hub, maxTokens: 500 });
+memory.middleware({ userId: "u1", sessionId: "s1", author: "model" });
+// @ts-expect-error: a conversation is needed
+memory.processor({ userId: "u1" });

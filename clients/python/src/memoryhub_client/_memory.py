@@ -6,8 +6,8 @@ import hashlib
 import json
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,6 +87,8 @@ class Memory:
         # What was asked → revision and memory of the last answer.
         self._kept: OrderedDict[Any, tuple[str, str]] = OrderedDict()
         self._talks: OrderedDict[Any, Told] = OrderedDict()
+        # Of a conversation: the ids of what the hub has of it.
+        self._posted: OrderedDict[Any, set[str]] = OrderedDict()
         self._warned: set[str] = set()
 
     def of(self, names: Mapping[str, str | None], query: str | None) -> str:
@@ -205,6 +207,21 @@ class Memory:
             self.failed("The hub did not take the messages, which are posted at the next chance", error)
         return done
 
+    def post_new(self, names: Mapping[str, str | None], messages: Sequence[NewMessage], *, last: bool = False) -> None:
+        """Of a conversation as it stands, post what was not posted yet. Right after the hub could not be had only if it
+        is the `last` chance for now."""
+        if not (last or self.may_ask()):
+            return
+        key = tuple(sorted(names.items()))
+        posted = self._posted.pop(key, set())
+        new = [one for one in messages if one["external_id"] not in posted]
+        done = self.post(names, new) if new else 0
+        posted.update(str(one["external_id"]) for one in new[:done])
+        # What the conversation has no more is not kept: of a long one its framework may show the end alone.
+        self._posted[key] = posted & {str(one["external_id"]) for one in messages}
+        while len(self._posted) > KEPT_CONTEXTS:
+            self._posted.popitem(last=False)
+
     def _store(self, names: Mapping[str, str | None], some: list[NewMessage]) -> None:
         """Store them; of those that the hub refuses for what they are, the others."""
         try:
@@ -252,6 +269,31 @@ class Memory:
         if text not in self._warned:
             self._warned.add(text)
             self._log.warning(text)
+
+
+def marks(contents: Iterable[Any]) -> list[str]:
+    """What stands for each of what the user said, and for all before it: for `Memory.told`."""
+    digest, found = hashlib.sha256(), []
+    for content in contents:
+        digest.update(json.dumps(content, sort_keys=True, default=str).encode() + b"\n")
+        found.append(digest.hexdigest())
+    return found
+
+
+def named(messages: Iterable[NewMessage]) -> list[NewMessage]:
+    """Messages that have no id of their own, each with one: of what it says, and how often it was said before. So those
+    of a longer history, or of its end, have the same."""
+    found: list[NewMessage] = []
+    count: Counter[str] = Counter()
+    for message in messages:
+        if message.get("external_id"):
+            found.append(message)
+            continue
+        said = [message["role"], message.get("content"), message.get("tool_calls"), message.get("tool_call_id")]
+        text = json.dumps(said, sort_keys=True, default=str)
+        count[text] += 1
+        found.append({**message, "external_id": hashlib.sha256(f"{count[text]} {text}".encode()).hexdigest()})
+    return found
 
 
 def _asked(query: str | None) -> str | None:
