@@ -74,7 +74,7 @@ def test_who_carries_out_a_case_is_no_extraction(admin: Client) -> None:
 
 def test_a_link_is_no_person(admin: Client) -> None:
     case = factories.privacy_case(factories.end_user())
-    given: dict[str, Any] = {"target": PrivacyExport(case=case), "object_id": case.pk, "tenant": case.tenant, "now": NOW}
+    given: dict[str, Any] = {"target": PrivacyExport, "object_id": case.pk, "tenant": case.tenant, "now": NOW}
     audit.record(actor=Actor(kind=ActorKind.LINK), verb="download", **given)
     assert "Somebody with the one-time link downloaded an export" in text_of(admin.get(list_of(AuditEvent)))
 

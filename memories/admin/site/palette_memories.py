@@ -66,7 +66,7 @@ def is_enough(words: str) -> bool:
 
 
 def is_word(words: str) -> bool:
-    """Whether lists can be searched for it. A Chinese word of one letter is in too many memories for the palette itself."""
+    """Whether lists can be searched for it. A Chinese word of one letter is in too many memories for the palette."""
     return is_enough(words) or (not words.isascii() and parse_uuid(words) is None)
 
 
