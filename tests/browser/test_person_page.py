@@ -65,6 +65,7 @@ def test_it_needs_no_script(chromium: Browser, live_server: LiveServer, own: Own
     page.get_by_role("button", name="Remember again: Bakes rye bread").click()
     expect(page.get_by_text("Bakes rye bread")).to_be_visible()
     page.get_by_role("button", name="Close this page").click()
+    expect(page.get_by_text("closed the page")).to_be_visible()
     page.go_back()
     expect(page.get_by_text("Bakes rye bread")).to_be_hidden()
     context.close()
