@@ -61,7 +61,7 @@ class Message:
 def wanted() -> dict[Message, str]:
     """Every text that a page can show → the file that it is from, or what it is."""
     found: dict[Message, str] = {}
-    for message, place in [*_ours(), *_of_data(), *_of_unfold()]:
+    for message, place in [*_ours(), *_of_data(), *_of_unfold(), *_of_django_in_another_form()]:
         found.setdefault(message, place)
     return found
 
@@ -132,6 +132,14 @@ def _of_unfold() -> Iterator[tuple[Message, str]]:
             for message in in_python(nodes) if nodes else in_template(source):
                 if (message.context, message.text) not in known:
                     yield message, "unfold"
+
+
+def _of_django_in_another_form() -> Iterator[tuple[Message, str]]:
+    """What Django's pages for staff say with 你: the hub says 您 throughout."""
+    pages = [path for path in _of_django() if "contrib" in path.parts]
+    for entry in (entry for path in pages for entry in polib.mofile(str(path))):
+        if "你" in f"{entry.msgstr}{entry.msgstr_plural}":
+            yield Message(entry.msgid, entry.msgid_plural or "", entry.msgctxt or ""), "django"
 
 
 def _of_django() -> list[Path]:

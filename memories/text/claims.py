@@ -133,7 +133,9 @@ def _middle(before: list[str], after: list[str]) -> tuple[str, str]:
 
 
 def _in_place_of(found: str, was: str, now: str) -> str:
-    """The new words, which go on as the old ones did in the middle of a sentence; a name keeps its capital."""
+    """The new words, which begin or go on a sentence as the old ones did; a name keeps its capital."""
+    if was[0].islower() and found[0].isupper():
+        return f"{now[0].upper()}{now[1:]}"
     first = next(iter(words.of(now).pieces), None)
     goes_on = was[0].isupper() and found[0].islower() and first is not None and not first.is_distinctive
     return f"{now[0].lower()}{now[1:]}" if goes_on else now

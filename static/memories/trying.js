@@ -9,6 +9,8 @@ document.addEventListener("click", async (event) => {
   const place = document.getElementById(button.dataset.try);
   button.disabled = true;
   place.setAttribute("aria-busy", "true");
+  // What came of the last test is not of this one.
+  place.textContent = "";
   try {
     const answer = await fetch(button.formAction, {
       method: "POST",

@@ -38,6 +38,7 @@ def test_categories_are_added_changed_removed_and_restored(admin: Client, tenant
     new = {"name": "棋牌", "words": "打麻将\n打扑克\n", "not_allowed": "", "allowed": "下围棋", "version": 1}
     page = send(admin, tenant, "save", **new).content.decode()
     assert "Version 2 is in force" in page
+    assert re.search(r"<bdi>[\w.-]+</bdi></span>\s*<span>\+ ", page), "who made a version is named"
     assert policy(tenant).categories[1]["words"] == ["打麻将", "打扑克"]
     assert "打扑克" in page
     changed = send(admin, tenant, "save", **{**new, "place": 1, "description": "牌", "version": 1})

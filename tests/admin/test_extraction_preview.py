@@ -40,6 +40,7 @@ def test_a_session_is_tried_and_the_page_says_what_would_come_of_it(
     for shown in (
         "I live in &amp;lt;b&amp;gt;Leiden",
         "Lives in Leiden",
+        "New · Knowledge",
         "Is in a &lt;i&gt;hurry",
         "Confidence too low",
     ):

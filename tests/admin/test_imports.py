@@ -45,6 +45,7 @@ def test_a_file_is_checked_started_for_somebody_reported_and_undone(admin_client
     row = uploaded(admin_client, chats(), "export.zip")
     page = text_of(admin_client.get(page_of(row)))
     assert all(text in page for text in ("ChatGPT", "nobody is named", "I keep 2 bees in Delft", "Messages stored"))
+    assert "<dt>By</dt><dd><bdi>admin</bdi></dd>" in page
     refused = admin_client.post(page_of(row, "start"), {"author_0": "a\x07b"})
     assert (refused.status_code, Turn.objects.count()) == (400, 0)
     assert admin_client.post(page_of(row, "start"), {"author_0": "anna"}).status_code == 302

@@ -39,6 +39,12 @@ def test_who_has_not_signed_in_gets_what_the_browser_asks_for(client: Client, db
     assert "Accept-Language" in page.headers["Vary"]
 
 
+def test_djangos_own_texts_address_staff_as_the_hub_does(db: None) -> None:
+    client = signed_in(factories.operator(language="zh-hans"))
+    page = text_of(client.get(reverse("admin:password_change")))
+    assert ("您的密码不能" in page, "你" in page) == (True, False)
+
+
 def test_the_api_speaks_english_whoever_asks(client: Client, db: None) -> None:
     answer = client.get("/api/v1/users", headers={"accept-language": CHINESE})
     assert "Content-Language" not in answer.headers

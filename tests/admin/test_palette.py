@@ -157,6 +157,9 @@ def test_it_leads_to_the_searches(admin: Client, staff_who_may: Callable[..., Cl
     assert f'value="{tenant.pk}"' in page
     assert reverse("admin:said") in page
     assert "Search" not in text_of(find(staff_who_may("view_enduser"), "any words"))
+    # A Chinese word may be one letter: too little for the palette itself, enough for the lists.
+    assert "Search facts for “茶”" in text_of(find(admin, "茶"))
+    assert "Search facts" not in text_of(find(admin, "t"))
     # Of several tenants the page of that search asks for one.
     factories.tenant()
     assert 'name="tenant"' not in text_of(find(admin, "any words"))

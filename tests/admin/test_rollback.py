@@ -74,7 +74,10 @@ def test_confirmed_it_is_done_and_can_be_undone_once(admin: Client, session: Ses
     assert "Undo</button>" in text_of(admin.get(done.url))
     assert [admin.post(done.url).status_code for _ in range(2)] == [302, 200]
     assert Fact.objects.get().status == "active"
-    assert 'id="undone"' in text_of(admin.get(done.url))
+    page = text_of(admin.get(done.url))
+    assert 'id="undone"' in page
+    # What is none is not counted.
+    assert ("<dt>Restored facts</dt><dd>1</dd>" in page, "Restored memory files" in page) == (True, False)
     assert AuditEvent.objects.filter(verb="undo_roll_back").count() == 1
 
 

@@ -12,7 +12,7 @@ from memories.admin.site.wording import VERBS
 from memories.admin.trail.sentences import OBJECTS, SENTENCES, SPECIAL, sentence_of
 from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
-from memories.models import ActorKind, AuditEvent, Fact
+from memories.models import ActorKind, AuditEvent, Fact, PrivacyExport
 from tests import factories
 from tests.admin.pages import list_of, page_of, text_of
 from tests.factories import NOW
@@ -72,6 +72,13 @@ def test_who_carries_out_a_case_is_no_extraction(admin: Client) -> None:
     assert "Extraction completed" not in page
 
 
+def test_a_link_is_no_person(admin: Client) -> None:
+    case = factories.privacy_case(factories.end_user())
+    given: dict[str, Any] = {"target": PrivacyExport, "object_id": case.pk, "tenant": case.tenant, "now": NOW}
+    audit.record(actor=Actor(kind=ActorKind.LINK), verb="download", **given)
+    assert "Somebody with the one-time link downloaded an export" in text_of(admin.get(list_of(AuditEvent)))
+
+
 def test_the_sentences_are_of_verbs_that_there_are() -> None:
     known = {verb.lower().replace(" ", "_") for verb in VERBS}
     assert set(SENTENCES) | {verb for verb, _ in SPECIAL} <= known
@@ -85,6 +92,7 @@ def test_the_sentences_are_of_verbs_that_there_are() -> None:
         ("export", "AuditEvent", "anna exported the list “Audit trail”"),
         ("export", "PrivacyCase", "anna made the file of a privacy case"),
         ("link", "PrivacyExport", "anna made a one-time link to an export"),
+        ("download", "PrivacyExport", "anna downloaded an export"),
         ("extract", "ProfileSection", "anna wrote a profile section"),
         ("erase", "PrivacyCase", "anna erased the end user of a privacy case"),
         ("roll_back", "ChangeSet", "anna rolled back memories"),

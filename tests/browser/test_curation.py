@@ -156,3 +156,13 @@ def test_the_keyboard_alone_is_enough(open_page: Open, fact: Fact, operator: Ope
     expect(page.get_by_text("is corrected")).to_be_visible()
     back_from_what_turns_say(page)
     assert content(page) == "Allergic to nuts"
+    # Where Enter begins a line it sends with Ctrl, as in the review queue.
+    verb(page, "Correct")
+    page.get_by_label("Corrected text").fill("Allergic to")
+    page.get_by_label("Corrected text").press("End")
+    page.keyboard.press("Enter")
+    page.keyboard.type("hazelnuts")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("is corrected")).to_be_visible()
+    back_from_what_turns_say(page)
+    assert "hazelnuts" in content(page)

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from memories.models import APIKey, EndUser, Fact, Operator
+from memories.models import APIKey, EndUser, Fact, MemoryGroup, Operator
 from tests import factories
 from tests.admin.pages import list_of, page_of
 from tests.browser.conftest import PHONE, Open
@@ -103,3 +103,12 @@ def test_a_key_is_rotated(open_page: Open, operator: Operator) -> None:
     page.get_by_role("link", name="I have copied it").click()
     expect(page.get_by_text("Replaces")).to_be_visible()
     assert APIKey.objects.count() == 2
+
+
+def test_a_list_without_tabs_has_cards_on_a_phone_too(open_page: Open, operator: Operator) -> None:
+    factories.memory_group(factories.end_user())
+    page = open_page(size=PHONE, who=operator)
+    page.goto(list_of(MemoryGroup))
+    card = page.locator("#result_list tr.data-row").bounding_box()
+    assert card
+    assert card["height"] < 120, "a line for each value takes 200"

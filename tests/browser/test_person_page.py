@@ -65,16 +65,20 @@ def test_it_needs_no_script(chromium: Browser, live_server: LiveServer, own: Own
     page.get_by_role("button", name="Remember again: Bakes rye bread").click()
     expect(page.get_by_text("Bakes rye bread")).to_be_visible()
     page.get_by_role("button", name="Close this page").click()
+    expect(page.get_by_text("closed the page")).to_be_visible()
     page.go_back()
     expect(page.get_by_text("Bakes rye bread")).to_be_hidden()
     context.close()
 
 
 class _Framing(BaseHTTPRequestHandler):
-    """A site that shows the address of its query in a frame."""
+    """A site that shows the address of its query in a frame, or has a form that sends there."""
 
     def do_GET(self) -> None:
-        body = f'<iframe src="{self.path.partition("?")[2]}" width="600" height="600"></iframe>'.encode()
+        how, _, address = self.path.partition("?")
+        framed = f'<iframe src="{address}" width="600" height="600"></iframe>'
+        form = f'<form method="post" action="{address}"><input name="token"><button>Win a prize</button></form>'
+        body = (form if how == "/form" else framed).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
@@ -106,4 +110,21 @@ def test_declared_sites_alone_show_it(chromium: Browser, live_server: LiveServer
         page.goto(f"{site}/?{live_server.url}{own.link(language='en', embed_origins=origins)[1]}")
         expect(frame.get_by_text("What is remembered")).to_have_count(0)
     assert not [cookie for cookie in context.cookies() if cookie["name"] == settings.SESSION_COOKIE_NAME]
+    context.close()
+
+
+def test_another_sites_form_changes_nothing(chromium: Browser, live_server: LiveServer, own: Own, site: str) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(live_server.url + own.link(language="en")[1])
+    fact = own.person.facts.get(content="Bakes bread")
+    page.goto(f"{site}/form?{live_server.url}/me/facts/{fact.pk}/forget")
+    page.get_by_role("button", name="Win a prize").click()
+    expect(page.get_by_text("Forgotten")).to_have_count(0)
+    fact.refresh_from_db()
+    assert fact.status == "active"
+    # The session is still there, and its own form does it.
+    page.goto(f"{live_server.url}/me/")
+    page.get_by_role("button", name="Forget: Bakes bread").click()
+    expect(page.get_by_role("status")).to_contain_text("Forgotten")
     context.close()

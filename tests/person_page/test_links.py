@@ -125,6 +125,15 @@ def test_other_links_are_refused_kindly(own: Own, made: Callable[[Own], str], st
     own.get(status=404)
 
 
+def test_a_link_opens_until_its_time_is_over(own: Own) -> None:
+    now = timezone.now()
+    own.client.get(own.link(now=now - timedelta(seconds=50), ttl=60)[1])
+    own.get()
+    late = Own(own.person, own.key)
+    assert late.client.get(late.link(now=now - timedelta(seconds=61), ttl=60)[1]).status_code == 410
+    late.get(status=404)
+
+
 @pytest.mark.parametrize("ended", [_page_off, _key_revoked, _merged, _erased])
 def test_a_session_ends_with_what_it_rests_on(own: Own, ended: Callable[[Own], str]) -> None:
     fact = factories.fact(own.person, "Bakes bread")
@@ -168,6 +177,8 @@ def test_forms_of_other_sites_change_nothing(own: Own, token: str | None, header
     assert (answer.status_code, "Nothing was changed" in answer.content.decode()) == (403, True)
     assert Fact.objects.get().status == "active"
     assert own.client.get(f"/me/facts/{fact.pk}/forget").status_code == 405
+    assert own.post(f"facts/{fact.pk}/forget", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 303
+    assert Fact.objects.get().status == "trashed", "the page's own form does it"
 
 
 def test_the_form_of_another_session_changes_nothing(own: Own) -> None:
@@ -177,6 +188,8 @@ def test_the_form_of_another_session_changes_nothing(own: Own) -> None:
     token = page_links.form_token(other.open())
     assert own.post(f"facts/{fact.pk}/forget", token=token).status_code == 403
     assert Fact.objects.get().status == "active"
+    own.post(f"facts/{fact.pk}/forget")
+    assert Fact.objects.get().status == "trashed"
 
 
 def test_declared_sites_alone_may_frame_it(own: Own) -> None:

@@ -62,6 +62,11 @@ def test_what_the_two_share_is_not_the_old_claim(old: str, new: str, text: str) 
             "The user is a product manager at a bank",
         ),
         (*SENTENCES, "Wants at most three sentences", "Wants at most three sentences"),
+        # What begins a text begins it still with a capital.
+        (
+            *("Prefers short answers with one example", "Prefers answers of at most three sentences"),
+            *("Short answers with one example", "Answers of at most three sentences"),
+        ),
         (*SENTENCES, "Answers in at most three sentences please", "Answers as long as it takes please"),
         (*LEIDEN, "Moved to Leiden, and is a Leidenaar", "Moved to Leiden, and is a Leidenaar"),
         # What goes on behind a statement whose verb changed would be said of the new one.

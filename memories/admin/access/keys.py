@@ -236,7 +236,7 @@ class KeyPage(_KeysPage):
     def only_for(self, key: APIKey) -> str:
         # The list does not show a person's id.
         person = gettext("an erased end user") if key.user_id == NOBODY else gettext("one end user")
-        return ", ".join(name for name in (person if key.user_id else "", key.agent_id) if name)
+        return ", ".join(name for name in (person if key.user_id else "", key.agent_id) if name) or "–"
 
     @column(_("Statements count as"))
     def voice(self, key: APIKey) -> Any:

@@ -18,6 +18,7 @@ from memories.admin.lists.columns import column, moment_column
 from memories.admin.people.adding import add_refusal
 from memories.admin.site.mentions import mention
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page, url_of
+from memories.admin.trail.authors import names_of
 from memories.curation.imports.verbs import most_bytes, upload
 from memories.exceptions import MemoryHubError
 from memories.models import ActorKind, Import, ImportSource
@@ -120,6 +121,7 @@ class ImportPage(RecordPage):
             "counts": told(record.counts, OUTCOMES),
             "left_out": told(record.left_out, REASONS),
             "refused": told(record.refused, REASONS),
+            "by": names_of([record]).get(record.actor_id, record.get_actor_kind_display()),
             "by_operator": record.actor_kind == ActorKind.OPERATOR,
         }
 

@@ -31,7 +31,7 @@ from memories.capture.ingest import PostedMessage
 from memories.exceptions import MemoryHubError
 from memories.extraction import preview
 from memories.extraction.preview import Answered, FactChange, Preview, Source, Trial
-from memories.models import EndUser, ReviewItem, Role, Section, Session, Status, Tenant
+from memories.models import Category, EndUser, ReviewItem, Role, Section, Session, Status, Tenant
 from memories.models.ids import parse_uuid
 
 MAY = (*MEMORY, "memories.view_extractionrun")
@@ -132,6 +132,7 @@ class ShownFact:
     """What would become of a fact, in words. `segments`: the texts before and after, where they differ."""
 
     change: FactChange
+    category: str
     said: str
     status: str
     reasons: list[str]
@@ -143,6 +144,7 @@ def shown_facts(answered: Answered) -> list[ShownFact]:
     return [
         ShownFact(
             one,
+            str(Category(one.category).label),
             str(BECOMES.get(one.verb, one.verb)),
             str(Status(one.status).label),
             [str(ReviewItem.Reason(reason).label) for reason in one.reasons],

@@ -66,7 +66,9 @@ def named(record: Model, operator: Any) -> str:
         return called(record)
     may_see_people = operator.has_perm("memories.view_enduser")
     if isinstance(record, models.PrivacyCase):
-        whose = WORDS[models.EndUser](record.end_user) if record.end_user and may_see_people else short_id(record)
+        whose = WORDS[models.EndUser](record.end_user) if record.end_user and may_see_people else ""
+        # The ticket's number stays when the person is erased.
+        whose = whose or _line(record.reference) or short_id(record)
         return f"{record.get_type_display()} · {whose}"
     if when := OF_PERSON.get(type(record)):
         whose = f"{WORDS[models.EndUser](record.end_user)}, " if may_see_people else ""  # type: ignore[attr-defined]

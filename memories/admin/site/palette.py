@@ -77,7 +77,7 @@ def search(request: HttpRequest) -> HttpResponse:
     hits = [*_pages(request, words), *_records(request, words), *_cases(request, words), *_people(request, words)]
     hits = [*hits[: 3 * SHOWN], *_help(request, words), *_memories(request, words)]
     context: dict[str, Any] = {"words": words, "hits": hits}
-    if palette_memories.is_enough(words):
+    if palette_memories.is_word(words):
         context["searches"] = palette_memories.searches_of(request, words)
     if RESULTS_ONLY in request.headers:
         page = TemplateResponse(request, "memories/palette_hits.html", context)

@@ -65,6 +65,11 @@ def is_enough(words: str) -> bool:
     return len(words) >= (SHORTEST if words.isascii() else SHORTEST_CHINESE) and parse_uuid(words) is None
 
 
+def is_word(words: str) -> bool:
+    """Whether lists can be searched for it. A Chinese word of one letter is in too many memories for the palette."""
+    return is_enough(words) or (not words.isascii() and parse_uuid(words) is None)
+
+
 def memories_of(request: HttpRequest, words: str, *, now: datetime) -> Iterator[FoundMemory]:
     """The memories that hold all of the words, as far as the operator may see them."""
     terms = words.split()[:MOST_WORDS]

@@ -21,6 +21,7 @@ from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.fields import LineField, LinesField, TextField
 from memories.admin.site.naming import called, named
 from memories.admin.site.page import actor_of, message_of, render_page, require
+from memories.admin.trail.authors import names_of
 from memories.content_policy import categories
 from memories.content_policy.categories import PolicyCategory
 from memories.curation.batches import undo_batch
@@ -274,8 +275,11 @@ def _form_of(one: Mapping[str, Any], number: int, version: int) -> CategoryForm:
     return CategoryForm(initial=initial, auto_id=f"category{number}_%s")
 
 
-def _versions(tenant: Tenant) -> list[ContentPolicy]:
-    return list(ContentPolicy.objects.filter(tenant=tenant)[:SHOWN_VERSIONS])
+def _versions(tenant: Tenant) -> list[tuple[ContentPolicy, str]]:
+    """The newest versions, each with who made it."""
+    rows = list(ContentPolicy.objects.filter(tenant=tenant)[:SHOWN_VERSIONS])
+    names = names_of(rows)
+    return [(row, names.get(row.actor_id, row.get_actor_kind_display())) for row in rows]
 
 
 def _trial(tenant: Tenant, operator: Any) -> dict[str, Any] | None:

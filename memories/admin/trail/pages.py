@@ -168,6 +168,8 @@ class TrailPage(HubModelAdmin):
         # A case is carried out by a run of its own, which is no extraction.
         is_case_run = event.actor_kind == ActorKind.RUN and event.object_type == PrivacyCase.__name__
         kind = gettext("The worker") if is_case_run else event.get_actor_kind_display()
+        if event.actor_kind == ActorKind.LINK:
+            kind = gettext("Somebody with the one-time link")
         name = event.operator_name or kind
         return sentence_of(who=name, verb=event.verb, object_type=event.object_type, person=event.person)
 

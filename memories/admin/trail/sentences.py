@@ -36,6 +36,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise | str]] = {
     "ExtractionRun": (gettext_lazy("an extraction run"), gettext_lazy("an extraction run of %(person)s")),
     "PrivacyCase": (gettext_lazy("a privacy case"), gettext_lazy("a privacy case of %(person)s")),
     "EndUser": (gettext_lazy("an end user"), gettext_lazy("%(person)s")),
+    "PrivacyExport": (gettext_lazy("an export"), gettext_lazy("an export of %(person)s")),
     "PersonLink": (gettext_lazy("a person’s own page"), gettext_lazy("the own page of %(person)s")),
     # Nobody's: the second is never shown.
     "Agent": (gettext_lazy("an agent"), ""),
