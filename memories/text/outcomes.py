@@ -59,7 +59,7 @@ class Step(NamedTuple):
 
 
 def stronger(known: Outcome, found: Outcome | None) -> Outcome:
-    """What holds of two: what a stronger one said is replaced by nobody weaker, and the same one may change its mind."""
+    """What holds of two: nobody weaker replaces what a stronger one said, and the same one may change its mind."""
     if found is None or _STRENGTH[found.source] < _STRENGTH[known.source]:
         return known
     return found
@@ -91,6 +91,11 @@ def of_replies(texts: Sequence[str], patterns: Patterns | None = None) -> Outcom
         if kinds & {"reinforcement", "thanks"}:
             return Outcome(SUCCEEDED, PERSON)
     return None
+
+
+def is_reply(texts: Sequence[str]) -> bool:
+    """Whether any of the texts thanks or complains, beside the hub's signals."""
+    return bool(signals.find(texts, _data().replies))
 
 
 def exit_code_in(text: str) -> int | None:
