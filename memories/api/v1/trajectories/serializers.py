@@ -40,7 +40,8 @@ from memories.text.outcomes import APPLICATION, Outcome
 
 MAX_STEPS = 1_000
 MAX_STEP_BYTES = 1024 * 1024
-_CODES = {"min_value": -(2**31), "max_value": 2**31 - 1}
+# Of exit codes, as the database holds them.
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 _RESULTS = Trajectory.Outcome.values
 # Who else than the application may be named as the one who says so: as it states them, the hub does not look itself.
 _SOURCES = Trajectory.OutcomeSource.values
@@ -50,7 +51,7 @@ class _OutcomeObject(Strict):
     """How the task came out, and who says so."""
 
     result = OneOf(_RESULTS)
-    source = OneOf(
+    source = OneOf(  # type: ignore[assignment]
         _SOURCES,
         required=False,
         default=APPLICATION,
@@ -127,7 +128,11 @@ class NewStepSerializer(Strict):
         required=False, allow_blank=True, allow_null=True, help_text=f"Cut beyond {LONGEST_CONTENT:,} characters."
     )
     exit_code = Whole(
-        required=False, allow_null=True, **_CODES, help_text="Of a command. Absent: as the result's text tells."
+        required=False,
+        allow_null=True,
+        min_value=_LOWEST,
+        max_value=_HIGHEST,
+        help_text="Of a command. Absent: as the result's text tells.",
     )
     is_error = Flag(required=False)
     at = Moment(required=False, allow_null=True, help_text="Your own time; never decides the order.")
@@ -215,7 +220,7 @@ class OutcomeSerializer(serializers.Serializer[Any]):
     """How a task came out, and who says so."""
 
     result = serializers.ChoiceField(_RESULTS, source="outcome")
-    source = OrNull(source="outcome_source", help_text="`application`, `tests` or `person`; null: nobody.")
+    source = OrNull(source="outcome_source", help_text="`application`, `tests` or `person`; null: nobody.")  # type: ignore[assignment]
     reason = OrNull(source="outcome_reason")
 
 
@@ -245,7 +250,7 @@ class StepSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(TrajectoryStep.Kind.values)
     tool = OrNull()
     call_id = OrNull()
-    arguments = Arguments(allow_null=True)  # type: ignore[assignment]
+    arguments = Arguments(allow_null=True)
     content = serializers.CharField()
     exit_code = serializers.IntegerField(allow_null=True)
     is_error = serializers.BooleanField()
