@@ -67,7 +67,7 @@ def tasks(transcript: Path, start: int, said: Said) -> Iterator[Task]:
                 steps = list(_steps(entry, shells))
                 if role == "assistant" and text:
                     steps.insert(0, {"kind": "message", "content": text[:LONGEST_TEXT], "call_id": own_id[:LONGEST_ID]})
-                task.steps += [{**step, "at": at} if at else step for step in steps]  # type: ignore[misc]
+                task.steps += [{**step, "at": at} if at else step for step in steps]
                 task.ended = at if steps and at else task.ended
     if task:
         yield task
@@ -76,7 +76,7 @@ def tasks(transcript: Path, start: int, said: Said) -> Iterator[Task]:
 def post(memory: Memory, names: dict[str, str | None], task: Task) -> bool:
     """Post a task as a trajectory, or what the hub lacks of it; whether it is done: stored, or never to be."""
     hub = memory.hub
-    given = {"ended_at": task.ended} if task.ended else {}
+    given: dict[str, Any] = {"ended_at": task.ended} if task.ended else {}
     try:
         receipt = hub.post_trajectory(
             **names,  # type: ignore[arg-type]
