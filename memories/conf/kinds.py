@@ -82,6 +82,7 @@ class SettingGroup(StrEnum):
     SERVING = "Serving", "What contexts and searches return."
     FILES = "Memory files", "Limits of the files that agents keep about a person."
     DIARY = "Diary", "Limits of what agents note for themselves about a person."
+    TRAJECTORIES = "Trajectories", "Limits of what agents tell about how they did a task."
     GROUPS = "Groups", "Limits of what groups of people share."
     DREAMS = "Dreams", "When a model brings memory files up to date; off unless it is switched on."
     STORE = "Memory store", "How much agents can keep under namespaces and keys."

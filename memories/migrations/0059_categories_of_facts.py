@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0053_import_findings'),
+        ('memories', '0054_trajectories'),
     ]
 
     operations = [

@@ -221,7 +221,11 @@ StatedScope = Literal["private", "share"]
 
 StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
 
+StepKind = Literal["message", "tool_call", "tool_result", "note"]
+
 StoreOperationName = Literal["get", "put", "delete", "search", "list_namespaces"]
+
+TrajectoryOutcome = Literal["succeeded", "failed", "unknown"]
 
 TripleState = Literal["active", "historical", "future"]
 
@@ -1239,6 +1243,19 @@ class NewPolicyCategory(TypedDict, total=False):
     allowed: list[str]
 
 
+class NewStep(TypedDict, total=False):
+    """A step to store: what the agent says, a call of a tool, its result, or a note."""
+
+    kind: Required[StepKind]
+    tool: str | None
+    call_id: str | None
+    arguments: dict[str, Any] | str | None
+    content: str | None
+    exit_code: int | None
+    is_error: bool
+    at: str | datetime | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class OnDisk:
     """How long the deleted rows of an erasure are in the files of the tables."""
@@ -1267,6 +1284,15 @@ class Operator:
     version: int
     created_at: datetime
     last_signed_in_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a task came out, and who says so."""
+
+    result: TrajectoryOutcome
+    source: str | None
+    reason: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1591,6 +1617,22 @@ class StatedRelation(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Step:
+    """A step of a trajectory."""
+
+    position: int
+    kind: StepKind
+    tool: str | None
+    call_id: str | None
+    arguments: dict[str, Any] | str | None
+    content: str
+    exit_code: int | None
+    is_error: bool
+    cut: int
+    at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class StoreAnswer:
     """What one operation is answered: of a get `item`, of a search `items`, of a listing `namespaces`, else
     nothing.
@@ -1712,6 +1754,38 @@ class Tenant:
     version: int
     created_at: datetime
     offboarded_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trajectory:
+    """What an agent did for a task, without its steps."""
+
+    id: str
+    agent_id: str | None
+    session_id: str | None
+    external_id: str | None
+    task: str
+    family: str | None
+    outcome: Outcome
+    skills: list[str]
+    step_count: int
+    trust: Trust
+    started_at: datetime
+    ended_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrajectoryReceipt:
+    """What became of a post."""
+
+    trajectory: Trajectory | None
+    duplicate: bool
+    accepted: int
+    duplicates: int
+    redactions: int
+    cut: int
 
 
 @dataclass(frozen=True, kw_only=True)

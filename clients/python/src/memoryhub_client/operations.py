@@ -66,6 +66,7 @@ from memoryhub_client.models import (
     MemoryDocument,
     NewMessage,
     NewPolicyCategory,
+    NewStep,
     Person,
     PersonAct,
     PersonDetail,
@@ -92,6 +93,7 @@ from memoryhub_client.models import (
     StatedRelation,
     StatedScope,
     StatedSource,
+    Step,
     StoreAnswers,
     StoredDiaryEntry,
     StoredDocument,
@@ -100,6 +102,9 @@ from memoryhub_client.models import (
     StoreItem,
     StoreNamespaces,
     StoreOperation,
+    Trajectory,
+    TrajectoryOutcome,
+    TrajectoryReceipt,
     Triple,
     Trust,
     Turn,
@@ -1726,6 +1731,120 @@ class Operations:
 
         `prefix`: `*` stands for any one label.
         `suffix`: `*` stands for any one label.
+        """
+        ...
+
+    @listing("/trajectories")
+    def list_trajectories(
+        self,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        family: str | None = None,
+        outcome: TrajectoryOutcome | None = None,
+        session_id: str | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Trajectory:
+        """List a person's trajectories, newest first. Needs the scope `read`.
+
+        `agent_id`: Only this agent's.
+        `family`: Only those with exactly this label.
+        `outcome`: Only those that came out so.
+        `session_id`: Only those of this conversation.
+        """
+        ...
+
+    @operation("POST", "/trajectories")
+    def post_trajectory(
+        self,
+        *,
+        user_id: str | None,
+        task: str,
+        steps: Sequence[NewStep] | None = None,
+        outcome: TrajectoryOutcome | dict[str, Any] | None = None,
+        skills: Sequence[str] | None = None,
+        ended_at: datetime | str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        external_id: str | None = None,
+        family: str | None = None,
+        started_at: datetime | str | None = None,
+        idempotency_key: str | None = None,
+    ) -> TrajectoryReceipt:
+        """Store what an agent did for a task.
+
+        Steps can come with it, or later. One whose `external_id` the person has already is answered as it is
+        stored. Without an `outcome`, the exit code of the last test run says how it came out, else the person's
+        next words in the session. Secrets are cut out; nothing of it becomes a fact. Needs the scope `ingest`.
+
+        `task`: What was to be done.
+        `outcome`: How it came out. Absent: as the last test run, or the person, says.
+        `skills`: Names of skills that the agent followed.
+        `ended_at`: When it was done: what the person says from then on is about it.
+        `agent_id`: Lower-cased; null for none.
+        `session_id`: Of the conversation that it was done in, as turns have it.
+        `external_id`: Your own id; the person has it once.
+        `family`: Your label for tasks of this kind.
+        """
+        ...
+
+    @operation("GET", "/trajectories/{trajectory_id}")
+    def get_trajectory(self, trajectory_id: str) -> Trajectory:
+        """Get a trajectory, without its steps. Needs the scope `read`."""
+        ...
+
+    @operation("PATCH", "/trajectories/{trajectory_id}")
+    def change_trajectory(
+        self,
+        trajectory_id: str,
+        *,
+        outcome: TrajectoryOutcome | dict[str, Any] | Unset | None = UNSET,
+        skills: Sequence[str] | Unset = UNSET,
+        ended_at: datetime | str | Unset | None = UNSET,
+    ) -> Trajectory:
+        """State how a task came out.
+
+        A weaker source replaces no stronger one: `application`, then `tests`, then `person`. A key that writes
+        as an agent gets 409 `review_needed` where one that writes as the user stored it. Needs the scope
+        `ingest`.
+
+        `outcome`: How it came out. Absent: as the last test run, or the person, says.
+        `skills`: Names of skills that the agent followed.
+        `ended_at`: When it was done: what the person says from then on is about it.
+        """
+        ...
+
+    @operation("DELETE", "/trajectories/{trajectory_id}")
+    def delete_trajectory(self, trajectory_id: str) -> None:
+        """Delete a trajectory with its steps, for good. Needs the scope `write`."""
+        ...
+
+    @listing("/trajectories/{trajectory_id}/steps")
+    def list_trajectory_steps(
+        self, trajectory_id: str, *, page_size: int | None = None, cursor: str | None = None
+    ) -> Step:
+        """List the steps of a trajectory in their order. Needs the scope `read`."""
+        ...
+
+    @operation("POST", "/trajectories/{trajectory_id}/steps")
+    def post_trajectory_steps(
+        self,
+        trajectory_id: str,
+        *,
+        steps: Sequence[NewStep] | None = None,
+        outcome: TrajectoryOutcome | dict[str, Any] | None = None,
+        skills: Sequence[str] | None = None,
+        ended_at: datetime | str | None = None,
+        idempotency_key: str | None = None,
+    ) -> TrajectoryReceipt:
+        """Add steps to a trajectory.
+
+        A call, or a result, whose `call_id` it has already is not stored again. Needs the scope `ingest`.
+
+        `outcome`: How it came out. Absent: as the last test run, or the person, says.
+        `skills`: Names of skills that the agent followed.
+        `ended_at`: When it was done: what the person says from then on is about it.
         """
         ...
 
