@@ -20,6 +20,7 @@ from memories.models.conversations.conversations import (
 from memories.models.conversations.runs import ExtractionRun, ModelUse
 from memories.models.conversations.seen_texts import SeenText
 from memories.models.conversations.serving import ServedDay
+from memories.models.conversations.trajectories import Trajectory, TrajectoryQuerySet, TrajectoryStep
 from memories.models.forgetting import DecayPass
 from memories.models.imports import Import, ImportedRow, ImportPiece, ImportSource
 from memories.models.memories.changes import Batch, Change, ChangeSet
@@ -198,6 +199,9 @@ __all__ = [
     "Tenant",
     "ThrottleCounter",
     "Tombstone",
+    "Trajectory",
+    "TrajectoryQuerySet",
+    "TrajectoryStep",
     "TripleStatus",
     "Trust",
     "Turn",

@@ -26,6 +26,7 @@ READ = tuple(
         "dream",
         "memorygroup",
         "import",
+        "trajectory",
     )
 )
 EDIT = (

@@ -160,10 +160,11 @@ class Change(OfParent):
         SUMMARY = "summary"
         # Whose words a turn holds; `version` is version_of_author() of what was said of it.
         TURN = "turn"
+        TRAJECTORY = "trajectory"
 
     id = models.BigAutoField(primary_key=True)
     change_set = models.ForeignKey(ChangeSet, on_delete=models.CASCADE, related_name="changes", editable=False)
-    table = models.CharField(max_length=8, choices=Table.choices, editable=False)
+    table = models.CharField(max_length=10, choices=Table.choices, editable=False)
     action = models.CharField(max_length=7, choices=Action.choices, editable=False)
     # The row's id.
     uuid = models.UUIDField(null=True, editable=False)

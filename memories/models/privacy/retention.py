@@ -33,6 +33,7 @@ class RetentionPass(Leased):
         CONTEXTS = "contexts", _("Log of contexts")
         STORE = "store", _("Items of the store")
         DIARY = "diary", _("Diary entries")
+        TRAJECTORIES = "trajectories", _("Trajectories")
 
     IN_WORK = Q(finished_at=None)
 
@@ -43,10 +44,12 @@ class RetentionPass(Leased):
     trigger = models.CharField(max_length=8, choices=DecayPass.Trigger.choices)
     actor_id = models.CharField(max_length=36, blank=True, help_text="Id of the operator who began it.")
     as_of = models.DateTimeField(help_text="The moment that it judges by.")
-    stage = models.CharField(max_length=8, choices=Stage.choices, default=Stage.TURNS)
+    stage = models.CharField(max_length=12, choices=Stage.choices, default=Stage.TURNS)
     reached = models.UUIDField(null=True, editable=False, help_text="Row up to which its stage has come.")
     counts = models.JSONField(
-        default=dict, blank=True, help_text="turns, sessions, episodes, runs, audit, exports, contexts, store, diary."
+        default=dict,
+        blank=True,
+        help_text="turns, sessions, episodes, runs, audit, exports, contexts, store, diary, trajectories.",
     )
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)

@@ -95,6 +95,7 @@ _RELATIONS = _section("relations", "memories.FactRelation", order=("created_at",
 _NOTES = _section("notes", "memories.ReviewNote")
 _CHANGES = _section("changes", "memories.Change", order=("pk",))
 _FILE_VERSIONS = _section("versions", "memories.FileVersion", order=("version",))
+_STEPS = _section("steps", "memories.TrajectoryStep", order=("position",))
 _DREAM_EDITS = _section("edits", "memories.DreamEdit", order=("number",))
 
 _GROUP = _section("group", "memories.MemoryGroup")
@@ -124,6 +125,7 @@ SECTIONS = (
     _section("episodes", "memories.Episode"),
     _section("files", "memories.MemoryFile", order=("agent_id", "path", "pk"), inside=(_FILE_VERSIONS,)),
     *(_section(kind.plural, kind.model._meta.label) for kind in PLAIN),
+    _section("trajectories", "memories.Trajectory", inside=(_STEPS,)),
     _section("groups", "memories.GroupMember", with_rows=("group",), inside=(_GROUP,)),
     _section("group_facts", "memories.GroupFact", computed=("about_you",)),
     _section("said_in_groups", "memories.GroupEvidence", with_rows=("fact",), inside=(_FACT_OF_GROUP,)),

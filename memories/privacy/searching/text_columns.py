@@ -28,6 +28,12 @@ UNSEARCHED: dict[str, str] = {
     "memories.LoggedContext.memory": "repeats memories, those of others among them, between sentences of the program",
     "memories.SentBlock.text": "repeats memories, those of others among them, between sentences of the program",
     "memories.Session.external_id": "looked for as a whole, unless others have it, too",
+    "memories.Trajectory.session_id": "looked for as a whole, as the session's",
+    "memories.Trajectory.external_id": "looked for as a whole, unless others have it, too",
+    "memories.Trajectory.family": "the application's label for a kind of task, which others have, too",
+    "memories.Trajectory.skills_named": "names of skills, which others follow, too",
+    "memories.TrajectoryStep.tool": "the name of a tool, which others use, too",
+    "memories.TrajectoryStep.call_id": "looked for as a whole, unless others have it, too",
     "memories.Turn.external_id": "looked for as a whole, unless others have it, too",
 }
 # Column → why none of that name is: wherever it stands it is the application's word.

@@ -139,6 +139,10 @@ WORD_COLUMNS: Mapping[str, frozenset[str]] = {
     "memories.ProfileRevision": frozenset({"agent_id", "before", "after", "reason"}),
     "memories.MemoryFile": frozenset({"agent_id", "path", "content"}),
     "memories.DiaryEntry": frozenset({"agent_id", "topic", "content"}),
+    "memories.Trajectory": frozenset(
+        {"agent_id", "session_id", "external_id", "task", "family", "outcome_reason", "skills_named"}
+    ),
+    "memories.TrajectoryStep": frozenset({"tool", "call_id", "arguments", "content"}),
     "memories.GroupFact": frozenset({"content"}),
     "memories.GroupEvidence": frozenset({"agent_id"}),
     "memories.MemoryGroup": frozenset({"name"}),

@@ -208,6 +208,8 @@ STORES: tuple[Store, ...] = (
     Store("memories.FileVersion", "file__end_user"),
     Store("memories.MemoryFile", "end_user"),
     *(Store(kind.model._meta.label, "end_user") for kind in PLAIN),
+    Store("memories.TrajectoryStep", "trajectory__end_user"),
+    Store("memories.Trajectory", "end_user"),
     GroupStatements("memories.GroupEvidence", "end_user"),
     GROUP_FACTS,
     Groups("memories.MemoryGroup", "members__end_user"),

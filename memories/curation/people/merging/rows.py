@@ -89,6 +89,8 @@ CONSIDERED: Mapping[str, MergeStrategy] = {
     "memories.Change": MergeStrategy.HANGS,
     "memories.MemoryFile": MergeStrategy.OWN_RULE,
     "memories.FileVersion": MergeStrategy.HANGS,
+    "memories.Trajectory": MergeStrategy.OWN_RULE,
+    "memories.TrajectoryStep": MergeStrategy.HANGS,
     # plain.py
     **{kind.model._meta.label: MergeStrategy.OWN_RULE for kind in PLAIN},
     **{kind.embedded.vectors._meta.label: MergeStrategy.OWN_RULE for kind in PLAIN if kind.embedded},
