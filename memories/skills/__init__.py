@@ -1,5 +1,6 @@
-"""Skills: proposed from what trajectories have in common, served once reviewed, tried, and withdrawn when they harm.
+"""Skills: what is served to whom, what trials of it say, and on which trajectories each of its texts rests.
 
-`proposing.py` finds them, with `rules.py` or a model; `checking.py` says what may not be shared; `serving.py` gives
-them; `trials.py` counts how sessions with them end; `founding.py` keeps each text on the trajectories that it rests on.
+`told.py` and `rules.py` find what trajectories have in common; `rendering.py` writes SKILL.md; `serving.py` gives it;
+`trials.py` counts how sessions with it end; `founding.py` takes texts away with the trajectories that they rested on.
+`curation/skills/` proposes and decides.
 """

@@ -1,4 +1,7 @@
-"""Whether sessions with a skill come out worse than those without it; pure (docs/decisions/0031-when-a-skill-is-withdrawn.md)."""
+"""Whether sessions with a skill come out worse than those without it; pure.
+
+The method and its figures: docs/decisions/0031-when-a-skill-is-withdrawn.md.
+"""
 
 from dataclasses import dataclass
 from math import sqrt

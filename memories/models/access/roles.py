@@ -27,6 +27,7 @@ READ = tuple(
         "memorygroup",
         "import",
         "trajectory",
+        "skill",
     )
 )
 EDIT = (
@@ -42,6 +43,7 @@ EDIT = (
     "memories.change_diaryentry",
     "memories.change_dream",
     "memories.change_memorygroup",
+    "memories.change_skill",
     "memories.add_import", "memories.change_import",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",

@@ -1,7 +1,7 @@
 """Skills: procedures that trajectories taught, each text with the trajectories that it rests on, and their trials.
 
-A skill is served as a file `/skills/NAME/SKILL.md`. All of its words are texts of a version; a text without a trajectory
-behind it exists only where an operator wrote it.
+A skill is served as a file `/skills/NAME/SKILL.md`. All of its words are texts of a version; a text without a
+trajectory behind it exists only where an operator wrote it.
 """
 
 from typing import Self
@@ -11,9 +11,10 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
-from memories.models.columns import CODE, STAFF, TEXT, VALUE, Columns
+from memories.models.columns import CODE, COUNTS, STAFF, TEXT, VALUE, Columns
 from memories.models.conversations.trajectories import LONGEST_FAMILY, Trajectory
 from memories.models.ids import new_id
+from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.memories.groups import MemoryGroup
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import OfParent, Tenant
@@ -299,3 +300,61 @@ class SkillTrial(models.Model):
 
     def __str__(self) -> str:
         return f"Trial {self.id}"
+
+
+class SkillPassQuerySet(LeasedQuerySet["SkillPass"]):
+    def running(self) -> Self:
+        """Those that a worker has or is to take."""
+        return self.filter(state=SkillPass.State.RUNNING)
+
+
+class SkillPass(Leased):
+    """One look at the trajectories of a kind of task; the row is the queue: whoever holds its lease works on it."""
+
+    class State(models.TextChoices):
+        RUNNING = "running", _("Running")
+        PROPOSED = "proposed", _("Proposed")
+        # Nothing that may be shared was found in several of them.
+        NOTHING = "nothing", _("Nothing found")
+        FAILED = "failed", _("Failed")
+
+    IN_WORK = Q(state=State.RUNNING)
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    family = models.CharField(_("kind of task"), max_length=LONGEST_FAMILY)
+    state = models.CharField(_("status"), max_length=8, choices=State.choices, default=State.RUNNING)
+    read = models.PositiveIntegerField(default=0, help_text="How many trajectories with a known outcome there were.")
+    refused = models.JSONField(default=dict, help_text="Reason → how many texts were cut for it.")
+    extractor = models.CharField(max_length=120, blank=True, help_text="llm:<model> or rules.")
+    calls = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    columns = Columns(omitted=_SHARED, family=TEXT, state=CODE, refused=COUNTS, extractor=CODE, failure=CODE)
+
+    objects = SkillPassQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-started_at", "-id"]
+        default_permissions = ()
+        verbose_name = _("pass for skills")
+        verbose_name_plural = _("passes for skills")
+        constraints = [
+            # One at a time: two would propose the same.
+            models.UniqueConstraint(
+                fields=["tenant", "family"], name="skill_pass_open_once", condition=Q(state="running")
+            ),
+        ]
+        indexes = [
+            # Serves when a kind of task was last looked at.
+            models.Index(fields=["tenant", "family", "-started_at"], name="skill_pass_newest_idx"),
+            # Serves the worker.
+            models.Index(fields=["lease_until"], name="skill_pass_running_idx", condition=Q(state="running")),
+        ]
+
+    def __str__(self) -> str:
+        return f"Pass {self.id} for skills"
