@@ -90,7 +90,7 @@ def _pitfalls(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[Line]:
     plainest = [one for one in found if not any(_is_more_particular(one[0], other) for other, _having in found)]
     ranked = sorted(plainest, key=lambda one: (-len(one[1]), str(one[0])))
     return [
-        Line(SECTION_PITFALL, f"Do not call {form}: mostly attempts that failed did.", _ids(having), str(form))
+        Line(SECTION_PITFALL, f"Avoid {form}: mostly attempts that failed used it.", _ids(having), str(form))
         for form, having in ranked
     ]
 
@@ -99,8 +99,8 @@ def _line(found: _Found) -> Line:
     action = str(found.action)
     is_check = any(word in action.casefold() for word in _CHECKING)
     if is_check:
-        return Line(SECTION_CHECK, f"Call {found.action} and go on only if it succeeds.", found.taken_by, action)
-    return Line(SECTION_STEP, f"Call {found.action}.", found.taken_by, action)
+        return Line(SECTION_CHECK, f"{found.action} must succeed before you go on.", found.taken_by, action)
+    return Line(SECTION_STEP, f"Use {found.action}.", found.taken_by, action)
 
 
 def _ids(told: Iterable[Told]) -> tuple[uuid.UUID, ...]:

@@ -14,14 +14,12 @@ from django.db.models.functions import Lower
 
 from memories import content_policy
 from memories.content_policy import Road
-from memories.curation.statements import guarding
-from memories.curation.statements.write_trust import WriteTrust
 from memories.exceptions import ContentForbidden
-from memories.models import EndUser, Tenant, Trust
+from memories.models import EndUser, Tenant
 from memories.models.memories.skills import LONGEST_TEXT
 from memories.skills.told import Voices
 from memories.text import words
-from memories.text.injection import detection
+from memories.text.injection import detection, meaning
 from memories.text.secrets.redaction import looks_secret, redact_text
 from memories.text.words import SpokenWords
 
@@ -29,7 +27,13 @@ from memories.text.words import SpokenWords
 LEAST_PEOPLE = 2
 # So much of the distinctive words of a text must be in the trajectories that it cites.
 _SUPPORTED = 0.5
-_A_MACHINES = WriteTrust(Trust.TOOL)
+_OF_PROCEDURES = {"tools"}
+_QUOTED = re.compile(r"`([^`]*)`")
+_WORDS_OF_A_NAME = 3
+_RUNS_FOREIGN = re.compile(
+    r"\|\s*(?:ba|z|da|k)?sh\b|\|\s*(?:python|perl|node|ruby)\d*\b|\beval\b|base64\s+(?:-d|--decode)|\bIEX\b"
+    r"|(?:curl|wget|iwr|Invoke-WebRequest)\b.{0,80}://"
+)
 
 _PERSONAL = re.compile(
     # Addresses of mail, handles, numbers of telephones and of people, accounts, folders of users, logins in addresses.
@@ -93,9 +97,18 @@ def alone(text: str) -> Refusal | None:
         return Refusal.SECRET
     if _PERSONAL.search(text):
         return Refusal.PERSONAL
-    if detection.INSTRUCTIONS in guarding.flags_for_group(text, _A_MACHINES):
-        return Refusal.SPEAKS
-    return None
+    return Refusal.SPEAKS if speaks(text) else None
+
+
+def speaks(text: str) -> bool:
+    """Whether it tells a model more than a procedure does: whom to trust or obey, what to keep from people, to send or
+    to pay, what to run from elsewhere. That a tool is to be called is what a procedure says."""
+    claims = detection.claims(text) - _OF_PROCEDURES
+    if claims or _RUNS_FOREIGN.search(text):
+        return True
+    # Names of tools and values move the vector of a short sentence at random; what says something speaks for itself.
+    quoted = [one for one in _QUOTED.findall(text) if len(one.split()) > _WORDS_OF_A_NAME or not one.isascii()]
+    return meaning.speak_to_model([_QUOTED.sub("it", text), *quoted])
 
 
 def naming(tenant: Tenant, texts: Iterable[str]) -> set[str]:

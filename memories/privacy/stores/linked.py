@@ -172,8 +172,11 @@ class Groups(Store):
 
 @dataclass(frozen=True)
 class SkillTexts(Store):
-    """Texts of skills that rest on the person's trajectories alone, of all versions. What others' trajectories show, too,
-    stays and rests on them. Evidence goes before: what has none left then goes (skills/founding.py)."""
+    """Texts of skills that rest on the person's trajectories alone, of all versions.
+
+    What others' trajectories show, too, stays and rests on them. Evidence goes before: what has none left then goes, all
+    of it at once, for a version is one text (skills/founding.py).
+    """
 
     def rows_of(self, person: EndUser) -> QuerySet[Any]:
         people = ids_behind(person)
@@ -181,7 +184,7 @@ class SkillTexts(Store):
         others = SkillEvidence.objects.filter(text=OuterRef("pk")).exclude(trajectory__end_user__in=people)
         return SkillText.objects.filter(pk__in=theirs, is_own=False).exclude(Exists(others))
 
-    def erase(self, person: EndUser, limit: int = STEP) -> int:
+    def erase(self, person: EndUser, limit: int = STEP) -> int:  # noqa: ARG002 (as the class says)
         # The moment of the versions that are left, which no rule reads.
         return founding.settle(founding.unfounded(person.tenant_id), now=timezone.now())
 
@@ -193,10 +196,10 @@ class SkillTexts(Store):
 class Skills(Store):
     """Skills of which nothing is left: they are emptied with their last text, in the step before."""
 
-    def rows_of(self, person: EndUser) -> QuerySet[Any]:
+    def rows_of(self, person: EndUser) -> QuerySet[Any]:  # noqa: ARG002 (none, whoever it is)
         return Skill.objects.none()
 
-    def erase(self, person: EndUser, limit: int = STEP) -> int:
+    def erase(self, person: EndUser, limit: int = STEP) -> int:  # noqa: ARG002 (nothing is left to do)
         return 0
 
 
