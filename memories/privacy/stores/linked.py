@@ -174,8 +174,8 @@ class Groups(Store):
 class SkillTexts(Store):
     """Texts of skills that rest on the person's trajectories alone, of all versions.
 
-    What others' trajectories show, too, stays and rests on them. Evidence goes before: what has none left then goes, all
-    of it at once, for a version is one text (skills/founding.py).
+    What others' trajectories show, too, stays and rests on them. Evidence goes before: what has none left then goes,
+    all of it at once, for a version is one text (skills/founding.py).
     """
 
     def rows_of(self, person: EndUser) -> QuerySet[Any]:
