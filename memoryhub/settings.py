@@ -345,6 +345,8 @@ SPECTACULAR_SETTINGS = {
         "DeliveryState": ["waiting", "delivered", "failed"],
         "EvidenceLevel": ["none", "weak", "strong"],
         "Fill": ["relevant", "budget"],
+        "TrajectoryOutcome": ["succeeded", "failed", "unknown"],
+        "StepKind": ["message", "tool_call", "tool_result", "note"],
         "WorkStatus": ["idle", "pending", "running", "parked", "off"],
     },
 }

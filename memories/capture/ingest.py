@@ -13,9 +13,10 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from memories import conf
-from memories.capture import branches, get_or_create
+from memories.capture import branches, get_or_create, trajectories
 from memories.capture.agents import note_agents
 from memories.capture.session_rows import create_session, locked_queue, save_locked
+from memories.db import tenancy
 from memories.exceptions import Erased, ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
 from memories.models import Author, EndUser, Role, Session, SessionQueue, Tenant, Turn
@@ -333,8 +334,16 @@ def _store(
         session_queue.arm(queue, new, rules=rules, now=now, flush=conversation.flush, found=found)
         moved = bool(new) and window_queue.arm(window, session, rules=rules, now=now)
         save_locked(queue, new, window if moved else None)
+    if trajectories.may_settle([turn.own_text for turn in new if turn.is_said], prepared.signals):
+        transaction.on_commit(partial(_settle, session), robust=True)
     status = session_queue.status_of(queue, now=now)
     return Receipt(session, stored, status, prepared.redactions, prepared.signals)
+
+
+def _settle(session: Session) -> None:
+    """Afterwards: it locks the person, whom ingest updates last."""
+    with tenancy.of_tenant(session.tenant_id):
+        trajectories.settle_session(session)
 
 
 def _capturing_queue(

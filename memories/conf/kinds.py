@@ -86,6 +86,7 @@ class SettingGroup(StrEnum):
     SERVING = "Serving", "What contexts and searches return."
     FILES = "Memory files", "Limits of the files that agents keep about a person."
     DIARY = "Diary", "Limits of what agents note for themselves about a person."
+    TRAJECTORIES = "Trajectories", "Limits of what agents tell about how they did a task."
     GROUPS = "Groups", "Limits of what groups of people share."
     DREAMS = "Dreams", "When a model brings memory files up to date; off unless it is switched on."
     SKILLS = "Skills", "When procedures are proposed from what agents did; off unless it is switched on."

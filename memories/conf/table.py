@@ -236,6 +236,21 @@ class Rules:
         "Of all agents; beyond it, new entries are refused; deleted ones do not count.",
         zero="no bound",
     )
+    trajectories: int = SettingGroup.TRAJECTORIES.number(
+        10_000,
+        (10, 1_000_000),
+        "trajectories",
+        "Trajectories per person",
+        "Of all agents; beyond it, new ones are refused.",
+        zero="no bound",
+    )
+    trajectory_steps: int = SettingGroup.TRAJECTORIES.number(
+        1_000, (10, 10_000), "steps", "Steps per trajectory", "Beyond it, more steps are refused."
+    )
+    gateway_trajectories: bool = SettingGroup.TRAJECTORIES.switch(
+        "Trajectories of the gateway",
+        "Calls of tools that pass through the gateway become a trajectory of their session.",
+    )
     group_facts: int = SettingGroup.GROUPS.number(
         1_000,
         (10, 100_000),
@@ -361,6 +376,14 @@ class Rules:
     )
     keep_diary_days: int = SettingGroup.RETENTION.number(
         0, (7, 36_500), "days", "Diary entries", "What agents noted for themselves.", zero="for ever"
+    )
+    keep_trajectories_days: int = SettingGroup.RETENTION.number(
+        90,
+        (7, 36_500),
+        "days",
+        "Trajectories",
+        "Since their last step or outcome; with their steps.",
+        zero="for ever",
     )
     keep_contexts_days: int = SettingGroup.RETENTION.number(
         14, (1, 90), "days", "Log of contexts", "Which memories each context had; off and on with the tenant."

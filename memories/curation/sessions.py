@@ -10,6 +10,7 @@ from memories import audit, outbox
 from memories.audit import Actor
 from memories.curation.statements import guarding
 from memories.curation.statements.write_trust import AS_USER, WriteTrust
+from memories.curation.trajectories import delete_of_session
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.facts import review_items
 from memories.models import (
@@ -62,6 +63,7 @@ def delete_session(
         audit.record(actor=actor, verb="delete", target=session, now=now, counts=counts)
         Dream.objects.doubt(Episode.objects.filter(session=session), now=now)
         Change.objects.of_summary(session.pk).delete()
+        delete_of_session(session)
         _delete_turns(session)
         session.delete()
 

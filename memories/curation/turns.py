@@ -20,6 +20,7 @@ from memories.audit import Actor
 from memories.curation.sessions import STATED
 from memories.curation.statements import guarding
 from memories.curation.statements.write_trust import AS_USER, WriteTrust
+from memories.curation.trajectories import redact_in_session, texts_of
 from memories.db import quotes
 from memories.exceptions import AlreadyRedacted, InvalidInput, NotFound, PersonRestricted
 from memories.facts import review_items
@@ -91,7 +92,7 @@ def redact_turn(
             raise PersonRestricted
         if turn.role == Role.USER:
             guarding.check_outranks(Trust.USER, write_trust)
-        digest = turn.digest or turn.content_digest
+        digest, said = turn.digest or turn.content_digest, passages or texts_of(turn)
         if not (_cut(turn, passages) if passages else _empty(turn)):
             if once:
                 raise AlreadyRedacted
@@ -100,6 +101,7 @@ def redact_turn(
         turn.terms = terms.pack(turn.own_text) if turn.is_searchable else None
         turn.save()
         TurnVector.objects.filter(turn=turn).delete()
+        redact_in_session(session, said, mark=MARK, chosen=bool(passages))
         session.redactions += 1
         if turn.is_searchable:
             # The embedder goes back to it; vectors that are there stay.

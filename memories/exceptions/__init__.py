@@ -27,6 +27,8 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── NotAMember          409
 │   ├── TooManyEntries      409
 │   ├── TooManyFiles        409
+│   ├── TooManySteps        409
+│   ├── TooManyTrajectories 409
 │   ├── ReviewNeeded        409    a key's text, or an agent's key, would change what is served
 │   │   └── BeyondTrust     409    an agent's key would end it
 │   ├── ConfirmationNeeded  409    a text with flags would be public; an operator can overrule that when publishing
@@ -131,6 +133,8 @@ from memories.exceptions.requests import (
     TooManyEntries,
     TooManyFiles,
     TooManySecrets,
+    TooManySteps,
+    TooManyTrajectories,
     TripleOfFact,
 )
 
@@ -198,5 +202,7 @@ __all__ = [
     "TooManyEntries",
     "TooManyFiles",
     "TooManySecrets",
+    "TooManySteps",
+    "TooManyTrajectories",
     "TripleOfFact",
 ]

@@ -282,6 +282,18 @@ class TooManyEntries(Conflict):
     code = "too_many_entries"
 
 
+class TooManyTrajectories(Conflict):
+    """The person has as many trajectories as the tenant allows. Delete some, or have the limit raised."""
+
+    code = "too_many_trajectories"
+
+
+class TooManySteps(Conflict):
+    """The trajectory has as many steps as the tenant allows. Begin another one, or have the limit raised."""
+
+    code = "too_many_steps"
+
+
 class FileTooLarge(MemoryHubError):
     """The file is larger than the tenant allows."""
 

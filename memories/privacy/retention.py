@@ -150,6 +150,7 @@ _OLD: Mapping[str, Callable[[Tenant, datetime], QuerySet[Any]]] = {
     Stage.RUNS: records.runs,
     Stage.CONTEXTS: records.contexts,
     Stage.STORE: store_items.older,
+    Stage.TRAJECTORIES: records.trajectories,
     **{kind.plural: partial(records.plain, kind) for kind in passes.LIMITED},
 }
 _DELETE: Mapping[str, Callable[[Work, datetime], Iterator[None]]] = {
@@ -159,5 +160,6 @@ _DELETE: Mapping[str, Callable[[Work, datetime], Iterator[None]]] = {
     Stage.EXPORTS: records.expire_exports,
     Stage.CONTEXTS: records.delete_contexts,
     Stage.STORE: store_items.delete,
+    Stage.TRAJECTORIES: records.delete_trajectories,
     **{kind.plural: partial(records.delete_plain, kind) for kind in passes.LIMITED},
 }

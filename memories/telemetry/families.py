@@ -103,6 +103,9 @@ CONTEXT_SECONDS = Family("context_seconds", "To build a context.", buckets=QUICK
 CONTEXT_TOKENS = Family("context_tokens", "Tokens of a context.", buckets=TOKENS)
 SEARCH_SECONDS = Family("search_seconds", "To search one person's memory.", buckets=QUICK)
 TURNS = Family("turns", "Turns that were posted: stored, or known before.", result=("stored", "duplicate"))
+TRAJECTORIES = Family(
+    "trajectories", "Trajectories that were posted: stored, or known before.", result=("stored", "duplicate")
+)
 GATEWAY = Family(
     "gateway_memory",
     "Requests through the gateway, by whether they got memory, or why not.",

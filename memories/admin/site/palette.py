@@ -42,6 +42,7 @@ RECORDS: dict[type[Model], str] = {
     models.Episode: "auto_stories",
     models.MemoryFile: "description",
     **{kind.model: kind.plain.icon for kind in PLAIN if kind.plain},
+    models.Trajectory: "route",
     models.GraphTriple: "hub",
     models.GraphEntity: "category",
     models.Dream: "bedtime",

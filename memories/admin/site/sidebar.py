@@ -64,6 +64,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             MenuEntry(_("What was said"), "forum", "admin:said", turn_search.MAY),
             _list(_("Memory files"), "description", "memoryfile"),
             *(_list(one.plain.listed, one.plain.icon, one.model.__name__.lower()) for one in PLAIN if one.plain),
+            _list(_("Trajectories"), "route", "trajectory"),
             _list(_("Graph"), "hub", "graphtriple", others=["admin:memories_graphentity_changelist"]),
             _list(_("Dreams"), "bedtime", "dream"),
             _list(_("Groups of people"), "groups", "memorygroup"),

@@ -59,6 +59,7 @@ from memories.admin.tenants.agents import AgentPage
 from memories.admin.tenants.pages import TenantPage
 from memories.admin.trail import seals
 from memories.admin.trail.pages import TrailPage
+from memories.admin.trajectories.pages import TrajectoryPage
 from memories.admin.webhooks.pages import WebhookPage
 from memories.kinds import PLAIN
 from memories.time_zones import zone_or_utc
@@ -75,6 +76,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.LoggedContext, LoggedContextPage),
     (models.MemoryFile, MemoryFilePage),
     *(page for kind in PLAIN if kind.plain for page in import_module(kind.plain.admin).PAGES),
+    (models.Trajectory, TrajectoryPage),
     (models.GraphTriple, TriplePage),
     (models.GraphEntity, EntityPage),
     (models.Dream, DreamPage),

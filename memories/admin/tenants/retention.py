@@ -32,6 +32,7 @@ WORDS = {
     "exports": gettext_lazy("Exports"),
     "contexts": gettext_lazy("Log of contexts"),
     "store": gettext_lazy("Items of the store"),
+    "trajectories": gettext_lazy("Trajectories"),
     **{kind.plural: kind.plain.listed for kind in PLAIN if kind.plain},
     "waiting": gettext_lazy("Old turns kept: not extracted yet, or in an open window"),
 }

@@ -32,6 +32,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise | str]] = {
     "StoreItem": (gettext_lazy("an item of the store"), gettext_lazy("an item of the store of %(person)s")),
     "ReviewItem": (gettext_lazy("a review item"), gettext_lazy("a review item of %(person)s")),
     "Session": (gettext_lazy("a session"), gettext_lazy("a session of %(person)s")),
+    "Trajectory": (gettext_lazy("a trajectory"), gettext_lazy("a trajectory of %(person)s")),
     "Turn": (gettext_lazy("a turn"), gettext_lazy("a turn of %(person)s")),
     "ExtractionRun": (gettext_lazy("an extraction run"), gettext_lazy("an extraction run of %(person)s")),
     "PrivacyCase": (gettext_lazy("a privacy case"), gettext_lazy("a privacy case of %(person)s")),

@@ -26,6 +26,7 @@ COUNTED = (
     "contexts",
     "store",
     *(kind.plural for kind in LIMITED),
+    "trajectories",
 )
 # Stage → the rule with the number of days; 0: kept for ever.
 DAYS = {
@@ -36,6 +37,7 @@ DAYS = {
     "exports": "keep_exports_days",
     "contexts": "keep_contexts_days",
     "store": "keep_store_days",
+    "trajectories": "keep_trajectories_days",
     **{kind.plural: f"keep_{kind.plural}_days" for kind in LIMITED},
 }
 Work = nightly.ClaimedPass[RetentionPass]

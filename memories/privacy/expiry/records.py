@@ -23,6 +23,8 @@ from memories.models import (
     PrivacyExportQuerySet,
     Session,
     Tenant,
+    Trajectory,
+    TrajectoryStep,
 )
 from memories.privacy.expiry import passes
 from memories.privacy.expiry.passes import Work
@@ -52,6 +54,11 @@ def exports(tenant: Tenant, cutoff: datetime, *, as_of: datetime) -> PrivacyExpo
 
 def contexts(tenant: Tenant, cutoff: datetime) -> QuerySet[LoggedContext]:
     return LoggedContext.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
+
+
+def trajectories(tenant: Tenant, cutoff: datetime) -> QuerySet[Trajectory]:
+    """Those that got neither a step nor an outcome since."""
+    return Trajectory.objects.filter(tenant=tenant, updated_at__lt=cutoff, end_user__in=passes.people())
 
 
 def plain(kind: Kind, tenant: Tenant, cutoff: datetime) -> QuerySet[Any]:
@@ -86,6 +93,21 @@ def delete_runs(work: Work, cutoff: datetime) -> Iterator[None]:
 def delete_contexts(work: Work, cutoff: datetime) -> Iterator[None]:
     """Delete logged contexts; yields after each step. Errors: LeaseLost."""
     return _delete(work, contexts(work.row.tenant, cutoff), "contexts")
+
+
+def delete_trajectories(work: Work, cutoff: datetime) -> Iterator[None]:
+    """Delete trajectories with their steps; yields after each step. Errors: LeaseLost."""
+    due = trajectories(work.row.tenant, cutoff)
+    for found in _steps(work, due):
+        with transaction.atomic():
+            people = passes.lock_people({person for _, person in found})
+            rows = due.filter(pk__in=[key for key, _ in found], end_user__in=people)
+            ids = list(rows.order_by().values_list("pk", flat=True))
+            steps = TrajectoryStep.objects.filter(trajectory__in=ids)
+            steps._raw_delete(steps.db)
+            Trajectory.objects.filter(pk__in=ids).delete()
+            _count(work, "trajectories", found, len(ids))
+        yield
 
 
 def delete_plain(kind: Kind, work: Work, cutoff: datetime) -> Iterator[None]:

@@ -44,6 +44,7 @@ _TITLES: dict[str, str | Promise] = {
     "fact_vectors": _("Vectors of statements"),
     "episode_vectors": _("Vectors of episodes"),
     "files": _("Files that agents keep about you"),
+    "trajectories": _("What agents did for you, step by step"),
     "groups": _("Groups that you belong to"),
     "group_facts": _("What groups share that is about you, or that you alone said"),
     "said_in_groups": _("What you said in groups"),

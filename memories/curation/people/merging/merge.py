@@ -14,7 +14,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.people.errors import PersonMerged
-from memories.curation.people.merging import facts, files, graph, groups, plain, profile, records
+from memories.curation.people.merging import facts, files, graph, groups, plain, profile, records, trajectories
 from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, retry_when_locked
 from memories.curation.people.merging.rows import (
     move_questions,
@@ -141,6 +141,7 @@ def _join(pair: Pair, changes: Changes) -> None:
     profile.join(pair, changes)
     files.join(pair, changes)
     plain.join(pair, changes)
+    trajectories.join(pair, changes)
     graph.join(pair, changes)
     groups.join(pair, changes)
     counts["refusals"] = move_refusals(changes, frm=merged, to=survivor)

@@ -26,6 +26,7 @@ from memories.models import (
     ProfileRevision,
     ReviewItem,
     Session,
+    Trajectory,
     Turn,
 )
 
@@ -224,7 +225,9 @@ def rename_sessions(pair: Pair, changes: Changes) -> int:
         changes.record_row_change(
             Table.SESSION, Action.CHANGED, session.pk, before={"external_id": session.external_id}
         )
+        before = session.external_id
         session.external_id += f"~{session.pk.hex[-_DIGITS:]}"
+        _rename_in_trajectories(session, before)
         if len(session.external_id) > _LONGEST_ID:
             raise Conflict(_("Both have a session with the same id, and the id is too long to be changed."))
     Session.objects.bulk_update(renamed, ["external_id"], batch_size=500)
@@ -237,8 +240,16 @@ def restore_session_ids(done: ChangeSet) -> None:
     before = {row.uuid: row.before for row in rows if row.uuid}
     renamed = list(Session.objects.filter(pk__in=before))
     for session in renamed:
+        old = session.external_id
         session.external_id = before[session.pk]["external_id"]
+        _rename_in_trajectories(session, old)
     Session.objects.bulk_update(renamed, ["external_id"], batch_size=500)
+
+
+def _rename_in_trajectories(session: Session, before: str) -> None:
+    """What was done in the session follows its new id."""
+    named = {"tenant": session.tenant_id, "end_user": session.end_user_id, "agent_id": session.agent_id}
+    Trajectory.objects.filter(**named, session_id=before).update(session_id=session.external_id[:_LONGEST_ID])
 
 
 def moved(done: ChangeSet, table: str) -> QuerySet[Change, Any]:

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts
-from memories.curation.people.merging import files, graph, groups, plain, profile, records
+from memories.curation.people.merging import files, graph, groups, plain, profile, records, trajectories
 from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, pair_of
 from memories.curation.people.merging.rows import move_questions, moved, reassign, restore_session_ids
 from memories.curation.sessions import STATED
@@ -54,6 +54,7 @@ def separate(done: ChangeSet, changes: Changes) -> None:
     sessions = list(Session.objects.filter(pk__in=moved(done, Table.SESSION)).values_list("pk", flat=True))
     facts = list(_facts_to_return(pair, done).values_list("pk", flat=True))
     reassign(sessions, facts, to=pair.merged)
+    trajectories.separate(pair, done)
     restore_session_ids(done)
     profile.separate(pair, done)
     files.separate(pair, done)

@@ -1,0 +1,1 @@
+"""Trajectories: the list, and one of them step by step."""
