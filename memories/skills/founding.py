@@ -5,30 +5,36 @@ evidence is not served, whether or not that has happened yet.
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
+from functools import reduce
+from operator import or_
 
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q
 
 from memories import audit
-from memories.models import Skill, SkillEvidence, SkillText, SkillVersion, Tenant, Trajectory
+from memories.models import Skill, SkillEvidence, SkillText, SkillVersion, Tenant
 from memories.skills import serving, trials
 
 State, Status = SkillVersion.State, Skill.Status
 
 
-def forget(trajectories: QuerySet[Trajectory], *, now: datetime) -> int:
+def forget(trajectories: Collection[uuid.UUID], *, now: datetime, passages: Collection[str] | None = None) -> int:
     """Nothing rests on these trajectories any more, which are about to be deleted; returns how many texts went.
 
-    In the transaction that deletes them.
+    `passages`: they stay without these, and what repeats one of them rests on them no more. In the transaction that
+    changes them.
     """
-    ids = trajectories.order_by().values("pk")
-    skills = set(
-        SkillEvidence.objects.filter(trajectory__in=ids).order_by().values_list("text__of_version__skill", flat=True)
-    )
+    if not trajectories or passages == []:
+        return 0
+    rows = SkillEvidence.objects.filter(trajectory__in=list(trajectories))
+    if passages is not None:
+        repeats = (Q(text__text__contains=passage) for passage in passages)
+        rows = rows.filter(reduce(or_, repeats))
+    skills = set(rows.order_by().values_list("text__of_version__skill", flat=True))
     if not skills:
         return 0
-    SkillEvidence.objects.filter(trajectory__in=ids).delete()
+    rows.delete()
     return settle(skills, now=now)
 
 

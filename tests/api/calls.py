@@ -38,6 +38,7 @@ class Ids:
     group: str = field(default_factory=lambda: str(uuid.uuid4()))
     group_fact: str = field(default_factory=lambda: str(uuid.uuid4()))
     uploaded: str = field(default_factory=lambda: str(uuid.uuid4()))
+    skill: str = "nobodys-procedure"
     trial: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
@@ -107,6 +108,9 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "deleteEpisode": lambda ids: Call(path={"episode_id": ids.episode}, query={"hard": "true"}),
     "getProfile": lambda ids: Call(query={"user_id": ids.user_id}),
     "listProfiles": lambda _: Call(),
+    "listSkills": lambda ids: Call(query={"user_id": ids.user_id}),
+    "getSkill": lambda ids: Call(path={"name": ids.skill}, query={"user_id": ids.user_id}),
+    "listSkillVersions": lambda ids: Call(path={"name": ids.skill}, query={"user_id": ids.user_id}),
     "getPersonProfile": lambda ids: Call(path={"name": "travel"}, query={"user_id": ids.user_id}),
     "writeProfileSection": lambda ids: Call(
         path={"section": "top_of_mind"}, body={"user_id": ids.user_id, "summary": "taken over"}

@@ -29,7 +29,7 @@ STORING = {
 # Nothing of one object is told.
 LOCKED = {
     *("getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory", "getDream"),
-    "previewExtraction",
+    *("previewExtraction", "listSkills", "getSkill", "listSkillVersions"),
 }
 # As if nothing was known.
 EMPTY = {

@@ -65,5 +65,9 @@ def lessons(persons: Sequence[EndUser], **over: Any) -> list[Trajectory]:
     """Of each of these people two that succeeded and one that failed."""
     found = []
     for person in persons:
-        found += [trajectory(person, **over), trajectory(person, **over), trajectory(person, BAD, succeeded=False, **over)]
+        found += [
+            trajectory(person, **over),
+            trajectory(person, **over),
+            trajectory(person, BAD, succeeded=False, **over),
+        ]
     return found
