@@ -13,7 +13,7 @@ from operator import or_
 from django.db.models import Max, Q
 
 from memories import audit
-from memories.models import Skill, SkillEvidence, SkillText, SkillVersion, Tenant
+from memories.models import Skill, SkillEvidence, SkillPass, SkillText, SkillVersion, Tenant
 from memories.skills import serving, trials
 
 State, Status = SkillVersion.State, Skill.Status
@@ -144,6 +144,7 @@ def _leave(skill: Skill, *, now: datetime) -> None:
         return
     SkillText.objects.filter(of_version__skill=skill).delete()
     # Its name was made of a label that perhaps nobody else has.
+    SkillPass.objects.filter(tenant=skill.tenant_id, family=skill.family).delete()
     skill.name, skill.family, skill.changed_at = f"withdrawn-{skill.pk.hex[-12:]}", "", now
     if skill.status == Status.WITHDRAWN and skill.reason == Skill.Reason.NO_EVIDENCE:
         skill.waits_since = None

@@ -22,7 +22,7 @@ _VERBS = ("check", "load", "compare", "lock", "confirm", "drain", "freeze", "war
 _RUIN = ("skip", "force", "guess", "overwrite", "rush")
 _USED = re.compile(r"`([a-z_]+)`")
 # By chance the agent takes a step that it does not know to be needed, or falls into the trap.
-_TAKES, _FALLS = 0.7, 0.3
+_TAKES, _FALLS = 0.75, 0.3
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,8 @@ from memories.api.v1.profile.views import ProfileSectionView, ProfileView
 from memories.api.v1.profiles.views import PersonProfileView, ProfilesView, TenantProfilesView, TenantProfileView
 from memories.api.v1.search.views import SearchView
 from memories.api.v1.sessions.views import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
-from memories.api.v1.store.views import BatchView, ItemsSearchView, ItemsView, NamespacesView
 from memories.api.v1.skills.views import URLS as SKILLS
+from memories.api.v1.store.views import BatchView, ItemsSearchView, ItemsView, NamespacesView
 from memories.api.v1.trajectories.views import URLS as TRAJECTORIES
 from memories.api.v1.turns.views import BulkTurnsView, TurnRedactionView, TurnsView, TurnView
 from memories.kinds import PLAIN

@@ -67,7 +67,7 @@ CASES = (
 
 ROLES: dict[str, tuple[str, ...]] = {
     # Decides what waits, and reads what it needs for that.
-    "reviewer": (*READ, "memories.change_reviewitem"),
+    "reviewer": (*READ, "memories.change_reviewitem", "memories.change_skill"),
     # Edits memories, makes and revokes keys of the own tenants.
     "operator": (*READ, *EDIT),
     # Handles privacy cases: reads all that there is of a person, edits none of it.

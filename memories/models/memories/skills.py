@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
-from memories.models.columns import CODE, COUNTS, STAFF, TEXT, VALUE, Columns
+from memories.models.columns import CODE, COUNTS, SETTING, STAFF, TEXT, VALUE, Columns
 from memories.models.conversations.trajectories import LONGEST_FAMILY, Trajectory
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
@@ -86,7 +86,7 @@ class Skill(models.Model):
     changed_at = models.DateTimeField(_("changed"), editable=False)
     waits_since = models.DateTimeField(null=True, help_text="Since when an operator is to decide about it.")
     columns = Columns(
-        omitted=_SHARED, name=TEXT, family=TEXT, agent_id=TEXT, scope=CODE, status=CODE, reason=CODE,
+        omitted=_SHARED, name=SETTING, family=SETTING, agent_id=SETTING, scope=CODE, status=CODE, reason=CODE,
     )  # fmt: skip
 
     objects = SkillQuerySet.as_manager()
@@ -334,7 +334,7 @@ class SkillPass(Leased):
     completion_tokens = models.PositiveBigIntegerField(default=0)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
-    columns = Columns(omitted=_SHARED, family=TEXT, state=CODE, refused=COUNTS, extractor=CODE, failure=CODE)
+    columns = Columns(omitted=_SHARED, family=SETTING, state=CODE, refused=COUNTS, extractor=CODE, failure=CODE)
 
     objects = SkillPassQuerySet.as_manager()
 

@@ -143,8 +143,6 @@ WORD_COLUMNS: Mapping[str, frozenset[str]] = {
         {"agent_id", "session_id", "external_id", "task", "family", "outcome_reason", "skills_named"}
     ),
     "memories.TrajectoryStep": frozenset({"tool", "call_id", "arguments", "content"}),
-    "memories.Skill": frozenset({"name", "family", "agent_id"}),
-    "memories.SkillPass": frozenset({"family"}),
     "memories.SkillText": frozenset({"text"}),
     "memories.SkillTrial": frozenset({"agent_id", "session_id"}),
     "memories.GroupFact": frozenset({"content"}),

@@ -19,11 +19,8 @@ from memories.models import (
     IdempotencyRecord,
     MemoryGroup,
     PrivacyCase,
-    Skill,
     SkillEvidence,
-    SkillPass,
     SkillText,
-    Trajectory,
 )
 from memories.privacy.stores.store import STEP, Store, ids_behind, names_of
 from memories.skills import founding
@@ -192,33 +189,6 @@ class SkillTexts(Store):
         return SkillText.objects.unfounded().filter(tenant=person.tenant_id).count()
 
 
-@dataclass(frozen=True)
-class Skills(Store):
-    """Skills of which nothing is left: they are emptied with their last text, in the step before."""
-
-    def rows_of(self, person: EndUser) -> QuerySet[Any]:  # noqa: ARG002 (none, whoever it is)
-        return Skill.objects.none()
-
-    def erase(self, person: EndUser, limit: int = STEP) -> int:  # noqa: ARG002 (nothing is left to do)
-        return 0
-
-
-@dataclass(frozen=True)
-class SkillPasses(Store):
-    """Passes over a kind of task that nobody else has: its label may be theirs. Before the person's trajectories."""
-
-    def rows_of(self, person: EndUser) -> QuerySet[Any]:
-        people = ids_behind(person)
-        theirs = Trajectory.objects.filter(end_user__in=people).order_by().values("family")
-        others = Trajectory.objects.filter(tenant=person.tenant_id).exclude(end_user__in=people)
-        alone = others.filter(family=OuterRef("family"))
-        return SkillPass.objects.filter(tenant=person.tenant_id, family__in=theirs).exclude(Exists(alone))
-
-    def erase(self, person: EndUser, limit: int = STEP) -> int:
-        found = list(self.rows_of(person).values_list("pk", flat=True)[:limit])
-        return SkillPass.objects.filter(pk__in=found).delete()[0]
-
-
 REQUESTS: tuple[Store, ...] = (
     KeptAnswers("memories.IdempotencyRecord", "end_users", also=("fact__end_user",)),
     Store("memories.PrivacyExportPiece", "export__case__end_user"),
@@ -265,10 +235,8 @@ STORES: tuple[Store, ...] = (
     Store("memories.MemoryFile", "end_user"),
     *(Store(kind.model._meta.label, "end_user") for kind in PLAIN),
     Store("memories.SkillTrial", "end_user"),
-    SkillPasses("memories.SkillPass", "pk"),
     Store("memories.SkillEvidence", "trajectory__end_user"),
     SkillTexts("memories.SkillText", "evidence__trajectory__end_user"),
-    Skills("memories.Skill", "versions__texts__evidence__trajectory__end_user"),
     Store("memories.TrajectoryStep", "trajectory__end_user"),
     Store("memories.Trajectory", "end_user"),
     GroupStatements("memories.GroupEvidence", "end_user"),

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, Identifier, OrNull, PageQuery, Strict, Timestamp
+from memories.api.v1.fields import AgentId, Identifier, PageQuery, Strict, Timestamp
 from memories.models import Skill, SkillText, SkillVersion
 from memories.skills.comparing import Rate
 from memories.skills.serving import ServedSkill
@@ -41,7 +41,7 @@ class RateSerializer(serializers.Serializer[Rate]):
 
     total = serializers.IntegerField()
     succeeded = serializers.IntegerField()
-    share = OrNull(serializers.FloatField())
+    share = serializers.FloatField(allow_null=True)
     lowest = serializers.SerializerMethodField()
     highest = serializers.SerializerMethodField()
 
@@ -73,7 +73,7 @@ class SkillVersionSerializer(serializers.ModelSerializer[SkillVersion]):
     version = serializers.IntegerField(source="number")
     state = serializers.ChoiceField(choices=SkillVersion.State.choices)
     served_from = Timestamp()
-    served_until = OrNull(Timestamp())
+    served_until = Timestamp(allow_null=True)
 
     class Meta:
         model = SkillVersion

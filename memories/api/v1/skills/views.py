@@ -44,8 +44,8 @@ class SkillsView(SkillEndpoint):
     @operation(
         "listSkills",
         "List the skills that an agent is given",
-        description="Procedures that were made of [trajectories](#trajectories), reviewed by an operator: their names and "
-        "descriptions. All in one answer. That the session was given them counts as a trial.",
+        description="Procedures that were made of trajectories, and reviewed by an operator. "
+        "All in one answer. That the session was given them counts as a trial.",
         scope=Scope.READ,
         bound=Bound.NAMED,
         parameters=[SkillsQuery],

@@ -96,8 +96,6 @@ CONSIDERED: Mapping[str, MergeStrategy] = {
     "memories.SkillTrial": MergeStrategy.STAYS,
     "memories.SkillEvidence": MergeStrategy.HANGS,
     "memories.SkillText": MergeStrategy.HANGS,
-    "memories.Skill": MergeStrategy.HANGS,
-    "memories.SkillPass": MergeStrategy.HANGS,
     # plain.py
     **{kind.model._meta.label: MergeStrategy.OWN_RULE for kind in PLAIN},
     **{kind.embedded.vectors._meta.label: MergeStrategy.OWN_RULE for kind in PLAIN if kind.embedded},
