@@ -65,6 +65,8 @@ from memories.models import (
     Session,
     StoreItem,
     Tenant,
+    Trajectory,
+    TrajectoryStep,
     Trust,
     Turn,
     WebhookDelivery,
@@ -249,6 +251,18 @@ def diary_entry(person: EndUser, content: str = "Asked twice about rye.", **over
     entry.set_text(content, topic=entry.topic)
     entry.save()
     return entry
+
+
+def trajectory(person: EndUser, task: str = "Bake rye bread", **over: Any) -> Trajectory:
+    """As a key posted it, with a call of a tool and its result; they say the task, too."""
+    moments = dict.fromkeys(("started_at", "created_at", "updated_at"), NOW)
+    row = Trajectory.objects.create(
+        tenant=person.tenant, end_user=person, task=task, step_count=2, **{"trust": "user", **moments, **over}
+    )
+    of = {"tenant": person.tenant, "trajectory": row, "call_id": "c1"}
+    TrajectoryStep.objects.create(position=1, kind="tool_call", tool="oven", arguments={"what": task}, **of)
+    TrajectoryStep.objects.create(position=2, kind="tool_result", content=f"Done: {task}", **of)
+    return row
 
 
 def memory_group(*people: EndUser, name: str = "Bakers", **over: Any) -> MemoryGroup:

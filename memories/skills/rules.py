@@ -4,6 +4,7 @@ An action belongs to the procedure if nearly all that succeeded took it. It is a
 not. What mostly those that failed did is a pitfall.
 """
 
+import re
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,12 @@ _APART = 0.4
 _MOSTLY, _SELDOM = 0.4, 0.15
 MOST_STEPS = 12
 MOST_PITFALLS = 4
-_CHECKING = ("test", "check", "verif", "lint", "validate", "assert", "confirm", "测试", "检查", "验证", "确认")
+# Words by which a tool, or a command, says that it looks whether something is so.
+_CHECKING = frozenset(
+    {"test", "tests", "pytest", "check", "checks", "verify", "lint", "validate", "validation", "assert", "confirm"}
+    | {"测试", "检查", "验证", "确认"}
+)
+_WORD = re.compile(r"[a-z]+|[\u4e00-\u9fff]{2}")
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ def _pitfalls(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[Line]:
 
 def _line(found: _Found) -> Line:
     action = str(found.action)
-    is_check = any(word in action.casefold() for word in _CHECKING)
+    is_check = not _CHECKING.isdisjoint(_WORD.findall(action.casefold()))
     if is_check:
         return Line(SECTION_CHECK, f"{found.action} must succeed before you go on.", found.taken_by, action)
     return Line(SECTION_STEP, f"Use {found.action}.", found.taken_by, action)

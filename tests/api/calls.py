@@ -40,6 +40,7 @@ class Ids:
     uploaded: str = field(default_factory=lambda: str(uuid.uuid4()))
     skill: str = "nobodys-procedure"
     trial: str = field(default_factory=lambda: str(uuid.uuid4()))
+    trajectory: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,17 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     ),
     "deleteTurn": lambda ids: Call(path={"turn_id": ids.turn}),
     "redactTurn": lambda ids: Call(path={"turn_id": ids.turn}, body={"texts": [SECRET]}),
+    "listTrajectories": lambda ids: Call(query={"user_id": ids.user_id}),
+    "postTrajectory": lambda ids: Call(
+        body={"user_id": ids.user_id, "task": SECRET, "external_id": "t-1", "steps": [{"kind": "note"}]}
+    ),
+    "getTrajectory": lambda ids: Call(path={"trajectory_id": ids.trajectory}),
+    "changeTrajectory": lambda ids: Call(path={"trajectory_id": ids.trajectory}, body={"outcome": "failed"}),
+    "deleteTrajectory": lambda ids: Call(path={"trajectory_id": ids.trajectory}),
+    "listTrajectorySteps": lambda ids: Call(path={"trajectory_id": ids.trajectory}),
+    "postTrajectorySteps": lambda ids: Call(
+        path={"trajectory_id": ids.trajectory}, body={"steps": [{"kind": "note", "content": "taken over"}]}
+    ),
     "flushSession": lambda ids: Call(body={"user_id": ids.user_id, "session_id": ids.session_id}),
     "endSession": lambda ids: Call(body={"user_id": ids.user_id, "session_id": ids.session_id}),
     "deleteSession": lambda ids: Call(path={"session_id": ids.session}),
@@ -241,4 +253,6 @@ def populated(tenant: Tenant) -> Ids:
     # Of what nothing here speaks.
     put_policy(tenant=tenant, given=[{"name": "棋牌", "words": ["打麻将"]}], **given)
     factories.policy_drop(tenant)
-    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, str(uploaded.pk), str(trial.pk)])
+    did = factories.trajectory(person, SECRET, external_id="t-1", agent_id="")
+    last = [str(row.pk) for row in (uploaded, trial, did)]
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *last])

@@ -38,7 +38,7 @@ NAMED = {
     *("listFiles", "readFile", "writeFile", "editFile", "globFiles", "grepFiles", "uploadFiles", "downloadFiles"),
     *("deleteFile", "listFileHistory", "restoreFile", "listDiary", "writeDiaryEntry", "listGroups"),
     *("addTriple", "invalidateTriple", "supersedeTriple", "listEntityTriples", "listRelationTriples"),
-    *("listGraphTimeline", "getGraphStats"),
+    *("listGraphTimeline", "getGraphStats", "listTrajectories", "postTrajectory"),
     *("listDreams", "startDream", "personLink", "previewExtraction", "getPersonProfile"),
     *("listSkills", "getSkill", "listSkillVersions"),
 }
@@ -47,7 +47,8 @@ OBJECTS = {
     *("restoreFact", "giveFactFeedback", "getEpisode", "changeEpisode", "deleteEpisode", "getPrivacyRequest"),
     *("getExtraction", "retryExtraction", "takePrivacyExport", "deleteTurn", "redactTurn"),
     *("deleteDiaryEntry", "getGroup", "listGroupFacts", "addGroupFact", "deleteGroupFact"),
-    *("getDream", "restoreDream"),
+    *("getDream", "restoreDream", "getTrajectory", "changeTrajectory", "deleteTrajectory"),
+    *("listTrajectorySteps", "postTrajectorySteps"),
 }
 LISTS = {"listUsers"}
 # Of no person: tests/api/v1/test_profiles.py.

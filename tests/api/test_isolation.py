@@ -45,7 +45,7 @@ def test_foreign_ids_never_existed(hub: Hub, other: Hub) -> None:
             assert "_id}" not in operations()[operation][1] or foreign.status_code == 404, operation
             assert everything_of(other) == before, operation
             # What the caller sent itself may come back.
-            may_come_back = operation in ("postTurns", "postTurnsBulk", "addFact", "addTriple")
+            may_come_back = operation in ("postTurns", "postTurnsBulk", "postTrajectory", "addFact", "addTriple")
             assert may_come_back or SECRET not in foreign.getvalue().decode(), operation
 
 

@@ -25,11 +25,16 @@ STORING = {
     *("putStoreItem", "deleteStoreItem", "startDream", "restoreDream"),
     *("addTriple", "invalidateTriple", "supersedeTriple"),
     "deleteGroup",
+    *("postTrajectory", "postTrajectorySteps", "changeTrajectory", "deleteTrajectory"),
 }
 # Nothing of one object is told.
 LOCKED = {
     *("getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory", "getDream"),
+<<<<<<< HEAD
     *("previewExtraction", "listSkills", "getSkill", "listSkillVersions"),
+=======
+    *("previewExtraction", "getTrajectory", "listTrajectorySteps"),
+>>>>>>> h/traj
 }
 # As if nothing was known.
 EMPTY = {
@@ -40,7 +45,7 @@ EMPTY = {
     "getPersonProfile",
     "getMemory",
     "listFiles",
-    "listDiary",
+    *("listDiary", "listTrajectories"),
     "listDreams",
     "globFiles",
     "grepFiles",

@@ -8,12 +8,12 @@ from tests.api.client import HubClient, operations, schema
 READ, WRITE, INGEST, PRIVACY = Scope.READ, Scope.WRITE, Scope.INGEST, Scope.PRIVACY
 # A batch of the store with a write in it needs that scope, too: tests/api/v1/test_store.py.
 SCOPES = {
-    INGEST: "postTurns postTurnsBulk flushSession endSession",
+    INGEST: "postTurns postTurnsBulk flushSession endSession postTrajectory postTrajectorySteps changeTrajectory",
     READ: """
         getContext search answerQuestion listSessions getSession listTurns listFacts getFact listFactHistory getMemory
         listEpisodes
         getEpisode getProfile listProfiles getPersonProfile listFiles readFile globFiles grepFiles downloadFiles
-        listFileHistory listDiary
+        listFileHistory listDiary listTrajectories getTrajectory listTrajectorySteps
         listSkills getSkill listSkillVersions
         listGroups getGroup listGroupMembers listGroupFacts listDreams getDream listUsers getUser listAgents
         getAgent listExtractions getExtraction listEntityTriples listRelationTriples listGraphTimeline getGraphStats
@@ -22,7 +22,7 @@ SCOPES = {
         getPolicyDryRun listPolicyDryRunFindings
     """,
     WRITE: """
-        deleteSession deleteTurn deleteFacts redactTurn addFact changeFact deleteFact restoreFact giveFactFeedback
+        deleteTrajectory deleteSession deleteTurn deleteFacts redactTurn addFact changeFact deleteFact restoreFact giveFactFeedback
         putMemory clearMemory changeEpisode deleteEpisode writeProfileSection writeFile editFile uploadFiles
         deleteFile writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
         removeGroupMember addGroupFact deleteGroupFact startDream restoreDream changeUser changeAgent

@@ -34,7 +34,7 @@ WRITERS = (
     "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
     "putMemory", "createPrivacyRequest", "changeAgent", "putContentPolicy", "writeFile", "editFile", "uploadFiles",
     "putStoreItem", "batchStore", "writeDiaryEntry", "addTriple", "supersedeTriple", "addGroup", "changeGroup",
-    "addGroupFact",
+    "addGroupFact", "postTrajectory", "postTrajectorySteps", "changeTrajectory",
 )  # fmt: skip
 STORE = ("putStoreItem", "batchStore")
 GRAPH = ("addTriple", "supersedeTriple")
@@ -178,6 +178,7 @@ def test_what_is_no_secret_is_found(tenant: Tenant, operation: str) -> None:
 TURNS = {f"memories_turn.{name}" for name in ("content", "parts", "name", "tool_calls", "metadata")}
 FACTS = {f"memories_fact.{name}" for name in ("content", "structured", "value", "key", "tags")}
 REVISIONS = {"memories_factrevision.after"}
+STEPS = {"memories_trajectorystep.content", "memories_trajectorystep.arguments", "memories_trajectorystep.tool"}
 KEPT = {
     "postTurns": TURNS | {"memories_fact.content", "memories_fact.raw", "memories_factevidence.quote"} | REVISIONS,
     "postTurnsBulk": TURNS | {"memories_fact.content"},
@@ -198,6 +199,12 @@ KEPT = {
     "putStoreItem": {"memories_storeitem.value"},
     "writeDiaryEntry": {"memories_diaryentry.content", "memories_diaryentry.topic"},
     "batchStore": {"memories_storeitem.value"},
+    "postTrajectory": {
+        *("memories_trajectory.task", "memories_trajectory.family", "memories_trajectory.skills_named"),
+        *STEPS,
+    },
+    "postTrajectorySteps": STEPS,
+    "changeTrajectory": {"memories_trajectory.skills_named"},
     "addGroup": {"memories_memorygroup.name"},
     "changeGroup": {"memories_memorygroup.name"},
     "addGroupFact": {"memories_groupfact.content"},

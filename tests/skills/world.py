@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from tests.skills.acting import Call
 
 _NAMES = (
-    "release service", "refund order", "book flight", "onboard customer", "rotate logs", "migrate table", "close ticket",
-    "publish article", "renew licence", "import catalogue", "reset device", "audit invoice", "schedule visit",
-    "deploy model", "merge branch", "translate page", "restore backup", "plan route", "screen candidate", "order parts",
+    "release service", "refund order", "book flight", "onboard customer", "rotate logs", "migrate table",
+    "close ticket", "publish article", "renew licence", "import catalogue", "reset device", "audit invoice",
+    "schedule visit", "deploy model", "merge branch", "translate page", "restore backup", "plan route",
+    "screen candidate", "order parts",
 )  # fmt: skip
 # Of each kind: what everybody does, what it takes beside that, what ruins it.
 _VERBS = ("check", "load", "compare", "lock", "confirm", "drain", "freeze", "warm", "mark", "split")

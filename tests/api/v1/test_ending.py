@@ -256,6 +256,10 @@ REFUSES, ASKS, KEEPS, MANAGES = "409 review_needed above its trust", "waits for 
 NO_IMPORT, NO_POLICY = "403 writes_as_agent", "409 operator_word"
 ENDING = {
     "deleteDiaryEntry": REFUSES,
+    "deleteTrajectory": REFUSES,
+    # How it came out, said by another key.
+    "changeTrajectory": REFUSES,
+    "postTrajectorySteps": REFUSES,
     "deleteEpisode": REFUSES,
     "deleteFact": REFUSES,
     "deleteFacts": KEEPS,
@@ -303,6 +307,7 @@ NO_MEMORY = {
     "previewExtraction",
     # They add, and end nothing.
     "writeDiaryEntry", "uploadFiles", "addTriple", "addGroupFact", "postTurns", "postTurnsBulk",
+    "postTrajectory",
 }  # fmt: skip
 
 

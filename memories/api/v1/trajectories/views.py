@@ -24,6 +24,7 @@ from memories.api.v1.trajectories.serializers import (
     trajectory_of,
 )
 from memories.capture.trajectories import TrajectoryReceipt, append_steps, store_trajectory
+from memories.curation.statements import guarding
 from memories.curation.trajectories import delete_trajectory
 from memories.models import Scope, Trajectory
 
@@ -87,12 +88,13 @@ class TrajectoryView(Endpoint):
     @operation(
         "changeTrajectory",
         "State how a task came out",
-        description="A weaker source replaces no stronger one: `application`, then `tests`, then `person`.",
+        description="A weaker source replaces no stronger one: `application`, then `tests`, then `person`. A key "
+        "that writes as an agent gets 409 `review_needed` where one that writes as the user stored it.",
         scope=Scope.INGEST,
         bound=_NAMED,
         request=TrajectoryChangesSerializer,
         answers={200: TrajectorySerializer},
-        problems=(404, 423),
+        problems=(404, 409, 423),
     )
     def patch(self, request: Request, trajectory_id: UUID) -> Response:
         receipt = _appended(self, trajectory_id, self.body(TrajectoryChangesSerializer))
@@ -156,6 +158,8 @@ def _readable(view: Endpoint, trajectory_id: UUID) -> Trajectory:
 
 
 def _appended(view: Endpoint, trajectory_id: UUID, given: dict[str, Any]) -> TrajectoryReceipt:
+    if given.get("outcome"):
+        guarding.check_outranks(_readable(view, trajectory_id).trust, view.write_trust())
     return append_steps(
         tenant=view.tenant,
         trajectory_id=trajectory_id,
