@@ -30,11 +30,8 @@ STORING = {
 # Nothing of one object is told.
 LOCKED = {
     *("getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory", "getDream"),
-<<<<<<< HEAD
-    *("previewExtraction", "listSkills", "getSkill", "listSkillVersions"),
-=======
     *("previewExtraction", "getTrajectory", "listTrajectorySteps"),
->>>>>>> h/traj
+    *("listSkills", "getSkill", "listSkillVersions"),
 }
 # As if nothing was known.
 EMPTY = {
