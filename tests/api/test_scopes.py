@@ -22,7 +22,8 @@ SCOPES = {
         getPolicyDryRun listPolicyDryRunFindings
     """,
     WRITE: """
-        deleteTrajectory deleteSession deleteTurn deleteFacts redactTurn addFact changeFact deleteFact restoreFact giveFactFeedback
+        deleteTrajectory
+        deleteSession deleteTurn deleteFacts redactTurn addFact changeFact deleteFact restoreFact giveFactFeedback
         putMemory clearMemory changeEpisode deleteEpisode writeProfileSection writeFile editFile uploadFiles
         deleteFile writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
         removeGroupMember addGroupFact deleteGroupFact startDream restoreDream changeUser changeAgent
