@@ -324,6 +324,7 @@ SPECTACULAR_SETTINGS = {
         "FoundKind": "memories.retrieval.hits.KINDS",
         "ResultKind": "memories.retrieval.hits.FOUND_KINDS",
         "StatedScope": ["private", "share"],
+        "SkillScopeEnum": ["tenant", "group", "agent"],
         "FactScopeEnum": ["private", "share", "public"],
         "FactTypeEnum": ["profile", "preference", "procedural", "semantic"],
         "NewFactSourceEnum": ["explicit_user_input", "implicit_inference", "system_generated", "external_data"],

@@ -30,7 +30,7 @@ class SkillSerializer(serializers.Serializer[ServedSkill]):
     name = serializers.CharField()
     description = serializers.CharField()
     path = serializers.CharField()
-    scope = serializers.ChoiceField(choices=Skill.Scope.choices, source="version.skill.scope")
+    scope = serializers.ChoiceField(Skill.Scope.values, source="version.skill.scope")
     family = serializers.CharField(source="version.skill.family", help_text="The kind of task that it is for.")
     version = serializers.IntegerField(source="version.number")
     served_from = Timestamp(source="version.served_from")
@@ -53,6 +53,8 @@ class RateSerializer(serializers.Serializer[Rate]):
 
 
 class SkillTextSerializer(serializers.ModelSerializer[SkillText]):
+    section = serializers.ChoiceField(SkillText.Section.values)
+
     class Meta:
         model = SkillText
         fields = ("section", "text")
@@ -71,7 +73,7 @@ class SkillVersionSerializer(serializers.ModelSerializer[SkillVersion]):
     """A version that was in use, newest first."""
 
     version = serializers.IntegerField(source="number")
-    state = serializers.ChoiceField(choices=SkillVersion.State.choices)
+    state = serializers.ChoiceField(SkillVersion.State.values)
     served_from = Timestamp()
     served_until = Timestamp(allow_null=True)
 
