@@ -38,9 +38,9 @@ class Ids:
     group: str = field(default_factory=lambda: str(uuid.uuid4()))
     group_fact: str = field(default_factory=lambda: str(uuid.uuid4()))
     uploaded: str = field(default_factory=lambda: str(uuid.uuid4()))
-    skill: str = "nobodys-procedure"
     trial: str = field(default_factory=lambda: str(uuid.uuid4()))
     trajectory: str = field(default_factory=lambda: str(uuid.uuid4()))
+    skill: str = "nobodys-procedure"
 
 
 @dataclass(frozen=True)
@@ -254,5 +254,7 @@ def populated(tenant: Tenant) -> Ids:
     put_policy(tenant=tenant, given=[{"name": "棋牌", "words": ["打麻将"]}], **given)
     factories.policy_drop(tenant)
     did = factories.trajectory(person, SECRET, external_id="t-1", agent_id="")
+    # Others are given it, too: it says nothing of the person.
+    skill = factories.skill(person)
     last = [str(row.pk) for row in (uploaded, trial, did)]
-    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *last])
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *last], skill=skill.name)

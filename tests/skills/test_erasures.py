@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 
 from memories.curation.sessions import delete_session
 from memories.curation.trajectories import delete_trajectory
@@ -118,7 +119,7 @@ def test_the_session_takes_its_trajectory_and_the_text_along() -> None:
     skill = planted(persons, "of-a-session", [[0], [1]])
     said = factories.session(persons[0], session_id="s-1")
     Trajectory.objects.filter(end_user=persons[0]).update(session_id="s-1")
-    delete_session(session_id=said.pk, actor=STAFF, now=NOW)
+    delete_session(session_id=said.pk, tenant=skill.tenant, actor=STAFF, now=NOW)
     skill.refresh_from_db()
     assert steps(skill) == ["step 2 of of-a-session"]
 
@@ -128,8 +129,9 @@ def test_a_text_without_evidence_is_not_served_even_before_it_goes() -> None:
     SkillEvidence.objects.filter(text__position=1).delete()
     assert steps(skill) == ["step 2 of unfounded"]
     assert founding.unfounded(skill.tenant) == {skill.pk}
-    assert founding.settle([skill.pk], now=NOW) == 1
-    assert founding.settle([skill.pk], now=NOW) == 0
+    with transaction.atomic():
+        assert founding.settle([skill.pk], now=NOW) == 1
+        assert founding.settle([skill.pk], now=NOW) == 0
 
 
 def test_every_table_of_skills_is_accounted_for() -> None:
