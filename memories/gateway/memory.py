@@ -31,7 +31,7 @@ from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, Conte
 from memories.context.sent_blocks import Block, Kind, Sending, SentBefore
 from memories.db import tenancy
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
-from memories.gateway import limits, places
+from memories.gateway import limits, places, trajectories
 from memories.gateway.dialects import ChatRequest, Dialect, UnreadableRequest, shortened_query
 from memories.gateway.documents import UnreadableDocument
 from memories.gateway.places import Layout
@@ -555,6 +555,7 @@ def _store(
         if session := receipt.session:
             texts = noted(receipt)
             seen_texts.note(session.end_user, texts, session_id=session.pk, key_id=key.pk, now=timezone.now())
+        trajectories.extend(receipt, key, now=timezone.now())
 
     try:
         # In another call of a thread than the one that looked the key up.

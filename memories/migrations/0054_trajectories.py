@@ -6,6 +6,15 @@ from django.db import migrations, models
 import memories.models.ids
 from memories.models.access.roles import grant
 
+# The planner keeps no samples of what is personal.
+UNSAMPLED = "".join(
+    f"ALTER TABLE memories_{table} "
+    + ", ".join(f"ALTER COLUMN {name} SET STATISTICS 0" for name in columns.split()) + ";\n"
+    for table, columns in (
+        ("trajectory", "agent_id session_id external_id task family outcome_reason skills_named"),
+        ("trajectorystep", "tool call_id arguments content"),
+    )
+)
 # As 0029 does for every reference between rows of tenants.
 OF_TENANT = """
 ALTER TABLE memories_trajectory ADD CONSTRAINT trajectory_of_tenant UNIQUE (tenant_id, id);
@@ -125,6 +134,7 @@ class Migration(migrations.Migration):
             model_name='trajectorystep',
             constraint=models.UniqueConstraint(condition=models.Q(('call_id', ''), _negated=True), fields=('trajectory', 'call_id', 'kind', 'tenant'), name='trajectory_call_once'),
         ),
+        migrations.RunSQL(UNSAMPLED, migrations.RunSQL.noop),
         migrations.RunSQL(OF_TENANT, NOT_OF_TENANT),
         migrations.RunPython(lambda apps, _: grant(apps), migrations.RunPython.noop),
     ]

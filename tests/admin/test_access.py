@@ -37,6 +37,7 @@ from memories.models import (
     Session,
     StoreItem,
     Tenant,
+    Trajectory,
     WebhookEndpoint,
 )
 from tests import factories
@@ -45,7 +46,7 @@ from tests.admin.pages import list_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
-    PrivacyCase, Agent, LoggedContext, MemoryFile, Dream, StoreItem, DiaryEntry, GraphTriple,
+    PrivacyCase, Agent, LoggedContext, Trajectory, MemoryFile, Dream, StoreItem, DiaryEntry, GraphTriple,
     MemoryGroup, WebhookEndpoint, ManagementKey, Backup,
     Import,
 ]  # fmt: skip

@@ -81,7 +81,7 @@ def records() -> dict[str, Any]:
         "agent": factories.agent(person.tenant), "loggedcontext": factories.logged_context(person, [fact]),
         "graphtriple": triple, "graphentity": triple.subject,
         "storeitem": factories.store_item(person), "memoryfile": factories.memory_file(person),
-        "diaryentry": factories.diary_entry(person),
+        "diaryentry": factories.diary_entry(person), "trajectory": factories.trajectory(person),
         "dream": factories.dream(person),
         "import": factories.uploaded(
             person.tenant, state="checked", counts={"messages": 2}, left_out={"media": 1}, preview=SEEN

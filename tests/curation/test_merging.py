@@ -43,6 +43,7 @@ from memories.models import (
     ReviewItem,
     Session,
     SessionQueue,
+    Trajectory,
     Turn,
     TurnVector,
     WorkingMemory,
@@ -630,6 +631,27 @@ def test_leases_of_both_end_and_the_work_is_due_again(ours: EndUser, theirs: End
         assert set(model.objects.values_list("lease_token", "attempts", "due_at")) == {(None, 1, NOW)}
     assert len(set(EndUser.objects.values_list("generation", flat=True))) == 1
     assert Episode.objects.count() == 0
+
+
+def test_trajectories_move_and_follow_their_sessions_and_go_back(ours: EndUser, theirs: EndUser) -> None:
+    for person in (ours, theirs):
+        factories.session(person, session_id="main")
+    factories.trajectory(ours, "ours", external_id="t1", session_id="main")
+    same = factories.trajectory(theirs, "theirs", external_id="t1", session_id="main")
+    factories.trajectory(theirs, "more", external_id="t2")
+
+    def found(person: EndUser) -> set[tuple[str, str, str]]:
+        return set(Trajectory.objects.filter(end_user=person).values_list("task", "external_id", "session_id"))
+
+    before = found(ours), found(theirs)
+    done = merge(ours, theirs)
+    renamed = Session.objects.get(external_id__startswith="main~").external_id
+    assert done.counts["trajectories"] == 2
+    assert found(ours) == {
+        *before[0], ("more", "t2", ""), ("theirs", f"t1~{same.pk.hex[-12:]}", renamed)
+    }  # fmt: skip
+    undo(done)
+    assert (found(ours), found(theirs)) == before
 
 
 def test_files_move_under_names_of_their_own_and_go_back(ours: EndUser, theirs: EndUser) -> None:

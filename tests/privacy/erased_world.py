@@ -117,6 +117,8 @@ def _talked(person: EndUser, name: str) -> None:
     factories.profile_section(person, summary=f"{name} runs a bakery")
     factories.memory_file(person, f"/memories/{name}.md", f"{name} sails")
     factories.diary_entry(person, f"{name} asked twice", agent_id=f"agent-{name}", topic=f"about {name}")
+    names = {"session_id": f"s-{name}", "external_id": f"t-{name}", "agent_id": f"agent-{name}"}
+    factories.trajectory(person, f"{name} wants a sailing plan", outcome_reason=f"{name} liked it", **names)
     hook = WebhookEndpoint.objects.filter(tenant=person.tenant).first() or factories.webhook(person.tenant)
     factories.webhook_delivery(hook, person)
     group = factories.memory_group(person, name=f"Friends of {name}")

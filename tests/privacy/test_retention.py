@@ -28,6 +28,8 @@ from memories.models import (
     Session,
     SessionQueue,
     Tenant,
+    Trajectory,
+    TrajectoryStep,
     Turn,
     TurnVector,
     WorkingMemory,
@@ -365,6 +367,20 @@ class TestDiary:
         assert retain(tenant) == {"diary": 2}
         assert list(DiaryEntry.objects.filter(end_user=person)) == [young]
         assert DiaryEntry.objects.filter(end_user=limited).count() == 1
+
+
+class TestTrajectories:
+    def test_those_without_a_step_since_go_with_their_steps(self, tenant: Tenant, person: EndUser) -> None:
+        factories.set_numbers(tenant, keep_turns_days=0, keep_trajectories_days=30)
+        limited, old = factories.end_user(tenant, restricted_at=timezone.now()), timezone.now() - 31 * DAY
+        lively = factories.trajectory(person, created_at=old, updated_at=timezone.now() - 29 * DAY)
+        for owner in (person, person, limited):
+            factories.trajectory(owner, created_at=old, updated_at=old)
+        assert retention.preview(tenant, timezone.now())["trajectories"] == 2
+        assert retain(tenant) == {"trajectories": 2}
+        assert list(Trajectory.objects.filter(end_user=person)) == [lively]
+        assert Trajectory.objects.filter(end_user=limited).count() == 1
+        assert set(TrajectoryStep.objects.values_list("trajectory__end_user", flat=True)) == {person.pk, limited.pk}
 
 
 class TestSpared:
