@@ -46,6 +46,8 @@ class ServedSkill:
     def as_file(self) -> MemoryFile:
         """It as a file that is not stored: locked, of the version's number and time."""
         version = self.version
+        # Whatever is in use has been so from a moment on.
+        since = version.served_from or version.created_at
         return MemoryFile(
             tenant=version.skill.tenant,
             path=self.path,
@@ -55,8 +57,8 @@ class ServedSkill:
             locked=True,
             actor_kind="",
             trust="",
-            created_at=version.served_from,
-            updated_at=version.served_from,
+            created_at=since,
+            updated_at=since,
         )
 
 

@@ -257,4 +257,4 @@ def populated(tenant: Tenant) -> Ids:
     # Others are given it, too: it says nothing of the person.
     skill = factories.skill(person)
     last = [str(row.pk) for row in (uploaded, trial, did)]
-    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *last], skill=skill.name)
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *last, skill.name])

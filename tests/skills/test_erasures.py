@@ -65,7 +65,7 @@ def test_an_erasure_takes_what_rested_on_the_person_alone() -> None:
         expected.append([f"step {place} of case-{case}" for place in stays])
         withdrawn += not stays
     SkillTrial.objects.create(
-        tenant=gone.tenant, of_version=SkillVersion.objects.first(), end_user=gone, arm="served", via="files",
+        tenant=gone.tenant, of_version=SkillVersion.objects.earliest("created_at"), end_user=gone, arm="served", via="files",
         session_id="theirs", noted_at=NOW,
     )  # fmt: skip
     counted = SkillVersion.objects.count()

@@ -133,7 +133,7 @@ class TestTheRules:
 
 
 class TestTheModel:
-    def answer(self, *lines: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, *lines: Any) -> dict[str, Any]:
         every = [1, 2, 3, 4, 5, 6]
         title = {"text": "Release the service", "trajectories": every}
         when = {"text": "When a service is to be released.", "trajectories": every}
@@ -313,7 +313,7 @@ class TestTrials:
     def test_what_an_agent_says_it_followed_counts_if_it_was_served(
         self, skill: Skill, pair: Sequence[EndUser]
     ) -> None:
-        said = {"skills_named": ["release-service", "unheard-of"], "session_id": "s-3"}
+        said: dict[str, Any] = {"skills_named": ["release-service", "unheard-of"], "session_id": "s-3"}
         trials.end(trajectory(pair[0], **said), now=NOW)
         assert list(SkillTrial.objects.values_list("via", "outcome")) == [("stated", "succeeded")]
         stranger = factories.end_user(factories.tenant())

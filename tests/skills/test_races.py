@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from memories.curation.skills import proposing
 from memories.models import EndUser, Skill, SkillPass, SkillTrial, Trajectory
-from memories.skills import founding, serving, trials
+from memories.skills import founding, serving, told, trials
 from memories.skills.serving import Session
 from memories.skills.told import Told
 from tests import factories
@@ -86,7 +86,7 @@ def test_nobody_is_noted_who_was_erased_meanwhile() -> None:
 def test_told_is_what_a_trajectory_says() -> None:
     person = people(1)[0]
     [row, *_] = lessons([person])
-    told = proposing.told.read([row])[0]
-    assert isinstance(told, Told)
-    assert told.succeeded
-    assert "run_migrations" in told.text
+    [found] = told.read([row])
+    assert isinstance(found, Told)
+    assert found.succeeded
+    assert "run_migrations" in found.text

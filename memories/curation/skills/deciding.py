@@ -178,7 +178,8 @@ def undo(*, skill_id: uuid.UUID, actor: Actor, now: datetime, expected_version: 
         if version is None:
             raise Conflict(_("There is no decision to take back."))
         if version.state == State.SERVED:
-            before = SkillVersion.objects.filter(skill=skill, number=version.replaced).first()
+            replaced = version.replaced or 0
+            before = SkillVersion.objects.filter(skill=skill, number=replaced).first()
             if before:
                 SkillVersion.objects.filter(pk=before.pk).update(state=State.SERVED, served_until=None)
             skill.served = before.number if before else None

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Max, Q
@@ -268,7 +269,7 @@ def rule_lines(family: str, found: Sequence[Told]) -> list[Line]:
 
 def answered_lines(answer: ProposedSkill, found: Sequence[Told]) -> list[Line]:
     """The texts of an answer whose form is right, each with the trajectories that it names and that were shown."""
-    given = [(Section.TITLE, answer.title), (Section.WHEN, answer.when)]
+    given: list[tuple[str, Any]] = [(Section.TITLE, answer.title), (Section.WHEN, answer.when)]
     given += [("", one) for one in answer.lines[:MOST_LINES]]
     lines = []
     for section, raw in given:

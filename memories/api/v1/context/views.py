@@ -53,4 +53,4 @@ class ContextView(Endpoint):
         session = serving.Session(self.tenant, person, given.get("agent_id") or "", given.get("session_id") or "")
         offered = serving.offer(session)
         trials.note(offered, SkillTrial.Via.CONTEXT, now=self.now)
-        return list(OfferedSkillSerializer(offered.served, many=True).data)
+        return [OfferedSkillSerializer(one).data for one in offered.served]

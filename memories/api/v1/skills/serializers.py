@@ -53,6 +53,8 @@ class RateSerializer(serializers.Serializer[Rate]):
 
 
 class SkillTextSerializer(serializers.ModelSerializer[SkillText]):
+    """A text of a skill, in its section."""
+
     section = serializers.ChoiceField(SkillText.Section.values)
 
     class Meta:
@@ -61,6 +63,8 @@ class SkillTextSerializer(serializers.ModelSerializer[SkillText]):
 
 
 class WholeSkillSerializer(SkillSerializer):
+    """A skill with its file, its texts, and how sessions with and without it came out."""
+
     content = serializers.CharField(help_text="The file SKILL.md.")
     texts = SkillTextSerializer(many=True)
     served = RateSerializer(help_text="Sessions that had this version.")

@@ -55,7 +55,8 @@ class SkillsView(SkillEndpoint):
     def get(self, request: Request) -> Response:
         offered = self.offer(self.query(SkillsQuery))
         trials.note(offered, SkillTrial.Via.API, now=self.now)
-        return Response({"next": None, "previous": None, "results": SkillSerializer(offered.served, many=True).data})
+        shown = [SkillSerializer(one).data for one in offered.served]
+        return Response({"next": None, "previous": None, "results": shown})
 
 
 class SkillView(SkillEndpoint):
