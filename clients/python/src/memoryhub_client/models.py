@@ -71,6 +71,8 @@ EventName = Literal[
     "person.erased",
     "review.opened",
     "session.extracted",
+    "skill.proposed",
+    "skill.withdrawn",
 ]
 
 EvidenceLevel = Literal["none", "weak", "strong"]
@@ -142,6 +144,10 @@ HeldReason = Literal[
     "recurring_problem",
 ]
 
+HeldSectionSection = Literal[
+    "work_context", "personal_context", "top_of_mind", "recent_months", "earlier_context", "long_term_background"
+]
+
 HeldSectionStatus = Literal["pending"]
 
 ImportSource = Literal[
@@ -205,11 +211,13 @@ Role = Literal["user", "assistant", "system", "tool"]
 
 RunStatus = Literal["running", "committed", "failed", "parked", "discarded"]
 
-SectionName = Literal[
-    "work_context", "personal_context", "top_of_mind", "recent_months", "earlier_context", "long_term_background"
-]
-
 Signal = Literal["correction", "reinforcement", "preference", "identity", "goal", "decision"]
+
+SkillScope = Literal["tenant", "group", "agent"]
+
+SkillTextSection = Literal["title", "when", "step", "check", "pitfall"]
+
+SkillVersionState = Literal["proposed", "served", "former", "rejected", "replaced"]
 
 StartedBy = Literal["schedule", "hand"]
 
@@ -221,7 +229,11 @@ StatedScope = Literal["private", "share"]
 
 StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
 
+StepKind = Literal["message", "tool_call", "tool_result", "note"]
+
 StoreOperationName = Literal["get", "put", "delete", "search", "list_namespaces"]
+
+TrajectoryOutcome = Literal["succeeded", "failed", "unknown"]
 
 TripleState = Literal["active", "historical", "future"]
 
@@ -393,6 +405,15 @@ class ChatMessage(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfferedSkill:
+    """A skill by its name, with what it is for and where its file is."""
+
+    name: str
+    description: str
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Dropped:
     """A memory that had no room in a context."""
 
@@ -415,6 +436,7 @@ class Context:
     stable: ContextBlock | None = None
     volatile: ContextBlock | None = None
     messages: list[ChatMessage] = field(default_factory=list)
+    skills: list[OfferedSkill] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     evidence: EvidenceLevel | None = None
@@ -1105,7 +1127,7 @@ class HeldSection(Profile):
     """A text that waits for an operator, and the profile as it goes on being served."""
 
     status: HeldSectionStatus
-    section: SectionName
+    section: HeldSectionSection
     proposed: str
     reason: HeldReason
     review_item_id: str
@@ -1239,6 +1261,19 @@ class NewPolicyCategory(TypedDict, total=False):
     allowed: list[str]
 
 
+class NewStep(TypedDict, total=False):
+    """A step to store: what the agent says, a call of a tool, its result, or a note."""
+
+    kind: Required[StepKind]
+    tool: str | None
+    call_id: str | None
+    arguments: dict[str, Any] | str | None
+    content: str | None
+    exit_code: int | None
+    is_error: bool
+    at: str | datetime | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class OnDisk:
     """How long the deleted rows of an erasure are in the files of the tables."""
@@ -1267,6 +1302,15 @@ class Operator:
     version: int
     created_at: datetime
     last_signed_in_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a task came out, and who says so."""
+
+    result: TrajectoryOutcome
+    source: str | None
+    reason: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1454,6 +1498,17 @@ class ProfileSchemas:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rate:
+    """Sessions with a known outcome, how many succeeded, and their share with Wilson's 95 % interval."""
+
+    total: int
+    succeeded: int
+    share: float | None
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class StoredSession:
     """The conversation that turns were stored in."""
 
@@ -1576,6 +1631,37 @@ class SessionDetail(Session):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Skill:
+    """A skill in use; `path` is where it stands among the agent's files."""
+
+    name: str
+    description: str
+    path: str
+    scope: SkillScope
+    family: str
+    version: int
+    served_from: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillText:
+    """A text of a skill, in its section."""
+
+    section: SkillTextSection
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillVersion:
+    """A version that was in use, newest first."""
+
+    version: int
+    state: SkillVersionState
+    served_from: datetime
+    served_until: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Standing:
     """A session and where its extraction stands."""
 
@@ -1588,6 +1674,22 @@ class StatedRelation(TypedDict, total=False):
 
     type: Required[StatedRelationType]
     target_id: Required[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A step of a trajectory."""
+
+    position: int
+    kind: StepKind
+    tool: str | None
+    call_id: str | None
+    arguments: dict[str, Any] | str | None
+    content: str
+    exit_code: int | None
+    is_error: bool
+    cut: int
+    at: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1715,6 +1817,38 @@ class Tenant:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trajectory:
+    """What an agent did for a task, without its steps."""
+
+    id: str
+    agent_id: str | None
+    session_id: str | None
+    external_id: str | None
+    task: str
+    family: str | None
+    outcome: Outcome
+    skills: list[str]
+    step_count: int
+    trust: Trust
+    started_at: datetime
+    ended_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrajectoryReceipt:
+    """What became of a post."""
+
+    trajectory: Trajectory | None
+    duplicate: bool
+    accepted: int
+    duplicates: int
+    redactions: int
+    cut: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Turn:
     """A turn as it was posted."""
 
@@ -1765,3 +1899,20 @@ class WebhookDelivery:
     occurred_at: datetime
     tried_at: datetime | None
     ended_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeSkill:
+    """A skill with its file, its texts, and how sessions with and without it came out."""
+
+    name: str
+    description: str
+    path: str
+    scope: SkillScope
+    family: str
+    version: int
+    served_from: datetime
+    content: str
+    texts: list[SkillText]
+    served: Rate
+    without: Rate

@@ -58,6 +58,7 @@ from memoryhub_client.models import (
     GroupKind,
     GroupMember,
     HeldSection,
+    HeldSectionSection,
     Import,
     ImportSource,
     ImportStatus,
@@ -66,6 +67,7 @@ from memoryhub_client.models import (
     MemoryDocument,
     NewMessage,
     NewPolicyCategory,
+    NewStep,
     Person,
     PersonAct,
     PersonDetail,
@@ -84,14 +86,16 @@ from memoryhub_client.models import (
     Retry,
     Revision,
     RunStatus,
-    SectionName,
     Session,
     SessionDetail,
+    Skill,
+    SkillVersion,
     Standing,
     StatedBy,
     StatedRelation,
     StatedScope,
     StatedSource,
+    Step,
     StoreAnswers,
     StoredDiaryEntry,
     StoredDocument,
@@ -100,10 +104,14 @@ from memoryhub_client.models import (
     StoreItem,
     StoreNamespaces,
     StoreOperation,
+    Trajectory,
+    TrajectoryOutcome,
+    TrajectoryReceipt,
     Triple,
     Trust,
     Turn,
     Uploaded,
+    WholeSkill,
 )
 
 
@@ -270,6 +278,7 @@ class Operations:
         max_tokens: int | None = None,
         if_revision: str | None = None,
         include: Sequence[Include] | None = None,
+        skills: bool | None = None,
         tokenizer: str | None = None,
         roles: Sequence[str] | None = None,
         limits: Limits | None = None,
@@ -290,6 +299,7 @@ class Operations:
         `session_id`: The conversation that the agent is in, for `working_memory`.
         `query`: What the agent is about to answer: ranks facts, episodes and turns.
         `include`: By default `profile`, `facts`, `groups`, `episodes` and `turns`.
+        `skills`: Also the skills that the agent is given in this session, beside the token budget.
         `tokenizer`: Of the model that reads the context, or the name of that model.
         `roles`: Roles that the person has, for guarded facts.
         `as_of`: Facts that were true then, and what had been said by then; without the profile, which is
@@ -816,7 +826,14 @@ class Operations:
         ...
 
     @listing("/files")
-    def list_files(self, *, user_id: str | None, agent_id: str | None = None, path: str | None = None) -> FileEntry:
+    def list_files(
+        self,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        path: str | None = None,
+        session_id: str | None = None,
+    ) -> FileEntry:
         """List a folder of a person's memory files.
 
         Its files and folders, without what is in these, by path: all in one answer. Empty for a folder that
@@ -824,6 +841,8 @@ class Operations:
 
         `agent_id`: Whose files: those of this agent; without it, those of requests that name none.
         `path`: A folder, with or without a slash at its end.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         """
         ...
 
@@ -850,6 +869,7 @@ class Operations:
         agent_id: str | None = None,
         limit: int | None = None,
         offset: int | None = None,
+        session_id: str | None = None,
     ) -> FileContent:
         """Read lines of a file.
 
@@ -859,6 +879,8 @@ class Operations:
         `agent_id`: Whose files: those of this agent; without it, those of requests that name none.
         `limit`: Lines to return.
         `offset`: Lines to pass over.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         """
         ...
 
@@ -885,13 +907,17 @@ class Operations:
         ...
 
     @operation("POST", "/files/download", repeatable=True)
-    def download_files(self, paths: Sequence[str], *, user_id: str | None, agent_id: str | None = None) -> Downloaded:
+    def download_files(
+        self, paths: Sequence[str], *, user_id: str | None, agent_id: str | None = None, session_id: str | None = None
+    ) -> Downloaded:
         """Read many files.
 
         Each whole, in this order; what is no UTF-8 is base64. What is wrong with one is its `error`. Needs the
         scope `read`.
 
         `agent_id`: Whose files: those of this agent; without it, those of requests that name none.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         """
         ...
 
@@ -924,7 +950,13 @@ class Operations:
 
     @operation("POST", "/files/glob", repeatable=True)
     def glob_files(
-        self, pattern: str, *, user_id: str | None, agent_id: str | None = None, path: str | None = None
+        self,
+        pattern: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        path: str | None = None,
     ) -> FoundFiles:
         """Find files by a pattern.
 
@@ -935,6 +967,8 @@ class Operations:
 
         `pattern`: Like `*.md` or `notes/**/*.md`.
         `agent_id`: Whose files: those of this agent; without it, those of requests that name none.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         `path`: The folder that is searched, or one file.
         """
         ...
@@ -946,6 +980,7 @@ class Operations:
         *,
         user_id: str | None,
         agent_id: str | None = None,
+        session_id: str | None = None,
         path: str | None = None,
         glob: str | None = None,
         max_count: int | None = None,
@@ -956,6 +991,8 @@ class Operations:
 
         `pattern`: Text as it is: no regular expression.
         `agent_id`: Whose files: those of this agent; without it, those of requests that name none.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         `path`: The folder that is searched, or one file.
         `glob`: Only files that match.
         `max_count`: At most so many lines.
@@ -1499,7 +1536,7 @@ class Operations:
     @operation("PUT", "/profile/{section}")
     def write_profile_section(
         self,
-        section: SectionName,
+        section: HeldSectionSection,
         *,
         user_id: str | None,
         summary: str,
@@ -1635,6 +1672,56 @@ class Operations:
         """
         ...
 
+    @listing("/skills")
+    def list_skills(self, *, user_id: str | None, agent_id: str | None = None, session_id: str | None = None) -> Skill:
+        """List the skills that an agent is given.
+
+        Procedures that were made of trajectories, and reviewed by an operator. All in one answer. That the
+        session was given them counts as a trial. Needs the scope `read`.
+
+        `user_id`: For whom the agent works.
+        `agent_id`: Which agent asks; without it, what every agent is given.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
+        """
+        ...
+
+    @operation("GET", "/skills/{name}")
+    def get_skill(
+        self, name: str, *, user_id: str | None, agent_id: str | None = None, session_id: str | None = None
+    ) -> WholeSkill:
+        """Read a skill.
+
+        Its file and how its trials came out. One that this session is not given is not found. Needs the scope
+        `read`.
+
+        `user_id`: For whom the agent works.
+        `agent_id`: Which agent asks; without it, what every agent is given.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
+        """
+        ...
+
+    @listing("/skills/{name}/versions")
+    def list_skill_versions(
+        self,
+        name: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> SkillVersion:
+        """List the versions of a skill that were in use, newest first. Needs the scope `read`.
+
+        `user_id`: For whom the agent works.
+        `agent_id`: Which agent asks; without it, what every agent is given.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
+        """
+        ...
+
     @operation("POST", "/store/batch", repeatable=True)
     def batch_store(self, *, operations: Sequence[StoreOperation]) -> StoreAnswers:
         """Do many operations of the store in one request.
@@ -1726,6 +1813,120 @@ class Operations:
 
         `prefix`: `*` stands for any one label.
         `suffix`: `*` stands for any one label.
+        """
+        ...
+
+    @listing("/trajectories")
+    def list_trajectories(
+        self,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        family: str | None = None,
+        outcome: TrajectoryOutcome | None = None,
+        session_id: str | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Trajectory:
+        """List a person's trajectories, newest first. Needs the scope `read`.
+
+        `agent_id`: Only this agent's.
+        `family`: Only those with exactly this label.
+        `outcome`: Only those that came out so.
+        `session_id`: Only those of this conversation.
+        """
+        ...
+
+    @operation("POST", "/trajectories")
+    def post_trajectory(
+        self,
+        *,
+        user_id: str | None,
+        task: str,
+        steps: Sequence[NewStep] | None = None,
+        outcome: TrajectoryOutcome | dict[str, Any] | None = None,
+        skills: Sequence[str] | None = None,
+        ended_at: datetime | str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        external_id: str | None = None,
+        family: str | None = None,
+        started_at: datetime | str | None = None,
+        idempotency_key: str | None = None,
+    ) -> TrajectoryReceipt:
+        """Store what an agent did for a task.
+
+        Steps can come with it, or later. One whose `external_id` the person has already is answered as it is
+        stored. Without an `outcome`, the exit code of the last test run says how it came out, else the person's
+        next words in the session. Secrets are cut out; nothing of it becomes a fact. Needs the scope `ingest`.
+
+        `task`: What was to be done.
+        `outcome`: How it came out. Absent: as the last test run, or the person, says.
+        `skills`: Names of skills that the agent followed.
+        `ended_at`: When it was done: what the person says from then on is about it.
+        `agent_id`: Lower-cased; null for none.
+        `session_id`: Of the conversation that it was done in, as turns have it.
+        `external_id`: Your own id; the person has it once.
+        `family`: Your label for tasks of this kind.
+        """
+        ...
+
+    @operation("GET", "/trajectories/{trajectory_id}")
+    def get_trajectory(self, trajectory_id: str) -> Trajectory:
+        """Get a trajectory, without its steps. Needs the scope `read`."""
+        ...
+
+    @operation("PATCH", "/trajectories/{trajectory_id}")
+    def change_trajectory(
+        self,
+        trajectory_id: str,
+        *,
+        outcome: TrajectoryOutcome | dict[str, Any] | Unset | None = UNSET,
+        skills: Sequence[str] | Unset = UNSET,
+        ended_at: datetime | str | Unset | None = UNSET,
+    ) -> Trajectory:
+        """State how a task came out.
+
+        A weaker source replaces no stronger one: `application`, then `tests`, then `person`. A key that writes
+        as an agent gets 409 `review_needed` where one that writes as the user stored it. Needs the scope
+        `ingest`.
+
+        `outcome`: How it came out. Absent: as the last test run, or the person, says.
+        `skills`: Names of skills that the agent followed.
+        `ended_at`: When it was done: what the person says from then on is about it.
+        """
+        ...
+
+    @operation("DELETE", "/trajectories/{trajectory_id}")
+    def delete_trajectory(self, trajectory_id: str) -> None:
+        """Delete a trajectory with its steps, for good. Needs the scope `write`."""
+        ...
+
+    @listing("/trajectories/{trajectory_id}/steps")
+    def list_trajectory_steps(
+        self, trajectory_id: str, *, page_size: int | None = None, cursor: str | None = None
+    ) -> Step:
+        """List the steps of a trajectory in their order. Needs the scope `read`."""
+        ...
+
+    @operation("POST", "/trajectories/{trajectory_id}/steps")
+    def post_trajectory_steps(
+        self,
+        trajectory_id: str,
+        *,
+        steps: Sequence[NewStep] | None = None,
+        outcome: TrajectoryOutcome | dict[str, Any] | None = None,
+        skills: Sequence[str] | None = None,
+        ended_at: datetime | str | None = None,
+        idempotency_key: str | None = None,
+    ) -> TrajectoryReceipt:
+        """Add steps to a trajectory.
+
+        A call, or a result, whose `call_id` it has already is not stored again. Needs the scope `ingest`.
+
+        `outcome`: How it came out. Absent: as the last test run, or the person, says.
+        `skills`: Names of skills that the agent followed.
+        `ended_at`: When it was done: what the person says from then on is about it.
         """
         ...
 
