@@ -324,6 +324,8 @@ SPECTACULAR_SETTINGS = {
         "FoundKind": "memories.retrieval.hits.KINDS",
         "ResultKind": "memories.retrieval.hits.FOUND_KINDS",
         "StatedScope": ["private", "share"],
+        "SectionEnum": "memories.models.Section",
+        "SkillSectionEnum": ["title", "when", "step", "check", "pitfall"],
         "SkillScopeEnum": ["tenant", "group", "agent"],
         "FactScopeEnum": ["private", "share", "public"],
         "FactTypeEnum": ["profile", "preference", "procedural", "semantic"],

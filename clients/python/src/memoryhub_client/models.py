@@ -215,7 +215,7 @@ Signal = Literal["correction", "reinforcement", "preference", "identity", "goal"
 
 SkillScope = Literal["tenant", "group", "agent"]
 
-SkillTextSection = Literal["title", "when", "step", "check", "pitfall"]
+SkillSection = Literal["title", "when", "step", "check", "pitfall"]
 
 SkillVersionState = Literal["proposed", "served", "former", "rejected", "replaced"]
 
@@ -1647,7 +1647,7 @@ class Skill:
 class SkillText:
     """A text of a skill, in its section."""
 
-    section: SkillTextSection
+    section: SkillSection
     text: str
 
 
