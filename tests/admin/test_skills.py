@@ -25,7 +25,7 @@ def persons(db: None) -> list[EndUser]:
 @pytest.fixture
 def skill(persons: list[EndUser]) -> Skill:
     """One that waits."""
-    assert not proposing.run_slice(now=NOW, seconds=60)
+    assert not proposing.run_slice(now=NOW, seconds=3600)
     return Skill.objects.get()
 
 

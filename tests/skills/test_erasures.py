@@ -69,7 +69,7 @@ def test_an_erasure_takes_what_rested_on_the_person_alone() -> None:
         session_id="theirs", noted_at=NOW,
     )  # fmt: skip
     counted = SkillVersion.objects.count()
-    done = running.carry_out(case_id=erasure(gone).pk, now=NOW + timedelta(days=1), wait_seconds=60)
+    done = running.carry_out(case_id=erasure(gone).pk, now=NOW + timedelta(days=1), wait_seconds=3600)
     assert done.state == "completed", (done.failure, done.findings)
     assert not Trajectory.objects.filter(end_user=gone.pk).exists()
     assert not SkillTrial.objects.exists()

@@ -27,7 +27,7 @@ def test_held_out_tasks_succeed_more_often_with_the_skills_that_were_served() ->
             calls = act(kind, chance, case=case)
             trajectory(persons[case % 4], calls, succeeded=kind.succeeds(calls), family=kind.name, task=f"{kind.name}")
     assert Trajectory.objects.count() == 200
-    while proposing.run_slice(now=NOW, seconds=300):
+    while proposing.run_slice(now=NOW, seconds=3600):
         pass
     for skill in Skill.objects.all():
         deciding.approve(skill_id=skill.pk, actor=STAFF, now=NOW)

@@ -37,7 +37,7 @@ Via = SkillTrial.Via
 
 def look(now: Any = NOW) -> list[str]:
     """One look of the worker; the states of the passes, the oldest first."""
-    assert not proposing.run_slice(now=now, seconds=300)
+    assert not proposing.run_slice(now=now, seconds=3600)
     return list(SkillPass.objects.order_by("started_at", "pk").values_list("state", flat=True))
 
 

@@ -33,14 +33,14 @@ def test_what_a_pass_read_must_be_there_at_its_commit(monkeypatch: pytest.Monkey
         return found
 
     monkeypatch.setattr(proposing, "drafted", meanwhile)
-    assert not proposing.run_slice(now=NOW, seconds=60)
+    assert not proposing.run_slice(now=NOW, seconds=3600)
     assert not Skill.objects.exists()
     assert SkillPass.objects.get().state == "nothing"
     # What is there is read at the next look.
     monkeypatch.setattr(proposing, "drafted", drafted)
     EndUser.objects.update(restricted_at=None)
     lessons(persons, now=NOW + timedelta(days=1))
-    assert not proposing.run_slice(now=NOW + timedelta(days=2), seconds=60)
+    assert not proposing.run_slice(now=NOW + timedelta(days=2), seconds=3600)
     assert Skill.objects.count() == 1
 
 
@@ -54,7 +54,7 @@ def test_a_pass_is_one_workers_and_goes_on_after_it() -> None:
     assert proposing._claim(row) is None
     # The worker is killed: its lease runs out.
     SkillPass.objects.update(lease_until=Now() - timedelta(seconds=1))
-    assert not proposing.run_slice(now=NOW, seconds=60)
+    assert not proposing.run_slice(now=NOW, seconds=3600)
     assert list(SkillPass.objects.values_list("state", flat=True)) == ["proposed"]
 
 

@@ -133,7 +133,7 @@ def test_no_order_of_verbs_serves_what_nobody_reviewed() -> None:
         for person in persons:
             for _ in range(2):
                 trajectory(person, GOOD, family=f"kind {number}")
-    while proposing.run_slice(now=NOW, seconds=300):
+    while proposing.run_slice(now=NOW, seconds=3600):
         pass
     skills = list(Skill.objects.all())
     assert len(skills) == 6
