@@ -30,6 +30,11 @@ OF_TENANT = "".join(
     f"REFERENCES memories_{parent} (tenant_id, id) DEFERRABLE INITIALLY DEFERRED;\n"
     for table, column, parent in REFERENCES
 )
+# Columns of personal text: the planner keeps no samples of them.
+UNSAMPLED = (
+    "ALTER TABLE memories_skilltext ALTER COLUMN text SET STATISTICS 0;\n"
+    "ALTER TABLE memories_skilltrial ALTER COLUMN agent_id SET STATISTICS 0, ALTER COLUMN session_id SET STATISTICS 0;\n"
+)
 NOT_OF_TENANT = "".join(
     f"ALTER TABLE memories_{table} DROP CONSTRAINT {named(table, column)};\n" for table, column, _ in REFERENCES
 ) + "".join(f"ALTER TABLE memories_{table} DROP CONSTRAINT {table}_of_tenant;\n" for table in PARENTS)
@@ -203,6 +208,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='skill',
+            index=models.Index(condition=models.Q(('group__isnull', False)), fields=['group'], name='skill_group_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='skill',
             index=models.Index(condition=models.Q(('waits_since__isnull', False)), fields=['waits_since'], name='skill_waits_idx'),
         ),
         migrations.AddConstraint(
@@ -258,5 +267,6 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('of_version', 'tenant', 'position'), name='skill_text_once'),
         ),
         migrations.RunSQL(OF_TENANT, NOT_OF_TENANT),
+        migrations.RunSQL(UNSAMPLED, migrations.RunSQL.noop),
         migrations.RunPython(lambda apps, _: grant(apps), migrations.RunPython.noop),
     ]

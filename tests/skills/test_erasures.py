@@ -64,9 +64,10 @@ def test_an_erasure_takes_what_rested_on_the_person_alone() -> None:
         stays = [place for place, whose in enumerate(behind, start=1) if whose != [0]]
         expected.append([f"step {place} of case-{case}" for place in stays])
         withdrawn += not stays
+    tried = SkillVersion.objects.earliest("created_at")
     SkillTrial.objects.create(
-        tenant=gone.tenant, of_version=SkillVersion.objects.earliest("created_at"), end_user=gone, arm="served", via="files",
-        session_id="theirs", noted_at=NOW,
+        tenant=gone.tenant, of_version=tried, end_user=gone, arm="served", via="files", session_id="theirs",
+        noted_at=NOW,
     )  # fmt: skip
     counted = SkillVersion.objects.count()
     done = running.carry_out(case_id=erasure(gone).pk, now=NOW + timedelta(days=1), wait_seconds=3600)

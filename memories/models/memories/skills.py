@@ -106,6 +106,8 @@ class Skill(models.Model):
             models.Index(fields=["tenant", "-changed_at", "-id"], name="skill_newest_idx"),
             # Serves the pass, which proposes nothing twice for a kind of task.
             models.Index(fields=["tenant", "family"], name="skill_family_idx"),
+            # Serves the deletion of a group.
+            models.Index(fields=["group"], name="skill_group_idx", condition=Q(group__isnull=False)),
             # Serves what waits for operators.
             models.Index(fields=["waits_since"], name="skill_waits_idx", condition=Q(waits_since__isnull=False)),
         ]

@@ -186,7 +186,8 @@ class SkillTexts(Store):
         return founding.settle(founding.unfounded(person.tenant_id), now=timezone.now())
 
     def verify(self, person: EndUser) -> int:
-        return SkillText.objects.unfounded().filter(tenant=person.tenant_id).count()
+        unfounded = SkillText.objects.unfounded().filter(tenant=person.tenant_id)
+        return unfounded.count() + self.rows_of(person).count()
 
 
 REQUESTS: tuple[Store, ...] = (
