@@ -144,10 +144,6 @@ HeldReason = Literal[
     "recurring_problem",
 ]
 
-HeldSectionSection = Literal[
-    "work_context", "personal_context", "top_of_mind", "recent_months", "earlier_context", "long_term_background"
-]
-
 HeldSectionStatus = Literal["pending"]
 
 ImportSource = Literal[
@@ -210,6 +206,10 @@ ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "f
 Role = Literal["user", "assistant", "system", "tool"]
 
 RunStatus = Literal["running", "committed", "failed", "parked", "discarded"]
+
+SectionName = Literal[
+    "work_context", "personal_context", "top_of_mind", "recent_months", "earlier_context", "long_term_background"
+]
 
 Signal = Literal["correction", "reinforcement", "preference", "identity", "goal", "decision"]
 
@@ -1127,7 +1127,7 @@ class HeldSection(Profile):
     """A text that waits for an operator, and the profile as it goes on being served."""
 
     status: HeldSectionStatus
-    section: HeldSectionSection
+    section: SectionName
     proposed: str
     reason: HeldReason
     review_item_id: str

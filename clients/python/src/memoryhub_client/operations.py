@@ -58,7 +58,6 @@ from memoryhub_client.models import (
     GroupKind,
     GroupMember,
     HeldSection,
-    HeldSectionSection,
     Import,
     ImportSource,
     ImportStatus,
@@ -86,6 +85,7 @@ from memoryhub_client.models import (
     Retry,
     Revision,
     RunStatus,
+    SectionName,
     Session,
     SessionDetail,
     Skill,
@@ -1536,7 +1536,7 @@ class Operations:
     @operation("PUT", "/profile/{section}")
     def write_profile_section(
         self,
-        section: HeldSectionSection,
+        section: SectionName,
         *,
         user_id: str | None,
         summary: str,
