@@ -262,7 +262,7 @@ def trajectory(person: EndUser, task: str = "Bake rye bread", **over: Any) -> Tr
     """As a key posted it, with a call of a tool and its result; they say the task, too."""
     moments = dict.fromkeys(("started_at", "created_at", "updated_at"), NOW)
     row = Trajectory.objects.create(
-        tenant=person.tenant, end_user=person, task=task, step_count=2, **{"trust": "user", **moments, **over}
+        tenant=person.tenant, end_user=person, task=task, **{"trust": "user", "step_count": 2, **moments, **over}
     )
     of = {"tenant": person.tenant, "trajectory": row, "call_id": "c1"}
     TrajectoryStep.objects.create(position=1, kind="tool_call", tool="oven", arguments={"what": task}, **of)

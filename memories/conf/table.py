@@ -249,7 +249,7 @@ class Rules:
     )
     gateway_trajectories: bool = SettingGroup.TRAJECTORIES.switch(
         "Trajectories of the gateway",
-        "Calls of tools that pass through the gateway become a trajectory of their session.",
+        "Tool calls that pass the gateway become a trajectory of their session.",
     )
     group_facts: int = SettingGroup.GROUPS.number(
         1_000,

@@ -120,6 +120,58 @@ def test_what_was_said_is_posted_once(
     assert len(said(hub, user_id)) == 3
 
 
+def tested(*results: Any) -> list[dict[str, Any]]:
+    """A task of Claude Code with a run of tests, another without a tool."""
+    use = {"type": "tool_use", "id": "t9", "name": "Bash", "input": {"command": "pytest -q"}}
+    return [
+        claude("user", "e1", "Make the tests pass."),
+        claude("assistant", "e2", [{"type": "text", "text": "I run them."}, use]),
+        *(
+            claude("user", f"e3{at}", [{"type": "tool_result", "tool_use_id": "t9", **one}])
+            for at, one in enumerate(results)
+        ),
+        claude("assistant", "e4", [{"type": "text", "text": "Done."}]),
+    ]
+
+
+def tested_by_codex(output: str) -> list[dict[str, Any]]:
+    given = json.dumps({"command": ["bash", "-lc", "pytest -q"]})
+    return [
+        completed(1, "UserMessage", {"type": "text", "text": "Make the tests pass."}),
+        completed(2, "AgentMessage", {"type": "Text", "text": "I run them."}),
+        codex(3, "response_item", type="function_call", name="shell", arguments=given, call_id="t9"),
+        codex(4, "response_item", type="function_call_output", call_id="t9", output=output),
+        completed(5, "AgentMessage", {"type": "Text", "text": "Done."}),
+    ]
+
+
+@pytest.mark.parametrize(("entries", "outcome"), [
+    (tested({"content": "3 passed"}), "succeeded"),
+    (tested({"content": "Exit code 1\n1 failed", "is_error": True}), "failed"),
+    (tested_by_codex("Exit code: 0\nWall time: 1 s\nOutput:\n3 passed"), "succeeded"),
+    (tested_by_codex(json.dumps({"output": "1 failed", "metadata": {"exit_code": 1}})), "failed"),
+])  # fmt: skip
+def test_what_the_agent_did_is_posted_once_where_it_is_wanted(
+    entries: list[dict[str, Any]], outcome: str, hook: Hook, hub: MemoryHub, user_id: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "transcript.jsonl", entries)
+    stop = {"hook_event_name": "Stop", "transcript_path": path}
+    assert hook(stop).returncode == 0
+    assert not list(hub.list_trajectories(user_id=user_id))
+    for _ in range(2):
+        done = hook(stop, "--trajectories")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    [found] = hub.list_trajectories(user_id=user_id)
+    assert (found.task, found.session_id, found.step_count) == ("Make the tests pass.", "s1", 4)
+    assert (found.outcome.result, found.outcome.source) == (outcome, "tests")
+    steps = list(hub.list_trajectory_steps(found.id))
+    assert [one.kind for one in steps] == ["message", "tool_call", "tool_result", "message"]
+    # Talk is no task.
+    written(tmp_path / "transcript.jsonl", [json.loads(json.dumps(entries[0]).replace("e1", "f1"))], "a")
+    hook(stop, "--trajectories")
+    assert len(list(hub.list_trajectories(user_id=user_id))) == 1
+
+
 @pytest.mark.parametrize("entries", [CLAUDE, CODEX], ids=["claude-code", "codex"])
 def test_the_end_of_a_session_makes_an_episode_of_it(
     entries: list[dict[str, Any]], hook: Hook, hub: MemoryHub, user_id: str, tmp_path: Path

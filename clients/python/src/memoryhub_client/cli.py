@@ -27,6 +27,15 @@ def _for_whom(parser: ArgumentParser) -> None:
     parser.add_argument("--agent", default="", help="the agent that asks")
 
 
+def _of_hook(parser: ArgumentParser) -> None:
+    _for_whom(parser)
+    parser.add_argument(
+        "--trajectories",
+        action="store_true",
+        help="also tell what the agent did: calls of tools, their results and exit codes",
+    )
+
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "mcp",
@@ -39,7 +48,7 @@ COMMANDS: tuple[Command, ...] = (
         "hook",
         "give Claude Code or Codex its memory: a hook of theirs",
         "memoryhub_client.hook",
-        configure=_for_whom,
+        configure=_of_hook,
     ),
 )
 

@@ -2,7 +2,7 @@
 
 When a session starts it prints what the hub remembers, as both take it. When the agent stops, before the conversation
 is compacted and when the session ends it posts what the transcript has and the hub has not. At the end it also tells
-the hub that the session is over.
+the hub that the session is over. With `--trajectories` it also posts what the agent did: calls of tools and results.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from memoryhub_client import _tasks
 from memoryhub_client._conversation import sendable, text_of
 from memoryhub_client._memory import LONGEST_ID, TIMEOUT_SECONDS, Memory
 from memoryhub_client._retrying import Retries
@@ -76,18 +77,23 @@ def run(options: Namespace) -> int:
     }
     which = json.dumps([options.url or os.environ.get("MEMORYHUB_URL"), options.key or os.environ.get("MEMORYHUB_KEY")])
     with hub:
-        answer = answered(event, Memory(hub, max_tokens=MAX_TOKENS, log=logger), names, which)
+        memory = Memory(hub, max_tokens=MAX_TOKENS, log=logger)
+        answer = answered(event, memory, names, which, tells=options.trajectories)
     if answer:
         print(json.dumps(answer))  # noqa: T201
     return 0
 
 
 def answered(
-    event: Mapping[str, Any], memory: Memory, names: Mapping[str, str | None], hub: str
+    event: Mapping[str, Any], memory: Memory, names: Mapping[str, str | None], hub: str, *, tells: bool = False
 ) -> dict[str, Any] | None:
-    """Do what the event asks for. What is to be printed. `hub` stands for the hub and the key."""
+    """Do what the event asks for. What is to be printed. `hub` stands for the hub and the key. `tells`: also what the
+    agent did."""
     if event.get("hook_event_name") in POSTS:
-        post(str(event.get("transcript_path") or ""), memory, names, hub)
+        path = str(event.get("transcript_path") or "")
+        post(path, memory, names, hub)
+        if tells and memory.may_ask():
+            post_tasks(path, memory, names, hub)
     # While messages wait for the next chance it is not over for the hub.
     if event.get("hook_event_name") == "SessionEnd" and memory.may_ask():
         memory.end(names)
@@ -112,13 +118,30 @@ def post(path: str, memory: Memory, names: Mapping[str, str | None], hub: str) -
         place.write(lines[done - 1].end)
 
 
+def post_tasks(path: str, memory: Memory, names: Mapping[str, str | None], hub: str) -> None:
+    """Post what the agent did for each message of the user. The last one may go on: it is read again the next time, and
+    the hub knows which of its calls it has."""
+    transcript = Path(path).expanduser()
+    if not path or not transcript.is_file():
+        return
+    place = TranscriptPosition(transcript, names, hub, what="tasks")
+    for task in _tasks.tasks(transcript, place.read(), _role_of):
+        if task.is_work and not _tasks.post(memory, dict(names), task):
+            return
+        place.write(task.start)
+
+
+def _role_of(entry: dict[str, Any], place: int) -> tuple[str, str, str]:
+    return _of_codex(entry, place) if "payload" in entry else _of_claude_code(entry)
+
+
 class TranscriptPosition:
     """Up to which byte a transcript was posted: a small file, without which all of it is posted again."""
 
-    def __init__(self, transcript: Path, names: Mapping[str, str | None], hub: str) -> None:
+    def __init__(self, transcript: Path, names: Mapping[str, str | None], hub: str, *, what: str = "") -> None:
         folder = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser()
         # For another hub, key or person it is another one.
-        whose = [str(transcript), hub, names["user_id"], names["agent_id"]]
+        whose = [str(transcript), hub, names["user_id"], names["agent_id"], *([what] if what else [])]
         digest = hashlib.sha256(json.dumps(whose).encode()).hexdigest()[:32]
         self._file = folder / "memoryhub-client" / "hooks" / digest
         self._size = transcript.stat().st_size
@@ -157,7 +180,7 @@ def _message(line: bytes, place: int) -> NewMessage | None:
         return None
     if not isinstance(entry, dict):
         return None
-    role, text, own_id = _of_codex(entry, place) if "payload" in entry else _of_claude_code(entry)
+    role, text, own_id = _role_of(entry, place)
     text = str(sendable(text)).strip()[:LONGEST_TEXT]
     if not role or not text or not own_id:
         return None

@@ -32,5 +32,6 @@ def separate(pair: Pair, done: ChangeSet) -> None:
     rows = Trajectory.objects.filter(pk__in=moved(done, Table.TRAJECTORY), end_user=pair.survivor)
     ids = list(rows.order_by("pk").values_list("pk", flat=True))
     Trajectory.objects.filter(pk__in=ids).update(end_user=pair.merged)
-    for row in done.changes.filter(table=Table.TRAJECTORY, action=Action.CHANGED):
-        Trajectory.objects.filter(pk=row.uuid, end_user=pair.merged).update(external_id=row.before["external_id"])
+    before = done.changes.filter(table=Table.TRAJECTORY, action=Action.CHANGED).exclude(uuid=None)
+    for pk, values in before.values_list("uuid", "before"):
+        Trajectory.objects.filter(pk__in=[pk], end_user=pair.merged).update(external_id=values["external_id"])
