@@ -13,6 +13,7 @@ from django_q.tasks import async_task
 
 from memories import content_policy, reminding
 from memories.curation import policy_trials
+from memories.curation.skills import proposing
 from memories.db import tenancy
 from memories.dream import dreaming
 from memories.episodes import compaction
@@ -112,6 +113,16 @@ def dream() -> int:
     """Work for a slice on dreams, and begin those that are due. Returns 1 when nothing is left to do now."""
     if dreaming.run_slice(now=timezone.now(), seconds=UPKEEP_SECONDS):
         dreaming.enqueue()
+        return 0
+    return 1
+
+
+@outermost
+def propose_skills() -> int:
+    """Work for a slice on passes that look for skills, and begin those that are due. Returns 1 when nothing is left to
+    do now."""
+    if proposing.run_slice(now=timezone.now(), seconds=UPKEEP_SECONDS):
+        proposing.enqueue()
         return 0
     return 1
 

@@ -63,6 +63,11 @@ from memories.models import (
     SeenText,
     SentBlock,
     Session,
+    Skill,
+    SkillEvidence,
+    SkillText,
+    SkillTrial,
+    SkillVersion,
     StoreItem,
     Tenant,
     Trajectory,
@@ -271,6 +276,25 @@ def memory_group(*people: EndUser, name: str = "Bakers", **over: Any) -> MemoryG
     for person in people:
         GroupMember.objects.create(tenant=group.tenant, group=group, end_user=person, created_at=NOW)
     return group
+
+
+def skill(*people: EndUser, text: str = "Warm the oven first", **over: Any) -> Skill:
+    """A skill in use whose one step rests on a trajectory of each of these people, and a trial of the first."""
+    owner, name = people[0].tenant, f"procedure-{next(_serial)}"
+    given = {"name": name, "family": name, "scope": "tenant", "status": "serving", "served": 1, **over}
+    made = Skill.objects.create(tenant=owner, created_at=NOW, changed_at=NOW, **given)
+    version = SkillVersion.objects.create(
+        tenant=owner, skill=made, number=1, state="served", actor_kind="command", created_at=NOW, served_from=NOW,
+        reviewed_by=STAFF.id, reviewed_at=NOW,
+    )  # fmt: skip
+    step = SkillText.objects.create(tenant=owner, of_version=version, section="step", position=1, text=text)
+    for person in people:
+        SkillEvidence.objects.create(tenant=owner, text=step, trajectory=trajectory(person))
+    SkillTrial.objects.create(
+        tenant=owner, of_version=version, end_user=people[0], arm="served", via="files", session_id="s-tried",
+        noted_at=NOW,
+    )  # fmt: skip
+    return made
 
 
 def webhook(of: Tenant, **over: Any) -> WebhookEndpoint:

@@ -33,6 +33,7 @@ from memories.models.conversations.trajectories import (
     LONGEST_TOOL,
     MOST_SKILLS,
 )
+from memories.skills import trials
 from memories.telemetry.families import TRAJECTORIES
 from memories.text import outcomes, signal_phrases
 from memories.text.outcomes import Outcome
@@ -180,6 +181,7 @@ def store_trajectory(
         stored, doubles = _append(row, steps)
         _settle(row, stored, stated)
         row.save(update_fields=["step_count", *_OUTCOME])
+        trials.end(row, now=now)
         transaction.on_commit(lambda: TRAJECTORIES.count("stored"))
     return TrajectoryReceipt(
         row, accepted=len(stored), duplicates=doubles, redactions=cleaner.redactions, cut=cleaner.cut
@@ -214,6 +216,7 @@ def append_steps(
         row.updated_at = now
         _settle(row, stored, stated)
         row.save(update_fields=["step_count", "skills_named", "ended_at", "updated_at", *_OUTCOME])
+        trials.end(row, now=now)
     return TrajectoryReceipt(
         row, accepted=len(stored), duplicates=doubles, redactions=cleaner.redactions, cut=cleaner.cut
     )
@@ -258,6 +261,7 @@ def settle_session(session: Session) -> int:
             _settle(row, [], None)
             if (row.outcome, row.outcome_source) != before:
                 row.save(update_fields=_OUTCOME)
+                trials.end(row, now=session.last_turn_at or row.updated_at)
                 changed += 1
     return changed
 

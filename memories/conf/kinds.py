@@ -85,6 +85,7 @@ class SettingGroup(StrEnum):
     TRAJECTORIES = "Trajectories", "Limits of what agents tell about how they did a task."
     GROUPS = "Groups", "Limits of what groups of people share."
     DREAMS = "Dreams", "When a model brings memory files up to date; off unless it is switched on."
+    SKILLS = "Skills", "When procedures are proposed from what agents did; off unless it is switched on."
     STORE = "Memory store", "How much agents can keep under namespaces and keys."
     UPKEEP = "Upkeep", "Housekeeping by the model at night; off unless it is switched on."
 

@@ -290,6 +290,23 @@ class Rules:
         "Interval of reflections",
         "Between two reflections about a person and agent; each costs a call.",
     )
+    skills: bool = SettingGroup.SKILLS.switch(
+        "Skills", "Procedures are proposed from trajectories that succeeded; an operator reviews each."
+    )
+    skill_days: int = SettingGroup.SKILLS.number(
+        1,
+        (1, 90),
+        "days",
+        "Interval of proposals",
+        "Between two looks at the trajectories of a kind of task; each costs a call where there is a model.",
+    )
+    skill_trajectories: int = SettingGroup.SKILLS.number(
+        3,
+        (2, 100),
+        "trajectories",
+        "Trajectories for a skill",
+        "So many must have succeeded, of at least two people, before a skill is proposed.",
+    )
     store_items: int = SettingGroup.STORE.number(
         100_000,
         (100, 10_000_000),

@@ -63,7 +63,7 @@ def delete_session(
         audit.record(actor=actor, verb="delete", target=session, now=now, counts=counts)
         Dream.objects.doubt(Episode.objects.filter(session=session), now=now)
         Change.objects.of_summary(session.pk).delete()
-        delete_of_session(session)
+        delete_of_session(session, now=now)
         _delete_turns(session)
         session.delete()
 

@@ -17,6 +17,7 @@ from memories.curation.statements.write_trust import AS_USER, WriteTrust
 from memories.invisible import strip_invisible
 from memories.models import Session, Tenant, Trajectory, TrajectoryStep, Turn
 from memories.models.conversations.trajectories import LONGEST_CONTENT, LONGEST_TASK
+from memories.skills import founding
 
 _SHORTEST = 12
 # A passage, and whether it goes from within longer texts, too.
@@ -33,12 +34,12 @@ def delete_trajectory(
         guarding.check_outranks(row.trust, write_trust)
         counts = {"steps": row.step_count}
         audit.record(actor=actor, verb="delete", target=row, now=now, counts=counts)
-        _delete(Trajectory.objects.filter(pk=row.pk))
+        _delete(Trajectory.objects.filter(pk=row.pk), now=now)
 
 
-def delete_of_session(session: Session) -> int:
+def delete_of_session(session: Session, *, now: datetime) -> int:
     """Delete what was done in the session; how many. In the transaction that locked its person."""
-    return _delete(of_session(session))
+    return _delete(of_session(session), now=now)
 
 
 def of_session(session: Session) -> QuerySet[Trajectory]:
@@ -58,7 +59,7 @@ def texts_of(turn: Turn) -> list[str]:
     return [text for text in (turn.content, *_strings(given)) if text.strip()]
 
 
-def redact_in_session(session: Session, passages: Iterable[str], *, mark: str, chosen: bool) -> None:
+def redact_in_session(session: Session, passages: Iterable[str], *, mark: str, chosen: bool, now: datetime) -> None:
     """Put the mark in place of these passages in what was done in the session. In the transaction that locked its
     person. `chosen`: somebody named them; else a short one goes only where it is all of a text, as others say "ok"."""
     texts = sorted({one for passage in passages for one in _as_stored(passage)}, key=len, reverse=True)
@@ -75,10 +76,12 @@ def redact_in_session(session: Session, passages: Iterable[str], *, mark: str, c
         step.content, step.arguments = (_without(value, gone, mark) for value in said)
         if said != (step.content, step.arguments):
             step.save(update_fields=["content", "arguments"])
+    founding.forget([row.pk for row in rows], now=now, passages=[passage for passage, within in gone if within])
 
 
-def _delete(rows: QuerySet[Trajectory]) -> int:
+def _delete(rows: QuerySet[Trajectory], *, now: datetime) -> int:
     ids = list(rows.order_by("pk").values_list("pk", flat=True))
+    founding.forget(ids, now=now)
     steps = TrajectoryStep.objects.filter(trajectory__in=ids)
     steps._raw_delete(steps.db)
     Trajectory.objects.filter(pk__in=ids).delete()

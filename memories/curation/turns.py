@@ -101,7 +101,7 @@ def redact_turn(
         turn.terms = terms.pack(turn.own_text) if turn.is_searchable else None
         turn.save()
         TurnVector.objects.filter(turn=turn).delete()
-        redact_in_session(session, said, mark=MARK, chosen=bool(passages))
+        redact_in_session(session, said, mark=MARK, chosen=bool(passages), now=now)
         session.redactions += 1
         if turn.is_searchable:
             # The embedder goes back to it; vectors that are there stay.

@@ -6,8 +6,8 @@ stored but seeded are among them.
 
 import uuid
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import merge
 from itertools import accumulate
@@ -85,12 +85,16 @@ class Matches:
 
 @dataclass(frozen=True)
 class FileTree:
-    """The files of a person for one agent; `person` is None where nobody is known by that id."""
+    """The files of a person for one agent; `person` is None where nobody is known by that id.
+
+    `given`: path → files of the hub that are shown among them, such as skills; a stored file takes the place of one.
+    """
 
     tenant: Tenant
     person: EndUser | None
     agent_id: str
     now: datetime
+    given: Mapping[str, MemoryFile] = field(default_factory=dict)
 
     @property
     def rows(self) -> MemoryFileQuerySet:
@@ -122,7 +126,7 @@ class FileTree:
         """The file at this path, perhaps the seeded one, which is not saved and has version 0."""
         row = self.rows.filter(path=path).first() if path == seeds.SEEDED else self.present.filter(path=path).first()
         if row is None:
-            return self.seeded() if path == seeds.SEEDED else None
+            return self.seeded() if path == seeds.SEEDED else self.given.get(path)
         return row if row.trashed_at is None else None
 
     def files(self, wanted: Sequence[str]) -> dict[str, MemoryFile]:
@@ -130,7 +134,8 @@ class FileTree:
         found = {row.path: row for row in self.rows.filter(path__in=set(wanted))}
         if seeds.SEEDED in wanted and seeds.SEEDED not in found and (seeded := self.seeded()):
             found[seeds.SEEDED] = seeded
-        return {path: row for path, row in found.items() if _is_present(row, self.now)}
+        found = {path: row for path, row in found.items() if _is_present(row, self.now)}
+        return found | {path: self.given[path] for path in wanted if path in self.given and path not in found}
 
     def contents(self, wanted: Sequence[str]) -> dict[str, MemoryFile]:
         """The same, out of the request's budget; a path counts as often as it is named. Errors: RequestTooCostly."""
@@ -139,7 +144,9 @@ class FileTree:
         return self.files(wanted)
 
     def is_folder(self, path: str) -> bool:
-        return path == paths.ROOT or self.present.below(paths.folder(path)).exists()
+        below = paths.folder(path)
+        is_given = any(one.startswith(below) for one in self.given)
+        return path == paths.ROOT or is_given or self.present.below(below).exists()
 
     def seeded(self) -> MemoryFile | None:
         """The first file as the tenant has it, whether or not somebody wrote it since."""
@@ -173,6 +180,10 @@ class FileTree:
             name, slash, _ = seed.path[len(base) :].partition("/")
             folders |= {f"{base}{name}/"} if slash else set()
             files += [] if slash else [seed]
+        for one in self._given_below(base):
+            name, slash, _ = one.path[len(base) :].partition("/")
+            folders |= {f"{base}{name}/"} if slash else set()
+            files += [] if slash else [_entry_of(one)]
         return sorted([*files, *(Entry(name, 0, None, None) for name in folders)])
 
     def glob(self, pattern: str, *, path: str = paths.ROOT) -> FoundFiles:
@@ -190,6 +201,8 @@ class FileTree:
         found = [Entry._make(row) for row in looked_at if matches(row[0][start:])]
         if seed and matches(_relative(seed.path, base)):
             found.append(seed)
+        given = [one for one in self._given_below(below) if not is_file or one.path == path]
+        found += [_entry_of(one) for one in given if matches(_relative(one.path, base))]
         return FoundFiles(_newest_first(found), truncated=len(looked_at) < len(listed))
 
     def grep(self, pattern: str, *, path: str = paths.ROOT, glob: str = "", most: int | None = None) -> Matches:
@@ -224,6 +237,12 @@ class FileTree:
             return None
         return Entry(seeded.path, seeded.size, seeded.updated_at.astimezone(UTC).strftime(_MOMENT), 0)
 
+    def _given_below(self, base: str) -> list[MemoryFile]:
+        """The hub's files below this folder in whose place nobody wrote one."""
+        below = [path for path in self.given if path.startswith(base)]
+        stored = set(self.present.filter(path__in=below).values_list("path", flat=True)) if below else set()
+        return [self.given[path] for path in sorted(below) if path not in stored]
+
     def _texts(self, path: str, pattern: str, is_wanted: Callable[[str], object] | None) -> Iterator[tuple[str, str]]:
         """Path and text of the text files in which the database finds the pattern, in the order of their paths."""
         base, is_file = self._scope(path)
@@ -236,7 +255,9 @@ class FileTree:
         if seeded and seeded.version == 0 and not (is_file and path != seeded.path):
             seed = [(seeded.path, seeded.content)] if is_wanted is None or is_wanted(seeded.path) else []
             found = merge(found, seed)
-        return found
+        given = [one for one in self._given_below(base) if not is_file or one.path == path]
+        own = sorted((one.path, one.content) for one in given if is_wanted is None or is_wanted(one.path))
+        return merge(found, own) if own else found
 
     def _texts_of_wanted(
         self, rows: MemoryFileQuerySet, is_wanted: Callable[[str], object]
@@ -246,6 +267,11 @@ class FileTree:
         for start in range(0, len(names), _STEP):
             step = self.present.filter(path__in=names[start : start + _STEP], encoding=Encoding.UTF_8)
             yield from step.order_by("path").values_list("path", "content")
+
+
+def _entry_of(file: MemoryFile) -> Entry:
+    moment = file.updated_at.astimezone(UTC).strftime(_MOMENT)
+    return Entry(file.path, file.size, moment, file.version, file.locked)
 
 
 def _texts_in_order(rows: MemoryFileQuerySet) -> Iterator[tuple[str, str]]:

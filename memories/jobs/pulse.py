@@ -26,6 +26,7 @@ from memories.curation.access.sign_ins import sweep_sign_ins
 from memories.curation.imports import verbs
 from memories.curation.people import page_links
 from memories.curation.replays import sweep_replays
+from memories.curation.skills import proposing
 from memories.dream import dreaming
 from memories.forgetting import decay
 from memories.imports import working
@@ -53,6 +54,7 @@ SCHEDULES = {
     "sealing": SEAL_TASK,
     "retention": retention.TASK,
     "dreams": dreaming.TASK,
+    "skills": proposing.TASK,
     "reminders": reminders.TASK,
     "policy_trials": policy_trials.TASK,
     "imports": verbs.TASK,

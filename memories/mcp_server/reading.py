@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import tzinfo
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from memories.answering import answer
 from memories.answering.answer import AnswerRequest, AnswerStatus
 from memories.api import lookups
@@ -20,18 +22,30 @@ from memories.context import context
 from memories.context.context import Context, ContextRequest
 from memories.context.recalled_turns import RECALLED_ROLES
 from memories.context.rendering import one_line
-from memories.exceptions import InvalidInput
+from memories.exceptions import InvalidInput, NotFound
 from memories.llm.prompts.framing import shorten
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.mcp_server.callers import MCPCaller
 from memories.mcp_server.calls import AgentCall, ToolResult
-from memories.models import Category, EndUser, Fact, FactQuerySet, GroupFact, GroupFactQuerySet, Scope, Tenant
+from memories.models import (
+    Category,
+    EndUser,
+    Fact,
+    FactQuerySet,
+    GroupFact,
+    GroupFactQuerySet,
+    Scope,
+    SkillTrial,
+    Tenant,
+)
+from memories.models.memories.skills import LONGEST_NAME
 from memories.models.memories.visibility import Viewer
 from memories.profiles import PersonProfile, read_profiles, schemas_for, statement_of
 from memories.retrieval import search
 from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.search import EPISODE, FACT, GROUP_FACT, TURN, Finding, SearchFilters, SearchRequest
 from memories.retrieval.serving import audience
+from memories.skills import serving, trials
 from memories.text import uploads
 from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING
 from memories.time_zones import day_of
@@ -41,6 +55,7 @@ MOST_LISTED, LISTED = 200, 50
 _NOTHING = "Nothing is remembered of this person that may be shown."
 _NOTHING_FOUND = "Nothing that is remembered of this person answers that."
 _NOTHING_CLOSE = _NOTHING_FOUND + " This is the nearest:"
+_NO_SKILL = "There is no skill for this agent."
 _RESTRICTED = "This person is restricted while a privacy case is open: nothing is shown."
 _OFF = "Memory is switched off here: nothing is shown."
 
@@ -65,6 +80,10 @@ class ListInput(Strict):
 
 class ProfileInput(Strict):
     name = ExactText(required=False, allow_null=True, max_length=24)
+
+
+class SkillInput(Strict):
+    name = ExactText(required=False, allow_null=True, max_length=LONGEST_NAME)
 
 
 class QuestionInput(Strict):
@@ -103,6 +122,22 @@ def get_context(call: AgentCall) -> ToolResult:
     built = build_context(call, query=query, max_tokens=given["max_tokens"], tokenizer=tokenizer)
     return ToolResult(
         built.memory or _why_nothing(built, _NOTHING), {"memory": built.memory, "token_count": built.token_count}
+    )
+
+
+def get_skills(call: AgentCall) -> ToolResult:
+    """The skills that the agent is given, or the file of one: an operator has reviewed every line of it."""
+    asker, name = call.asker, call.read(SkillInput).get("name") or ""
+    person = lookups.readable_person(tenant=asker.tenant, user_id=asker.user_id)
+    offered = serving.offer(serving.Session(asker.tenant, person, asker.agent_id))
+    found = offered.named(name)
+    trials.note(offered, SkillTrial.Via.MCP, now=call.now, read=[name] if found else [])
+    shown = [{"name": one.name, "description": one.description} for one in offered.served]
+    listed = "\n".join(f"- {one['name']}: {one['description']}" for one in shown)
+    if name and found is None:
+        raise NotFound(_("There is no skill of this name for this agent."))
+    return ToolResult(
+        found.content if found else listed or _NO_SKILL, {"skills": shown, "content": found.content if found else ""}
     )
 
 

@@ -13,6 +13,7 @@ from memories.llm.tokenizers import MOST_CHARACTERS
 from memories.mcp_server import reading, writing
 from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.models import Category, Role, Scope, Status
+from memories.models.memories.skills import LONGEST_NAME
 from memories.retrieval.evidence import Level
 
 INSTRUCTIONS = (
@@ -175,6 +176,27 @@ TOOLS: Sequence[Tool] = (
         reading.get_profile,
         _object({"name": _text("Of one of these forms; without it, all of them.", minLength=1, maxLength=24)}),
         _object({"memory": _MEMORY, "profiles": {"type": "array", "items": _PROFILE}}, "memory", "profiles"),
+        is_read_only=True,
+    ),
+    Tool(
+        "get_skills",
+        "Get skills",
+        "Procedures for kinds of task that went well before, reviewed by an operator: their names, or one by its name.",
+        Scope.READ,
+        reading.get_skills,
+        _object({"name": _text("Of one skill; without it, what there is.", minLength=1, maxLength=LONGEST_NAME)}),
+        _object(
+            {
+                "skills": {
+                    "type": "array",
+                    "items": _object(
+                        {"name": {"type": "string"}, "description": {"type": "string"}}, "name", "description"
+                    ),
+                },
+                "content": _text("The file SKILL.md of the one that was named; else empty."),
+            },
+            *("skills", "content"),
+        ),
         is_read_only=True,
     ),
     Tool(

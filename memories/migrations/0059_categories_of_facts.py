@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0054_trajectories'),
+        ('memories', '0055_skills'),
     ]
 
     operations = [

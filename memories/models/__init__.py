@@ -47,6 +47,15 @@ from memories.models.memories.refusals import FactRefusal
 from memories.models.memories.review import ReviewItem, ReviewNote
 from memories.models.memories.revisions import FactRevision, ProfileRevision
 from memories.models.memories.sent_blocks import SentBlock
+from memories.models.memories.skills import (
+    Skill,
+    SkillEvidence,
+    SkillPass,
+    SkillQuerySet,
+    SkillText,
+    SkillTrial,
+    SkillVersion,
+)
 from memories.models.memories.store_items import StoreItem, StoreItemVector
 from memories.models.memories.visibility import MemoryScope, Status
 from memories.models.people.agents import Agent
@@ -186,6 +195,13 @@ __all__ = [
     "ServedDay",
     "Session",
     "SessionQueue",
+    "Skill",
+    "SkillEvidence",
+    "SkillPass",
+    "SkillQuerySet",
+    "SkillText",
+    "SkillTrial",
+    "SkillVersion",
     "Source",
     "Status",
     "StoreItem",

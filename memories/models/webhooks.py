@@ -34,6 +34,8 @@ class Event(models.TextChoices):
     CASE_DUE = "case.due", _("A privacy case is due soon, or overdue")
     PERSON_ERASED = "person.erased", _("An end user is erased")
     BUDGET_REACHED = "budget.reached", _("A daily cap of the language model is reached")
+    SKILL_PROPOSED = "skill.proposed", _("A skill waits for review")
+    SKILL_WITHDRAWN = "skill.withdrawn", _("A skill is withdrawn")
     TEST = "test", _("A test")
 
 

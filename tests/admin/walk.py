@@ -86,7 +86,7 @@ def records() -> dict[str, Any]:
         "import": factories.uploaded(
             person.tenant, state="checked", counts={"messages": 2}, left_out={"media": 1}, preview=SEEN
         ),
-        "memorygroup": factories.memory_group(person),
+        "memorygroup": factories.memory_group(person), "skill": factories.skill(person),
         "backup": factories.backup(),
         "managementkey": factories.management_key()[0],
         "webhookendpoint": factories.webhook(person.tenant),

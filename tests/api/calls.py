@@ -40,6 +40,7 @@ class Ids:
     uploaded: str = field(default_factory=lambda: str(uuid.uuid4()))
     trial: str = field(default_factory=lambda: str(uuid.uuid4()))
     trajectory: str = field(default_factory=lambda: str(uuid.uuid4()))
+    skill: str = "nobodys-procedure"
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,9 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "deleteEpisode": lambda ids: Call(path={"episode_id": ids.episode}, query={"hard": "true"}),
     "getProfile": lambda ids: Call(query={"user_id": ids.user_id}),
     "listProfiles": lambda _: Call(),
+    "listSkills": lambda ids: Call(query={"user_id": ids.user_id}),
+    "getSkill": lambda ids: Call(path={"name": ids.skill}, query={"user_id": ids.user_id}),
+    "listSkillVersions": lambda ids: Call(path={"name": ids.skill}, query={"user_id": ids.user_id}),
     "getPersonProfile": lambda ids: Call(path={"name": "travel"}, query={"user_id": ids.user_id}),
     "writeProfileSection": lambda ids: Call(
         path={"section": "top_of_mind"}, body={"user_id": ids.user_id, "summary": "taken over"}
@@ -250,5 +254,7 @@ def populated(tenant: Tenant) -> Ids:
     put_policy(tenant=tenant, given=[{"name": "棋牌", "words": ["打麻将"]}], **given)
     factories.policy_drop(tenant)
     did = factories.trajectory(person, SECRET, external_id="t-1", agent_id="")
+    # Others are given it, too: it says nothing of the person.
+    skill = factories.skill(person)
     last = [str(row.pk) for row in (uploaded, trial, did)]
-    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *last])
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *last, skill.name])

@@ -40,6 +40,7 @@ NAMED = {
     *("addTriple", "invalidateTriple", "supersedeTriple", "listEntityTriples", "listRelationTriples"),
     *("listGraphTimeline", "getGraphStats", "listTrajectories", "postTrajectory"),
     *("listDreams", "startDream", "personLink", "previewExtraction", "getPersonProfile"),
+    *("listSkills", "getSkill", "listSkillVersions"),
 }
 OBJECTS = {
     *("deleteSession", "getSession", "listTurns", "getFact", "changeFact", "deleteFact", "listFactHistory"),

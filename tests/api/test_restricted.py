@@ -31,6 +31,7 @@ STORING = {
 LOCKED = {
     *("getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory", "getDream"),
     *("previewExtraction", "getTrajectory", "listTrajectorySteps"),
+    *("listSkills", "getSkill", "listSkillVersions"),
 }
 # As if nothing was known.
 EMPTY = {

@@ -14,6 +14,7 @@ SCOPES = {
         listEpisodes
         getEpisode getProfile listProfiles getPersonProfile listFiles readFile globFiles grepFiles downloadFiles
         listFileHistory listDiary listTrajectories getTrajectory listTrajectorySteps
+        listSkills getSkill listSkillVersions
         listGroups getGroup listGroupMembers listGroupFacts listDreams getDream listUsers getUser listAgents
         getAgent listExtractions getExtraction listEntityTriples listRelationTriples listGraphTimeline getGraphStats
         getStoreItem searchStoreItems listStoreNamespaces batchStore listImports getImport

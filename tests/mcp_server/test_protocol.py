@@ -15,7 +15,7 @@ from memories.web.admission import Admission
 from tests import factories
 from tests.mcp_server.conftest import ALL, Hub, key_for, text_of
 
-READING = {"search_memory", "get_context", "answer_question", "list_memories", "get_profile"}
+READING = {"search_memory", "get_context", "answer_question", "list_memories", "get_profile", "get_skills"}
 WRITING = {"add_memory", "correct_memory", "forget_memory"}
 TOOLS = READING | WRITING | {"remember_conversation"}
 

@@ -124,6 +124,7 @@ def _talked(person: EndUser, name: str) -> None:
     group = factories.memory_group(person, name=f"Friends of {name}")
     factories.group_fact(group, person, content=f"{name} skates", about=person)
     factories.dream(person, f"{name} dives", agent_id=f"agent-{name}")
+    factories.skill(person, text=f"{name} folds the dough")
 
 
 def known(person: EndUser, content: str, **over: Any) -> Fact:

@@ -27,6 +27,7 @@ TOOLS = {
     "list_memories",
     "answer_question",
     "get_profile",
+    "get_skills",
     "add_memory",
     "correct_memory",
     "forget_memory",

@@ -20,6 +20,7 @@ from memories.models import (
     PrivacyCase,
     ReviewItem,
     Session,
+    Skill,
     WebhookEndpoint,
 )
 from memories.queue.outages import Outage
@@ -182,6 +183,14 @@ WORK = (
         "created_at",
         "rule",
         ngettext_lazy("%(count)s item to review", "%(count)s items to review", "count"),
+    ),
+    Work(
+        "memories.change_skill",
+        Skill,
+        "waiting",
+        "waits_since",
+        "school",
+        ngettext_lazy("%(count)s skill to review", "%(count)s skills to review", "count"),
     ),
     Work(
         "memories.change_graphtriple",

@@ -108,6 +108,11 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("week", _("This week"), lambda now: Q(started_at__gte=now - WEEK)),
         Tab("failed", _("Failed this week"), lambda now: Q(state="failed", started_at__gte=now - WEEK)),
     ),
+    models.Skill: (
+        Tab("waiting", _("To review"), lambda _now: Q(waits_since__isnull=False)),
+        Tab("serving", _("In use"), lambda _now: Q(status="serving")),
+        Tab("withdrawn", _("Withdrawn"), lambda _now: Q(status="withdrawn")),
+    ),
     models.StoreItem: (
         Tab("people", _("Of end users"), lambda _now: Q(end_user__isnull=False)),
         Tab("own", _("The tenant's own"), lambda _now: Q(end_user=None)),

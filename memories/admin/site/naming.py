@@ -35,6 +35,7 @@ WORDS: Mapping[type[Model], Callable[[Any], str]] = {
     models.Episode: lambda episode: _quoted(episode.summary),
     **{kind.model: lambda row: _quoted(row.content) for kind in PLAIN},
     models.Trajectory: lambda row: _quoted(row.task),
+    models.Skill: lambda skill: _line(skill.name),
     models.MemoryFile: lambda file: _line(file.path),
     models.StoreItem: lambda item: _line(item.key),
     models.GraphEntity: lambda entity: _line(entity.name),

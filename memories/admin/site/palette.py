@@ -46,6 +46,7 @@ RECORDS: dict[type[Model], str] = {
     models.GraphTriple: "hub",
     models.GraphEntity: "category",
     models.Dream: "bedtime",
+    models.Skill: "school",
     models.Import: "upload_file",
     models.MemoryGroup: "groups",
     models.StoreItem: "inventory_2",

@@ -65,6 +65,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("Memory files"), "description", "memoryfile"),
             *(_list(one.plain.listed, one.plain.icon, one.model.__name__.lower()) for one in PLAIN if one.plain),
             _list(_("Trajectories"), "route", "trajectory"),
+            _list(_("Skills"), "school", "skill"),
             _list(_("Graph"), "hub", "graphtriple", others=["admin:memories_graphentity_changelist"]),
             _list(_("Dreams"), "bedtime", "dream"),
             _list(_("Groups of people"), "groups", "memorygroup"),

@@ -46,6 +46,7 @@ from memories.admin.runs.pages import BackupPage, RunPage
 from memories.admin.runs.sessions import SessionPage
 from memories.admin.site import help_page, model_banner, palette
 from memories.admin.site.page import HubModelAdmin
+from memories.admin.skills.pages import SkillPage
 from memories.admin.store.pages import StoreItemPage
 from memories.admin.tenants import (
     content_policy,
@@ -80,6 +81,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.GraphTriple, TriplePage),
     (models.GraphEntity, EntityPage),
     (models.Dream, DreamPage),
+    (models.Skill, SkillPage),
     (models.Import, ImportPage),
     (models.MemoryGroup, MemoryGroupPage),
     (models.StoreItem, StoreItemPage),

@@ -95,6 +95,7 @@ from memories.api.v1.profile.views import ProfileSectionView, ProfileView
 from memories.api.v1.profiles.views import PersonProfileView, ProfilesView, TenantProfilesView, TenantProfileView
 from memories.api.v1.search.views import SearchView
 from memories.api.v1.sessions.views import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
+from memories.api.v1.skills.views import URLS as SKILLS
 from memories.api.v1.store.views import BatchView, ItemsSearchView, ItemsView, NamespacesView
 from memories.api.v1.trajectories.views import URLS as TRAJECTORIES
 from memories.api.v1.turns.views import BulkTurnsView, TurnRedactionView, TurnsView, TurnView
@@ -121,6 +122,7 @@ urlpatterns = [
     path("turns/bulk", BulkTurnsView.as_view()),
     path("turns/<uuid:turn_id>", TurnView.as_view()),
     path("turns/<uuid:turn_id>/redact", TurnRedactionView.as_view()),
+    *SKILLS,
     *TRAJECTORIES,
     path("sessions", SessionsView.as_view()),
     path("sessions/flush", FlushView.as_view()),

@@ -27,6 +27,7 @@ READ = tuple(
         "memorygroup",
         "import",
         "trajectory",
+        "skill",
     )
 )
 EDIT = (
@@ -42,6 +43,7 @@ EDIT = (
     "memories.change_diaryentry",
     "memories.change_dream",
     "memories.change_memorygroup",
+    "memories.change_skill",
     "memories.add_import", "memories.change_import",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
@@ -65,7 +67,7 @@ CASES = (
 
 ROLES: dict[str, tuple[str, ...]] = {
     # Decides what waits, and reads what it needs for that.
-    "reviewer": (*READ, "memories.change_reviewitem"),
+    "reviewer": (*READ, "memories.change_reviewitem", "memories.change_skill"),
     # Edits memories, makes and revokes keys of the own tenants.
     "operator": (*READ, *EDIT),
     # Handles privacy cases: reads all that there is of a person, edits none of it.

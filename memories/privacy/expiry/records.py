@@ -30,6 +30,7 @@ from memories.privacy.expiry import passes
 from memories.privacy.expiry.passes import Work
 from memories.privacy.trail import chain, sealing
 from memories.queue import leases
+from memories.skills import founding
 
 STEP = 500
 # Seals of one transaction, and so of one pruning link of the chain.
@@ -103,6 +104,7 @@ def delete_trajectories(work: Work, cutoff: datetime) -> Iterator[None]:
             people = passes.lock_people({person for _, person in found})
             rows = due.filter(pk__in=[key for key, _ in found], end_user__in=people)
             ids = list(rows.order_by().values_list("pk", flat=True))
+            founding.forget(ids, now=work.row.as_of)
             steps = TrajectoryStep.objects.filter(trajectory__in=ids)
             steps._raw_delete(steps.db)
             Trajectory.objects.filter(pk__in=ids).delete()

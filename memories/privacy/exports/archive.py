@@ -45,6 +45,7 @@ _TITLES: dict[str, str | Promise] = {
     "episode_vectors": _("Vectors of episodes"),
     "files": _("Files that agents keep about you"),
     "trajectories": _("What agents did for you, step by step"),
+    "skill_trials": _("Procedures that were tried in your sessions"),
     "groups": _("Groups that you belong to"),
     "group_facts": _("What groups share that is about you, or that you alone said"),
     "said_in_groups": _("What you said in groups"),

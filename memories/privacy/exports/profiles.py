@@ -126,6 +126,7 @@ SECTIONS = (
     _section("files", "memories.MemoryFile", order=("agent_id", "path", "pk"), inside=(_FILE_VERSIONS,)),
     *(_section(kind.plural, kind.model._meta.label) for kind in PLAIN),
     _section("trajectories", "memories.Trajectory", inside=(_STEPS,)),
+    _section("skill_trials", "memories.SkillTrial", order=("noted_at", "pk")),
     _section("groups", "memories.GroupMember", with_rows=("group",), inside=(_GROUP,)),
     _section("group_facts", "memories.GroupFact", computed=("about_you",)),
     _section("said_in_groups", "memories.GroupEvidence", with_rows=("fact",), inside=(_FACT_OF_GROUP,)),

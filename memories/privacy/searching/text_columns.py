@@ -28,6 +28,7 @@ UNSEARCHED: dict[str, str] = {
     "memories.LoggedContext.memory": "repeats memories, those of others among them, between sentences of the program",
     "memories.SentBlock.text": "repeats memories, those of others among them, between sentences of the program",
     "memories.Session.external_id": "looked for as a whole, unless others have it, too",
+    "memories.SkillTrial.session_id": "looked for as a whole, as the session's",
     "memories.Trajectory.session_id": "looked for as a whole, as the session's",
     "memories.Trajectory.external_id": "looked for as a whole, unless others have it, too",
     "memories.Trajectory.family": "the application's label for a kind of task, which others have, too",

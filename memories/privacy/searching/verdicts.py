@@ -143,6 +143,8 @@ WORD_COLUMNS: Mapping[str, frozenset[str]] = {
         {"agent_id", "session_id", "external_id", "task", "family", "outcome_reason", "skills_named"}
     ),
     "memories.TrajectoryStep": frozenset({"tool", "call_id", "arguments", "content"}),
+    "memories.SkillText": frozenset({"text"}),
+    "memories.SkillTrial": frozenset({"agent_id", "session_id"}),
     "memories.GroupFact": frozenset({"content"}),
     "memories.GroupEvidence": frozenset({"agent_id"}),
     "memories.MemoryGroup": frozenset({"name"}),

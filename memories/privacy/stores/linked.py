@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
 
 from memories.kinds import EMBEDDED, PLAIN
 from memories.models import (
@@ -18,8 +19,11 @@ from memories.models import (
     IdempotencyRecord,
     MemoryGroup,
     PrivacyCase,
+    SkillEvidence,
+    SkillText,
 )
 from memories.privacy.stores.store import STEP, Store, ids_behind, names_of
+from memories.skills import founding
 
 # Status of a kept answer whose person was erased: a request with its key is refused, and nothing of it is stored.
 GONE = 410
@@ -163,6 +167,29 @@ class Groups(Store):
         return MemoryGroup.objects.filter(pk__in=found).update(name="")
 
 
+@dataclass(frozen=True)
+class SkillTexts(Store):
+    """Texts of skills that rest on the person's trajectories alone, of all versions.
+
+    What others' trajectories show, too, stays and rests on them. Evidence goes before: what has none left then goes,
+    all of it at once, for a version is one text (skills/founding.py).
+    """
+
+    def rows_of(self, person: EndUser) -> QuerySet[Any]:
+        people = ids_behind(person)
+        theirs = SkillEvidence.objects.filter(trajectory__end_user__in=people).order_by().values("text")
+        others = SkillEvidence.objects.filter(text=OuterRef("pk")).exclude(trajectory__end_user__in=people)
+        return SkillText.objects.filter(pk__in=theirs, is_own=False).exclude(Exists(others))
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:  # noqa: ARG002 (as the class says)
+        # The moment of the versions that are left, which no rule reads.
+        return founding.settle(founding.unfounded(person.tenant_id), now=timezone.now())
+
+    def verify(self, person: EndUser) -> int:
+        unfounded = SkillText.objects.unfounded().filter(tenant=person.tenant_id)
+        return unfounded.count() + self.rows_of(person).count()
+
+
 REQUESTS: tuple[Store, ...] = (
     KeptAnswers("memories.IdempotencyRecord", "end_users", also=("fact__end_user",)),
     Store("memories.PrivacyExportPiece", "export__case__end_user"),
@@ -208,6 +235,9 @@ STORES: tuple[Store, ...] = (
     Store("memories.FileVersion", "file__end_user"),
     Store("memories.MemoryFile", "end_user"),
     *(Store(kind.model._meta.label, "end_user") for kind in PLAIN),
+    Store("memories.SkillTrial", "end_user"),
+    Store("memories.SkillEvidence", "trajectory__end_user"),
+    SkillTexts("memories.SkillText", "evidence__trajectory__end_user"),
     Store("memories.TrajectoryStep", "trajectory__end_user"),
     Store("memories.Trajectory", "end_user"),
     GroupStatements("memories.GroupEvidence", "end_user"),

@@ -71,6 +71,8 @@ EventName = Literal[
     "person.erased",
     "review.opened",
     "session.extracted",
+    "skill.proposed",
+    "skill.withdrawn",
 ]
 
 EvidenceLevel = Literal["none", "weak", "strong"]
@@ -210,6 +212,12 @@ SectionName = Literal[
 ]
 
 Signal = Literal["correction", "reinforcement", "preference", "identity", "goal", "decision"]
+
+SkillScope = Literal["tenant", "group", "agent"]
+
+SkillSection = Literal["title", "when", "step", "check", "pitfall"]
+
+SkillVersionState = Literal["proposed", "served", "former", "rejected", "replaced"]
 
 StartedBy = Literal["schedule", "hand"]
 
@@ -397,6 +405,15 @@ class ChatMessage(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfferedSkill:
+    """A skill by its name, with what it is for and where its file is."""
+
+    name: str
+    description: str
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Dropped:
     """A memory that had no room in a context."""
 
@@ -419,6 +436,7 @@ class Context:
     stable: ContextBlock | None = None
     volatile: ContextBlock | None = None
     messages: list[ChatMessage] = field(default_factory=list)
+    skills: list[OfferedSkill] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     evidence: EvidenceLevel | None = None
@@ -1480,6 +1498,17 @@ class ProfileSchemas:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rate:
+    """Sessions with a known outcome, how many succeeded, and their share with Wilson's 95 % interval."""
+
+    total: int
+    succeeded: int
+    share: float | None
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class StoredSession:
     """The conversation that turns were stored in."""
 
@@ -1599,6 +1628,37 @@ class SessionDetail(Session):
     summary: str
     window: Window
     working_memory: WindowStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skill:
+    """A skill in use; `path` is where it stands among the agent's files."""
+
+    name: str
+    description: str
+    path: str
+    scope: SkillScope
+    family: str
+    version: int
+    served_from: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillText:
+    """A text of a skill, in its section."""
+
+    section: SkillSection
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillVersion:
+    """A version that was in use, newest first."""
+
+    version: int
+    state: SkillVersionState
+    served_from: datetime
+    served_until: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1839,3 +1899,20 @@ class WebhookDelivery:
     occurred_at: datetime
     tried_at: datetime | None
     ended_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeSkill:
+    """A skill with its file, its texts, and how sessions with and without it came out."""
+
+    name: str
+    description: str
+    path: str
+    scope: SkillScope
+    family: str
+    version: int
+    served_from: datetime
+    content: str
+    texts: list[SkillText]
+    served: Rate
+    without: Rate

@@ -88,6 +88,8 @@ from memoryhub_client.models import (
     SectionName,
     Session,
     SessionDetail,
+    Skill,
+    SkillVersion,
     Standing,
     StatedBy,
     StatedRelation,
@@ -109,6 +111,7 @@ from memoryhub_client.models import (
     Trust,
     Turn,
     Uploaded,
+    WholeSkill,
 )
 
 
@@ -275,6 +278,7 @@ class Operations:
         max_tokens: int | None = None,
         if_revision: str | None = None,
         include: Sequence[Include] | None = None,
+        skills: bool | None = None,
         tokenizer: str | None = None,
         roles: Sequence[str] | None = None,
         limits: Limits | None = None,
@@ -295,6 +299,7 @@ class Operations:
         `session_id`: The conversation that the agent is in, for `working_memory`.
         `query`: What the agent is about to answer: ranks facts, episodes and turns.
         `include`: By default `profile`, `facts`, `groups`, `episodes` and `turns`.
+        `skills`: Also the skills that the agent is given in this session, beside the token budget.
         `tokenizer`: Of the model that reads the context, or the name of that model.
         `roles`: Roles that the person has, for guarded facts.
         `as_of`: Facts that were true then, and what had been said by then; without the profile, which is
@@ -821,7 +826,14 @@ class Operations:
         ...
 
     @listing("/files")
-    def list_files(self, *, user_id: str | None, agent_id: str | None = None, path: str | None = None) -> FileEntry:
+    def list_files(
+        self,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        path: str | None = None,
+        session_id: str | None = None,
+    ) -> FileEntry:
         """List a folder of a person's memory files.
 
         Its files and folders, without what is in these, by path: all in one answer. Empty for a folder that
@@ -829,6 +841,8 @@ class Operations:
 
         `agent_id`: Whose files: those of this agent; without it, those of requests that name none.
         `path`: A folder, with or without a slash at its end.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         """
         ...
 
@@ -855,6 +869,7 @@ class Operations:
         agent_id: str | None = None,
         limit: int | None = None,
         offset: int | None = None,
+        session_id: str | None = None,
     ) -> FileContent:
         """Read lines of a file.
 
@@ -864,6 +879,8 @@ class Operations:
         `agent_id`: Whose files: those of this agent; without it, those of requests that name none.
         `limit`: Lines to return.
         `offset`: Lines to pass over.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         """
         ...
 
@@ -890,13 +907,17 @@ class Operations:
         ...
 
     @operation("POST", "/files/download", repeatable=True)
-    def download_files(self, paths: Sequence[str], *, user_id: str | None, agent_id: str | None = None) -> Downloaded:
+    def download_files(
+        self, paths: Sequence[str], *, user_id: str | None, agent_id: str | None = None, session_id: str | None = None
+    ) -> Downloaded:
         """Read many files.
 
         Each whole, in this order; what is no UTF-8 is base64. What is wrong with one is its `error`. Needs the
         scope `read`.
 
         `agent_id`: Whose files: those of this agent; without it, those of requests that name none.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         """
         ...
 
@@ -929,7 +950,13 @@ class Operations:
 
     @operation("POST", "/files/glob", repeatable=True)
     def glob_files(
-        self, pattern: str, *, user_id: str | None, agent_id: str | None = None, path: str | None = None
+        self,
+        pattern: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        path: str | None = None,
     ) -> FoundFiles:
         """Find files by a pattern.
 
@@ -940,6 +967,8 @@ class Operations:
 
         `pattern`: Like `*.md` or `notes/**/*.md`.
         `agent_id`: Whose files: those of this agent; without it, those of requests that name none.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         `path`: The folder that is searched, or one file.
         """
         ...
@@ -951,6 +980,7 @@ class Operations:
         *,
         user_id: str | None,
         agent_id: str | None = None,
+        session_id: str | None = None,
         path: str | None = None,
         glob: str | None = None,
         max_count: int | None = None,
@@ -961,6 +991,8 @@ class Operations:
 
         `pattern`: Text as it is: no regular expression.
         `agent_id`: Whose files: those of this agent; without it, those of requests that name none.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         `path`: The folder that is searched, or one file.
         `glob`: Only files that match.
         `max_count`: At most so many lines.
@@ -1637,6 +1669,56 @@ class Operations:
         """Extract what waits in a session as soon as possible. Needs the scope `ingest`.
 
         `agent_id`: Lower-cased; a session of another agent is another session.
+        """
+        ...
+
+    @listing("/skills")
+    def list_skills(self, *, user_id: str | None, agent_id: str | None = None, session_id: str | None = None) -> Skill:
+        """List the skills that an agent is given.
+
+        Procedures that were made of trajectories, and reviewed by an operator. All in one answer. That the
+        session was given them counts as a trial. Needs the scope `read`.
+
+        `user_id`: For whom the agent works.
+        `agent_id`: Which agent asks; without it, what every agent is given.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
+        """
+        ...
+
+    @operation("GET", "/skills/{name}")
+    def get_skill(
+        self, name: str, *, user_id: str | None, agent_id: str | None = None, session_id: str | None = None
+    ) -> WholeSkill:
+        """Read a skill.
+
+        Its file and how its trials came out. One that this session is not given is not found. Needs the scope
+        `read`.
+
+        `user_id`: For whom the agent works.
+        `agent_id`: Which agent asks; without it, what every agent is given.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
+        """
+        ...
+
+    @listing("/skills/{name}/versions")
+    def list_skill_versions(
+        self,
+        name: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> SkillVersion:
+        """List the versions of a skill that were in use, newest first. Needs the scope `read`.
+
+        `user_id`: For whom the agent works.
+        `agent_id`: Which agent asks; without it, what every agent is given.
+        `session_id`: The conversation, as in `/turns`: which skills it is given is decided by it, and counted
+        for it.
         """
         ...
 

@@ -24,6 +24,7 @@ from memories.kinds.served import NAMES
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.models import Role
 from memories.retrieval.evidence import Level
+from memories.skills.serving import ServedSkill
 
 MAX_TOKENS = 8000
 DEFAULT_TOKENS = 2000
@@ -68,6 +69,9 @@ class ContextSerializer(Strict):
         required=False,
         max_length=len(INCLUDABLE),
         help_text="By default `profile`, `facts`, `groups`, `episodes` and `turns`.",
+    )
+    skills = Flag(
+        default=False, help_text="Also the skills that the agent is given in this session, beside the token budget."
     )
     tokenizer = TokenizerName(
         default=DEFAULT_TOKENIZER, help_text="Of the model that reads the context, or the name of that model."
@@ -151,6 +155,14 @@ class ChatMessageSerializer(serializers.Serializer[Any]):
     tool_call_id = serializers.CharField(required=False)
 
 
+class OfferedSkillSerializer(serializers.Serializer[ServedSkill]):
+    """A skill by its name, with what it is for and where its file is."""
+
+    name = serializers.CharField()
+    description = serializers.CharField()
+    path = serializers.CharField()
+
+
 class ContextAnswerSerializer(serializers.Serializer[Any]):
     """The block for the model's prompt; with `if_revision` of the present revision only `unchanged` and `revision`."""
 
@@ -164,6 +176,7 @@ class ContextAnswerSerializer(serializers.Serializer[Any]):
     stable = ContextBlockSerializer(required=False, help_text="With `blocks`: for the system prompt.")
     volatile = ContextBlockSerializer(required=False, help_text="With `blocks`: for before the newest message.")
     messages = ChatMessageSerializer(many=True, required=False, help_text="With `working_memory`.")
+    skills = OfferedSkillSerializer(many=True, required=False, help_text="With `skills`.")
     items = ItemSerializer(many=True, required=False)
     dropped = DroppedSerializer(many=True, required=False)
     evidence = serializers.ChoiceField(

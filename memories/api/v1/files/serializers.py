@@ -60,11 +60,19 @@ class _FileOwner(Strict):
     agent_id = AgentId(help_text="Whose files: those of this agent; without it, those of requests that name none.")
 
 
-class FilesQuery(_FileOwner):
+class _FileReader(_FileOwner):
+    session_id = Identifier(
+        required=False,
+        allow_null=True,
+        help_text="The conversation, as in `/turns`: which skills it is given is decided by it, and counted for it.",
+    )
+
+
+class FilesQuery(_FileReader):
     path = FolderPath(default=paths.ROOT, help_text="A folder, with or without a slash at its end.")
 
 
-class ContentQuery(_FileOwner):
+class ContentQuery(_FileReader):
     path = FilePath()
     offset = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=0, help_text="Lines to pass over.")
     limit = serializers.IntegerField(min_value=0, max_value=MOST_LINES, default=2_000, help_text="Lines to return.")
@@ -97,12 +105,12 @@ class FileEditSerializer(_FileOwner):
         return old
 
 
-class GlobSerializer(_FileOwner):
+class GlobSerializer(_FileReader):
     pattern = ExactText(max_length=LONGEST_PATTERN, help_text="Like `*.md` or `notes/**/*.md`.")
     path = FolderPath(default=paths.ROOT, help_text="The folder that is searched, or one file.")
 
 
-class GrepSerializer(_FileOwner):
+class GrepSerializer(_FileReader):
     pattern = ExactText(allow_blank=True, max_length=10_000, help_text="Text as it is: no regular expression.")
     path = FolderPath(default=paths.ROOT, help_text="The folder that is searched, or one file.")
     glob = ExactText(required=False, allow_null=True, max_length=LONGEST_PATTERN, help_text="Only files that match.")
@@ -127,7 +135,7 @@ class UploadSerializer(_FileOwner):
     stated_by = StatedByField()
 
 
-class DownloadSerializer(_FileOwner):
+class DownloadSerializer(_FileReader):
     paths = serializers.ListField(
         child=ExactText(allow_blank=True, max_length=10_000), min_length=1, max_length=MOST_FILES
     )

@@ -3,11 +3,12 @@
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from json.encoder import encode_basestring
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -57,11 +58,14 @@ from memories.exceptions import (
     InvalidInput,
     MemoryHubError,
     OffsetBeyondEnd,
+    OperatorWord,
 )
 from memories.files import paths, texts
 from memories.files.globs import InvalidPattern
 from memories.files.reading import Entry, FileTree, Match
-from memories.models import Encoding, EndUser, FileVersion, MemoryFile, Scope
+from memories.models import Encoding, EndUser, FileVersion, MemoryFile, Scope, SkillTrial
+from memories.skills import serving, trials
+from memories.skills.serving import Offer
 
 _BOOLEAN = {False: "false", True: "true"}
 
@@ -69,15 +73,26 @@ _BOOLEAN = {False: "false", True: "true"}
 class FileEndpoint(Endpoint):
     """What the views of files share."""
 
-    def tree(self, given: dict[str, Any]) -> FileTree:
-        """The files that are read; of a restricted person none."""
+    # The skills of the request's session, where its paths may lead to them.
+    offered: Offer | None = None
+
+    def tree(self, given: dict[str, Any], *wanted: str) -> FileTree:
+        """The files that are read, with skills where one of the `wanted` paths may lead to them; of a restricted person
+        none."""
         person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
-        return self._tree(person, given)
+        return self._tree(person, given, self._offer(person, given, wanted))
 
     def tree_of_one(self, given: dict[str, Any]) -> FileTree:
         """The same for the content of one file. Errors: PersonRestricted."""
         person = lookups.find_person(tenant=self.tenant, user_id=given["user_id"])
-        return self._tree(lookups.require_unrestricted(person) if person else None, given)
+        person = lookups.require_unrestricted(person) if person else None
+        return self._tree(person, given, self._offer(person, given, [given["path"]]))
+
+    def note(self, read: Collection[str] = ()) -> None:
+        """Note which skills the session was given, or kept without; `read`: paths of files of which it got the text."""
+        if self.offered:
+            names = {one.name for one in self.offered.served if one.path in read}
+            trials.note(self.offered, SkillTrial.Via.FILES, now=self.now, read=names)
 
     def writing(self, given: dict[str, Any]) -> dict[str, Any]:
         """Arguments of the verbs that make files. Errors: PersonRestricted, Erased."""
@@ -90,9 +105,11 @@ class FileEndpoint(Endpoint):
         if person is None:
             # The first file is read of anybody, and can be edited.
             if self._tree(None, given).file(given["path"]) is None:
+                self._check_own(None, given)
                 raise FileNotFound
             return self.writing(given)
-        return self._changing(lookups.require_unrestricted(person), given)
+        self._check_own(lookups.require_unrestricted(person), given)
+        return self._changing(person, given)
 
     def stored(self, written: WrittenFile, *, status: int = 200) -> Response:
         shown = {
@@ -103,8 +120,26 @@ class FileEndpoint(Endpoint):
         }
         return Response(shown, status=status, headers={"ETag": f'"{written.file.version}"'})
 
-    def _tree(self, person: EndUser | None, given: dict[str, Any]) -> FileTree:
-        return FileTree(self.tenant, person, given.get("agent_id") or "", self.now)
+    def _tree(self, person: EndUser | None, given: dict[str, Any], offered: Offer | None = None) -> FileTree:
+        self.offered = offered
+        return FileTree(
+            self.tenant, person, given.get("agent_id") or "", self.now, given=offered.files() if offered else {}
+        )
+
+    def _offer(self, person: EndUser | None, given: dict[str, Any], wanted: Iterable[str]) -> Offer | None:
+        """The skills of the session, if one of these paths is theirs, or the folder of all."""
+        if not any(path == paths.ROOT or paths.folder(path).startswith(serving.FOLDER) for path in wanted):
+            return None
+        session = serving.Session(self.tenant, person, given.get("agent_id") or "", given.get("session_id") or "")
+        return serving.offer(session)
+
+    def _check_own(self, person: EndUser | None, given: dict[str, Any]) -> None:
+        """Errors: OperatorWord, where the path is that of a skill, and no file of the agent's own is there."""
+        offered = self._offer(person, given, [given["path"]])
+        if offered and given["path"] in offered.files() and self._tree(person, given).file(given["path"]) is None:
+            raise OperatorWord(
+                _("This file is a skill that the hub serves: it stays. Write a file of your own at its path instead.")
+            )
 
     def _changing(self, person: EndUser, given: dict[str, Any]) -> dict[str, Any]:
         self.subjects.add(person.pk)
@@ -125,7 +160,9 @@ class FilesView(FileEndpoint):
     )
     def get(self, request: Request) -> HttpResponse:
         given = self.query(FilesQuery)
-        entries = self.tree(given).list_folder(given["path"])
+        entries = self.tree(given, given["path"]).list_folder(given["path"])
+        if given["path"] != paths.ROOT:
+            self.note()
         return _written(map(_entry, entries), next=None, previous=None)
 
     @operation(
@@ -165,6 +202,7 @@ class FileContentView(FileEndpoint):
     def get(self, request: Request) -> Response:
         given = self.query(ContentQuery)
         file = self.tree_of_one(given).file(given["path"])
+        self.note({given["path"]} if file is not None and file.locked and file._state.adding else ())
         if file is None:
             raise FileNotFound
         blank = not file.content.strip()
@@ -248,7 +286,8 @@ class FileGlobView(FileEndpoint):
     def post(self, request: Request) -> HttpResponse:
         given = self.body(GlobSerializer)
         try:
-            found = self.tree(given).glob(given["pattern"], path=given["path"])
+            found = self.tree(given, given["path"]).glob(given["pattern"], path=given["path"])
+            self.note()
         except InvalidPattern as error:
             raise InvalidInput.at("/pattern", str(error), code="invalid_pattern") from error
         return _written(map(_entry, found.entries), truncated=found.truncated)
@@ -267,9 +306,10 @@ class FileGrepView(FileEndpoint):
     def post(self, request: Request) -> HttpResponse:
         given = self.body(GrepSerializer)
         try:
-            found = self.tree(given).grep(
+            found = self.tree(given, given["path"]).grep(
                 given["pattern"], path=given["path"], glob=given.get("glob") or "", most=given.get("max_count")
             )
+            self.note()
         except InvalidPattern as error:
             raise InvalidInput.at("/glob", str(error), code="invalid_pattern") from error
         return _written(_matches(found.lines), truncated=found.truncated)
@@ -305,8 +345,9 @@ class FileDownloadView(FileEndpoint):
     )
     def post(self, request: Request) -> Response:
         given = self.body(DownloadSerializer)
-        tree = self.tree(given)
+        tree = self.tree(given, *(path for path in given["paths"] if path != paths.ROOT))
         files = tree.contents([path for path in given["paths"] if paths.fault_of_file(path) is None])
+        self.note({path for path, file in files.items() if file._state.adding})
         return Response({"results": [_downloaded(path, files.get(path), tree) for path in given["paths"]]})
 
 

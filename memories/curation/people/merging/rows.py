@@ -92,6 +92,10 @@ CONSIDERED: Mapping[str, MergeStrategy] = {
     "memories.FileVersion": MergeStrategy.HANGS,
     "memories.Trajectory": MergeStrategy.OWN_RULE,
     "memories.TrajectoryStep": MergeStrategy.HANGS,
+    # It says under which id a session had a skill; who ends it looks among the ids that lead to the person.
+    "memories.SkillTrial": MergeStrategy.STAYS,
+    "memories.SkillEvidence": MergeStrategy.HANGS,
+    "memories.SkillText": MergeStrategy.HANGS,
     # plain.py
     **{kind.model._meta.label: MergeStrategy.OWN_RULE for kind in PLAIN},
     **{kind.embedded.vectors._meta.label: MergeStrategy.OWN_RULE for kind in PLAIN if kind.embedded},

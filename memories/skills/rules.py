@@ -1,0 +1,133 @@
+"""What trajectories of one kind of task have in common, found without a model; pure.
+
+An action belongs to the procedure if nearly all that succeeded took it. It is a lesson if those that failed mostly did
+not. What mostly those that failed did is a pitfall.
+"""
+
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from memories.skills.told import Action, Told
+
+SECTION_STEP, SECTION_CHECK, SECTION_PITFALL = "step", "check", "pitfall"
+# Of those that succeeded, so many took a step; of those that failed, so many less did if it is a lesson.
+_NEARLY_ALL = 0.75
+_APART = 0.4
+# A pitfall: of those that failed at least so many did it, of those that succeeded at most so many.
+_MOSTLY, _SELDOM = 0.4, 0.15
+MOST_STEPS = 12
+MOST_PITFALLS = 4
+# Words by which a tool, or a command, says that it looks whether something is so.
+_CHECKING = frozenset(
+    {"test", "tests", "pytest", "check", "checks", "verify", "lint", "validate", "validation", "assert", "confirm"}
+    | {"测试", "检查", "验证", "确认"}
+)
+_WORD = re.compile(r"[a-z]+|[\u4e00-\u9fff]{2}")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A text for a section of a skill, and the trajectories that it rests on."""
+
+    section: str
+    text: str
+    rests_on: tuple[uuid.UUID, ...]
+    # What of the text is the trajectories' own, where the rest is the program's; empty: all of it.
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class _Found:
+    action: Action
+    place: float
+    taken_by: tuple[uuid.UUID, ...]
+    is_lesson: bool
+
+
+def lines(told: Sequence[Told]) -> list[Line]:
+    """The steps, checks and pitfalls of these trajectories; nothing where no action tells success from failure.
+
+    Without a failure among them all that the successes share is the procedure.
+    """
+    succeeded = [one for one in told if one.succeeded]
+    failed = [one for one in told if not one.succeeded]
+    if len(succeeded) < 2:
+        return []
+    steps = _common(succeeded, failed)
+    pitfalls = _pitfalls(succeeded, failed)
+    if failed and not pitfalls and not any(one.is_lesson for one in steps):
+        return []
+    chosen = sorted(sorted(steps, key=lambda one: not one.is_lesson)[:MOST_STEPS], key=lambda one: one.place)
+    found = [_line(one) for one in chosen]
+    return found + pitfalls[:MOST_PITFALLS]
+
+
+def _common(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[_Found]:
+    """The actions of nearly all that succeeded, each in its most particular form that they share."""
+    places: dict[Action, dict[uuid.UUID, float]] = {}
+    for one in succeeded:
+        for place, forms in enumerate(one.actions):
+            for form in forms:
+                places.setdefault(form, {}).setdefault(one.id, place / max(1, len(one.actions) - 1))
+    least = _NEARLY_ALL * len(succeeded)
+    shared = {form: taken for form, taken in places.items() if len(taken) >= least}
+    found = []
+    for form, taken in shared.items():
+        if any(_is_more_particular(other, form) and len(shared[other]) >= len(taken) * _NEARLY_ALL for other in shared):
+            continue
+        share, among_failed = len(taken) / len(succeeded), _share(form, failed)
+        is_lesson = bool(failed) and share - among_failed >= _APART
+        found.append(_Found(form, sum(taken.values()) / len(taken), tuple(taken), is_lesson))
+    return found
+
+
+def _pitfalls(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[Line]:
+    if len(failed) < 2:
+        return []
+    forms = {form for one in failed for action in one.actions for form in action}
+    found = []
+    for form in forms:
+        having = [one for one in failed if _took(one, form)]
+        if len(having) >= max(2, _MOSTLY * len(failed)) and _share(form, succeeded) <= _SELDOM:
+            found.append((form, having))
+    # What a more particular or a plainer form says, too, is said once, by the plainest.
+    plainest = [one for one in found if not any(_is_more_particular(one[0], other) for other, _having in found)]
+    ranked = sorted(plainest, key=lambda one: (-len(one[1]), str(one[0])))
+    return [
+        Line(SECTION_PITFALL, f"Avoid {form}: mostly attempts that failed used it.", _ids(having), str(form))
+        for form, having in ranked
+    ]
+
+
+def _line(found: _Found) -> Line:
+    action = str(found.action)
+    is_check = not _CHECKING.isdisjoint(_WORD.findall(action.casefold()))
+    if is_check:
+        return Line(SECTION_CHECK, f"{found.action} must succeed before you go on.", found.taken_by, action)
+    return Line(SECTION_STEP, f"Use {found.action}.", found.taken_by, action)
+
+
+def _ids(told: Iterable[Told]) -> tuple[uuid.UUID, ...]:
+    return tuple(one.id for one in told)
+
+
+def _share(form: Action, told: Sequence[Told]) -> float:
+    return sum(_took(one, form) for one in told) / len(told) if told else 0.0
+
+
+def _took(one: Told, form: Action) -> bool:
+    return any(form in forms for forms in one.actions)
+
+
+def _is_more_particular(one: Action, other: Action) -> bool:
+    """Whether `one` says all that the other says, and more: an argument more, or more words of a command."""
+    if one == other or one.tool != other.tool:
+        return False
+    mine = dict(one.arguments)
+    return all(name in mine and _begins(mine[name], value) for name, value in other.arguments)
+
+
+def _begins(text: str, beginning: str) -> bool:
+    return text == beginning or text.startswith(f"{beginning} ")

@@ -1,0 +1,127 @@
+"""What trajectories tell: their words person by person, and their steps as actions that can be compared; pure but for
+the rows that it reads."""
+
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from memories.models import Trajectory, TrajectoryStep
+from memories.text.words import SpokenWords
+
+# Of one trajectory: characters that are compared, and steps that are read.
+MOST_CHARACTERS = 20_000
+MOST_STEPS = 200
+# A longer value of an argument says too much of one case to be a part of a procedure.
+LONGEST_VALUE = 80
+_ARGUMENTS = 12
+# Names of arguments that hold a command of a shell.
+_COMMANDS = ("command", "cmd", "script")
+
+
+@dataclass(frozen=True)
+class Action:
+    """A call of a tool: all of it, or with one argument, or the tool alone."""
+
+    tool: str
+    arguments: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        given = ", ".join(f"`{name}`: `{value}`" for name, value in self.arguments)
+        return f"`{self.tool}` ({given})" if given else f"`{self.tool}`"
+
+
+@dataclass(frozen=True)
+class Told:
+    """One trajectory with its steps."""
+
+    id: uuid.UUID
+    person: uuid.UUID
+    agent_id: str
+    family: str
+    task: str
+    succeeded: bool
+    steps: tuple[TrajectoryStep, ...] = field(repr=False)
+
+    @cached_property
+    def actions(self) -> list[tuple[Action, ...]]:
+        """For each call its forms, from the most particular to the tool alone."""
+        return [_forms(step) for step in self.steps if step.kind == TrajectoryStep.Kind.TOOL_CALL and step.tool]
+
+    @cached_property
+    def text(self) -> str:
+        """Its words, to compare others with."""
+        said = [self.family, self.task]
+        for step in self.steps:
+            given = json.dumps(step.arguments, ensure_ascii=False) if step.arguments else ""
+            said += [step.tool, step.content, given]
+        return "\n".join(said)[:MOST_CHARACTERS]
+
+    @cached_property
+    def errors(self) -> list[str]:
+        """First lines of what failed."""
+        failed = [step for step in self.steps if step.is_error or step.exit_code]
+        lines = (next(iter(step.content.strip().splitlines()), "") for step in failed)
+        return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+
+
+class Voices:
+    """The words of several trajectories: who of the people has a word."""
+
+    def __init__(self, told: Iterable[Told]) -> None:
+        texts: dict[uuid.UUID, list[str]] = {}
+        self._of: dict[uuid.UUID, SpokenWords] = {}
+        for one in told:
+            texts.setdefault(one.person, []).append(one.text)
+            self._of[one.id] = SpokenWords([one.text])
+        self._people = {person: SpokenWords(said) for person, said in texts.items()}
+
+    @property
+    def people(self) -> Sequence[SpokenWords]:
+        return list(self._people.values())
+
+    def of(self, trajectories: Iterable[uuid.UUID]) -> list[SpokenWords]:
+        return [self._of[one] for one in trajectories if one in self._of]
+
+
+def read(rows: Iterable[Trajectory]) -> list[Told]:
+    """These trajectories with their first steps. Two statements whatever their number."""
+    found = list(rows)
+    steps: dict[uuid.UUID, list[TrajectoryStep]] = {}
+    wanted = TrajectoryStep.objects.filter(trajectory__in=[one.pk for one in found], position__lte=MOST_STEPS)
+    for step in wanted.order_by("trajectory", "position"):
+        steps.setdefault(step.trajectory_id, []).append(step)
+    return [
+        Told(
+            one.pk,
+            one.end_user_id,
+            one.agent_id,
+            one.family,
+            one.task,
+            one.outcome == Trajectory.Outcome.SUCCEEDED,
+            tuple(steps.get(one.pk, ())),
+        )
+        for one in found
+    ]
+
+
+def _forms(step: TrajectoryStep) -> tuple[Action, ...]:
+    """All arguments, each of them alone, the first word of a command, the tool."""
+    given = step.arguments if isinstance(step.arguments, dict) else {}
+    plain = [(str(name), _plain(value)) for name, value in list(given.items())[:_ARGUMENTS]]
+    known = tuple(sorted((name, value) for name, value in plain if value))
+    forms = [Action(step.tool, known)] if len(known) > 1 and len(known) == len(plain) else []
+    forms += [Action(step.tool, (one,)) for one in known]
+    commands = ((name, str(given.get(name) or "").split()) for name in _COMMANDS)
+    forms += [Action(step.tool, ((name, words[0]),)) for name, words in commands if words]
+    short = [one for one in forms if all(len(value) <= LONGEST_VALUE for _name, value in one.arguments)]
+    return tuple(dict.fromkeys([*short, Action(step.tool)]))
+
+
+def _plain(value: Any) -> str:
+    """A text, number or switch on one line; empty for what is nested."""
+    if isinstance(value, str):
+        return " ".join(value.split())
+    return json.dumps(value) if isinstance(value, bool | int | float) else ""
