@@ -25,6 +25,7 @@ from memories.exceptions import AlreadyRedacted, InvalidInput, NotFound, PersonR
 from memories.facts import review_items
 from memories.models import (
     ActorKind,
+    Attachment,
     Dream,
     EndUser,
     Episode,
@@ -100,6 +101,9 @@ def redact_turn(
         turn.terms = terms.pack(turn.own_text) if turn.is_searchable else None
         turn.save()
         TurnVector.objects.filter(turn=turn).delete()
+        if not passages:
+            # With their passages; a worker that reads one finds no row.
+            Attachment.objects.filter(turn=turn).delete()
         session.redactions += 1
         if turn.is_searchable:
             # The embedder goes back to it; vectors that are there stay.

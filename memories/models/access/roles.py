@@ -26,6 +26,7 @@ READ = tuple(
         "dream",
         "memorygroup",
         "import",
+        "attachment",
     )
 )
 EDIT = (
@@ -40,6 +41,7 @@ EDIT = (
     "memories.change_memoryfile",
     "memories.change_diaryentry",
     "memories.change_dream",
+    "memories.change_attachment",
     "memories.change_memorygroup",
     "memories.add_import", "memories.change_import",
     "memories.view_decaypass", "memories.change_decaypass",

@@ -87,6 +87,7 @@ class ModelUse(models.Model):
         UPKEEP = "upkeep"
         DREAMS = "dreams"
         ANSWERS = "answers"
+        PICTURES = "pictures"
 
     id = models.BigAutoField(primary_key=True)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)

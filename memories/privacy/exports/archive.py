@@ -32,6 +32,7 @@ _TITLES: dict[str, str | Promise] = {
     "people": _("Your record"),
     "sessions": _("Conversations"),
     "turns": _("What was said"),
+    "attachments": _("Files that came with what was said"),
     "facts": _("What is remembered"),
     "profile_sections": _("Your profile"),
     "profile_history": _("Changes of the profile"),
