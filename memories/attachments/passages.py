@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from memories.attachments.sandbox import Block
@@ -53,7 +54,8 @@ def passages_of(blocks: Iterable[Block]) -> Iterator[TextPassage]:
 
 def _place(headings: Iterable[str]) -> str:
     """The headings, outermost first; of too many or too long ones the innermost."""
-    names = [name for name in (" ".join(one.split()) for one in headings) if name]
+    # A page's title is often its first heading again.
+    names = [name for name, _same in groupby(" ".join(one.split()) for one in headings) if name]
     while names and len(_SEPARATOR.join(names)) > LONGEST_PLACE:
         names = names[1:] if len(names) > 1 else [f"{names[0][: LONGEST_PLACE - 1]}…"]
     return _SEPARATOR.join(names)

@@ -48,6 +48,7 @@ def records() -> list[Any]:
     fact = factories.fact(person, "Likes tea", status="pending")
     made: list[Model] = [factories.run(session), factories.decay_pass(person.tenant), factories.episode(session)]
     made += [factories.memory_file(person), factories.store_item(person), factories.diary_entry(person)]
+    made += [factories.attachment(session.turns.all()[0], "Rye")]
     made += [factories.management_key(person.tenant)[0]]
     made += [
         triple := factories.triple(person, "Max", "works_at", "Acme"),

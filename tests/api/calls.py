@@ -39,6 +39,7 @@ class Ids:
     group_fact: str = field(default_factory=lambda: str(uuid.uuid4()))
     uploaded: str = field(default_factory=lambda: str(uuid.uuid4()))
     trial: str = field(default_factory=lambda: str(uuid.uuid4()))
+    attachment: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,10 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "listDiary": lambda ids: Call(query={"user_id": ids.user_id, "q": SECRET}),
     "writeDiaryEntry": lambda ids: Call(body={"user_id": ids.user_id, "content": "taken over"}),
     "deleteDiaryEntry": lambda ids: Call(path={"entry_id": ids.entry}),
+    "listAttachments": lambda ids: Call(query={"user_id": ids.user_id}),
+    "getAttachment": lambda ids: Call(path={"attachment_id": ids.attachment}),
+    "listPassages": lambda ids: Call(path={"attachment_id": ids.attachment}),
+    "deleteAttachment": lambda ids: Call(path={"attachment_id": ids.attachment}),
     "restoreFile": lambda ids: Call(body={"user_id": ids.user_id, "path": FILE, "version": 1}),
     "listGroups": lambda ids: Call(query={"user_id": ids.user_id}),
     "addGroup": lambda ids: Call(body={"name": "taken over"}),
@@ -237,4 +242,6 @@ def populated(tenant: Tenant) -> Ids:
     # Of what nothing here speaks.
     put_policy(tenant=tenant, given=[{"name": "棋牌", "words": ["打麻将"]}], **given)
     factories.policy_drop(tenant)
-    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, str(uploaded.pk), str(trial.pk)])
+    file = factories.attachment(turn, SECRET, name=SECRET)
+    others = [str(uploaded.pk), str(trial.pk), str(file.pk)]
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *others])

@@ -39,6 +39,7 @@ NAMED = {
     *("deleteFile", "listFileHistory", "restoreFile", "listDiary", "writeDiaryEntry", "listGroups"),
     *("addTriple", "invalidateTriple", "supersedeTriple", "listEntityTriples", "listRelationTriples"),
     *("listGraphTimeline", "getGraphStats"),
+    "listAttachments",
     *("listDreams", "startDream", "personLink", "previewExtraction", "getPersonProfile"),
 }
 OBJECTS = {
@@ -46,7 +47,7 @@ OBJECTS = {
     *("restoreFact", "giveFactFeedback", "getEpisode", "changeEpisode", "deleteEpisode", "getPrivacyRequest"),
     *("getExtraction", "retryExtraction", "takePrivacyExport", "deleteTurn", "redactTurn"),
     *("deleteDiaryEntry", "getGroup", "listGroupFacts", "addGroupFact", "deleteGroupFact"),
-    *("getDream", "restoreDream"),
+    *("getDream", "restoreDream", "getAttachment", "listPassages", "deleteAttachment"),
 }
 LISTS = {"listUsers"}
 # Of no person: tests/api/v1/test_profiles.py.

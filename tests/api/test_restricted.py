@@ -24,12 +24,12 @@ STORING = {
     *("writeDiaryEntry", "deleteDiaryEntry", "addGroupFact", "deleteGroupFact", "setGroupMember"),
     *("putStoreItem", "deleteStoreItem", "startDream", "restoreDream"),
     *("addTriple", "invalidateTriple", "supersedeTriple"),
-    "deleteGroup",
+    *("deleteGroup", "deleteAttachment"),
 }
 # Nothing of one object is told.
 LOCKED = {
     *("getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory", "getDream"),
-    "previewExtraction",
+    *("previewExtraction", "getAttachment", "listPassages"),
 }
 # As if nothing was known.
 EMPTY = {
@@ -41,6 +41,7 @@ EMPTY = {
     "getMemory",
     "listFiles",
     "listDiary",
+    "listAttachments",
     "listDreams",
     "globFiles",
     "grepFiles",

@@ -13,7 +13,7 @@ SCOPES = {
         getContext search answerQuestion listSessions getSession listTurns listFacts getFact listFactHistory getMemory
         listEpisodes
         getEpisode getProfile listProfiles getPersonProfile listFiles readFile globFiles grepFiles downloadFiles
-        listFileHistory listDiary
+        listFileHistory listDiary listAttachments getAttachment listPassages
         listGroups getGroup listGroupMembers listGroupFacts listDreams getDream listUsers getUser listAgents
         getAgent listExtractions getExtraction listEntityTriples listRelationTriples listGraphTimeline getGraphStats
         getStoreItem searchStoreItems listStoreNamespaces batchStore listImports getImport
@@ -23,7 +23,7 @@ SCOPES = {
     WRITE: """
         deleteSession deleteTurn deleteFacts redactTurn addFact changeFact deleteFact restoreFact giveFactFeedback
         putMemory clearMemory changeEpisode deleteEpisode writeProfileSection writeFile editFile uploadFiles
-        deleteFile writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
+        deleteFile deleteAttachment writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
         removeGroupMember addGroupFact deleteGroupFact startDream restoreDream changeUser changeAgent
         retryExtraction previewExtraction
         addTriple invalidateTriple supersedeTriple putStoreItem deleteStoreItem personLink

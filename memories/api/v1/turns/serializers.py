@@ -1,5 +1,6 @@
 """POST /turns and /turns/bulk: messages in, receipts out."""
 
+import re
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
@@ -43,6 +44,7 @@ DEVELOPER = "developer"
 MAY_BE_EMPTY = (Role.ASSISTANT, Role.TOOL)
 # As chat completions and as the Responses API name a part of text.
 TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+_MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9][a-z0-9.+_-]{0,99}")
 _NO_PART = ErrorDetail("A part is an object with a `type`; one of type `text` has a string `text`.", code="part")
 
 _PART: dict[str, Any] = {
@@ -109,13 +111,16 @@ class AttachmentSerializer(Strict):
 
     def validate_media_type(self, given: str) -> str:
         # Parameters say how it was encoded, which the file itself tells.
-        return given.partition(";")[0].strip().lower()
+        media_type = given.partition(";")[0].strip().lower()
+        if not _MEDIA_TYPE.fullmatch(media_type):
+            raise ValidationError("Give a media type, such as `application/pdf`.", code="invalid")
+        return media_type
 
     def validate(self, attrs: dict[str, Any]) -> PostedAttachment:  # type: ignore[override]
         if ("data" in attrs) == ("text" in attrs):
             raise ValidationError({"data": ["Give `data` or `text`: one of them."]}, code="required")
-        if "text" in attrs and not (attrs["media_type"].startswith("text/") or attrs["media_type"] in ("application/xhtml+xml",)):
-            raise ValidationError({"text": ["A file of this type is not text: give its bytes as `data`."]}, code="invalid")
+        if "text" in attrs and not attrs["media_type"].startswith("text/"):
+            raise ValidationError({"text": ["A file of this type is no text: give its bytes as `data`."]}, code="invalid")
         content = attrs["data"] if "data" in attrs else attrs["text"].encode()
         return PostedAttachment(attrs.get("name", ""), attrs["media_type"], content)
 
