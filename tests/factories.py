@@ -19,8 +19,8 @@ from memories.kinds.served import SERVED
 from memories.models import (
     ActorKind,
     Agent,
-    Attachment,
     APIKey,
+    Attachment,
     Author,
     Backup,
     CaseState,

@@ -1,4 +1,4 @@
-"""Pictures: the tenant's model describes them, if it is marked as one that sees. The description is the model's word."""
+"""Pictures: the tenant's model describes them, if it is marked as one that sees. The description is the model's."""
 
 from base64 import b64encode
 from collections.abc import Callable
@@ -70,9 +70,7 @@ def describe(row: Attachment, *, before_call: Callable[[], None], now: datetime)
     finally:
         tokens = {"prompt_tokens": spent.prompt_tokens, "completion_tokens": spent.completion_tokens}
         spending.count(row.tenant, **tokens, prices=config.prices, now=now)
-        spending.note(
-            row.tenant, ModelUse.Purpose.PICTURES, calls=calls, spent=spent, prices=config.prices, now=now
-        )
+        spending.note(row.tenant, ModelUse.Purpose.PICTURES, calls=calls, spent=spent, prices=config.prices, now=now)
     text = completion.answer.description[: picture_description.LONGEST_DESCRIPTION].strip()
     return ReadFile([Block(text)]) if text else ReadFile(reason=AttachmentReason.MODEL_FAILED)
 

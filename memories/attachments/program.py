@@ -39,10 +39,11 @@ LOADED = {
     "text": (),
 }
 ENCODINGS = (
-    "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "ascii", "latin-1", "cp1250", "cp1251", "cp1252", "cp1253",
+    "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "ascii", "latin-1", "cp1250", "cp1251",
+    "cp1252", "cp1253",
     "cp1254", "cp1255", "cp1256", "cp1257", "cp437", "iso8859-2", "iso8859-5", "iso8859-7", "iso8859-9", "iso8859-15",
-    "koi8-r", "koi8-u", "gb18030", "gbk", "gb2312", "big5", "big5hkscs", "shift_jis", "cp932", "euc_jp", "iso2022_jp", "euc_kr",
-    "cp949", "mac_roman",
+    "koi8-r", "koi8-u", "gb18030", "gbk", "gb2312", "big5", "big5hkscs", "shift_jis", "cp932", "euc_jp", "iso2022_jp",
+    "euc_kr", "cp949", "mac_roman",
 )  # fmt: skip
 # Of libraries alone: no document may name them.
 INNER_ENCODINGS = ("charmap", "unicode_escape", "raw_unicode_escape", "idna")
@@ -224,7 +225,9 @@ def _child(one: Any, *names: str) -> Any:
 
 def _value(one: Any) -> str:
     """The value of an element, in whichever namespace."""
-    return next((value for name, value in one.items() if name.rpartition("}")[2] == "val"), "") if one is not None else ""
+    return (
+        next((value for name, value in one.items() if name.rpartition("}")[2] == "val"), "") if one is not None else ""
+    )
 
 
 def _levels(styles: Any) -> Iterator[tuple[str, int]]:
@@ -244,25 +247,27 @@ def _docx_blocks(body: Any, levels: dict[str, int], *, has_pages: bool) -> Itera
     for paragraph in body.iter():
         if _name(paragraph) != "p" or any(_name(one) == "Fallback" for one in paragraph.iterancestors()):
             continue
-        starts = page
-        parts: list[str] = []
-        for one in _own_parts(paragraph):
-            match _name(one):
-                case "t":
-                    parts.append(one.text or "")
-                case "lastRenderedPageBreak":
-                    page += 1
-                    starts = starts if "".join(parts).strip() else page
-                case "tab":
-                    parts.append("\t")
-                case _:
-                    parts.append("\n")
-        text = "".join(parts)
+        text, before, breaks = _paragraph(paragraph)
         level = levels.get(_value(_child(paragraph, "pPr", "pStyle")), 0)
         if level and text.strip():
             headings = [*(one for one in headings if one[0] < level), (level, " ".join(text.split()))][-DEEPEST:]
         if text.strip():
-            yield Block(text, tuple(one for _level, one in headings), starts if has_pages else None)
+            yield Block(text, tuple(one for _level, one in headings), page + before if has_pages else None)
+        page += breaks
+
+
+def _paragraph(paragraph: Any) -> tuple[str, int, int]:
+    """Its text; how many pages end before its first word, and in all of it."""
+    parts: list[str] = []
+    before = breaks = 0
+    for one in _own_parts(paragraph):
+        name = _name(one)
+        if name == "lastRenderedPageBreak":
+            breaks += 1
+            before = before if "".join(parts).strip() else breaks
+        else:
+            parts.append((one.text or "") if name == "t" else "\t" if name == "tab" else "\n")
+    return "".join(parts), before, breaks
 
 
 def _own_parts(paragraph: Any) -> Iterator[Any]:
@@ -280,11 +285,42 @@ def _own_parts(paragraph: Any) -> Iterator[Any]:
             waiting.extend(reversed(one))
 
 
-_HTML_HIDDEN = frozenset({"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select", "head"})
+_HTML_HIDDEN = frozenset(
+    {"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select", "head"}
+)
 _HTML_BLOCKS = frozenset(
     {
-        *("address", "article", "aside", "blockquote", "body", "caption", "dd", "div", "dl", "dt", "fieldset", "figure"),
-        *("figcaption", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol"),
+        *(
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "body",
+            "caption",
+            "dd",
+            "div",
+            "dl",
+            "dt",
+            "fieldset",
+            "figure",
+        ),
+        *(
+            "figcaption",
+            "footer",
+            "form",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "header",
+            "hr",
+            "li",
+            "main",
+            "nav",
+            "ol",
+        ),
         *("p", "pre", "section", "table", "tbody", "tfoot", "thead", "tr", "ul", "details", "summary"),
     }
 )
@@ -305,7 +341,9 @@ def html(content: bytes) -> Document:
 
 
 def _html_encoding(content: bytes) -> str:
-    found = re.search(rb"<meta[^>]{0,300}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([A-Za-z0-9_.:-]{2,40})", content[:4096], re.IGNORECASE)
+    found = re.search(
+        rb"<meta[^>]{0,300}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([A-Za-z0-9_.:-]{2,40})", content[:4096], re.IGNORECASE
+    )
     return found[1].decode() if found else ""
 
 
@@ -313,41 +351,55 @@ def _html_blocks(root: Any, title: str) -> Iterator[Block]:
     """Walks the tree by events: a hostile one is deeper than any stack."""
     import lxml.etree
 
-    headings: list[tuple[int, str]] = [(0, title)] if title else []
-    parts: list[str] = []
-    hidden: Any = None
-
-    def flush() -> Iterator[Block]:
-        text = re.sub(r"[ \t\r\n\f]+", " ", "".join(parts)).strip()
-        parts.clear()
-        if text:
-            yield Block(text, tuple(one for _level, one in headings))
-
+    text = _Shown([(0, title)] if title else [])
     for event, one in lxml.etree.iterwalk(root, events=("start", "end")):
-        tag = one.tag if isinstance(one.tag, str) else ""
-        if hidden is not None:
-            if event == "end" and one is hidden:
-                hidden = None
-                parts.append(one.tail or "")
-            continue
         if event == "start":
-            if tag in _HTML_HIDDEN or _is_hidden(one):
-                hidden = one
-                continue
-            if tag in _HTML_BLOCKS:
-                yield from flush()
-            elif tag in ("br", "td", "th"):
-                parts.append(" ")
-            parts.append(one.text or "")
-            continue
+            yield from text.begin(one)
+        else:
+            yield from text.end(one)
+    yield from text.flush()
+
+
+class _Shown:
+    """What of a page is shown, as it is read: the block that is open, and the headings above it."""
+
+    def __init__(self, headings: list[tuple[int, str]]) -> None:
+        self._headings = headings
+        self._parts: list[str] = []
+        # The element inside of which nothing is shown.
+        self._hidden: Any = None
+
+    def begin(self, one: Any) -> Iterator[Block]:
+        if self._hidden is not None:
+            return
+        tag = one.tag if isinstance(one.tag, str) else ""
+        if tag in _HTML_HIDDEN or _is_hidden(one):
+            self._hidden = one
+            return
         if tag in _HTML_BLOCKS:
-            level = int(tag[1]) if re.fullmatch("h[1-6]", tag) else 0
-            heading = " ".join("".join(parts).split())
-            if level and heading:
-                headings = [*(known for known in headings if known[0] < level), (level, heading)]
-            yield from flush()
-        parts.append(one.tail or "")
-    yield from flush()
+            yield from self.flush()
+        elif tag in ("br", "td", "th"):
+            self._parts.append(" ")
+        self._parts.append(one.text or "")
+
+    def end(self, one: Any) -> Iterator[Block]:
+        if self._hidden is not None and one is not self._hidden:
+            return
+        tag = one.tag if isinstance(one.tag, str) else ""
+        if self._hidden is None and tag in _HTML_BLOCKS:
+            heading = " ".join("".join(self._parts).split())
+            if heading and re.fullmatch("h[1-6]", tag):
+                level = int(tag[1])
+                self._headings = [*(known for known in self._headings if known[0] < level), (level, heading)]
+            yield from self.flush()
+        self._hidden = None
+        self._parts.append(one.tail or "")
+
+    def flush(self) -> Iterator[Block]:
+        text = re.sub(r"[ \t\r\n\f]+", " ", "".join(self._parts)).strip()
+        self._parts.clear()
+        if text:
+            yield Block(text, tuple(one for _level, one in self._headings))
 
 
 def _is_hidden(one: Any) -> bool:
@@ -385,12 +437,18 @@ def _markdown_blocks(text: str) -> Iterator[Block]:
 
 
 def text(content: bytes) -> Document:
-    return Document(Block(one) for one in re.split(r"\n[ \t\r]*\n", decoded(content).replace("\r\n", "\n")) if one.strip())
+    return Document(
+        Block(one) for one in re.split(r"\n[ \t\r]*\n", decoded(content).replace("\r\n", "\n")) if one.strip()
+    )
 
 
 def decoded(content: bytes, *, declared: str = "") -> str:
     """As its mark says, as it declares, as UTF-8, or else as Windows writes in the west or in China."""
-    for mark, name in ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
+    for mark, name in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
         if content.startswith(mark):
             return content.decode(name, "replace")
     with suppress(UnicodeDecodeError):

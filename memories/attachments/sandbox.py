@@ -58,7 +58,7 @@ class ReadFile:
 def read_file(content: bytes, kind: str, *, program: Path = PROGRAM, seconds: float = SECONDS) -> ReadFile:
     """The text of a file of this kind (a key of program.READERS). No file makes it raise, or take longer."""
     with _file_of(content) as file:
-        child = subprocess.Popen(  # noqa: S603  (a program of ours)
+        child = subprocess.Popen(
             # -I: neither the environment nor a folder of somebody's decides what it imports.
             [sys.executable, "-I", str(program), kind],
             stdin=file,
@@ -89,11 +89,8 @@ def read_file(content: bytes, kind: str, *, program: Path = PROGRAM, seconds: fl
 @contextmanager
 def _file_of(content: bytes) -> Iterator[IO[bytes]]:
     """The content as a file without a name: in memory where the system has such files."""
-    if hasattr(os, "memfd_create"):
-        file: IO[bytes] = os.fdopen(os.memfd_create("attachment"), "w+b")
-    else:
-        file = tempfile.TemporaryFile()
-    with file:
+    in_memory = hasattr(os, "memfd_create")
+    with os.fdopen(os.memfd_create("attachment"), "w+b") if in_memory else tempfile.TemporaryFile() as file:
         file.write(content)
         file.flush()
         file.seek(0)

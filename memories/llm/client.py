@@ -47,7 +47,8 @@ def complete(
 
     An endpoint that refuses a form of the request is asked again in a simpler one: at most `max_calls` HTTP
     calls, each bounded by the configured timeout and announced through `before_call`, whose exceptions pass. It may
-    write `most_tokens`; an answer that has more is ModelAnswerTruncated. `picture`: a data URL, beside the last message.
+    write `most_tokens`; an answer that has more is ModelAnswerTruncated. `picture`: a data URL, shown with the last
+    message.
     Raises a subclass of ModelError, and nothing else, when there is no good answer. Opens no transaction.
     """
     config = config or conf.llm()

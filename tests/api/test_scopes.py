@@ -23,7 +23,8 @@ SCOPES = {
     WRITE: """
         deleteSession deleteTurn deleteFacts redactTurn addFact changeFact deleteFact restoreFact giveFactFeedback
         putMemory clearMemory changeEpisode deleteEpisode writeProfileSection writeFile editFile uploadFiles
-        deleteFile deleteAttachment writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
+        deleteFile deleteAttachment
+        writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
         removeGroupMember addGroupFact deleteGroupFact startDream restoreDream changeUser changeAgent
         retryExtraction previewExtraction
         addTriple invalidateTriple supersedeTriple putStoreItem deleteStoreItem personLink

@@ -108,6 +108,7 @@ def texts(part: Any, at: Place = ()) -> Iterator[Place]:
 
 PLACES = {name: list(dict.fromkeys(texts(body))) for name, body in BODIES.items()}
 
+
 def _with_file(ids: Ids) -> dict[str, Any]:
     file = {"name": "a.md", "media_type": "text/markdown", "text": "Rye"}
     message = {"role": "user", "content": "Here it is", "attachments": [file]}

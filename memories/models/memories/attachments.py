@@ -110,9 +110,7 @@ class Attachment(Leased):
     state = models.CharField(
         _("status"), max_length=7, choices=AttachmentState.choices, default=AttachmentState.PENDING, editable=False
     )
-    reason = models.CharField(
-        _("reason"), max_length=20, blank=True, choices=AttachmentReason.choices, editable=False
-    )
+    reason = models.CharField(_("reason"), max_length=20, blank=True, choices=AttachmentReason.choices, editable=False)
     pages = models.PositiveIntegerField(_("pages"), null=True, editable=False, help_text="Where the file has pages.")
     key_id = models.UUIDField(null=True, editable=False, help_text="Of the API key that posted it.")
     created_at = models.DateTimeField(_("time"), editable=False)

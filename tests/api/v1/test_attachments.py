@@ -23,7 +23,9 @@ A rye loaf costs 6.40 euros from May on.
 
 The password is hunter2secret99 for the oven.
 """
-HTML = "<html><head><title>Lease</title></head><body><h1>Term</h1><p>The lease ends in June 2031.</p><script>no()</script>"
+HTML = (
+    "<html><head><title>Lease</title></head><body><h1>Term</h1><p>The lease ends in June 2031.</p><script>no()</script>"
+)
 
 
 def posted(hub: Hub, *files: dict[str, Any], **over: Any) -> Any:
@@ -36,7 +38,9 @@ def markdown(text: str = MARKDOWN, **over: Any) -> dict[str, Any]:
 
 
 def searched(hub: Hub, query: str, **over: Any) -> Any:
-    return hub.client.post("/search", {"user_id": "u1", "query": query, "kinds": ["document"], **over}).json()["results"]
+    return hub.client.post("/search", {"user_id": "u1", "query": query, "kinds": ["document"], **over}).json()[
+        "results"
+    ]
 
 
 def read_all() -> None:

@@ -50,7 +50,9 @@ class PassageSerializer(serializers.Serializer[Any]):
     place = OrNull(help_text="The headings above it, outermost first.")
     start = serializers.IntegerField(help_text="Where it begins in the text, in characters.")
     text = serializers.CharField(source="content")
-    author = serializers.ChoiceField(Author.values, help_text="`application`: a document's words; `model`: a picture's.")
+    author = serializers.ChoiceField(
+        Author.values, help_text="`application`: a document's words; `model`: a picture's."
+    )
     flagged = serializers.BooleanField(help_text="It speaks to a model: nothing to be obeyed.")
 
 

@@ -120,7 +120,9 @@ class AttachmentSerializer(Strict):
         if ("data" in attrs) == ("text" in attrs):
             raise ValidationError({"data": ["Give `data` or `text`: one of them."]}, code="required")
         if "text" in attrs and not attrs["media_type"].startswith("text/"):
-            raise ValidationError({"text": ["A file of this type is no text: give its bytes as `data`."]}, code="invalid")
+            raise ValidationError(
+                {"text": ["A file of this type is no text: give its bytes as `data`."]}, code="invalid"
+            )
         content = attrs["data"] if "data" in attrs else attrs["text"].encode()
         return PostedAttachment(attrs.get("name", ""), attrs["media_type"], content)
 
