@@ -47,12 +47,17 @@ def run_slice(*, now: datetime, seconds: float) -> bool:
     """Read what waits for about so long, the oldest first; True when more is left to do now."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        work = _claim_next() if Attachment.objects.pending().leased().count() < MOST_AT_ONCE else None
+        work = _claim_next() if _at_work() < MOST_AT_ONCE else None
         if work is None:
             return False
         with tenancy.of_tenant(work.row.tenant_id):
             read(work, now=now)
     return is_due()
+
+
+def _at_work() -> int:
+    """How many are being read. Two workers that ask at a time may both find room."""
+    return Attachment.objects.pending().leased().filter(lease_until__gt=Now()).count()
 
 
 def _claim_next() -> Lease[Attachment] | None:

@@ -18,6 +18,8 @@ AnswerStatus = Literal["answered", "unknown", "evidence"]
 
 Author = Literal["person", "application", "model", "other"]
 
+Blank = Literal[""]
+
 CaseState = Literal[
     "received", "verified", "scoped", "approved", "running", "verifying", "completed", "refused", "on_hold", "failed"
 ]
@@ -113,7 +115,7 @@ FileEncoding = Literal["utf-8", "base64"]
 
 Fill = Literal["relevant", "budget"]
 
-FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file"]
+FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "document"]
 
 GroupKind = Literal["team", "project", "household", "other"]
 
@@ -199,7 +201,7 @@ PolicyRoad = Literal[
 
 RelationType = Literal["related_to", "supersedes", "contradicts", "derived_from"]
 
-ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "group_fact"]
+ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "document", "group_fact"]
 
 Role = Literal["user", "assistant", "system", "tool"]
 
@@ -222,6 +224,24 @@ StatedScope = Literal["private", "share"]
 StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
 
 StoreOperationName = Literal["get", "put", "delete", "search", "list_namespaces"]
+
+StoredAttachmentReason = Literal[
+    "unsupported",
+    "too_large",
+    "off",
+    "no_vision_model",
+    "encrypted",
+    "damaged",
+    "no_text",
+    "too_slow",
+    "too_costly",
+    "too_many_secrets",
+    "worker_lost",
+    "model_failed",
+    "cut",
+]
+
+StoredAttachmentState = Literal["pending", "read", "failed", "refused"]
 
 TripleState = Literal["active", "historical", "future"]
 
@@ -317,6 +337,15 @@ class Answer:
     cost: float | None
     restricted: bool = False
     serve: bool = True
+
+
+class Attachment(TypedDict, total=False):
+    """A file that comes with a message: its bytes, or its text."""
+
+    name: str
+    media_type: Required[str]
+    data: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -437,6 +466,7 @@ class NewMessage(TypedDict, total=False):
     name: str | None
     author: Author | None
     metadata: dict[str, Any] | None
+    attachments: list[Attachment] | None
 
 
 class Conversation(TypedDict, total=False):
@@ -959,6 +989,11 @@ class Result:
     group: FoundGroup | None
     path: str | None
     lines: list[int]
+    attachment_id: str | None
+    name: str | None
+    page: int | None
+    place: str | None
+    author: Author | None
     evidence_level: EvidenceLevel
     created_at: datetime
 
@@ -1154,6 +1189,7 @@ class LanguageModel:
     completion_price: float | None
     daily_tokens: int | None
     daily_cost: float | None
+    sees_pictures: bool
     version: int
 
 
@@ -1267,6 +1303,20 @@ class Operator:
     version: int
     created_at: datetime
     last_signed_in_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """A piece of a file's text, and where it stands there."""
+
+    id: str
+    number: int
+    page: int | None
+    place: str | None
+    start: int
+    text: str
+    author: Author
+    flagged: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1474,6 +1524,7 @@ class StoredTurn:
     external_id: str | None
     token_count: int
     duplicate: bool
+    attachments: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1631,6 +1682,26 @@ class StoreOperation(TypedDict, total=False):
     max_depth: int | None
     limit: int
     offset: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredAttachment:
+    """A file that came with a turn, and what became of it."""
+
+    id: str
+    turn_id: str
+    session_id: str
+    agent_id: str | None
+    name: str | None
+    media_type: str
+    size: int
+    sha256: str
+    state: StoredAttachmentState
+    reason: StoredAttachmentReason | Blank
+    detail: str | None
+    pages: int | None
+    created_at: datetime
+    read_at: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)

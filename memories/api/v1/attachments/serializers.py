@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.api.v1.fields import AgentId, Identifier, OneOf, OrNull, PageQuery, Strict, Timestamp
-from memories.models import Attachment, AttachmentReason, AttachmentState, Author
+from memories.models import Attachment, AttachmentState, Author
 
 
 class AttachmentsQuery(PageQuery, Strict):
@@ -29,9 +29,7 @@ class StoredAttachmentSerializer(serializers.Serializer[Attachment]):
     state = serializers.ChoiceField(
         AttachmentState.values, help_text="`pending` until a worker has read it; the file itself is deleted then."
     )
-    reason = serializers.ChoiceField(
-        [*AttachmentReason.values, ""], help_text="Why it was not read, or `cut`: only its beginning was; else empty."
-    )
+    reason = OrNull(help_text="Why it was not read (`encrypted`, `too_large` …), or `cut`: only its beginning was.")
     detail = OrNull(source="get_reason_display", help_text="The reason in words.")
     pages = serializers.IntegerField(allow_null=True)
     created_at = Timestamp()
