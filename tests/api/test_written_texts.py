@@ -65,6 +65,8 @@ _OF_TENANT = {
 NO_TEXT = {
     "postTurns": {"messages/*/attachments/*/media_type", "messages/*/attachments/*/data"},
     "postTurnsBulk": {f"conversations/*/messages/*/attachments/*/{name}" for name in ("media_type", "data")},
+    # A preview reads what was said, and no file.
+    "previewExtraction": {f"messages/*/attachments/*/{name}" for name in ("name", "media_type", "data", "text")},
     "getContext": {"tokenizer"},
     "writeFile": {"path"},
     "editFile": {"path", "old_string"},

@@ -18,8 +18,6 @@ AnswerStatus = Literal["answered", "unknown", "evidence"]
 
 Author = Literal["person", "application", "model", "other"]
 
-Blank = Literal[""]
-
 CaseState = Literal[
     "received", "verified", "scoped", "approved", "running", "verifying", "completed", "refused", "on_hold", "failed"
 ]
@@ -224,22 +222,6 @@ StatedScope = Literal["private", "share"]
 StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
 
 StoreOperationName = Literal["get", "put", "delete", "search", "list_namespaces"]
-
-StoredAttachmentReason = Literal[
-    "unsupported",
-    "too_large",
-    "off",
-    "no_vision_model",
-    "encrypted",
-    "damaged",
-    "no_text",
-    "too_slow",
-    "too_costly",
-    "too_many_secrets",
-    "worker_lost",
-    "model_failed",
-    "cut",
-]
 
 StoredAttachmentState = Literal["pending", "read", "failed", "refused"]
 
@@ -1697,7 +1679,7 @@ class StoredAttachment:
     size: int
     sha256: str
     state: StoredAttachmentState
-    reason: StoredAttachmentReason | Blank
+    reason: str | None
     detail: str | None
     pages: int | None
     created_at: datetime
