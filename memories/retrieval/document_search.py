@@ -28,17 +28,22 @@ from memories.scoring.weighting import Weights
 NEWEST = 20_000
 # Of each, beside its vector: its words, and what it is filtered by.
 _WEIGHT = 1_600
+# Passages of turns that a search may find: as turns themselves (Turn.is_searchable), but one without a text, too.
+_SHOWN = """
+    FROM memories_passage p
+    JOIN memories_attachment a ON a.tenant_id = %(tenant)s AND a.id = p.attachment_id
+    JOIN memories_turn t ON t.tenant_id = %(tenant)s AND t.id = a.turn_id
+        AND t.left_at IS NULL AND t.role <> 'system' AND NOT t.metadata @> '{"hide_from_ui": true}'::jsonb
+"""
 # A passage is written once, so these change with each that comes, goes or gets a vector, and with whose it is.
-_STAMP = """
-    SELECT count(*), coalesce(bit_xor(uuid_hash_extended(p.id, 0)), 0), count(v.id)
-    FROM memories_passage p LEFT JOIN memories_passagevector v
+_STAMP = f"""
+    SELECT count(*), coalesce(bit_xor(uuid_hash_extended(p.id, 0)), 0), count(v.id) {_SHOWN}
+    LEFT JOIN memories_passagevector v
         ON v.tenant_id = %(tenant)s AND v.passage_id = p.id AND v.space_id = coalesce(%(space)s::bigint, 0)
     WHERE p.tenant_id = %(tenant)s AND p.end_user_id = %(person)s
 """
-_READ = """
-    SELECT p.id, p.terms, p.author, p.created_at, s.external_id, s.agent_id, s.memory_of
-    FROM memories_passage p
-    JOIN memories_attachment a ON a.tenant_id = %(tenant)s AND a.id = p.attachment_id
+_READ = f"""
+    SELECT p.id, p.terms, p.author, p.created_at, s.external_id, s.agent_id, s.memory_of {_SHOWN}
     JOIN memories_session s ON s.tenant_id = %(tenant)s AND s.id = a.session_id
     WHERE p.tenant_id = %(tenant)s AND p.end_user_id = %(person)s
     ORDER BY p.created_at DESC, p.id DESC LIMIT %(most)s

@@ -9,6 +9,7 @@ from memories.attachments import reading
 from memories.models import Attachment, AttachmentState, EndUser, Fact, Passage, Turn
 from tests import factories
 from tests.api.conftest import Hub
+from tests.database import undone
 from tests.vectors import embed_all
 
 MARKDOWN = """# Bakery
@@ -127,6 +128,18 @@ def test_a_conversation_of_one_agent_alone_shows_its_documents_to_that_agent(hub
     assert searched(hub, "rye loaf") == []
     assert len(searched(hub, "rye loaf", filters={"agent_id": "sales"})) == 1
     assert searched(hub, "rye loaf", filters={"agent_id": "other"}) == []
+
+
+def test_documents_of_hidden_turns_and_of_branches_that_were_left_are_not_found(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    turn = factories.session(person).turns.get()
+    factories.attachment(turn, "A rye loaf costs 6.40 euros.")
+    assert len(searched(hub, "rye loaf")) == 1
+    for changed in ({"left_at": factories.NOW}, {"metadata": {"hide_from_ui": True}}, {"role": "system"}):
+        with undone():
+            Turn.objects.filter(pk=turn.pk).update(**changed)
+            assert searched(hub, "rye loaf") == [], changed
+    assert len(searched(hub, "rye loaf")) == 1
 
 
 def test_whoever_lost_the_lease_stores_nothing(hub: Hub) -> None:
