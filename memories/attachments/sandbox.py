@@ -30,7 +30,7 @@ _REASONS = frozenset(
     {AttachmentReason.ENCRYPTED, AttachmentReason.DAMAGED, AttachmentReason.NO_TEXT, AttachmentReason.TOO_COSTLY}
 )
 # Signals that end it when its time is over.
-_ENDED = dict.fromkeys((signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL), AttachmentReason.TOO_SLOW)
+_ENDED = {int(one): AttachmentReason.TOO_SLOW for one in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)}
 
 
 @dataclass(frozen=True)
