@@ -37,7 +37,9 @@ def clean(text: str) -> tuple[str, int]:
 
 def passages_of(blocks: Iterable[Block]) -> Iterator[TextPassage]:
     """The passages of these blocks, which are clean: those of one place go together while they are short."""
-    place, page, start, parts, length, at = "", None, 0, [], 0, 0
+    parts: list[str] = []
+    page: int | None = None
+    place, start, length, at = "", 0, 0, 0
     for block in blocks:
         where = _place(block.headings)
         if parts and ((where, block.page) != (place, page) or length + len(block.text) > LONGEST):
