@@ -53,6 +53,7 @@ _TITLES: dict[str, str | Promise] = {
     "dreams": _("What a model changed in these files"),
     "store_items": _("What agents keep under your id"),
     "store_item_vectors": _("Vectors of store items"),
+    "document_vectors": _("Vectors of files"),
     "contexts": _("What agents were given about you"),
     "sent_blocks": _("What your conversations carry of your memory"),
     "kept_answers": _("Copies of API responses"),
