@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_q.tasks import async_task
 
 from memories import content_policy, reminding
+from memories.attachments import reading
 from memories.curation import policy_trials
 from memories.curation.skills import proposing
 from memories.db import tenancy
@@ -185,6 +186,15 @@ def deliver_webhooks() -> int:
     if delivering.is_due():
         delivering.enqueue()
     return sent
+
+
+@outermost
+def read_attachments() -> int:
+    """Read for a slice what attachments wait. Returns 1 when nothing is left to do now."""
+    if reading.run_slice(now=timezone.now(), seconds=SLICE_SECONDS):
+        reading.enqueue()
+        return 0
+    return 1
 
 
 @outermost

@@ -20,6 +20,7 @@ from memories.models import (
     ActorKind,
     Agent,
     APIKey,
+    Attachment,
     Author,
     Backup,
     CaseState,
@@ -48,6 +49,7 @@ from memories.models import (
     MemoryFile,
     MemoryGroup,
     Operator,
+    Passage,
     PersonLink,
     PolicyDrop,
     PolicyFinding,
@@ -268,6 +270,20 @@ def trajectory(person: EndUser, task: str = "Bake rye bread", **over: Any) -> Tr
     TrajectoryStep.objects.create(position=1, kind="tool_call", tool="oven", arguments={"what": task}, **of)
     TrajectoryStep.objects.create(position=2, kind="tool_result", content=f"Done: {task}", **of)
     return row
+
+
+def attachment(turn: Turn, *texts: str, **over: Any) -> Attachment:
+    """A file that was read, with these passages; without any one that waits."""
+    given: dict[str, Any] = {"name": "notes.md", "media_type": "text/markdown", "size": 9, "sha256": bytes(32)}
+    given |= {"state": "read", "read_at": NOW} if texts else {"content": b"# Notes\n\nRye."}
+    of_turn = {"tenant": turn.tenant, "end_user": turn.end_user, "session": turn.session, "turn": turn}
+    made = Attachment.objects.create(**of_turn, created_at=turn.created_at, **{**given, **over})
+    for number, text in enumerate(texts, start=1):
+        row = Passage(tenant=turn.tenant, end_user=turn.end_user, attachment=made, number=number, start=0)
+        row.author, row.created_at = Author.APPLICATION, made.created_at
+        row.set_text(text, place="Notes")
+        row.save(force_insert=True)
+    return made
 
 
 def memory_group(*people: EndUser, name: str = "Bakers", **over: Any) -> MemoryGroup:

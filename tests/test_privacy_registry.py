@@ -55,6 +55,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         factories.triple(someone, "user", "is", "user")
         factories.memory_file(someone)
         factories.diary_entry(someone)
+        factories.attachment(conversation.turns.get(), "A rye loaf costs 6.40 euros.")
         factories.dream(someone)
         factories.group_fact(factories.memory_group(someone), someone)
         factories.webhook_delivery(factories.webhook(someone.tenant), someone)

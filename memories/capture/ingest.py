@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -13,13 +13,14 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from memories import conf
-from memories.capture import branches, get_or_create, trajectories
+from memories.capture import attachments, branches, get_or_create, trajectories
 from memories.capture.agents import note_agents
+from memories.capture.attachments import PostedAttachment
 from memories.capture.session_rows import create_session, locked_queue, save_locked
 from memories.db import tenancy
 from memories.exceptions import Erased, ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
-from memories.models import Author, EndUser, Role, Session, SessionQueue, Tenant, Turn
+from memories.models import Attachment, Author, EndUser, Role, Session, SessionQueue, Tenant, Turn
 from memories.models.conversations.conversations import AUTHOR_OF_ROLE, REPEATED
 from memories.queue import session_queue, window_queue
 from memories.queue.session_queue import ExtractionStatus
@@ -57,6 +58,7 @@ class PostedMessage:
     is_part: bool = False
     # Of an answer that the gateway passed on.
     answer_key: bytes | None = None
+    attachments: Sequence[PostedAttachment] = ()
 
     @property
     def is_said(self) -> bool:
@@ -97,6 +99,8 @@ class StoredTurn:
     token_count: int
     duplicate: bool
     is_said: bool = False
+    # Ids of the files that came with it and were stored now.
+    attachments: Sequence[uuid.UUID] = ()
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,8 @@ class _Prepared:
     redactions: int
     signals: list[str]
     follows: int | None = None
+    # By the id of their turn.
+    attachments: Mapping[uuid.UUID, list[Attachment]] = field(default_factory=dict)
 
 
 def store_turns(
@@ -241,7 +247,13 @@ def store_conversations(
 def _prepare(conversation: Conversation, tenant: Tenant, key_id: uuid.UUID | None) -> _Prepared:
     redacted = [_redacted(message, key_id) for message in conversation.messages]
     turns = [turn for turn, _ in redacted]
-    return _Prepared(turns, sum(count for _, count in redacted), session_queue.signals_of(turns, tenant))
+    files = {
+        turn.pk: [attachments.of(turn, one, tenant) for one in message.attachments]
+        for turn, message in zip(turns, conversation.messages, strict=True)
+        if message.attachments
+    }
+    secrets = sum(count for _, count in redacted)
+    return _Prepared(turns, secrets, session_queue.signals_of(turns, tenant), attachments=files)
 
 
 def without_secrets(message: PostedMessage) -> redaction.Redacted:
@@ -336,6 +348,9 @@ def _store(
         save_locked(queue, new, window if moved else None)
     if trajectories.may_settle([turn.own_text for turn in new if turn.is_said], prepared.signals):
         transaction.on_commit(partial(_settle, session), robust=True)
+    if new and prepared.attachments:
+        files = attachments.store(new, prepared.attachments)
+        stored = [replace(turn, attachments=files.get(turn.id, ())) for turn in stored]
     status = session_queue.status_of(queue, now=now)
     return Receipt(session, stored, status, prepared.redactions, prepared.signals)
 

@@ -37,6 +37,14 @@ class Rules:
     import_files: int = SettingGroup.CAPTURE.number(
         5, (1, 1_000), "files", "Files to import", "So many uploaded files can wait to be imported; more are refused."
     )
+    attachment_kilobytes: int = SettingGroup.CAPTURE.number(
+        5_000,
+        (10, 7_000),
+        "kB",
+        "Attachments",
+        "Maximum size of a file that comes with a turn; larger ones are refused, and the turn is stored.",
+        zero="no attachments",
+    )
     batch_tokens: int = SettingGroup.EXTRACTION.number(
         8_000, (500, 100_000), "tokens", "Batch", "Maximum text that one attempt reads; more is split."
     )

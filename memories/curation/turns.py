@@ -26,6 +26,7 @@ from memories.exceptions import AlreadyRedacted, InvalidInput, NotFound, PersonR
 from memories.facts import review_items
 from memories.models import (
     ActorKind,
+    Attachment,
     Dream,
     EndUser,
     Episode,
@@ -102,6 +103,9 @@ def redact_turn(
         turn.save()
         TurnVector.objects.filter(turn=turn).delete()
         redact_in_session(session, said, mark=MARK, chosen=bool(passages), now=now)
+        if not passages:
+            # With their passages; a worker that reads one finds no row.
+            Attachment.objects.filter(turn=turn).delete()
         session.redactions += 1
         if turn.is_searchable:
             # The embedder goes back to it; vectors that are there stay.

@@ -18,6 +18,7 @@ from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
 from memories import conf
+from memories.attachments import reading
 from memories.capture import seen_texts
 from memories.conf import shared_keys
 from memories.context import sent_blocks
@@ -101,6 +102,8 @@ class ClusterPulse(threading.Thread):
             # A full queue has a wake-up already, or gets one when it is emptied.
             if delivering.is_due() and OrmQ.objects.count() < Conf.WORKERS:
                 delivering.enqueue()
+            if reading.is_due() and OrmQ.objects.count() < Conf.WORKERS:
+                reading.enqueue()
         except (DatabaseError, InterfaceError):
             connections.close_all()
 

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from django.db import DatabaseError, InterfaceError, connections
 from django_q.tasks import async_task
 
+from memories.attachments import reading
 from memories.curation import policy_trials
 from memories.curation.imports import verbs
 from memories.dream import dreaming
 from memories.forgetting import decay, upkeep
 from memories.models import (
+    Attachment,
     DecayPass,
     Dream,
     Import,
@@ -43,6 +45,7 @@ LOOKING_FOR: dict[type[Leased], tuple[str, ...]] = {
     OperatorMail: (reminders.TASK,),
     PolicyTrial: (policy_trials.TASK,),
     Import: (verbs.TASK,),
+    Attachment: (reading.TASK,),
 }
 
 logger = logging.getLogger(__name__)

@@ -4,6 +4,7 @@ Whatever treats kinds alike goes by it (docs/decisions/0028-columns-and-kinds.md
 """
 
 from memories.kinds.diary import DIARY
+from memories.kinds.documents import DOCUMENT
 from memories.kinds.episodes import EPISODE
 from memories.kinds.facts import FACT
 from memories.kinds.files import FILE
@@ -13,7 +14,7 @@ from memories.kinds.profile import PROFILE
 from memories.kinds.triples import TRIPLE
 from memories.kinds.turns import TURN
 
-KINDS: tuple[Kind, ...] = (FACT, EPISODE, PROFILE, FILE, DIARY, TRIPLE, GROUP_FACT, TURN)
+KINDS: tuple[Kind, ...] = (FACT, EPISODE, PROFILE, FILE, DIARY, TRIPLE, GROUP_FACT, TURN, DOCUMENT)
 EMBEDDED = in_order(KINDS, "embedded")
 PLAIN = tuple(kind for kind in KINDS if kind.plain)
 

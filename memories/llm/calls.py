@@ -20,6 +20,8 @@ class Call(Generic[A]):
     max_calls: int
     before_call: Callable[[], None]
     most_tokens: int | None = None
+    # Of a picture that stands beside the last message: a data URL.
+    picture: str = ""
 
 
 @dataclass(frozen=True)

@@ -41,12 +41,14 @@ def complete(
     before_call: Callable[[], None] = lambda: None,
     config: conf.LLMConfig | None = None,
     most_tokens: int | None = None,
+    picture: str = "",
 ) -> Completion[A]:
     """The model's answer to `messages`, checked against `answer`.
 
     An endpoint that refuses a form of the request is asked again in a simpler one: at most `max_calls` HTTP
     calls, each bounded by the configured timeout and announced through `before_call`, whose exceptions pass. It may
-    write `most_tokens`; an answer that has more is ModelAnswerTruncated.
+    write `most_tokens`; an answer that has more is ModelAnswerTruncated. `picture`: a data URL, shown with the last
+    message.
     Raises a subclass of ModelError, and nothing else, when there is no good answer. Opens no transaction.
     """
     config = config or conf.llm()
@@ -56,7 +58,7 @@ def complete(
     began = perf_counter()
     try:
         with traces.span("model call", prompt=answer.name, model=config.model):
-            return backend(Call(messages, answer, config, max_calls, before_call, most_tokens))
+            return backend(Call(messages, answer, config, max_calls, before_call, most_tokens, picture))
     except ModelError as error:
         MODEL_FAILURES.count(answer.name, error.code)
         raise

@@ -24,6 +24,14 @@ from memories.models.conversations.serving import ServedDay
 from memories.models.conversations.trajectories import Trajectory, TrajectoryQuerySet, TrajectoryStep
 from memories.models.forgetting import DecayPass
 from memories.models.imports import Import, ImportedRow, ImportPiece, ImportSource
+from memories.models.memories.attachments import (
+    Attachment,
+    AttachmentQuerySet,
+    AttachmentReason,
+    AttachmentState,
+    Passage,
+    PassageVector,
+)
 from memories.models.memories.changes import Batch, Change, ChangeSet
 from memories.models.memories.diary import DiaryEntry, DiaryEntryQuerySet, DiaryVector
 from memories.models.memories.dreams import Dream, DreamedEpisode, DreamEdit
@@ -99,6 +107,10 @@ __all__ = [
     "ActorKind",
     "Agent",
     "Asker",
+    "Attachment",
+    "AttachmentQuerySet",
+    "AttachmentReason",
+    "AttachmentState",
     "AuditEvent",
     "AuditSeal",
     "Author",
@@ -166,6 +178,8 @@ __all__ = [
     "ModelUse",
     "Operator",
     "OperatorMail",
+    "Passage",
+    "PassageVector",
     "PersonLink",
     "PolicyDrop",
     "PolicyFinding",

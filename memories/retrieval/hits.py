@@ -10,7 +10,8 @@ from memories.retrieval.evidence import Level
 from memories.retrieval.outdated import Written
 
 FACT, EPISODE, TURN, SESSION, TRIPLE, FILE = "fact", "episode", "turn", "session", "triple", "file"
-KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE, *(kind.name for kind in PLAIN), FILE)
+DOCUMENT = "document"
+KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE, *(kind.name for kind in PLAIN), FILE, DOCUMENT)
 # Found with the person's own facts, and told apart from them: it has no operations of a fact, and no category.
 GROUP_FACT = "group_fact"
 FOUND_KINDS = (*KINDS, GROUP_FACT)
@@ -89,5 +90,11 @@ class Finding:
     # Of a passage of a memory file: where it stands, from the first line to the last.
     path: str | None = None
     lines: list[int] = field(default_factory=list)
+    # Of a passage of a file that came with a turn: the file, and where it stands there.
+    attachment_id: uuid.UUID | None = None
+    name: str | None = None
+    page: int | None = None
+    place: str | None = None
+    author: str | None = None
     # How strong it is as evidence that it has to do with the query.
     evidence_level: Level = Level.NONE

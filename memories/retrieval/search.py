@@ -15,6 +15,7 @@ from memories.llm.reranking import Candidate
 from memories.models import EndUser, Tenant
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import (
+    document_search,
     episode_search,
     fact_search,
     file_search,
@@ -29,6 +30,7 @@ from memories.retrieval import (
 from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.fact_search import RankedFacts
 from memories.retrieval.hits import (
+    DOCUMENT,
     EPISODE,
     FACT,
     FILE,
@@ -48,6 +50,7 @@ from memories.telemetry import traces
 from memories.telemetry.families import SEARCH_SECONDS
 
 __all__ = [
+    "DOCUMENT",
     "EPISODE",
     "FACT",
     "FILE",
@@ -185,6 +188,8 @@ def _memories(
         if kind.plain and kind.name in search.kinds:
             found_by = import_module(kind.plain.search)
             hits[kind.name], searched[kind.name] = _of_agent(found_by, person, query, search, now=now)
+    if DOCUMENT in search.kinds:
+        hits[DOCUMENT], searched[DOCUMENT] = _documents(person, query, search, now=now)
     if FILE in search.kinds:
         hits[FILE], searched[FILE] = _of_agent(file_search, person, query, search, now=now)
     return hits, searched
@@ -235,6 +240,16 @@ def _episodes(
     index = episode_search.open_index(person, query.space, rules=conf.rules(person.tenant), now=now)
     allowed = index.seen(_conversations(person, search)) & index.fitting(search.filters)
     return episode_search.rank(index, query, allowed).hits(person, search.limit), int(allowed.sum())
+
+
+def _documents(
+    person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
+) -> tuple[list[Finding], int]:
+    """Passages of files; the conversations that they came in say who sees them."""
+    if search.filters.only_facts_fit:
+        return [], 0
+    seen = _conversations(person, search)
+    return document_search.hits(person, query, search.filters, seen, limit=search.limit, now=now)
 
 
 def _marked(hits: list[Finding], outdated: Outdated, *, for_agent: bool) -> list[Finding]:

@@ -15,6 +15,7 @@ from memories.admin.site.site import HubAdminSite
 from memories.models import (
     Agent,
     APIKey,
+    Attachment,
     AuditEvent,
     Backup,
     DecayPass,
@@ -46,7 +47,7 @@ from tests.admin.pages import list_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
-    PrivacyCase, Agent, LoggedContext, Trajectory, MemoryFile, Dream, StoreItem, DiaryEntry, GraphTriple,
+    PrivacyCase, Agent, LoggedContext, Trajectory, MemoryFile, Dream, StoreItem, DiaryEntry, GraphTriple, Attachment,
     MemoryGroup, WebhookEndpoint, ManagementKey, Backup,
     Import,
 ]  # fmt: skip

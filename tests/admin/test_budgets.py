@@ -55,6 +55,7 @@ def _more(person: EndUser, number: int) -> None:
     _files(person, number)
     factories.diary_entry(person, f"Note {number}", agent_id=f"agent-{number}")
     factories.trajectory(person, f"Task {number}", session_id=f"s-{number}")
+    factories.attachment(session.turns.all()[0], f"Page {number}", f"More {number}")
     hook = WebhookEndpoint.objects.filter(tenant=person.tenant).first() or factories.webhook(person.tenant)
     factories.webhook_delivery(hook, person)
     shared = person.memberships.first()

@@ -43,6 +43,7 @@ def more(known: dict[str, Any]) -> dict[str, Any]:
         "memoryfile": file, "memorygroup": group, "agent": factories.agent(tenant, HOSTILE, guidance=HOSTILE),
         "trajectory": factories.trajectory(person, HOSTILE, agent_id=HOSTILE, family=HOSTILE[:90]),
         "diaryentry": factories.diary_entry(person, HOSTILE, agent_id=HOSTILE, topic=HOSTILE[:90]),
+        "attachment": factories.attachment(known["session"].turns.all()[0], HOSTILE, name=HOSTILE[:200]),
         "webhookendpoint": factories.webhook(tenant, name=HOSTILE),
         "storeitem": factories.store_item(person, {"text": HOSTILE}, key=HOSTILE),
     }  # fmt: skip

@@ -49,6 +49,7 @@ def records() -> list[Any]:
     made: list[Model] = [factories.run(session), factories.decay_pass(person.tenant), factories.episode(session)]
     made += [factories.memory_file(person), factories.store_item(person), factories.diary_entry(person)]
     made += [factories.trajectory(person)]
+    made += [factories.attachment(session.turns.all()[0], "Rye")]
     made += [factories.management_key(person.tenant)[0]]
     made += [
         triple := factories.triple(person, "Max", "works_at", "Acme"),

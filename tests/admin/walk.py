@@ -82,6 +82,7 @@ def records() -> dict[str, Any]:
         "graphtriple": triple, "graphentity": triple.subject,
         "storeitem": factories.store_item(person), "memoryfile": factories.memory_file(person),
         "diaryentry": factories.diary_entry(person), "trajectory": factories.trajectory(person),
+        "attachment": factories.attachment(session.turns.all()[0], "A rye loaf costs 6.40 euros."),
         "dream": factories.dream(person),
         "import": factories.uploaded(
             person.tenant, state="checked", counts={"messages": 2}, left_out={"media": 1}, preview=SEEN

@@ -41,6 +41,7 @@ class Ids:
     trial: str = field(default_factory=lambda: str(uuid.uuid4()))
     trajectory: str = field(default_factory=lambda: str(uuid.uuid4()))
     skill: str = "nobodys-procedure"
+    attachment: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,10 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "listDiary": lambda ids: Call(query={"user_id": ids.user_id, "q": SECRET}),
     "writeDiaryEntry": lambda ids: Call(body={"user_id": ids.user_id, "content": "taken over"}),
     "deleteDiaryEntry": lambda ids: Call(path={"entry_id": ids.entry}),
+    "listAttachments": lambda ids: Call(query={"user_id": ids.user_id}),
+    "getAttachment": lambda ids: Call(path={"attachment_id": ids.attachment}),
+    "listPassages": lambda ids: Call(path={"attachment_id": ids.attachment}),
+    "deleteAttachment": lambda ids: Call(path={"attachment_id": ids.attachment}),
     "restoreFile": lambda ids: Call(body={"user_id": ids.user_id, "path": FILE, "version": 1}),
     "listGroups": lambda ids: Call(query={"user_id": ids.user_id}),
     "addGroup": lambda ids: Call(body={"name": "taken over"}),
@@ -256,5 +261,6 @@ def populated(tenant: Tenant) -> Ids:
     did = factories.trajectory(person, SECRET, external_id="t-1", agent_id="")
     # Others are given it, too: it says nothing of the person.
     skill = factories.skill(person)
+    file = factories.attachment(turn, SECRET, name=SECRET)
     last = [str(row.pk) for row in (uploaded, trial, did)]
-    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *last, skill.name])
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *last, skill.name, str(file.pk)])

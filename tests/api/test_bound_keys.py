@@ -39,6 +39,7 @@ NAMED = {
     *("deleteFile", "listFileHistory", "restoreFile", "listDiary", "writeDiaryEntry", "listGroups"),
     *("addTriple", "invalidateTriple", "supersedeTriple", "listEntityTriples", "listRelationTriples"),
     *("listGraphTimeline", "getGraphStats", "listTrajectories", "postTrajectory"),
+    "listAttachments",
     *("listDreams", "startDream", "personLink", "previewExtraction", "getPersonProfile"),
     *("listSkills", "getSkill", "listSkillVersions"),
 }
@@ -49,6 +50,7 @@ OBJECTS = {
     *("deleteDiaryEntry", "getGroup", "listGroupFacts", "addGroupFact", "deleteGroupFact"),
     *("getDream", "restoreDream", "getTrajectory", "changeTrajectory", "deleteTrajectory"),
     *("listTrajectorySteps", "postTrajectorySteps"),
+    *("getAttachment", "listPassages", "deleteAttachment"),
 }
 LISTS = {"listUsers"}
 # Of no person: tests/api/v1/test_profiles.py.

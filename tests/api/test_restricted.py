@@ -24,7 +24,7 @@ STORING = {
     *("writeDiaryEntry", "deleteDiaryEntry", "addGroupFact", "deleteGroupFact", "setGroupMember"),
     *("putStoreItem", "deleteStoreItem", "startDream", "restoreDream"),
     *("addTriple", "invalidateTriple", "supersedeTriple"),
-    "deleteGroup",
+    *("deleteGroup", "deleteAttachment"),
     *("postTrajectory", "postTrajectorySteps", "changeTrajectory", "deleteTrajectory"),
 }
 # Nothing of one object is told.
@@ -32,6 +32,7 @@ LOCKED = {
     *("getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory", "getDream"),
     *("previewExtraction", "getTrajectory", "listTrajectorySteps"),
     *("listSkills", "getSkill", "listSkillVersions"),
+    *("getAttachment", "listPassages"),
 }
 # As if nothing was known.
 EMPTY = {
@@ -43,6 +44,7 @@ EMPTY = {
     "getMemory",
     "listFiles",
     *("listDiary", "listTrajectories"),
+    "listAttachments",
     "listDreams",
     "globFiles",
     "grepFiles",

@@ -14,7 +14,7 @@ SCOPES = {
         listEpisodes
         getEpisode getProfile listProfiles getPersonProfile listFiles readFile globFiles grepFiles downloadFiles
         listFileHistory listDiary listTrajectories getTrajectory listTrajectorySteps
-        listSkills getSkill listSkillVersions
+        listSkills getSkill listSkillVersions listAttachments getAttachment listPassages
         listGroups getGroup listGroupMembers listGroupFacts listDreams getDream listUsers getUser listAgents
         getAgent listExtractions getExtraction listEntityTriples listRelationTriples listGraphTimeline getGraphStats
         getStoreItem searchStoreItems listStoreNamespaces batchStore listImports getImport
@@ -25,7 +25,8 @@ SCOPES = {
         deleteTrajectory
         deleteSession deleteTurn deleteFacts redactTurn addFact changeFact deleteFact restoreFact giveFactFeedback
         putMemory clearMemory changeEpisode deleteEpisode writeProfileSection writeFile editFile uploadFiles
-        deleteFile writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
+        deleteFile deleteAttachment
+        writeDiaryEntry deleteDiaryEntry restoreFile addGroup changeGroup deleteGroup setGroupMember
         removeGroupMember addGroupFact deleteGroupFact startDream restoreDream changeUser changeAgent
         retryExtraction previewExtraction
         addTriple invalidateTriple supersedeTriple putStoreItem deleteStoreItem personLink

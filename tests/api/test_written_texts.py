@@ -63,6 +63,10 @@ _OF_TENANT = {
     *("person_color", "person_may/*"),
 }
 NO_TEXT = {
+    "postTurns": {"messages/*/attachments/*/media_type", "messages/*/attachments/*/data"},
+    "postTurnsBulk": {f"conversations/*/messages/*/attachments/*/{name}" for name in ("media_type", "data")},
+    # A preview reads what was said, and no file.
+    "previewExtraction": {f"messages/*/attachments/*/{name}" for name in ("name", "media_type", "data", "text")},
     "getContext": {"tokenizer"},
     "writeFile": {"path"},
     "editFile": {"path", "old_string"},
@@ -106,7 +110,16 @@ def texts(part: Any, at: Place = ()) -> Iterator[Place]:
 
 PLACES = {name: list(dict.fromkeys(texts(body))) for name, body in BODIES.items()}
 
+
+def _with_file(ids: Ids) -> dict[str, Any]:
+    file = {"name": "a.md", "media_type": "text/markdown", "text": "Rye"}
+    message = {"role": "user", "content": "Here it is", "attachments": [file]}
+    return {"user_id": ids.user_id, "session_id": ids.session_id, "messages": [message]}
+
+
 FULL: dict[str, Callable[[Ids], dict[str, Any]]] = {
+    "postTurns": _with_file,
+    "postTurnsBulk": lambda ids: {"conversations": [_with_file(ids)]},
     "putContentPolicy": lambda ids: {"categories": [{"name": "games"}]},
     "startPolicyDryRun": lambda ids: {"categories": [{"name": "games"}]},
     "batchStore": lambda ids: {
@@ -141,7 +154,7 @@ def with_text(body: Any, at: Place, text: str) -> Any:
         return {**found, "note": text, text: "note"}
     if step == "*name*":
         return {**found, text: with_text({}, tuple(rest), text)}
-    if step == "text":
+    if step == "text" and "media_type" not in found:
         found.setdefault("type", "text")
     return {**found, step: with_text(found.get(step, {}), tuple(rest), text)}
 

@@ -82,6 +82,7 @@ def remembered(person: EndUser, topic: str, **over: Any) -> Session:
     fact = known(person, f"Cares about {topic}", extraction=run)
     factories.evidence(fact, conversation.turns.get(number=1), fact.content)
     factories.episode(conversation, f"Talked of {topic}", last_number=2, fed_turns=2)
+    factories.attachment(conversation.turns.get(number=1), f"A file about {topic}")
     while vectors.embed_some().moved:
         """Until every text has its vector."""
     return conversation
@@ -160,7 +161,7 @@ class TestWhatMoves:
         for store in registry.STORES:
             assert store.rows_of(ours).count() >= before[store.model], store.model
         copies = [store for store in registry.STORES if merging_rows.CONSIDERED[store.model] == MergeStrategy.CARRIED]
-        assert len(copies) == 6
+        assert len(copies) == 9
         for store in [*copies, *(one for one in registry.STORES if one.model in ("memories.Fact", "memories.Session"))]:
             rows = apps.get_model(store.model)._default_manager
             assert not rows.filter(end_user=theirs).exists(), store.model

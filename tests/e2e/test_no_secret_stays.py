@@ -7,6 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from memories import conf
+from memories.attachments import reading
 from memories.extraction import consolidation
 from memories.models import SessionQueue, Tenant
 from tests import factories
@@ -29,6 +30,7 @@ NAMES = {"user_id", "session_id", "agent_id", "external_id", "allowed_users", "a
 FORMS = {
     "time_zone": "Europe/Amsterdam", "language": "nl", "if_revision": "r", "roles": ["r"], "channel": "email",
     "evidence": [], "relations": [], "valid_from": "2026-11-01T00:00:00Z", "path": FILE, "index": ["note"],
+    "attachments": [],
 }  # fmt: skip
 WRITERS = (
     "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
@@ -137,11 +139,13 @@ def _say_in_parts(body: dict[str, Any], saying: str) -> None:
     for part in body.get("messages", []) + [m for c in body.get("conversations", []) for m in c["messages"]]:
         if isinstance(part["content"], list):
             part["content"] = [{"type": "text", "text": saying}, {"type": "other", "note": saying}]
+        part["attachments"] = [{"name": saying, "media_type": "text/markdown", "text": f"# {saying}\n\n{saying}"}]
 
 
 def extract_all() -> None:
     for session_id in list(SessionQueue.objects.due().values_list("pk", flat=True)):
         consolidation.consolidate(session_id=session_id, now=NOW)
+    reading.run_slice(now=NOW, seconds=60)
 
 
 def test_all_operations_with_a_body_are_here() -> None:
@@ -175,7 +179,9 @@ def test_what_is_no_secret_is_found(tenant: Tenant, operation: str) -> None:
     assert kept <= set(places_of(HARMLESS))
 
 
-TURNS = {f"memories_turn.{name}" for name in ("content", "parts", "name", "tool_calls", "metadata")}
+TURNS = {f"memories_turn.{name}" for name in ("content", "parts", "name", "tool_calls", "metadata")} | {
+    "memories_attachment.name", "memories_passage.content", "memories_passage.place"
+}  # fmt: skip
 FACTS = {f"memories_fact.{name}" for name in ("content", "structured", "value", "key", "tags")}
 REVISIONS = {"memories_factrevision.after"}
 STEPS = {"memories_trajectorystep.content", "memories_trajectorystep.arguments", "memories_trajectorystep.tool"}

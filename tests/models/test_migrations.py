@@ -23,6 +23,7 @@ REPLACED = 41 + 32
 LATER_TABLES = (
     *("seentext", "sentblock", "privacyexportpiece", "personlink", "import", "importpiece", "importedrow"),
     *("contentpolicy", "policydrop", "policytrial", "policyfinding", "profileschema"),
+    *("attachment", "passage", "passagevector"),
 )
 
 

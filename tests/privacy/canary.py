@@ -118,6 +118,9 @@ class Canary:
             self.message("assistant"),
         ]
         self.session = self.turns(self.mark("Session.external_id"), messages, self.mark("Session.agent_id"))
+        said = self.session.turns.get(number=2)
+        factories.attachment(said, self.mark("Passage.content"), name=self.mark("Attachment.name"))
+        factories.attachment(said, content=self.mark("a file that waits").encode())
         WorkingMemory.objects.filter(pk=self.session.pk).update(summary=self.mark("WorkingMemory.summary"))
 
     def keys_for_them(self) -> None:

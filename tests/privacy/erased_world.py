@@ -111,6 +111,9 @@ def _talked(person: EndUser, name: str) -> None:
         person, (("user", f"I am {name}"), ("assistant", "Noted")), session_id=f"s-{name}", agent_id=f"agent-{name}"
     )
     factories.run(conversation)
+    said = conversation.turns.get(number=1)
+    factories.attachment(said, f"A lease of {name}", name=f"{name}.pdf")
+    factories.attachment(said, name=f"{name}-waits.md", content=f"# {name}".encode())
     fact = known(person, f"Bakes bread with {name}")
     factories.evidence(fact, conversation.turns.get(number=1), quote=f"I am {name}")
     factories.episode(conversation, f"Talked of {name}")

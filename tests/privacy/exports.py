@@ -51,6 +51,7 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
         tenant=person.tenant, fact=stated, verb="merge", actor_kind="operator", reason="One", created_at=NOW
     )
     merged.changes.create(tenant_id=merged.tenant_id, table="fact", action="left", uuid=inferred.pk, version=1)
+    factories.attachment(talk.turns.get(number=1), "A rye loaf costs 6.40 euros.")
     factories.episode(talk)
     factories.profile_section(person)
     factories.memory_file(person)

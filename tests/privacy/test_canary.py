@@ -70,6 +70,7 @@ def witness(of: Canary | None) -> EndUser:
     session = factories.session(person, [("user", "I keep bees"), ("assistant", "How many hives?")])
     fact = factories.fact(person, "Keeps bees", tags=["bees"])
     factories.evidence(fact, session.turns.get(number=1))
+    factories.attachment(session.turns.get(number=1), "A hive weighs 40 kg.")
     factories.episode(session)
     factories.profile_section(person)
     factories.memory_file(person)

@@ -70,6 +70,10 @@ QUOTES: dict[str, tuple[str, Callable[[EndUser, str], object]]] = {
     ),
     "a profile": ("ProfileSection.summary", lambda friend, said: factories.profile_section(friend, summary=said)),
     "a file": ("MemoryFile.content", _file),
+    "a passage of a file": (
+        "Passage.content",
+        lambda friend, said: factories.attachment(factories.session(friend).turns.all()[0], said),
+    ),
     "a diary": ("DiaryEntry.content", factories.diary_entry),
     "a fact of a group": (
         "GroupFact.content",

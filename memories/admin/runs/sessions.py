@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib.admin import SimpleListFilter
 from django.core.paginator import Page, Paginator
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from django.db.models.functions import Left, Length
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -39,7 +39,18 @@ from memories.audit import Actor
 from memories.curation.retries import retry_working_memory
 from memories.curation.sessions import delete_session, facts_of_session
 from memories.curation.turn_authors import CORRECT, correct_author, corrections_of, facts_resting_on, version_of_author
-from memories.models import Author, Change, ChangeSet, Episode, ExtractionRun, Role, Session, SessionQueue, Turn
+from memories.models import (
+    Attachment,
+    Author,
+    Change,
+    ChangeSet,
+    Episode,
+    ExtractionRun,
+    Role,
+    Session,
+    SessionQueue,
+    Turn,
+)
 from memories.queue import window_queue
 from memories.queue.eviction import WindowContents
 from memories.queue.session_queue import status_of
@@ -307,7 +318,8 @@ class _ByNumber:
 def _clipped(turns: QuerySet[Turn]) -> QuerySet[Turn]:
     """The database clips the text: a message may have a megabyte."""
     clipped = turns.annotate(start=Left("content", TURN_CLIP), length=Length("content"))
-    return clipped.defer("content", "parts").order_by("number")
+    files = Prefetch("attachments", Attachment.objects.defer("content").order_by("pk"), to_attr="files")
+    return clipped.defer("content", "parts").order_by("number").prefetch_related(files)
 
 
 def _signed(turns: QuerySet[Turn]) -> list[Turn]:

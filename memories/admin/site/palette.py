@@ -40,6 +40,7 @@ RECORDS: dict[type[Model], str] = {
     models.EndUser: "group",
     models.Fact: "lightbulb",
     models.Episode: "auto_stories",
+    models.Attachment: "attach_file",
     models.MemoryFile: "description",
     **{kind.model: kind.plain.icon for kind in PLAIN if kind.plain},
     models.Trajectory: "route",

@@ -62,6 +62,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             ),
             _list(_("Forgetting"), "auto_delete", "decaypass", others=["admin:forgetting", "admin:retention"]),
             MenuEntry(_("What was said"), "forum", "admin:said", turn_search.MAY),
+            _list(_("Attachments"), "attach_file", "attachment"),
             _list(_("Memory files"), "description", "memoryfile"),
             *(_list(one.plain.listed, one.plain.icon, one.model.__name__.lower()) for one in PLAIN if one.plain),
             _list(_("Trajectories"), "route", "trajectory"),

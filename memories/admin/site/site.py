@@ -26,6 +26,7 @@ from memories.admin.access import fresh, identity, invitations, preferences, ten
 from memories.admin.access.keys import KeyPage, ManagementKeyPage
 from memories.admin.access.operators import GroupPage, OperatorPage
 from memories.admin.access.sign_in import SignInView
+from memories.admin.attachments.pages import PAGES as ATTACHMENTS
 from memories.admin.cases.pages import CasePage
 from memories.admin.dashboard import first_run
 from memories.admin.dashboard import page as dashboard
@@ -76,6 +77,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.ExtractionRun, RunPage),
     (models.LoggedContext, LoggedContextPage),
     (models.MemoryFile, MemoryFilePage),
+    *ATTACHMENTS,
     *(page for kind in PLAIN if kind.plain for page in import_module(kind.plain.admin).PAGES),
     (models.Trajectory, TrajectoryPage),
     (models.GraphTriple, TriplePage),

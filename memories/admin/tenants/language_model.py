@@ -44,7 +44,7 @@ from memories.queue import own_models, spending
 from memories.queue.spending import Day
 
 CHANGE = "memories.change_languagemodel"
-_NAMES = ("model", "base_url", "prompt_price", "completion_price", "daily_tokens", "daily_cost")
+_NAMES = ("model", "base_url", "prompt_price", "completion_price", "daily_tokens", "daily_cost", "sees_pictures")
 _HOST_OF_OPENAI = "api.openai.com"
 # Value of the header of our script, which shows what a test came to.
 FRAGMENT = "tested"
@@ -113,6 +113,12 @@ class LanguageModelForm(VerbForm):
         ),
     )
     daily_cost = PriceField(label=gettext_lazy("Daily cap: dollars"), most=MOST_COST, decimals=2, least=Decimal("0.01"))
+    sees_pictures = SwitchField(
+        label=gettext_lazy("It sees pictures"),
+        help_text=gettext_lazy(
+            "Pictures that come with turns are sent to the model in force, which describes them. Off: they are refused."
+        ),
+    )
     version = forms.IntegerField(widget=forms.HiddenInput)
 
     def settings(self) -> ModelSettings:

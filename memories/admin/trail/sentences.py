@@ -22,6 +22,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise | str]] = {
     "Fact": (gettext_lazy("a fact"), gettext_lazy("a fact of %(person)s")),
     "Episode": (gettext_lazy("an episode"), gettext_lazy("an episode of %(person)s")),
     "ProfileSection": (gettext_lazy("a profile section"), gettext_lazy("a profile section of %(person)s")),
+    "Attachment": (gettext_lazy("an attachment"), gettext_lazy("an attachment of %(person)s")),
     "MemoryFile": (gettext_lazy("a memory file"), gettext_lazy("a memory file of %(person)s")),
     **{kind.model.__name__: kind.plain.in_trail for kind in PLAIN if kind.plain},
     "GraphTriple": (gettext_lazy("a triple"), gettext_lazy("a triple of %(person)s")),

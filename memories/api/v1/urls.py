@@ -6,6 +6,7 @@ from django.urls import path
 
 from memories.api.v1.agents.views import AgentsView, AgentView
 from memories.api.v1.answer.views import AnswerView
+from memories.api.v1.attachments.views import URLS as ATTACHMENTS
 from memories.api.v1.content_policy.views import (
     ContentPolicyView,
     DryRunDeletionView,
@@ -154,6 +155,7 @@ urlpatterns = [
     path("files/download", FileDownloadView.as_view()),
     path("files/history", FileHistoryView.as_view()),
     path("files/restore", FileRestoreView.as_view()),
+    *ATTACHMENTS,
     *(url for kind in PLAIN if kind.plain for url in import_module(kind.plain.api).URLS),
     path("imports", ImportsView.as_view()),
     path("imports/<uuid:import_id>", ImportView.as_view()),

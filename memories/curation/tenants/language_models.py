@@ -41,11 +41,12 @@ class ModelSettings:
     completion_price: Decimal | None = None
     daily_tokens: int | None = None
     daily_cost: Decimal | None = None
+    sees_pictures: bool = False
 
 
 # Names of fields that the audit event counts when they changed. The key's own value is never told.
 _FIELDS = (
-    "model", "base_url", "api_key", "prompt_price", "completion_price", "daily_tokens", "daily_cost",
+    "model", "base_url", "api_key", "prompt_price", "completion_price", "daily_tokens", "daily_cost", "sees_pictures",
 )  # fmt: skip
 _OF_THE_CALL = frozenset({"model", "base_url", "api_key"})
 _CAPS = frozenset({"daily_tokens", "daily_cost", "prompt_price", "completion_price"})

@@ -56,7 +56,7 @@ def complete(call: Call[A]) -> Completion[A]:
         call.before_call()
         try:
             limit = {} if call.most_tokens is None else {_limit_of.get(key, _LIMITS[0]): call.most_tokens}
-            body = _post(call.config, call.messages, {**_response_format(call.answer, _FORMS[form]), **limit})
+            body = _post(call.config, _with_picture(call), {**_response_format(call.answer, _FORMS[form]), **limit})
             reply = chat_completion.read(body)
         except LimitRefusedError:
             _limit_of[key] = _LIMITS[1]
@@ -103,7 +103,16 @@ def _parsed(reply: Reply, answer: AnswerFormat[A]) -> A:
     raise failure
 
 
-def _post(config: LLMConfig, messages: Sequence[Message], response_format: Mapping[str, Any]) -> bytes:
+def _with_picture(call: Call[A]) -> Sequence[Mapping[str, Any]]:
+    """The messages; the last one with its picture, if there is one."""
+    if not call.picture:
+        return call.messages
+    *before, last = call.messages
+    parts = [{"type": "text", "text": last["content"]}, {"type": "image_url", "image_url": {"url": call.picture}}]
+    return [*before, {"role": last["role"], "content": parts}]
+
+
+def _post(config: LLMConfig, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any]) -> bytes:
     """The body of the answer; openai's and httpx2's exceptions end here, with the prompts that they may hold."""
     try:
         client = _client(os.getpid(), config.base_url, config.api_key, entered=config.entered, guarded=config.guarded)

@@ -28,6 +28,7 @@ READ = tuple(
         "import",
         "trajectory",
         "skill",
+        "attachment",
     )
 )
 EDIT = (
@@ -42,6 +43,7 @@ EDIT = (
     "memories.change_memoryfile",
     "memories.change_diaryentry",
     "memories.change_dream",
+    "memories.change_attachment",
     "memories.change_memorygroup",
     "memories.change_skill",
     "memories.add_import", "memories.change_import",

@@ -88,6 +88,7 @@ class ModelUse(models.Model):
         DREAMS = "dreams"
         ANSWERS = "answers"
         SKILLS = "skills"
+        PICTURES = "pictures"
 
     id = models.BigAutoField(primary_key=True)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -35,6 +35,11 @@ class LanguageModel(models.Model):
     daily_cost = models.DecimalField(
         max_digits=11, decimal_places=2, null=True, blank=True, help_text="Cap: US dollars in a day."
     )
+    sees_pictures = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The model in force, its own or the hub's, is asked to describe pictures.",
+    )
     version = models.PositiveIntegerField(default=1, help_text="Rises with each change.")
     updated_at = models.DateTimeField()
     columns = Columns(waived="settings of an application, written by staff; its key is encrypted")

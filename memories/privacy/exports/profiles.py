@@ -98,6 +98,8 @@ _FILE_VERSIONS = _section("versions", "memories.FileVersion", order=("version",)
 _STEPS = _section("steps", "memories.TrajectoryStep", order=("position",))
 _DREAM_EDITS = _section("edits", "memories.DreamEdit", order=("number",))
 
+_PASSAGES = _section("passages", "memories.Passage", order=("number",), only=Q(author=Author.APPLICATION))
+
 _GROUP = _section("group", "memories.MemoryGroup")
 # What the person said in a group; who else said it is theirs.
 _FACT_OF_GROUP = ExportSection(
@@ -113,6 +115,7 @@ SECTIONS = (
         order=("session__created_at", "session", "number"),
         only=Q(role=Role.USER, author__in=["", Author.PERSON]),
     ),
+    _section("attachments", "memories.Attachment", inside=(_PASSAGES,)),
     _section(
         "facts",
         "memories.Fact",

@@ -116,6 +116,8 @@ WORD_COLUMNS: Mapping[str, frozenset[str]] = {
     "memories.Turn": frozenset(
         {"content", "parts", "name", "tool_calls", "tool_call_id", "metadata", "external_id"},
     ),
+    "memories.Attachment": frozenset({"name", "media_type", "content"}),
+    "memories.Passage": frozenset({"place", "content"}),
     "memories.Fact": frozenset(
         {
             "content",

@@ -248,6 +248,8 @@ STORES: tuple[Store, ...] = (
     Store("memories.ProfileRevision", "end_user"),
     Store("memories.Episode", "end_user"),
     Store("memories.ExtractionRun", "end_user", loosens=tuple((label, "extraction") for label in _NAME_THEIR_RUN)),
+    Store("memories.Passage", "end_user"),
+    Store("memories.Attachment", "end_user"),
     Store("memories.Turn", "end_user"),
     Store("memories.SeenText", "end_user"),
     Store("memories.WorkingMemory", "session__end_user"),

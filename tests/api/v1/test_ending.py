@@ -255,6 +255,7 @@ REFUSES, ASKS, KEEPS, MANAGES = "409 review_needed above its trust", "waits for 
 # What many people said is not an agent's, and neither is what a tenant forbids.
 NO_IMPORT, NO_POLICY = "403 writes_as_agent", "409 operator_word"
 ENDING = {
+    "deleteAttachment": REFUSES,
     "deleteDiaryEntry": REFUSES,
     "deleteTrajectory": REFUSES,
     # How it came out, said by another key.

@@ -304,7 +304,7 @@ def test_lists_have_pages(manager: HubClient) -> None:
 
 MODEL: dict[str, Any] = {
     "model": "small", "base_url": "https://127.0.0.1:9/v1", "prompt_price": 0.15, "completion_price": 0.6,
-    "daily_tokens": 1_000_000, "daily_cost": 12.5,
+    "daily_tokens": 1_000_000, "daily_cost": 12.5, "sees_pictures": True,
 }  # fmt: skip
 SECRET = "sk-of-the-endpoint-0123456789"
 
@@ -315,7 +315,7 @@ def test_a_model_is_given_and_taken_away_and_its_key_is_never_told(
     caplog.set_level(logging.DEBUG)
     path = f"{ACME}/model"
     none = manager.get(path)
-    assert none.json() == dict.fromkeys(MODEL) | {"has_key": False, "version": 0}
+    assert none.json() == dict.fromkeys(MODEL) | {"sees_pictures": False, "has_key": False, "version": 0}
     made = manager.call("PUT", path, {**MODEL, "api_key": SECRET}, headers={"If-Match": none.headers["ETag"]})
     assert made.json() == {**MODEL, "has_key": True, "version": 1}
     # The same again, and without the key, which stays: nothing changes.

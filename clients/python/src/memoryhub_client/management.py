@@ -353,6 +353,7 @@ class ManagementOperations:
         completion_price: float | None = None,
         daily_tokens: int | None = None,
         daily_cost: float | None = None,
+        sees_pictures: bool | None = None,
         if_match: int | None = None,
     ) -> LanguageModel:
         """Give a tenant a language model of its own.
@@ -368,6 +369,7 @@ class ManagementOperations:
         `completion_price`: US dollars for a million tokens written.
         `daily_tokens`: Cap of a day, read and written.
         `daily_cost`: Cap of a day, in US dollars.
+        `sees_pictures`: Pictures that come with turns are sent to the model in force, which describes them.
         """
         ...
 

@@ -115,7 +115,7 @@ FileEncoding = Literal["utf-8", "base64"]
 
 Fill = Literal["relevant", "budget"]
 
-FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file"]
+FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "document"]
 
 GroupKind = Literal["team", "project", "household", "other"]
 
@@ -201,7 +201,7 @@ PolicyRoad = Literal[
 
 RelationType = Literal["related_to", "supersedes", "contradicts", "derived_from"]
 
-ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "group_fact"]
+ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "file", "document", "group_fact"]
 
 Role = Literal["user", "assistant", "system", "tool"]
 
@@ -232,6 +232,8 @@ StatedSource = Literal["explicit_user_input", "implicit_inference", "system_gene
 StepKind = Literal["message", "tool_call", "tool_result", "note"]
 
 StoreOperationName = Literal["get", "put", "delete", "search", "list_namespaces"]
+
+StoredAttachmentState = Literal["pending", "read", "failed", "refused"]
 
 TrajectoryOutcome = Literal["succeeded", "failed", "unknown"]
 
@@ -329,6 +331,15 @@ class Answer:
     cost: float | None
     restricted: bool = False
     serve: bool = True
+
+
+class Attachment(TypedDict, total=False):
+    """A file that comes with a message: its bytes, or its text."""
+
+    name: str
+    media_type: Required[str]
+    data: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -459,6 +470,7 @@ class NewMessage(TypedDict, total=False):
     name: str | None
     author: Author | None
     metadata: dict[str, Any] | None
+    attachments: list[Attachment] | None
 
 
 class Conversation(TypedDict, total=False):
@@ -981,6 +993,11 @@ class Result:
     group: FoundGroup | None
     path: str | None
     lines: list[int]
+    attachment_id: str | None
+    name: str | None
+    page: int | None
+    place: str | None
+    author: Author | None
     evidence_level: EvidenceLevel
     created_at: datetime
 
@@ -1176,6 +1193,7 @@ class LanguageModel:
     completion_price: float | None
     daily_tokens: int | None
     daily_cost: float | None
+    sees_pictures: bool
     version: int
 
 
@@ -1311,6 +1329,20 @@ class Outcome:
     result: TrajectoryOutcome
     source: str | None
     reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """A piece of a file's text, and where it stands there."""
+
+    id: str
+    number: int
+    page: int | None
+    place: str | None
+    start: int
+    text: str
+    author: Author
+    flagged: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1529,6 +1561,7 @@ class StoredTurn:
     external_id: str | None
     token_count: int
     duplicate: bool
+    attachments: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1733,6 +1766,26 @@ class StoreOperation(TypedDict, total=False):
     max_depth: int | None
     limit: int
     offset: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredAttachment:
+    """A file that came with a turn, and what became of it."""
+
+    id: str
+    turn_id: str
+    session_id: str
+    agent_id: str | None
+    name: str | None
+    media_type: str
+    size: int
+    sha256: str
+    state: StoredAttachmentState
+    reason: str | None
+    detail: str | None
+    pages: int | None
+    created_at: datetime
+    read_at: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,6 +67,7 @@ from memoryhub_client.models import (
     NewMessage,
     NewPolicyCategory,
     NewStep,
+    Passage,
     Person,
     PersonAct,
     PersonDetail,
@@ -97,6 +98,8 @@ from memoryhub_client.models import (
     StatedSource,
     Step,
     StoreAnswers,
+    StoredAttachment,
+    StoredAttachmentState,
     StoredDiaryEntry,
     StoredDocument,
     StoredFile,
@@ -180,6 +183,43 @@ class Operations:
         `max_tokens`: What all calls of the model may read and write together.
         `max_cost`: The same in US dollars, where the model's prices are set.
         """
+        ...
+
+    @listing("/attachments")
+    def list_attachments(
+        self,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        state: StoredAttachmentState | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> StoredAttachment:
+        """List the files that came with a person's turns, newest first. Needs the scope `read`.
+
+        `agent_id`: Only files of this agent's sessions.
+        `session_id`: Only files that came in a session that you call so.
+        `state`: Only files of which this became.
+        """
+        ...
+
+    @operation("GET", "/attachments/{attachment_id}")
+    def get_attachment(self, attachment_id: str) -> StoredAttachment:
+        """Get a file that came with a turn: what became of it. Needs the scope `read`."""
+        ...
+
+    @operation("DELETE", "/attachments/{attachment_id}")
+    def delete_attachment(self, attachment_id: str) -> None:
+        """Delete a file that came with a turn, and its passages.
+
+        The turn stays. A worker that reads the file at this moment stores nothing. Needs the scope `write`.
+        """
+        ...
+
+    @listing("/attachments/{attachment_id}/passages")
+    def list_passages(self, attachment_id: str, *, page_size: int | None = None, cursor: str | None = None) -> Passage:
+        """Read the text of a file that came with a turn, passage by passage. Needs the scope `read`."""
         ...
 
     @operation("GET", "/content-policy")

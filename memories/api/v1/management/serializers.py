@@ -223,6 +223,9 @@ class ModelSettingsSerializer(Strict):
         min_value=1, max_value=MOST_TOKENS, required=False, allow_null=True, help_text="Cap of a day, read and written."
     )
     daily_cost = Dollars(most=MOST_COST, places=2, least=0.01, help_text="Cap of a day, in US dollars.")
+    sees_pictures = Flag(
+        required=False, help_text="Pictures that come with turns are sent to the model in force, which describes them."
+    )
 
 
 class LanguageModelSerializer(serializers.Serializer[LanguageModel]):
@@ -235,6 +238,7 @@ class LanguageModelSerializer(serializers.Serializer[LanguageModel]):
     completion_price = serializers.FloatField(allow_null=True)
     daily_tokens = serializers.IntegerField(allow_null=True)
     daily_cost = serializers.FloatField(allow_null=True)
+    sees_pictures = serializers.BooleanField(help_text="Whether the model in force is asked to describe pictures.")
     version = serializers.IntegerField(help_text="Rises with each change; 0: the tenant never had one of its own.")
 
     def get_has_key(self, row: LanguageModel) -> bool:

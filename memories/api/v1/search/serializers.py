@@ -112,6 +112,13 @@ class ResultSerializer(serializers.Serializer[Any]):
     group = FoundGroupSerializer(allow_null=True, help_text="Of a fact that a group of the person's shares.")
     path = serializers.CharField(allow_null=True, help_text="Of a passage of a memory file: that file's.")
     lines = serializers.ListField(child=serializers.IntegerField(), help_text="Its first and last line, from 1.")
+    attachment_id = serializers.UUIDField(allow_null=True, help_text="Of a passage of a document: the attachment.")
+    name = serializers.CharField(allow_null=True, help_text="Of that attachment.")
+    page = serializers.IntegerField(allow_null=True, help_text="Of a document that has pages, from 1.")
+    place = serializers.CharField(allow_null=True, help_text="The headings above it, outermost first.")
+    author = serializers.ChoiceField(
+        Author.values, allow_null=True, help_text="Of a document: never the person; `model` for what a picture shows."
+    )
     evidence_level = serializers.ChoiceField(
         [level.value for level in Level],
         help_text="How strong it is as evidence that it has to do with the query.",

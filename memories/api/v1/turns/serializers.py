@@ -1,5 +1,6 @@
 """POST /turns and /turns/bulk: messages in, receipts out."""
 
+import re
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
@@ -8,6 +9,7 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 
 from memories.api.v1.fields import (
     AgentId,
+    Base64Bytes,
     ExactText,
     Flag,
     Identifier,
@@ -18,9 +20,12 @@ from memories.api.v1.fields import (
     Timestamp,
     json_size,
 )
+from memories.capture.attachments import PostedAttachment
 from memories.capture.ingest import Conversation, PostedMessage, Receipt
 from memories.exceptions import Fault, MessageTooLarge
 from memories.models import Author, Role, Session
+from memories.models.memories.attachments import KINDS as TYPES
+from memories.models.memories.attachments import LONGEST_NAME
 from memories.queue.session_queue import ExtractionStatus
 from memories.text.signals import KINDS
 
@@ -29,6 +34,9 @@ MAX_CONVERSATIONS = 100
 MAX_BULK_MESSAGES = 5000
 MAX_PARTS = 1000
 MAX_PASSAGES = 100
+MAX_ATTACHMENTS = 10
+# Of one request.
+MAX_FILES = 50
 MAX_MESSAGE_BYTES = 1024 * 1024
 WORK_STATUSES = ["idle", "pending", "running", "parked", "off"]
 # What OpenAI's newer models call the system's role.
@@ -36,6 +44,7 @@ DEVELOPER = "developer"
 MAY_BE_EMPTY = (Role.ASSISTANT, Role.TOOL)
 # As chat completions and as the Responses API name a part of text.
 TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+_MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9][a-z0-9.+_-]{0,99}")
 _NO_PART = ErrorDetail("A part is an object with a `type`; one of type `text` has a string `text`.", code="part")
 
 _PART: dict[str, Any] = {
@@ -90,6 +99,34 @@ class RoleField(OneOf):
         return super().to_internal_value(Role.SYSTEM.value if data == DEVELOPER else data)
 
 
+class AttachmentSerializer(Strict):
+    """A file that comes with a message: its bytes, or its text."""
+
+    name = ExactText(required=False, allow_blank=True, max_length=LONGEST_NAME, help_text="The file's name.")
+    media_type = ExactText(max_length=127, help_text=f"What is read: {', '.join(f'`{one}`' for one in TYPES)}.")
+    data = Base64Bytes(required=False, help_text="The file, in Base64.")
+    text = ExactText(
+        required=False, max_length=MAX_MESSAGE_BYTES, help_text="Instead of `data`: the text of a file that is text."
+    )
+
+    def validate_media_type(self, given: str) -> str:
+        # Parameters say how it was encoded, which the file itself tells.
+        media_type = given.partition(";")[0].strip().lower()
+        if not _MEDIA_TYPE.fullmatch(media_type):
+            raise ValidationError("Give a media type, such as `application/pdf`.", code="invalid")
+        return media_type
+
+    def validate(self, attrs: dict[str, Any]) -> PostedAttachment:  # type: ignore[override]
+        if ("data" in attrs) == ("text" in attrs):
+            raise ValidationError({"data": ["Give `data` or `text`: one of them."]}, code="required")
+        if "text" in attrs and not attrs["media_type"].startswith("text/"):
+            raise ValidationError(
+                {"text": ["A file of this type is no text: give its bytes as `data`."]}, code="invalid"
+            )
+        content = attrs["data"] if "data" in attrs else attrs["text"].encode()
+        return PostedAttachment(attrs.get("name", ""), attrs["media_type"], content)
+
+
 class MessageSerializer(Strict):
     """A message to store."""
 
@@ -128,9 +165,16 @@ class MessageSerializer(Strict):
         help_text="Whose words a `user` message holds; `person`: the user's own. Absent: as its text and name tell.",
     )
     metadata = JSONObject(required=False, allow_null=True)
+    attachments = serializers.ListField(
+        child=AttachmentSerializer(),
+        required=False,
+        allow_null=True,
+        max_length=MAX_ATTACHMENTS,
+        help_text="Files that came with it. A worker reads them; searches find their passages as `document`.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["role"] not in MAY_BE_EMPTY and _is_empty(attrs["content"]):
+        if attrs["role"] not in MAY_BE_EMPTY and not attrs.get("attachments") and _is_empty(attrs["content"]):
             raise ValidationError({"content": ["This message says nothing."]}, code="blank")
         return attrs
 
@@ -151,6 +195,7 @@ class ConversationSerializer(Strict):
 class TurnsSerializer(ConversationSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         _refuse_large(attrs["messages"], "/messages")
+        _refuse_many_files(attrs["messages"], "messages")
         return attrs
 
 
@@ -165,6 +210,7 @@ class BulkSerializer(Strict):
     def validate_conversations(self, conversations: list[dict[str, Any]]) -> list[Conversation]:
         for index, given in enumerate(conversations):
             _refuse_large(given["messages"], f"/conversations/{index}/messages")
+        _refuse_many_files([one for given in conversations for one in given["messages"]], "")
         return [conversation_of(given) for given in conversations]
 
 
@@ -195,6 +241,9 @@ class StoredTurnSerializer(serializers.Serializer[Any]):
     external_id = serializers.CharField(allow_null=True)
     token_count = serializers.IntegerField()
     duplicate = serializers.BooleanField(help_text="The session had it already; it was not stored again.")
+    attachments = serializers.ListField(
+        child=serializers.UUIDField(), required=False, help_text="Only of a new turn that files came with: their ids."
+    )
 
 
 class ReceiptSerializer(serializers.Serializer[Any]):
@@ -222,7 +271,11 @@ def receipt_answer(receipt: Receipt, *, user_id: str) -> dict[str, Any]:
     """In the shape of ReceiptSerializer. By hand for speed: this is the most frequent answer."""
     return {
         "session": receipt.session and session_answer(receipt.session, user_id=user_id),
-        "turns": [{name: getattr(turn, name) for name in _OF_TURN} for turn in receipt.turns],
+        "turns": [
+            {name: getattr(turn, name) for name in _OF_TURN}
+            | ({"attachments": list(turn.attachments)} if turn.attachments else {})
+            for turn in receipt.turns
+        ],
         "accepted": receipt.accepted,
         "duplicates": receipt.duplicates,
         "redactions": receipt.redactions,
@@ -281,6 +334,7 @@ def _message(given: dict[str, Any]) -> PostedMessage:
         metadata=given.get("metadata") or {},
         author=given.get("author") or "",
         is_declared=bool(given.get("author")) and given["role"] == Role.USER,
+        attachments=given.get("attachments") or (),
     )
 
 
@@ -306,6 +360,12 @@ def _refuse_large(messages: list[PostedMessage], pointer: str) -> None:
         if _size(message) > MAX_MESSAGE_BYTES:
             detail = "A message can have at most 1 MB: its text, parts and tool calls together."
             raise MessageTooLarge(faults=[Fault(f"{pointer}/{index}", MessageTooLarge.code, detail)])
+
+
+def _refuse_many_files(messages: list[PostedMessage], field: str) -> None:
+    if sum(len(message.attachments) for message in messages) > MAX_FILES:
+        fault = [ErrorDetail(f"Give at most {MAX_FILES} attachments in all.", code="max_length")]
+        raise ValidationError({field: fault} if field else fault)
 
 
 def _size(message: PostedMessage) -> int:

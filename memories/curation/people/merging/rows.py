@@ -58,6 +58,9 @@ CONSIDERED: Mapping[str, MergeStrategy] = {
     "memories.WorkingMemory": MergeStrategy.HANGS,
     "memories.Turn": MergeStrategy.CARRIED,
     "memories.TurnVector": MergeStrategy.CARRIED,
+    "memories.Attachment": MergeStrategy.CARRIED,
+    "memories.Passage": MergeStrategy.CARRIED,
+    "memories.PassageVector": MergeStrategy.CARRIED,
     "memories.Episode": MergeStrategy.CARRIED,
     "memories.EpisodeVector": MergeStrategy.CARRIED,
     "memories.ExtractionRun": MergeStrategy.CARRIED,
@@ -121,6 +124,9 @@ WITH_SESSION = {
     "memories.Episode": "session",
     "memories.EpisodeVector": "episode__session",
     "memories.ExtractionRun": "session",
+    "memories.Attachment": "session",
+    "memories.Passage": "attachment__session",
+    "memories.PassageVector": "passage__attachment__session",
 }
 WITH_TURN = {"memories.Turn": "pk", "memories.TurnVector": "turn"}
 WITH_FACT = {"memories.FactVector": "fact"}

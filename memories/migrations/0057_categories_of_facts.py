@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0055_skills'),
+        ('memories', '0056_attachments'),
     ]
 
     operations = [

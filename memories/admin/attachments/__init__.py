@@ -1,0 +1,1 @@
+"""Attachments: the list, a file with what was read of it, and its deletion."""

@@ -1,0 +1,83 @@
+"""Cuts the text of a file into passages: long enough to say something, short enough to be found. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from memories.attachments.sandbox import Block
+from memories.invisible import strip_invisible
+from memories.models.memories.attachments import LONGEST_PLACE
+from memories.text.secrets.redaction import redact_text
+
+LONGEST, MOST = 1_200, 1_500
+_SEPARATOR = " › "
+# Where a long text is cut best: between paragraphs, lines, sentences, words.
+_CUTS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"[.!?…](?=\s)|[。！？]"), re.compile(r"\s"))
+# Halves of surrogate pairs cannot be stored.
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+class TextPassage(NamedTuple):
+    """A passage and its place: `start` counts characters of the whole text."""
+
+    text: str
+    place: str
+    page: int | None
+    start: int
+
+
+def clean(text: str) -> tuple[str, int]:
+    """The text as it is kept: without secrets and what nobody sees; and how many secrets it had.
+
+    Errors: TooManySecrets.
+    """
+    return redact_text(strip_invisible(_LONE.sub("\ufffd", text).replace("\x00", "")))
+
+
+def passages_of(blocks: Iterable[Block]) -> Iterator[TextPassage]:
+    """The passages of these blocks, which are clean: those of one place go together while they are short."""
+    parts: list[str] = []
+    page: int | None = None
+    place, start, length, at = "", 0, 0, 0
+    for block in blocks:
+        where = _place(block.headings)
+        if parts and ((where, block.page) != (place, page) or length + len(block.text) > LONGEST):
+            yield from _cut("\n\n".join(parts), place, page, start)
+            parts, length = [], 0
+        if not parts:
+            place, page, start = where, block.page, at
+        parts.append(block.text)
+        length += len(block.text) + 2
+        at += len(block.text) + 2
+    if parts:
+        yield from _cut("\n\n".join(parts), place, page, start)
+
+
+def _place(headings: Iterable[str]) -> str:
+    """The headings, outermost first; of too many or too long ones the innermost."""
+    # A page's title is often its first heading again.
+    names = [name for name, _same in groupby(" ".join(one.split()) for one in headings) if name]
+    while names and len(_SEPARATOR.join(names)) > LONGEST_PLACE:
+        names = names[1:] if len(names) > 1 else [f"{names[0][: LONGEST_PLACE - 1]}…"]
+    return _SEPARATOR.join(names)
+
+
+def _cut(text: str, place: str, page: int | None, start: int) -> Iterator[TextPassage]:
+    while text.strip():
+        end = _end(text)
+        if text[:end].strip():
+            lead = len(text[:end]) - len(text[:end].lstrip())
+            yield TextPassage(text[:end].strip(), place, page, start + lead)
+        text, start = text[end:], start + end
+
+
+def _end(text: str) -> int:
+    """Where the first passage of the text ends: at the last good place in its second half."""
+    if len(text) <= LONGEST:
+        return len(text)
+    for pattern in _CUTS:
+        places = [found.end() for found in pattern.finditer(text, LONGEST // 2, LONGEST)]
+        if places:
+            return places[-1]
+    return LONGEST

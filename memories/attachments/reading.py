@@ -1,0 +1,161 @@
+"""Reads attachments under a lease: claim, read in a process apart, store the passages and delete the file.
+
+Nothing is open while a file is read. Whoever deletes the turn, or the person, takes the row: the commit then finds no
+lease, and what was read is thrown away. Whatever comes of a file, its bytes are deleted with it.
+"""
+
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+from django_q.tasks import async_task
+
+from memories.attachments import pictures
+from memories.attachments.passages import MOST, TextPassage, clean, passages_of
+from memories.attachments.pictures import Later
+from memories.attachments.sandbox import Block, ReadFile, read_file
+from memories.db import tenancy
+from memories.exceptions import LeaseLost, TooManySecrets
+from memories.models import Attachment, AttachmentReason, AttachmentState, Author, Passage
+from memories.models.memories.attachments import KINDS, PICTURE
+from memories.queue import leases
+from memories.queue.leases import Lease
+from memories.text.injection import flagged_turns
+from memories.text.secrets import effort
+
+TASK = "memories.tasks.read_attachments"
+# A file that kills its workers, or that a model fails at, is given up after so many.
+MOST_ATTEMPTS = 3
+# Files that are read at a time, on all machines: other work must not wait for them.
+MOST_AT_ONCE = 2
+
+
+def enqueue() -> None:
+    async_task(TASK)
+
+
+def is_due() -> bool:
+    return Attachment.objects.due().exists()
+
+
+def run_slice(*, now: datetime, seconds: float) -> bool:
+    """Read what waits for about so long, the oldest first; True when more is left to do now."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        work = _claim_next() if _at_work() < MOST_AT_ONCE else None
+        if work is None:
+            return False
+        with tenancy.of_tenant(work.row.tenant_id):
+            read(work, now=now)
+    return is_due()
+
+
+def _at_work() -> int:
+    """How many are being read. Two workers that ask at a time may both find room."""
+    return Attachment.objects.pending().leased().filter(lease_until__gt=Now()).count()
+
+
+def _claim_next() -> Lease[Attachment] | None:
+    """The lease of the file that waits longest; what others have claimed meanwhile is passed over."""
+    for pk in Attachment.objects.due().order_by("created_at", "pk").values_list("pk", flat=True)[:10]:
+        if work := claim(pk):
+            return work
+    return None
+
+
+@transaction.atomic
+def claim(pk: uuid.UUID) -> Lease[Attachment] | None:
+    row = leases.lock(Attachment.objects.due().select_related("tenant"), pk)
+    token = leases.take(row, give_up=_give_up, most_attempts=MOST_ATTEMPTS) if row else None
+    return Lease(row=row, token=token) if row and token else None
+
+
+def _give_up(row: Attachment) -> None:
+    ended = {"state": AttachmentState.FAILED, "reason": AttachmentReason.WORKER_LOST, "content": None, "read_at": Now()}
+    leases.revoke(Attachment.objects.filter(pk=row.pk), **ended)
+
+
+def read(work: Lease[Attachment], *, now: datetime) -> bool:
+    """Read a claimed file and store what came of it; whether it was read. A lease that was lost stores nothing."""
+    row = work.row
+    kind = KINDS[row.media_type]
+    author = Author.MODEL if kind == PICTURE else Author.APPLICATION
+    try:
+        if kind == PICTURE:
+            with leases.keep_alive(work):
+                result = pictures.describe(row, before_call=work.check, now=now)
+        else:
+            result = read_file(bytes(row.content or b""), kind)
+    except Later as later:
+        if row.attempts < MOST_ATTEMPTS or later.is_certain:
+            return _put_off(work, later)
+        result = ReadFile(reason=AttachmentReason.MODEL_FAILED)
+    except LeaseLost:
+        return False
+    try:
+        passages = _passages(row, result, author)
+    except TooManySecrets:
+        passages, result = [], ReadFile(reason=AttachmentReason.TOO_MANY_SECRETS)
+    if result.is_read and len(passages) > MOST:
+        passages, result = passages[:MOST], ReadFile((), result.pages, AttachmentReason.CUT)
+    try:
+        _store(work, result, passages)
+    except LeaseLost:
+        return False
+    return result.is_read
+
+
+def _put_off(work: Lease[Attachment], later: Later) -> bool:
+    # A day that is over its cap is no failure of the file.
+    attempts = {"attempts": 0} if later.is_certain else {}
+    with suppress(LeaseLost):
+        leases.release(work, pause=later.pause, **attempts)
+    return False
+
+
+def _passages(row: Attachment, result: ReadFile, author: Author) -> Sequence[Passage]:
+    """The passages that are kept. Errors: TooManySecrets."""
+    if not result.is_read:
+        return []
+    with effort.bounded():
+        blocks = [
+            Block(clean(one.text)[0], tuple(clean(name)[0] for name in one.headings), one.page) for one in result.blocks
+        ]
+    found = [one for _number, one in zip(range(MOST + 1), passages_of(blocks), strict=False)]
+    return [_passage(row, number, one, author) for number, one in enumerate(found, start=1)]
+
+
+def _passage(row: Attachment, number: int, one: TextPassage, author: Author) -> Passage:
+    made = Passage(
+        tenant_id=row.tenant_id,
+        attachment=row,
+        number=number,
+        page=one.page,
+        start=one.start,
+        author=author,
+        created_at=row.created_at,
+        # A document may be told to a model: what speaks to it there is nothing to obey.
+        flagged=flagged_turns.judged(author, one.text),
+    )
+    made.set_text(one.text, place=one.place)
+    return made
+
+
+def _store(work: Lease[Attachment], result: ReadFile, passages: Sequence[Passage]) -> None:
+    """Errors: LeaseLost, with nothing stored."""
+    state = AttachmentState.READ if result.is_read else AttachmentState.FAILED
+    if result.reason == AttachmentReason.NO_VISION_MODEL:
+        state = AttachmentState.REFUSED
+    changes: dict[str, Any] = {"state": state, "reason": result.reason, "pages": result.pages, "content": None}
+    with transaction.atomic():
+        # Its person may be another one since: people are merged.
+        row = leases.fence(work)
+        for one in passages:
+            one.end_user_id = row.end_user_id
+        Passage.objects.bulk_create(passages)
+        leases.release(work, attempts=0, read_at=Now(), **changes)
