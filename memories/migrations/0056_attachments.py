@@ -62,7 +62,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='modeluse',
             name='purpose',
-            field=models.CharField(choices=[('summaries', 'Summaries'), ('upkeep', 'Upkeep'), ('dreams', 'Dreams'), ('answers', 'Answers'), ('pictures', 'Pictures')], max_length=16),
+            field=models.CharField(choices=[('summaries', 'Summaries'), ('upkeep', 'Upkeep'), ('dreams', 'Dreams'), ('answers', 'Answers'), ('skills', 'Skills'), ('pictures', 'Pictures')], max_length=16),
         ),
         migrations.CreateModel(
             name='Attachment',

@@ -104,7 +104,7 @@ class AttachmentSerializer(Strict):
 
     name = ExactText(required=False, allow_blank=True, max_length=LONGEST_NAME, help_text="The file's name.")
     media_type = ExactText(max_length=127, help_text=f"What is read: {', '.join(f'`{one}`' for one in TYPES)}.")
-    data = Base64Bytes(required=False, help_text="The file, in Base64.")
+    data = Base64Bytes(required=False, help_text="The file, in Base64.")  # type: ignore[assignment]
     text = ExactText(
         required=False, max_length=MAX_MESSAGE_BYTES, help_text="Instead of `data`: the text of a file that is text."
     )
@@ -116,7 +116,7 @@ class AttachmentSerializer(Strict):
             raise ValidationError("Give a media type, such as `application/pdf`.", code="invalid")
         return media_type
 
-    def validate(self, attrs: dict[str, Any]) -> PostedAttachment:  # type: ignore[override]
+    def validate(self, attrs: dict[str, Any]) -> PostedAttachment:
         if ("data" in attrs) == ("text" in attrs):
             raise ValidationError({"data": ["Give `data` or `text`: one of them."]}, code="required")
         if "text" in attrs and not attrs["media_type"].startswith("text/"):
