@@ -285,11 +285,16 @@ def _own_parts(paragraph: Any) -> Iterator[Any]:
             waiting.extend(reversed(one))
 
 
-_HTML_HIDDEN = frozenset("script style noscript template svg math iframe object select head".split())
-_HTML_BLOCKS = frozenset(
-    "address article aside blockquote body caption dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4"
-    " h5 h6 header hr li main nav ol p pre section summary table tbody tfoot thead tr ul".split()
+_HTML_HIDDEN = frozenset(
+    {"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select", "head"}
 )
+# fmt: off
+_HTML_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "div", "dl", "dt", "fieldset",
+    "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav",
+    "ol", "p", "pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul",
+})
+# fmt: on
 
 
 def html(content: bytes) -> Document:
