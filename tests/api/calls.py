@@ -9,7 +9,7 @@ from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.tenants.content_policy import put_policy
-from memories.models import ActorKind, SessionQueue, Tenant
+from memories.models import ActorKind, SessionQueue, Skill, Tenant
 from tests import factories
 from tests.api.client import BASE, HubClient, operations
 from tests.profiles.defining import define
@@ -40,7 +40,8 @@ class Ids:
     uploaded: str = field(default_factory=lambda: str(uuid.uuid4()))
     trial: str = field(default_factory=lambda: str(uuid.uuid4()))
     trajectory: str = field(default_factory=lambda: str(uuid.uuid4()))
-    skill: str = "nobodys-procedure"
+    # Of a tenant, which has one of a name.
+    skill: str = "a-procedure"
     attachment: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
@@ -260,7 +261,7 @@ def populated(tenant: Tenant) -> Ids:
     factories.policy_drop(tenant)
     did = factories.trajectory(person, SECRET, external_id="t-1", agent_id="")
     # Others are given it, too: it says nothing of the person.
-    skill = factories.skill(person)
+    skill = Skill.objects.filter(tenant=tenant).first() or factories.skill(person, name="a-procedure")
     file = factories.attachment(turn, SECRET, name=SECRET)
     last = [str(row.pk) for row in (uploaded, trial, did)]
     return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared, *last, skill.name, str(file.pk)])

@@ -57,6 +57,7 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     factories.memory_file(person)
     factories.diary_entry(person, topic="bread")
     factories.trajectory(person, family="bread", outcome_reason="It rose.")
+    factories.skill(person)
     factories.profile_revision(person)
     factories.dream(person)
     factories.group_fact(factories.memory_group(person), person)

@@ -79,7 +79,9 @@ class FileEndpoint(Endpoint):
     def tree(self, given: dict[str, Any], *wanted: str) -> FileTree:
         """The files that are read, with skills where one of the `wanted` paths may lead to them; of a restricted person
         none."""
-        person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
+        person = lookups.find_person(tenant=self.tenant, user_id=given["user_id"])
+        if person and person.restricted_at:
+            return self._tree(None, given)
         return self._tree(person, given, self._offer(person, given, wanted))
 
     def tree_of_one(self, given: dict[str, Any]) -> FileTree:
