@@ -101,7 +101,7 @@ def test_portability_tells_what_the_person_provided() -> None:
     export = exports.made(person, PORTABILITY)
     told = exports.data(export)
     assert told["people"][0]["external_id"] == person.external_id
-    assert {"people", "sessions", "turns", "facts", "said_in_groups"} == told["counts"].keys()
+    assert {"people", "sessions", "turns", "facts", "said_in_groups", "attachments"} == told["counts"].keys()
     assert [turn["content"] for turn in told["turns"]] == ["I moved to Leiden"]
     assert [fact["content"] for fact in told["facts"]] == ["Lives in Leiden"]
     assert [source["quote"] for source in told["facts"][0]["evidence"]] == ["I moved to Leiden"]

@@ -70,6 +70,19 @@ def test_a_trajectory_is_stored_and_read(hub: Hub) -> None:
         assert not hub.client.call("GET", "/trajectories", query={"user_id": "u1", **query}).json()["results"]
 
 
+def test_arguments_that_are_no_json_for_others_stay_a_text(hub: Hub) -> None:
+    odd = [
+        '{"a": NaN}', '{"a": -Infinity}', '{"a": 1e999}', '{"a": %s}' % ("9" * 4000), "[" * 70 + "]" * 70,
+        "[" * 450 + "]" * 450, '{"a":' * 450 + "1" + "}" * 450, "{" * 50_000, "[1, 2]",
+    ]  # fmt: skip
+    good = ['{"a": 12.5, "b": -3}', '{"a": {"b": [9007199254740993]}}']
+    made = post(hub, *(call("", f"c{at}", arguments=text) for at, text in enumerate([*odd, *good])))
+    steps = hub.client.call("GET", f"/trajectories/{made['trajectory']['id']}/steps").json()["results"]
+    shown = [one["arguments"] for one in steps]
+    assert shown[: len(odd)] == [text[:LONGEST_ARGUMENTS] for text in odd]
+    assert shown[len(odd) :] == [{"a": 12.5, "b": -3}, {"a": {"b": [9007199254740993]}}]
+
+
 def test_what_is_sent_again_is_stored_once(hub: Hub) -> None:
     made = post(hub, call("ls"), result(), external_id="t1")
     again = post(hub, call("ls"), result(), external_id="t1")
