@@ -24,6 +24,7 @@ LATER_TABLES = (
     *("seentext", "sentblock", "privacyexportpiece", "personlink", "import", "importpiece", "importedrow"),
     *("contentpolicy", "policydrop", "policytrial", "policyfinding", "profileschema"),
     *("attachment", "passage", "passagevector"),
+    *("trajectory", "trajectorystep", "skill", "skillversion", "skilltext", "skillevidence", "skilltrial", "skillpass"),
 )
 
 
