@@ -261,7 +261,8 @@ def locked_trajectory(trajectory_id: uuid.UUID, tenant: Tenant, *, restricted: b
         raise NotFound
     if owner.restricted_at and not restricted:
         raise PersonRestricted
-    found = rows.filter(end_user=owner).select_for_update(of=("self",)).first()
+    # Not its key: whoever edits a skill holds the skill, for which this may wait, and refers to the trajectory.
+    found = rows.filter(end_user=owner).select_for_update(of=("self",), no_key=True).first()
     if found is None:
         raise NotFound
     found.tenant, found.end_user = owner.tenant, owner

@@ -16,7 +16,7 @@ from memories.text.words import SpokenWords
 MOST_CHARACTERS = 20_000
 MOST_STEPS = 200
 # Of each step so much is always compared; no more of it is shown to a model.
-BEGINNING = 1_000
+BEGINNING = 500
 _ESCAPE = re.compile(r"\\(?:u((?![dD][89a-fA-F])[0-9a-fA-F]{4})|([nrtbf]))")
 # A longer value of an argument says too much of one case to be a part of a procedure.
 LONGEST_VALUE = 80
@@ -53,6 +53,11 @@ class Told:
     def actions(self) -> list[tuple[Action, ...]]:
         """For each call its forms, from the most particular to the tool alone."""
         return [_forms(step) for step in self.steps if step.kind == TrajectoryStep.Kind.TOOL_CALL and step.tool]
+
+    @cached_property
+    def forms(self) -> frozenset[Action]:
+        """What it did, in any form."""
+        return frozenset(form for forms in self.actions for form in forms)
 
     @cached_property
     def text(self) -> str:

@@ -82,6 +82,14 @@ class TestTheRules:
         }
         assert behind == {"step": 8, "pitfall": 4}
 
+    def test_nobody_crowds_out_the_others(self, pair: Sequence[EndUser]) -> None:
+        for _ in range(proposing.MOST_TRAJECTORIES + 5):
+            trajectory(pair[0], now=NOW + DAY)
+        assert look(NOW + DAY) == ["proposed"]
+        found = proposing.gathered(pair[0].tenant, "release service")
+        assert [one.end_user_id for one in found].count(pair[0].pk) == proposing.MOST_OF_ONE
+        assert {one.end_user_id for one in found} == {one.pk for one in pair}
+
     def test_of_one_person_nothing_is_proposed(self) -> None:
         alone = people(1)
         lessons(alone * 3)

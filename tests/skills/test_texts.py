@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 import yaml
 
-from memories.curation.skills import checking
+from memories.curation.skills import checking, proposing
+from memories.llm.prompts.skills import LONGEST_STEP
 from memories.models import SkillText, Trajectory, TrajectoryStep
 from memories.models.ids import new_id
-from memories.skills import rendering
+from memories.skills import rendering, rules
+from memories.skills import told as told_module
 from memories.skills.told import Told, Voices
 from tests import factories
 from tests.each import each
@@ -58,6 +60,22 @@ def test_a_folder_of_somebody_is_personal(text: str) -> None:
 
 def told(*steps: TrajectoryStep) -> Told:
     return Told(new_id(), new_id(), "", "release", "Release it", Trajectory.Outcome.SUCCEEDED == "succeeded", steps)
+
+
+def test_many_long_trajectories_are_compared_in_one_go() -> None:
+    def long(number: int, *, succeeded: bool) -> Told:
+        # Twelve arguments are fourteen forms, of 8,000 calls; each with each would be billions.
+        steps = [
+            TrajectoryStep(
+                kind="tool_call", tool=f"t{at % 20}", arguments={f"a{place}": f"{number} {at}" for place in range(12)}
+            )
+            for at in range(told_module.MOST_STEPS)
+        ]
+        return Told(new_id(), new_id(), "", "f", "t", succeeded, tuple(steps))
+
+    every = [long(number, succeeded=number % 2 == 0) for number in range(proposing.MOST_TRAJECTORIES)]
+    assert rules.lines(every) == []
+    assert LONGEST_STEP <= told_module.BEGINNING
 
 
 @each(
