@@ -8,7 +8,7 @@ import yaml
 
 from memories.curation.skills import checking, proposing
 from memories.llm.prompts.skills import LONGEST_STEP
-from memories.models import SkillText, Trajectory, TrajectoryStep
+from memories.models import SkillText, TrajectoryStep
 from memories.models.ids import new_id
 from memories.skills import rendering, rules
 from memories.skills import told as told_module
@@ -59,7 +59,7 @@ def test_a_folder_of_somebody_is_personal(text: str) -> None:
 
 
 def told(*steps: TrajectoryStep) -> Told:
-    return Told(new_id(), new_id(), "", "release", "Release it", Trajectory.Outcome.SUCCEEDED == "succeeded", steps)
+    return Told(new_id(), new_id(), "", "release", "Release it", True, steps)
 
 
 def test_many_long_trajectories_are_compared_in_one_go() -> None:
