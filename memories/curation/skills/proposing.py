@@ -240,7 +240,7 @@ def gathered(tenant: Tenant, family: str) -> list[Trajectory]:
     newest = F("updated_at").desc(), F("pk").desc()
     rows = Trajectory.objects.filter(tenant=tenant, family=family, outcome__in=KNOWN, end_user__restricted_at=None)
     ranked = rows.annotate(of_one=Window(RowNumber(), partition_by=F("end_user"), order_by=newest))
-    chosen = ranked.filter(Q(of_one__lte=MOST_OF_ONE))  # type: ignore[misc]  # annotated
+    chosen = ranked.filter(Q(of_one__lte=MOST_OF_ONE))
     found = list(chosen.order_by(*newest)[:MOST_TRAJECTORIES])
     if len({one.agent_id for one in found}) > 1:
         private = _private(tenant, found)
