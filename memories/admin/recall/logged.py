@@ -193,6 +193,9 @@ class _History:
             return ("redacted" if row.redacted_at and row.redacted_at > self.at else "same"), memory.text
         if memory.kind == "episode":
             return self._outcome_of_episode(memory)
+        if memory.kind == "document":
+            # A passage is written once.
+            return "same", memory.text
         # What an agent noted is never changed, nor is a fact of a group.
         changed_at = getattr(row, "updated_at", None)
         is_changed = changed_at is not None and changed_at > self.at
