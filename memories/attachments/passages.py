@@ -11,7 +11,7 @@ from memories.models.memories.attachments import LONGEST_PLACE
 from memories.text.secrets.redaction import redact_parts
 
 LONGEST, MOST = 1_200, 1_500
-_SEPARATOR = " › "
+SEPARATOR = " › "
 # Where a long text is cut best: between paragraphs, lines, sentences, words.
 _CUTS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"[.!?…](?=\s)|[。！？]"), re.compile(r"\s"))
 # Halves of surrogate pairs cannot be stored.
@@ -69,9 +69,9 @@ def _place(headings: Iterable[str]) -> str:
     """The headings, outermost first; of too many or too long ones the innermost."""
     # A page's title is often its first heading again.
     names = [name for name, _same in groupby(" ".join(one.split()) for one in headings) if name]
-    while names and len(_SEPARATOR.join(names)) > LONGEST_PLACE:
+    while names and len(SEPARATOR.join(names)) > LONGEST_PLACE:
         names = names[1:] if len(names) > 1 else [f"{names[0][: LONGEST_PLACE - 1]}…"]
-    return _SEPARATOR.join(names)
+    return SEPARATOR.join(names)
 
 
 def _cut(text: str, place: str, page: int | None, start: int) -> Iterator[TextPassage]:

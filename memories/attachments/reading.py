@@ -5,6 +5,7 @@ lease, and what was read is thrown away. Whatever comes of a file, its bytes are
 """
 
 import random
+import re
 import time
 import uuid
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from memories.attachments import pictures
-from memories.attachments.passages import MOST, TextPassage, clean, passages_of
+from memories.attachments.passages import MOST, SEPARATOR, TextPassage, clean, passages_of
 from memories.attachments.pictures import Later
 from memories.attachments.sandbox import ReadFile, read_file
 from memories.db import tenancy
@@ -140,10 +141,12 @@ def _passages(row: Attachment, result: ReadFile, author: Author) -> Sequence[Pas
     with effort.bounded():
         blocks = clean(result.blocks)
     found = [one for _number, one in zip(range(MOST + 1), passages_of(blocks), strict=False)]
-    return [_passage(row, number, one, author) for number, one in enumerate(found, start=1)]
+    # A name is told with each passage; in names of files words are joined.
+    is_named_so = flagged_turns.judged(author, re.sub(r"[_.+-]+", " ", row.name))
+    return [_passage(row, number, one, author, is_named_so=is_named_so) for number, one in enumerate(found, start=1)]
 
 
-def _passage(row: Attachment, number: int, one: TextPassage, author: Author) -> Passage:
+def _passage(row: Attachment, number: int, one: TextPassage, author: Author, *, is_named_so: bool) -> Passage:
     made = Passage(
         tenant_id=row.tenant_id,
         attachment=row,
@@ -152,8 +155,8 @@ def _passage(row: Attachment, number: int, one: TextPassage, author: Author) -> 
         start=one.start,
         author=author,
         created_at=row.created_at,
-        # A document may be told to a model: what speaks to it there is nothing to obey.
-        flagged=flagged_turns.judged(author, one.text),
+        # A document may be told to a model, with the headings above it: what speaks to it there is nothing to obey.
+        flagged=is_named_so or flagged_turns.judged(author, "\n".join([*one.place.split(SEPARATOR), one.text])),
     )
     made.set_text(one.text, place=one.place)
     return made

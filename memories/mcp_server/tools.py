@@ -104,8 +104,8 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "search_memory",
         "Search memory",
-        "Find facts, episodes and earlier messages of the person, what their groups know, and, if you ask for them, documents, "
-        "by meaning and by words.",
+        "Find facts, episodes and earlier messages of the person, what their groups know, and, if you ask for "
+        "them, documents, by meaning and by words.",
         Scope.READ,
         reading.search_memory,
         _object(
