@@ -1,6 +1,7 @@
 """What becomes of a file under its lease: pictures by a model that sees, failures, what is cut, and what is flagged."""
 
 import json
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from memories.llm.calls import Call
 from memories.llm.prompts import picture_description
 from memories.models import Attachment, AttachmentState, DailySpending, LanguageModel, ModelUse, Passage, Turn
 from memories.queue import leases, spending
+from memories.text.injection import flagged_turns
 from tests import factories
 from tests.factories import NOW
 
@@ -118,8 +120,8 @@ def test_nobody_waits_for_all_files_of_somebody_else(turn: Turn, monkeypatch: py
     others = [factories.session(owner).turns.get() for owner in (factories.end_user(turn.tenant), factories.end_user())]
     late = [factories.attachment(one) for one in others]
     # Whoever comes last wins each lot.
-    monkeypatch.setattr(reading.random, "sample", lambda found, _: sorted(found, key=lambda one: one == turn.tenant_id))
-    monkeypatch.setattr(reading.random, "choice", lambda found: min(found, key=lambda one: one == turn.end_user_id))
+    monkeypatch.setattr(random, "sample", lambda found, _: sorted(found, key=lambda one: one == turn.tenant_id))
+    monkeypatch.setattr(random, "choice", lambda found: min(found, key=lambda one: one == turn.end_user_id))
     first, second = reading._claim_next(), reading._claim_next()
     assert first
     assert second
@@ -138,8 +140,13 @@ def test_the_lease_is_kept_while_passages_are_judged(turn: Turn, monkeypatch: py
         held.pop()
 
     monkeypatch.setattr(leases, "keep_alive", keep_alive)
-    seen = []
-    monkeypatch.setattr(reading.flagged_turns, "judged", lambda *_: bool(seen.append(len(held))))
+    seen: list[int] = []
+
+    def judged(*_: Any) -> bool:
+        seen.append(len(held))
+        return False
+
+    monkeypatch.setattr(flagged_turns, "judged", judged)
     assert read(turn).state == AttachmentState.READ
     assert seen
     assert set(seen) == {1}

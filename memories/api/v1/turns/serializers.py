@@ -127,7 +127,8 @@ class AttachmentSerializer(Strict):
             raise ValidationError(
                 {"text": ["A file of this type is no text: give its bytes as `data`."]}, code="invalid"
             )
-        content = attrs["data"] if "data" in attrs else attrs["text"].encode()
+        # What is blank was not decoded.
+        content = (attrs["data"] or b"") if "data" in attrs else attrs["text"].encode()
         return PostedAttachment(attrs.get("name", ""), attrs["media_type"], content)
 
 
