@@ -1,16 +1,23 @@
 """A stream of events through the web server: each part is sent while the next is made, by a thread that is free again
 once the client has left."""
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
+from django.core.servers.basehttp import get_internal_wsgi_application
 
 from memories import leaving
+from memories.models import ModelUse
 from memories.web import front
+from tests import factories
 from tests.commands.served import PATIENCE_SECONDS, Served, served
+from tests.llm import endpoint as at
+from tests.vectors import embed_all
 
 ASK = b"POST /api/v1/answer HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -92,3 +99,37 @@ def test_who_leaves_ends_the_stream_and_frees_its_thread(events: Events) -> None
         # There is one thread, and it is free.
         with asked(server) as another:
             read_until(another, b"data: 3")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_answer_of_the_hub_itself(settings: LazySettings) -> None:
+    gate, closed = threading.Event(), threading.Event()
+    person = factories.end_user(external_id="u1")
+    factories.session(person, [("user", "I moved to Ghent in May.")], session_id="s1")
+    embed_all(person)
+    _, key = factories.api_key(person.tenant)
+    first = json.dumps({"sentences": [{"text": "The user moved to Ghent in May.", "memories": [1]}]})[:-2]
+    body = json.dumps({"user_id": "u1", "question": "Where did I move to?", "searches": 1, "stream": True})
+    head = f"POST /api/v1/answer HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    with at.running() as endpoint, served(get_internal_wsgi_application(), threads=1) as server:
+        settings.MEMORYHUB_LLM, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = "openai", endpoint.url, "k"
+        settings.ALLOWED_HOSTS = ["localhost"]
+        endpoint.responds(
+            at.streams(first, gate, "]}"), at.streams(first, at.sees_end(closed), ends=False), at.streams(first, "]}")
+        )
+        with server.connected() as connection:
+            connection.sendall((head + body).encode())
+            told = read_until(connection, b"event: sentence")
+            assert b"event: done" not in told
+            gate.set()
+            assert b'"status":"answered"' in read_until(connection, b"0\r\n\r\n")
+        # Whoever leaves while the model is silent ends its call: the only thread is free for the next.
+        with server.connected() as connection:
+            connection.sendall((head + body).encode())
+            read_until(connection, b"event: sentence")
+        assert closed.wait(at.SLOWEST)
+        with server.connected() as connection:
+            connection.sendall((head + body).encode())
+            read_until(connection, b"event: done")
+    assert ModelUse.objects.get(tenant=person.tenant).calls == 3
