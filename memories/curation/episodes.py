@@ -24,9 +24,9 @@ from memories.curation.writing import locked_row
 from memories.exceptions import Conflict
 from memories.facts import review_items
 from memories.models import Change, Episode, EpisodeStatus, Tenant
+from memories.models.memories.episodes import TEXTS
 from memories.text import value_texts
 
-TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
 UNDONE_FIELDS = (*TEXTS, "importance", "quality", "flaws", "extractor", "status", "pinned", "binding")
 UNDONE_MOMENTS = ("expires_at", "trashed_at")
 

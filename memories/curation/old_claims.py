@@ -43,6 +43,7 @@ from memories.models import (
     Status,
     WorkingMemory,
 )
+from memories.models.memories.episodes import LISTS, TEXTS
 from memories.models.memories.files import Encoding
 from memories.models.memories.graph import TripleStatus
 from memories.retrieval.outdated import turns_still_saying
@@ -270,8 +271,6 @@ _MODELS: dict[OccurrenceKind, type[Model]] = {
     OccurrenceKind.TRIPLE: GraphTriple,
     OccurrenceKind.DIARY: DiaryEntry,
 }
-# Of an episode, beside its summary.
-LISTS = tuple(name for name in episodes.TEXTS if name != "summary")
 
 
 class _Text(NamedTuple):
@@ -299,7 +298,7 @@ def _facts(fact: Fact) -> Iterator[_Text]:
 
 def _episodes(person: EndUser) -> Iterator[_Text]:
     rows = Episode.objects.filter(end_user=person, status__in=EpisodeStatus.LIVE).order_by("-created_at", "-id")
-    for row in rows.only("version", "status", "created_at", *episodes.TEXTS)[:MOST_READ]:
+    for row in rows.only("version", "status", "created_at", *TEXTS)[:MOST_READ]:
         yield _Text(OccurrenceKind.EPISODE, row, row.version, [row.summary])
         for field in LISTS:
             yield _Text(OccurrenceKind.EPISODE, row, row.version, getattr(row, field), field)

@@ -2,12 +2,13 @@
 
 from memories.kinds.kind import Embedded, Kind, Served
 from memories.models import Episode, EpisodeVector
+from memories.models.memories.episodes import TEXTS
 
 EPISODE = Kind(
     "episode",
     "episodes",
     Episode,
     served=Served(7),
-    embedded=Embedded(2, EpisodeVector, "episode", ("summary", "key_topics", "actions_taken", "outcomes")),
+    embedded=Embedded(2, EpisodeVector, "episode", TEXTS),
     is_purged=True,
 )

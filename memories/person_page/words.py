@@ -102,7 +102,6 @@ OBJECTS: Mapping[str, Promise] = {
     "PrivacyCase": _("your request"),
     "PrivacyExport": _("the copy of your data"),
 }
-# Of the facts of a category.
 YES, NO = _("Yes"), _("No")
 # Of a fact: who said it.
 PERSON_HERE, PERSON, STAFF = _("You said so here."), _("You said so."), _("Staff of the application said so.")

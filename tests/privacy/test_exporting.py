@@ -101,7 +101,7 @@ def test_portability_tells_what_the_person_provided() -> None:
     export = exports.made(person, PORTABILITY)
     told = exports.data(export)
     assert told["people"][0]["external_id"] == person.external_id
-    assert {"people", "sessions", "turns", "facts", "said_in_groups"} == told["counts"].keys()
+    assert {"people", "sessions", "turns", "facts", "said_in_groups", "attachments"} == told["counts"].keys()
     assert [turn["content"] for turn in told["turns"]] == ["I moved to Leiden"]
     assert [fact["content"] for fact in told["facts"]] == ["Lives in Leiden"]
     assert [source["quote"] for source in told["facts"][0]["evidence"]] == ["I moved to Leiden"]
@@ -135,6 +135,8 @@ def test_the_inside_of_the_hub_is_not_in_it_and_people_read_no_json() -> None:
     written = exports.files(exports.made(person))
     page = written["readable.html"]
     assert "Spoke to her" in page
+    # What was asked for, and how far it is, in words; codes are in the details alone.
+    assert '<strong>Access</strong> <span class="badge">' in page
     assert "none: –\nplan:\n  notes:\n    a, b\n  since: 2024\n  trial: no" in page
     for inside in (*counts, "&quot;: ", "{&quot;"):
         assert inside not in page, inside

@@ -10,7 +10,7 @@ from memories import content_policy
 from memories.audit import Actor
 from memories.content_policy import Road
 from memories.curation.change_sets import Changes, refusals_against
-from memories.curation.episodes import TEXTS, next_version, rewrite
+from memories.curation.episodes import next_version, rewrite
 from memories.curation.facts.approving import approve_suggestion
 from memories.curation.facts.changing import approve, state_binding, supersede_rivals
 from memories.curation.profile.sections import take_proposed_section
@@ -20,6 +20,7 @@ from memories.curation.statements.scrubbing import scrubbed_episode, scrubbed_fa
 from memories.exceptions import Conflict, InvalidInput
 from memories.models import Episode, EpisodeStatus, Fact, ProfileRevision, RelationType, ReviewItem, Status
 from memories.models.folding import fold
+from memories.models.memories.episodes import TEXTS
 from memories.models.memories.refusals import refusal_key_of_text
 from memories.text import value_texts
 from memories.text.secrets.scrubbing import scrubbed_text

@@ -19,6 +19,7 @@ from memories.exceptions import BeyondTrust, Fault, ReviewNeeded
 from memories.facts.candidate import Candidate
 from memories.files.passages import ChangedText, Place
 from memories.models import Episode, Fact, Status, Tenant, Trust
+from memories.models.memories.episodes import TEXTS
 from memories.text import value_texts
 from memories.text.injection import detection, meaning
 from memories.text.secrets.redaction import looks_secret, redact_text
@@ -28,7 +29,6 @@ _JUDGED_AT_ONCE = 200
 _NUMBER = re.compile(r"\d+")
 # The texts of a fact that a context or a prompt can show.
 FACT_TEXTS = ("content", "key", "value", "source_error", "raw")
-EPISODE_TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
 
 
 def flags_of_fact(fact: Fact | Candidate, write_trust: WriteTrust) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ def check_episode(episode: Episode, stated: Mapping[str, Any], write_trust: Writ
 
     Errors: ReviewNeeded for new words of a writer that is not believed, or that speak to a model.
     """
-    changed = [stated[name] for name in EPISODE_TEXTS if name in stated and stated[name] != getattr(episode, name)]
+    changed = [stated[name] for name in TEXTS if name in stated and stated[name] != getattr(episode, name)]
     lines = [line for one in changed for line in ([one] if isinstance(one, str) else one)]
     if changed and not write_trust.is_believed(conf.rules(episode.tenant)):
         raise ReviewNeeded

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from memories.models.memories.episodes import LONGEST_SUMMARY
+from memories.models.memories.episodes import LISTS, LONGEST_SUMMARY
 from memories.text.secrets.scrubbing import scrubbed_json, scrubbed_text
 
 # Lengths of the columns: a mark can be longer than the secret that it replaces.
 _TEXTS = {"content": None, "source_error": None, "raw": None, "key": 100, "value": 500}
-_LISTS_OF_EPISODE = ("key_topics", "actions_taken", "outcomes")
 _LONGEST_TAG = 100
 _LONGEST_NAME = 255
 
@@ -44,7 +43,7 @@ def scrubbed_episode(fields: dict[str, Any]) -> dict[str, Any]:
     scrubbed = dict(fields)
     if fields.get("summary"):
         scrubbed["summary"] = scrubbed_text(fields["summary"], longest=LONGEST_SUMMARY)
-    for name in _LISTS_OF_EPISODE:
+    for name in LISTS:
         if fields.get(name):
             scrubbed[name] = [scrubbed_text(text, longest=LONGEST_SUMMARY) for text in fields[name]]
     return scrubbed

@@ -64,6 +64,11 @@ class EpisodeQuerySet(models.QuerySet["Episode"]):
         return self.filter(UNEMBEDDED)
 
 
+# The columns that hold words, besides the summary and with it: what an episode is found, guarded and corrected by.
+LISTS = ("key_topics", "actions_taken", "outcomes")
+TEXTS = ("summary", *LISTS)
+
+
 class Episode(models.Model):
     """The summary of turns `first_number`..`last_number` of a session, made once."""
 
@@ -153,7 +158,7 @@ class Episode(models.Model):
     @property
     def text(self) -> str:
         """What it is found by."""
-        return "\n".join([self.summary, *self.key_topics, *self.actions_taken, *self.outcomes])
+        return "\n".join([self.summary, *(one for name in LISTS for one in getattr(self, name))])
 
     def covers(self, number: int) -> bool:
         """Whether the turn with this number of its session is in its range."""
