@@ -18,7 +18,7 @@ from memoryhub_client import (
 from memoryhub_client._retrying import httpx
 from memoryhub_client.models import Answer, Sentence
 
-TOLD = {"text": "The user moved to Ghent\u0085in May.", "citations": ["1"]}
+TOLD: dict[str, Any] = {"text": "The user moved to Ghent\u0085in May.", "citations": ["1"]}
 DONE = {
     "status": "answered", "answer": TOLD["text"], "sentences": [TOLD], "evidence": [], "evidence_level": "strong",
     "searches": [], "cut": 0, "failure": None, "model": "m", "calls": 1, "tokens": {"prompt": 1, "completion": 2},
