@@ -81,6 +81,8 @@ def test_the_curl_lines_work(settings: Any) -> None:
     known["DREAM"] = str(factories.dream(run.end_user).pk)
     factories.episode(factories.session(factories.end_user(tenant, external_id="u2")))
     known["ENTRY"] = str(factories.diary_entry(run.end_user).pk)
+    known["TRAJECTORY"] = str(factories.trajectory(run.end_user).pk)
+    factories.skill(run.end_user, name="release-service")
     known["ATTACHMENT"] = str(factories.attachment(run.session.turns.all()[0], "Rye").pk)
     found = factories.policy_finding(factories.fact(run.end_user, "Has asthma"))
     known["DRY_RUN"] = str(found.trial_id)
