@@ -81,6 +81,8 @@ def test_the_curl_lines_work(settings: Any) -> None:
     known["DREAM"] = str(factories.dream(run.end_user).pk)
     factories.episode(factories.session(factories.end_user(tenant, external_id="u2")))
     known["ENTRY"] = str(factories.diary_entry(run.end_user).pk)
+    known["TRAJECTORY"] = str(factories.trajectory(run.end_user).pk)
+    factories.skill(run.end_user, name="release-service")
     known["ATTACHMENT"] = str(factories.attachment(run.session.turns.all()[0], "Rye").pk)
     found = factories.policy_finding(factories.fact(run.end_user, "Has asthma"))
     known["DRY_RUN"] = str(found.trial_id)
@@ -94,7 +96,8 @@ def test_the_curl_lines_work(settings: Any) -> None:
     known |= {"GROUP": str(group.pk), "GROUP_FACT": str(factories.group_fact(group, run.end_user).pk)}
     known["OLD_GROUP"] = str(factories.memory_group(run.end_user).pk)
     lines = re.findall(r"^curl .*?(?=\n```)", TEXT, flags=re.MULTILINE | re.DOTALL)
-    assert len(lines) == len(operations())
+    # One of each, and one that streams.
+    assert len([line for line in lines if not line.startswith("curl -N")]) == len(operations())
     for line in lines:
         answer = run_curl(HubClient(plaintext), line, known)
         assert 200 <= answer.status_code < 300, line
@@ -113,7 +116,7 @@ def run_curl(client: HubClient, line: str, known: dict[str, str]) -> Any:
     address = ""
     while words:
         word = words.pop(0)
-        if word == "-G":
+        if word in ("-G", "-N"):
             continue
         if word.startswith("-"):
             options.setdefault(word, []).append(words.pop(0))

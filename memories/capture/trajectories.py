@@ -6,11 +6,13 @@ says who says anything: the application, the last test run, the person (text/out
 """
 
 import json
+import re
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from math import isfinite
 from typing import Any
 
 from django.db import transaction
@@ -48,6 +50,9 @@ LONGEST_REPLY = 2_000
 _SAYING = frozenset({"correction", "reinforcement"})
 # Trajectories of a session about which the person's next words may be.
 _LAST = 3
+# Of arguments that are written as a text.
+_DEEPEST, _HIGHEST = 64, 2**63
+_WHOLE = re.compile(r"-?[0-9]+")
 _OUTCOME = ["outcome", "outcome_source", "outcome_reason"]
 
 
@@ -136,22 +141,47 @@ class _Cleaner:
 
 
 def _read(arguments: Any) -> Any:
-    """Arguments as an object, where a model gave them as its text: then the names in it tell what is a secret."""
+    """Arguments as an object, where a model gave them as its text: then the names in it tell what is a secret. What the
+    database, or an answer, could not have as JSON stays a text."""
     if not isinstance(arguments, str) or not arguments.lstrip().startswith(("{", "[")):
         return arguments
     try:
-        return json.loads(arguments)
+        given = json.loads(arguments, parse_constant=_number, parse_float=_number, parse_int=_number)
     except (ValueError, RecursionError):
         return arguments
+    return given if _is_shallow(given) else arguments
+
+
+def _number(digits: str) -> int | float:
+    """Errors: ValueError, where another reader could not have it: NaN, infinity, and what 64 bits do not hold."""
+    value = float(digits)
+    if not isfinite(value) or abs(value) >= _HIGHEST:
+        raise ValueError
+    return int(digits) if _WHOLE.fullmatch(digits) else value
+
+
+def _is_shallow(value: Any) -> bool:
+    """Whether it is nested no deeper than what is posted may be. Level by level: depth must not exhaust the stack."""
+    level = [value]
+    for _depth in range(_DEEPEST):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _shortened(arguments: Any) -> tuple[Any, int]:
-    """The arguments, or the beginning of their text where it is too long; and by how much."""
+    """The arguments as an object or a text, of which the beginning where it is too long; and by how much it was."""
     if arguments is None:
         return None, 0
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    beyond = len(text) - LONGEST_ARGUMENTS
-    return (text[:LONGEST_ARGUMENTS], beyond) if beyond > 0 else (arguments, 0)
+    beyond = max(0, len(text) - LONGEST_ARGUMENTS)
+    return (arguments if isinstance(arguments, dict) and not beyond else text[:LONGEST_ARGUMENTS]), beyond
 
 
 def store_trajectory(
@@ -231,7 +261,8 @@ def locked_trajectory(trajectory_id: uuid.UUID, tenant: Tenant, *, restricted: b
         raise NotFound
     if owner.restricted_at and not restricted:
         raise PersonRestricted
-    found = rows.filter(end_user=owner).select_for_update(of=("self",)).first()
+    # Not its key: whoever edits a skill holds the skill, for which this may wait, and refers to the trajectory.
+    found = rows.filter(end_user=owner).select_for_update(of=("self",), no_key=True).first()
     if found is None:
         raise NotFound
     found.tenant, found.end_user = owner.tenant, owner

@@ -114,7 +114,7 @@ def _has_mark(document: Mapping[str, Any]) -> bool:
 def _read_arguments(answer: StreamedReply) -> None:
     """The next request holds them as an object, whose text may be another."""
     for call in answer.tool_calls:
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             call["function"]["arguments"] = canonical(json.loads(call["function"]["arguments"] or "{}"))
 
 

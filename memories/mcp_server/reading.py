@@ -134,7 +134,7 @@ def get_context(call: AgentCall) -> ToolResult:
 def get_skills(call: AgentCall) -> ToolResult:
     """The skills that the agent is given, or the file of one: an operator has reviewed every line of it."""
     asker, name = call.asker, call.read(SkillInput).get("name") or ""
-    person = lookups.readable_person(tenant=asker.tenant, user_id=asker.user_id)
+    person = lookups.find_person(tenant=asker.tenant, user_id=asker.user_id)
     offered = serving.offer(serving.Session(asker.tenant, person, asker.agent_id))
     found = offered.named(name)
     trials.note(offered, SkillTrial.Via.MCP, now=call.now, read=[name] if found else [])

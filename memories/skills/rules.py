@@ -6,6 +6,7 @@ not. What mostly those that failed did is a pitfall.
 
 import re
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ def lines(told: Sequence[Told]) -> list[Line]:
     failed = [one for one in told if not one.succeeded]
     if len(succeeded) < 2:
         return []
-    steps = _common(succeeded, failed)
+    steps = _shared_by_successes(succeeded, failed)
     pitfalls = _pitfalls(succeeded, failed)
     if failed and not pitfalls and not any(one.is_lesson for one in steps):
         return []
@@ -64,7 +65,7 @@ def lines(told: Sequence[Told]) -> list[Line]:
     return found + pitfalls[:MOST_PITFALLS]
 
 
-def _common(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[_Found]:
+def _shared_by_successes(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[_Found]:
     """The actions of nearly all that succeeded, each in its most particular form that they share."""
     places: dict[Action, dict[uuid.UUID, float]] = {}
     for one in succeeded:
@@ -86,12 +87,10 @@ def _common(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[_Found]:
 def _pitfalls(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[Line]:
     if len(failed) < 2:
         return []
-    forms = {form for one in failed for action in one.actions for form in action}
-    found = []
-    for form in forms:
-        having = [one for one in failed if _took(one, form)]
-        if len(having) >= max(2, _MOSTLY * len(failed)) and _share(form, succeeded) <= _SELDOM:
-            found.append((form, having))
+    taken = Counter(form for one in failed for form in one.forms)
+    least = max(2, _MOSTLY * len(failed))
+    forms = [form for form, count in taken.items() if count >= least and _share(form, succeeded) <= _SELDOM]
+    found = [(form, [one for one in failed if form in one.forms]) for form in forms]
     # What a more particular or a plainer form says, too, is said once, by the plainest.
     plainest = [one for one in found if not any(_is_more_particular(one[0], other) for other, _having in found)]
     ranked = sorted(plainest, key=lambda one: (-len(one[1]), str(one[0])))
@@ -114,11 +113,7 @@ def _ids(told: Iterable[Told]) -> tuple[uuid.UUID, ...]:
 
 
 def _share(form: Action, told: Sequence[Told]) -> float:
-    return sum(_took(one, form) for one in told) / len(told) if told else 0.0
-
-
-def _took(one: Told, form: Action) -> bool:
-    return any(form in forms for forms in one.actions)
+    return sum(form in one.forms for one in told) / len(told) if told else 0.0
 
 
 def _is_more_particular(one: Action, other: Action) -> bool:

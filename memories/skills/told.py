@@ -2,8 +2,9 @@
 the rows that it reads."""
 
 import json
+import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,9 @@ from memories.text.words import SpokenWords
 # Of one trajectory: characters that are compared, and steps that are read.
 MOST_CHARACTERS = 20_000
 MOST_STEPS = 200
+# Of each step so much is always compared; no more of it is shown to a model.
+BEGINNING = 500
+_ESCAPE = re.compile(r"\\(?:u((?![dD][89a-fA-F])[0-9a-fA-F]{4})|([nrtbf]))")
 # A longer value of an argument says too much of one case to be a part of a procedure.
 LONGEST_VALUE = 80
 _ARGUMENTS = 12
@@ -51,13 +55,18 @@ class Told:
         return [_forms(step) for step in self.steps if step.kind == TrajectoryStep.Kind.TOOL_CALL and step.tool]
 
     @cached_property
+    def forms(self) -> frozenset[Action]:
+        """What it did, in any form."""
+        return frozenset(form for forms in self.actions for form in forms)
+
+    @cached_property
     def text(self) -> str:
         """Its words, to compare others with."""
-        said = [self.family, self.task]
-        for step in self.steps:
-            given = json.dumps(step.arguments, ensure_ascii=False) if step.arguments else ""
-            said += [step.tool, step.content, given]
-        return "\n".join(said)[:MOST_CHARACTERS]
+        said = [_unescaped("\n".join([step.tool, *_strings(step.arguments), step.content])) for step in self.steps]
+        # A long result must not hide what later steps say: a model is shown the beginning of each.
+        begun = "\n".join([self.family, self.task[:BEGINNING], *(one[:BEGINNING] for one in said)])
+        rest = "\n".join([self.task, *said])[: max(0, MOST_CHARACTERS - len(begun))]
+        return f"{begun}\n{rest}"
 
     @cached_property
     def errors(self) -> list[str]:
@@ -118,6 +127,24 @@ def _forms(step: TrajectoryStep) -> tuple[Action, ...]:
     forms += [Action(step.tool, ((name, words[0]),)) for name, words in commands if words]
     short = [one for one in forms if all(len(value) <= LONGEST_VALUE for _name, value in one.arguments)]
     return tuple(dict.fromkeys([*short, Action(step.tool)]))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The names and plain values in a JSON value, as people would read them: not as JSON writes them."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += [inner for pair in reversed(one.items()) for inner in reversed(pair)]
+        elif isinstance(one, list):
+            waiting += reversed(one)
+        elif one is not None:
+            yield one if isinstance(one, str) else json.dumps(one)
+
+
+def _unescaped(text: str) -> str:
+    """The text without the escapes of JSON within it, behind which words would hide: `\\nKim` is a line with Kim."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", text) if "\\" in text else text
 
 
 def _plain(value: Any) -> str:

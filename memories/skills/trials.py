@@ -99,9 +99,11 @@ def end(trajectory: Trajectory, *, now: datetime) -> list[Skill]:
     _note_stated(trajectory, now=now)
     rows = SkillTrial.objects.filter(tenant=trajectory.tenant_id, end_user__in=people)
     mine = Q(trajectory=trajectory)
-    if trajectory.session_id:
-        mine |= Q(session_id=trajectory.session_id)
     until = trajectory.ended_at or now
+    if trajectory.session_id:
+        # What had come to an end before the skill was given says nothing of it.
+        last = max(until, trajectory.updated_at) if trajectory.ended_at else trajectory.updated_at
+        mine |= Q(session_id=trajectory.session_id, noted_at__lte=last)
     mine |= Q(
         session_id="",
         agent_id=trajectory.agent_id,
@@ -195,6 +197,9 @@ def before(skill: Skill) -> Rate:
 
 def _counts(trial: SkillTrial, trajectory: Trajectory) -> bool:
     """Whether the trajectory is of a task that the skill is for: of its kind, or one whose agent read it."""
+    if trial.agent_id and trajectory.agent_id and trial.agent_id != trajectory.agent_id:
+        # Another agent's session of the same name.
+        return False
     family = trial.of_version.skill.family
     return not (family and trajectory.family) or family == trajectory.family or trial.read_at is not None
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from memories.admin.access import lifetime
 from memories.admin.lists import cells
-from memories.models import ActorKind, EndUser, Operator, WebhookEndpoint
+from memories.models import ActorKind, EndUser, Operator, Skill, WebhookEndpoint
 from tests import factories
 from tests.admin import walk
 from tests.admin.cases import case_of
@@ -56,6 +56,7 @@ def _more(person: EndUser, number: int) -> None:
     factories.diary_entry(person, f"Note {number}", agent_id=f"agent-{number}")
     factories.trajectory(person, f"Task {number}", session_id=f"s-{number}")
     factories.attachment(session.turns.all()[0], f"Page {number}", f"More {number}")
+    _skill(person, number)
     hook = WebhookEndpoint.objects.filter(tenant=person.tenant).first() or factories.webhook(person.tenant)
     factories.webhook_delivery(hook, person)
     shared = person.memberships.first()
@@ -64,6 +65,23 @@ def _more(person: EndUser, number: int) -> None:
     factories.decay_pass(person.tenant, as_of=timezone.now())
     factories.api_key(person.tenant)
     case_of(person, ("received", "verified", "scoped", "running", "failed", "on_hold", "completed")[number % 7])
+
+
+def _skill(person: EndUser, number: int) -> None:
+    """One more skill; and of the one whose page is opened one more version and trial."""
+    shown = Skill.objects.filter(tenant=person.tenant).order_by("created_at", "pk").first()
+    if shown and not shown.versions.filter(number=number + 2).exists():
+        version = shown.versions.create(
+            tenant_id=person.tenant_id, number=number + 2, state="former", actor_kind=ActorKind.COMMAND,
+            created_at=timezone.now(), served_from=timezone.now(),
+        )  # fmt: skip
+        text = version.texts.create(tenant_id=person.tenant_id, section="step", position=1, text=f"Step {number}")
+        text.evidence.create(tenant_id=person.tenant_id, trajectory=factories.trajectory(person))
+        version.trials.create(
+            tenant=person.tenant, end_user=person, session_id=f"s-{number}", arm="served", via="files",
+            noted_at=timezone.now(),
+        )  # fmt: skip
+    factories.skill(person)
 
 
 def _files(person: EndUser, number: int) -> None:

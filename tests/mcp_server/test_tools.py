@@ -167,6 +167,21 @@ class TestReading:
         EndUser.objects.update(restricted_at=timezone.now())
         assert "restricted" in text_of(hub.call(key, "get_profile"))
 
+    def test_skills_are_listed_and_read_and_of_a_restricted_person_none(
+        self, hub: Hub, key: str, person: EndUser
+    ) -> None:
+        factories.skill(person, name="bake-bread")
+        factories.skill(factories.end_user(), name="of-another-tenant")
+        factories.skill(person, name="of-another-agent", scope="agent", agent_id="sales")
+        listed = hub.call(key, "get_skills").structured_content
+        assert [one["name"] for one in listed["skills"]] == ["bake-bread"]
+        assert "Warm the oven first" in text_of(hub.call(key, "get_skills", {"name": "bake-bread"}))
+        for name in ("of-another-tenant", "of-another-agent", "../bake-bread", "BAKE-BREAD"):
+            assert hub.call(key, "get_skills", {"name": name}).is_error
+        EndUser.objects.update(restricted_at=timezone.now())
+        assert hub.call(key, "get_skills").structured_content["skills"] == []
+        assert hub.call(key, "get_skills", {"name": "bake-bread"}).is_error
+
     def test_lists_are_read_page_by_page(self, hub: Hub, key: str, person: EndUser) -> None:
         facts = [factories.fact(person, f"Has tree number {number}") for number in range(5)]
         seen, cursor = [], None

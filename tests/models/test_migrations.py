@@ -23,8 +23,8 @@ REPLACED = 41 + 32
 LATER_TABLES = (
     *("seentext", "sentblock", "privacyexportpiece", "personlink", "import", "importpiece", "importedrow"),
     *("contentpolicy", "policydrop", "policytrial", "policyfinding", "profileschema"),
-    *("trajectory", "trajectorystep", "attachment", "passage", "passagevector"),
-    *("skill", "skillpass", "skilltext", "skillevidence", "skillversion", "skilltrial"),
+    *("attachment", "passage", "passagevector"),
+    *("trajectory", "trajectorystep", "skill", "skillversion", "skilltext", "skillevidence", "skilltrial", "skillpass"),
 )
 
 

@@ -82,6 +82,14 @@ class TestTheRules:
         }
         assert behind == {"step": 8, "pitfall": 4}
 
+    def test_nobody_crowds_out_the_others(self, pair: Sequence[EndUser]) -> None:
+        for _ in range(proposing.MOST_TRAJECTORIES + 5):
+            trajectory(pair[0], now=NOW + DAY)
+        assert look(NOW + DAY) == ["proposed"]
+        found = proposing.gathered(pair[0].tenant, "release service")
+        assert [one.end_user_id for one in found].count(pair[0].pk) == proposing.MOST_OF_ONE
+        assert {one.end_user_id for one in found} == {one.pk for one in pair}
+
     def test_of_one_person_nothing_is_proposed(self) -> None:
         alone = people(1)
         lessons(alone * 3)
@@ -236,6 +244,31 @@ class TestReview:
         with pytest.raises(Conflict):
             deciding.approve(skill_id=Skill.objects.get().pk, actor=STAFF, now=NOW)
 
+    def test_undoing_an_approval_leaves_withdrawn_what_was(self, skill: Skill) -> None:
+        deciding.edit(skill_id=skill.pk, texts=[EditedText("step", "Run it.")], actor=STAFF, now=NOW)
+        trials.withdraw(Skill.objects.get(), Skill.Reason.BELOW, actor=trials.NOBODY, now=NOW)
+        deciding.approve(skill_id=skill.pk, actor=STAFF, now=NOW)
+        undone = deciding.undo(skill_id=skill.pk, actor=STAFF, now=NOW)
+        assert (undone.status, undone.served, undone.waits_since) == ("withdrawn", 1, NOW)
+        rejected = deciding.reject(skill_id=skill.pk, actor=STAFF, now=NOW)
+        assert (rejected.status, rejected.served, rejected.waits_since) == ("withdrawn", 1, None)
+
+    def test_undoing_serves_nothing_that_lost_its_evidence_meanwhile(self, skill: Skill) -> None:
+        deciding.edit(skill_id=skill.pk, texts=[EditedText("step", "Run it.")], actor=STAFF, now=NOW)
+        deciding.approve(skill_id=skill.pk, actor=STAFF, now=NOW)
+        SkillEvidence.objects.all().delete()
+        undone = deciding.undo(skill_id=skill.pk, actor=STAFF, now=NOW)
+        assert (undone.status, undone.served) == ("withdrawn", 1)
+
+    def test_what_waits_waits_on_when_an_older_version_is_used_again(self, skill: Skill) -> None:
+        deciding.edit(skill_id=skill.pk, texts=[EditedText("step", "Run it.")], actor=STAFF, now=NOW)
+        deciding.withdraw(skill_id=skill.pk, actor=STAFF, now=NOW)
+        again = deciding.serve_version(skill_id=skill.pk, number=1, actor=STAFF, now=NOW)
+        assert (again.status, again.served, again.waits_since) == ("serving", 3, NOW)
+        assert deciding.undoable(again) is None
+        approved = deciding.approve(skill_id=skill.pk, actor=STAFF, now=NOW)
+        assert (approved.served, approved.waits_since) == (2, None)
+
     def test_who_saw_another_state_is_refused(self, skill: Skill) -> None:
         with pytest.raises(PreconditionFailed):
             deciding.withdraw(skill_id=skill.pk, actor=STAFF, now=NOW, expected_version=skill.version - 1)
@@ -309,6 +342,17 @@ class TestTrials:
         assert SkillTrial.objects.get().outcome == "succeeded"
         trials.note(offered(pair[0], ""), Via.FILES, now=NOW)
         assert SkillTrial.objects.count() == 2
+
+    def test_what_ended_before_it_was_given_or_another_agent_did_is_no_outcome(
+        self, skill: Skill, pair: Sequence[EndUser]
+    ) -> None:
+        one = serving.offer(Session(pair[0].tenant, pair[0], "coder", "s-1"))
+        trials.note(one, Via.FILES, now=NOW, read=["release-service"])
+        trials.end(trajectory(pair[0], session_id="s-1", agent_id="coder", now=NOW - DAY), now=NOW)
+        trials.end(trajectory(pair[0], session_id="s-1", agent_id="other"), now=NOW)
+        assert SkillTrial.objects.get().outcome == "unknown"
+        trials.end(trajectory(pair[0], session_id="s-1", agent_id="coder", succeeded=False), now=NOW)
+        assert SkillTrial.objects.get().outcome == "failed"
 
     def test_what_an_agent_says_it_followed_counts_if_it_was_served(
         self, skill: Skill, pair: Sequence[EndUser]

@@ -3,15 +3,19 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from memories.curation.skills import proposing
-from memories.models import EndUser, Skill, SkillPass, SkillTrial, Trajectory
+from memories.capture.trajectories import locked_trajectory
+from memories.curation.skills import deciding, proposing
+from memories.curation.skills.deciding import EditedText
+from memories.models import EndUser, Skill, SkillEvidence, SkillPass, SkillText, SkillTrial, Trajectory
 from memories.skills import founding, serving, told, trials
 from memories.skills.serving import Session
 from memories.skills.told import Told
 from tests import factories
-from tests.factories import NOW
+from tests.database import at_once
+from tests.factories import NOW, STAFF
 from tests.skills.acting import lessons, people
 
 pytestmark = pytest.mark.django_db
@@ -83,6 +87,26 @@ def test_nobody_is_noted_who_was_erased_meanwhile() -> None:
     EndUser.objects.filter(pk=stranger.pk).delete()
     trials.note(offered, SkillTrial.Via.FILES, now=NOW)
     assert not SkillTrial.objects.filter(session_id="s-9").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_edit_waits_for_no_trajectory_that_is_being_written() -> None:
+    """Its outcome may wait for the skill: each would wait for the other."""
+    person = people(1)[0]
+    skill = factories.skill(person)
+    text, row = SkillText.objects.get(), Trajectory.objects.get()
+
+    def edit(_index: int) -> Skill:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '5s'")
+            kept = [EditedText("step", "Warm the oven", of=text.pk)]
+            return deciding.edit(skill_id=skill.pk, texts=kept, actor=STAFF, now=NOW)
+
+    with transaction.atomic():
+        locked_trajectory(row.pk, person.tenant)
+        [edited] = at_once(1, edit)
+    assert isinstance(edited, Skill), edited
+    assert SkillEvidence.objects.filter(trajectory=row).count() == 2
 
 
 def test_told_is_what_a_trajectory_says() -> None:

@@ -94,7 +94,7 @@ class SkillPage(RecordPage):
     def succeeded(self, skill: Skill) -> str:
         return _told(Rate(skill.well, skill.tried))  # type: ignore[attr-defined]  # annotated
 
-    @column(_("Share"), ordering="share")
+    @column(_("Share of sessions"), ordering="share")
     def share_shown(self, skill: Skill) -> str:
         return f"{skill.share} %"
 

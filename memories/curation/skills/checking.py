@@ -6,6 +6,7 @@ group is: it must not speak to a model, nor look like a secret. What fails is cu
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
@@ -30,6 +31,7 @@ _SUPPORTED = 0.5
 _OF_PROCEDURES = {"tools"}
 _QUOTED = re.compile(r"`([^`]*)`")
 _WORDS_OF_A_NAME = 3
+_WORDS_OF_A_PERSON = 4
 _RUNS_FOREIGN = re.compile(
     r"\|\s*(?:ba|z|da|k)?sh\b|\|\s*(?:python|perl|node|ruby)\d*\b|\beval\b|base64\s+(?:-d|--decode)|\bIEX\b"
     r"|(?:curl|wget|iwr|Invoke-WebRequest)\b.{0,80}://"
@@ -43,7 +45,7 @@ _PERSONAL = re.compile(
     r"|[０-９]{6,}"
     r"|\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){2,8}\b"
     r"|\b\d{17}[\dXx]\b"
-    r"|(?:/home/|/Users/|\\Users\\|/var/mail/)[^\s/\\`]+"
+    r"|(?i:/home/|[/\\]users[/\\]|/var/mail/|(?<![\w/])~(?=[a-z]))[^\s/\\`]+"
     r"|\b[a-z][a-z0-9+.-]*://[^\s/@]{1,80}@"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}\b"
     r"|\b(?:born|birthday|date of birth|passport|social security|ssn|patient|diagnos\w+)\b"
@@ -136,11 +138,19 @@ def _people_with_number(number: str, people: Sequence[SpokenWords]) -> int:
 
 
 def _spans(text: str) -> set[str]:
-    """The words of a text, lower-cased, and what up to three of them make."""
-    found = re.findall(r"[^\s`'\"“”(),;:!?，。；：！？（）]+", text.lower())
-    found = [one.strip(".") for one in found]
-    spans = {" ".join(found[at : at + size]) for size in (1, 2, 3) for at in range(len(found) - size + 1)}
-    return spans | {text.lower()[at : at + size] for at, size in _east(text)}
+    """The words of a text, lower-cased, and what up to four of them make; also those of a path or an identifier."""
+    text = unicodedata.normalize("NFKC", text).lower()
+    whole = [one.strip(".") for one in re.findall(r"[^\s`'\"“”(),;:!?，。；：！？（）]+", text)]
+    parts = re.findall(r"[^\W_]+", text)
+    spans = {
+        " ".join(found[at : at + size])
+        for found in (whole, parts)
+        for size in range(1, _WORDS_OF_A_PERSON + 1)
+        for at in range(len(found) - size + 1)
+    }
+    # An identifier in a path has its own signs: "/notes/bob.jones/2".
+    spans.update(re.findall(r"[\w.@+-]+", text))
+    return spans | {text[at : at + size] for at, size in _east(text)}
 
 
 def _east(text: str) -> list[tuple[int, int]]:

@@ -107,7 +107,7 @@ def edit(
             for trajectory in (behind.get(one.of, ()) if one.of else ())
         )
         skill.waits_since = skill.waits_since or now
-        _decided(skill, "edit", actor, now=now, number=version.number, waits=True)
+        _decided(skill, "edit", actor, now=now, number=version.number)
     return skill
 
 
@@ -178,20 +178,29 @@ def undo(*, skill_id: uuid.UUID, actor: Actor, now: datetime, expected_version: 
         if version is None:
             raise Conflict(_("There is no decision to take back."))
         if version.state == State.SERVED:
-            replaced = version.replaced or 0
-            before = SkillVersion.objects.filter(skill=skill, number=replaced).first()
-            if before:
-                SkillVersion.objects.filter(pk=before.pk).update(state=State.SERVED, served_until=None)
-            skill.served = before.number if before else None
-            skill.status = Status.SERVING if before else Status.PROPOSED
+            _go_back(skill, version)
         elif skill.status == Status.REJECTED:
             skill.status = Status.PROPOSED
         version.state, version.reviewed_by, version.reviewed_at = State.PROPOSED, "", None
         version.served_from = version.replaced = None
         version.save()
         skill.waits_since = now
-        _decided(skill, "undo", actor, now=now, number=version.number, waits=True)
+        _decided(skill, "undo", actor, now=now, number=version.number)
     return skill
+
+
+def _go_back(skill: Skill, version: SkillVersion) -> None:
+    """Put into use what this version took the place of; if that was nothing, what was in use last stays withdrawn."""
+    before = SkillVersion.objects.filter(skill=skill, number=version.replaced or 0, state=State.FORMER).first()
+    if before and serving.says_something(serving.texts_of([before]).get(before.pk, ())):
+        SkillVersion.objects.filter(pk=before.pk).update(state=State.SERVED, served_until=None)
+        skill.status, skill.reason, skill.served = Status.SERVING, "", before.number
+        return
+    former = SkillVersion.objects.filter(skill=skill, state=State.FORMER).order_by("-served_until", "-number").first()
+    skill.served = former.number if former else None
+    skill.status = Status.WITHDRAWN if former else Status.PROPOSED
+    # The audit trail has why. Of what was withdrawn by itself an operator has decided.
+    skill.reason = Skill.Reason.OPERATOR if former else ""
 
 
 def waiting(skill: Skill) -> SkillVersion | None:
@@ -200,10 +209,10 @@ def waiting(skill: Skill) -> SkillVersion | None:
 
 
 def undoable(skill: Skill) -> SkillVersion | None:
-    """The version about which somebody decided last, unless a newer one waits."""
+    """The version about which somebody decided last, unless another one waits."""
     newest = SkillVersion.objects.filter(skill=skill).order_by("-number").first()
     may = newest and newest.reviewed_by and newest.state in (State.SERVED, State.REJECTED)
-    return newest if may else None
+    return newest if may and not waiting(skill) else None
 
 
 @contextmanager
@@ -276,7 +285,10 @@ def _check_texts(skill: Skill, given: Sequence[EditedText]) -> None:
 
 
 def _decided(skill: Skill, verb: str, actor: Actor, *, now: datetime, number: int, waits: bool = False) -> None:
-    if not waits:
+    if waiting(skill):
+        # Also one that an earlier decision left waiting.
+        skill.waits_since = skill.waits_since or now
+    elif not waits:
         skill.waits_since = None
     skill.version, skill.changed_at = skill.version + 1, now
     skill.save()

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max, Q
-from django.db.models.functions import Now
+from django.db.models import Count, F, Max, Q, Window
+from django.db.models.functions import Now, RowNumber
 from django_q.tasks import async_task
 from pydantic import ValidationError
 
@@ -59,7 +59,7 @@ TASK = "memories.tasks.propose_skills"
 State, Section, Outcome = SkillPass.State, SkillText.Section, Trajectory.Outcome
 RULES = "rules"
 # Of a pass, the newest.
-MOST_TRAJECTORIES = 40
+MOST_TRAJECTORIES, MOST_OF_ONE = 40, 20
 MOST_LINES = 16
 # What is behind a text, at least.
 LEAST_BEHIND = 2
@@ -234,10 +234,13 @@ def _propose(work: PassLease, *, now: datetime) -> None:
 def gathered(tenant: Tenant, family: str) -> list[Trajectory]:
     """The newest trajectories of the kind with a known outcome, of people whose data may be used.
 
-    Those that belong to the memory of one agent are told to no other: among several agents' they are left out.
+    At most half are one person's, who must not crowd out the others. Those that belong to the memory of one agent are
+    told to no other: among several agents' they are left out.
     """
+    newest = F("updated_at").desc(), F("pk").desc()
     rows = Trajectory.objects.filter(tenant=tenant, family=family, outcome__in=KNOWN, end_user__restricted_at=None)
-    found = list(rows.order_by("-updated_at", "-pk")[:MOST_TRAJECTORIES])
+    rows = rows.annotate(of_one=Window(RowNumber(), partition_by=F("end_user"), order_by=newest))
+    found = list(rows.filter(of_one__lte=MOST_OF_ONE).order_by(*newest)[:MOST_TRAJECTORIES])
     if len({one.agent_id for one in found}) > 1:
         private = _private(tenant, found)
         found = [one for one in found if one.pk not in private]

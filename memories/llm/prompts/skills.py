@@ -14,7 +14,8 @@ from memories.llm.prompts.schemas import INTEGER, TEXT, list_of, object_of, one_
 NAME = "skills"
 VERSION = "skills-1"
 SECTIONS = ("step", "check", "pitfall")
-# Characters of the prompt that trajectories take together, and of one step.
+# Characters of the prompt that trajectories take together, and of one step: not more than is compared
+# (skills/told.py), for a word that only the model saw would seem to be nobody's.
 MOST_CHARACTERS = 60_000
 LONGEST_STEP = 400
 

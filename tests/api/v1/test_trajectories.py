@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from memories.capture import trajectories
 from memories.curation.access.keys import Binding
 from memories.models import AuditEvent, EndUser, Fact, Trajectory, TrajectoryStep
 from memories.models.conversations.trajectories import LONGEST_ARGUMENTS, LONGEST_CONTENT
 from tests import factories
 from tests.api.conftest import Hub, hub_of
+from tests.database import at_once
 
 SECRET = "sk-proj-4f9aB2cD8eF1gH3iJ5kL7mN9oP0qR2sT4uV6wX8yZ1"
 
@@ -68,6 +70,44 @@ def test_a_trajectory_is_stored_and_read(hub: Hub) -> None:
     assert not Fact.objects.exists()
     for query in ({"agent_id": "other"}, {"family": "other"}, {"outcome": "failed"}, {"session_id": "s2"}):
         assert not hub.client.call("GET", "/trajectories", query={"user_id": "u1", **query}).json()["results"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_at_once_store_it_once_and_number_their_steps() -> None:
+    tenant = factories.tenant()
+
+    def store(index: int) -> trajectories.TrajectoryReceipt:
+        posted = trajectories.PostedTrajectory("Fix it", external_id="t1")
+        return trajectories.store_trajectory(tenant=tenant, user_id="u1", posted=posted, now=factories.NOW)
+
+    made = at_once(3, store)
+    assert sorted(one.duplicate for one in made if isinstance(one, trajectories.TrajectoryReceipt)) == [
+        False,
+        True,
+        True,
+    ]
+    row = Trajectory.objects.get()
+
+    def add_one(index: int) -> trajectories.TrajectoryReceipt:
+        steps = [trajectories.PostedStep("note", content=f"{index}"), trajectories.PostedStep("note", call_id="c")]
+        return trajectories.append_steps(tenant=tenant, trajectory_id=row.pk, posted=steps, now=factories.NOW)
+
+    added = at_once(3, add_one)
+    assert sorted(one.accepted for one in added if isinstance(one, trajectories.TrajectoryReceipt)) == [1, 1, 2]
+    assert list(row.steps.order_by("position").values_list("position", flat=True)) == [1, 2, 3, 4]
+
+
+def test_arguments_that_are_no_json_for_others_stay_a_text(hub: Hub) -> None:
+    odd = [
+        '{"a": NaN}', '{"a": -Infinity}', '{"a": 1e999}', '{"a": %s}' % ("9" * 4000), "[" * 70 + "]" * 70,
+        "[" * 450 + "]" * 450, '{"a":' * 450 + "1" + "}" * 450, "{" * 50_000, "[1, 2]",
+    ]  # fmt: skip
+    good = ['{"a": 12.5, "b": -3}', '{"a": {"b": [9007199254740993]}}']
+    made = post(hub, *(call("", f"c{at}", arguments=text) for at, text in enumerate([*odd, *good])))
+    steps = hub.client.call("GET", f"/trajectories/{made['trajectory']['id']}/steps").json()["results"]
+    shown = [one["arguments"] for one in steps]
+    assert shown[: len(odd)] == [text[:LONGEST_ARGUMENTS] for text in odd]
+    assert shown[len(odd) :] == [{"a": 12.5, "b": -3}, {"a": {"b": [9007199254740993]}}]
 
 
 def test_what_is_sent_again_is_stored_once(hub: Hub) -> None:
