@@ -91,9 +91,15 @@ def test_one_function_makes_facts() -> None:
 
 def test_one_except_takes_everything() -> None:
     found = [f"{one.place}:{line}" for one in sources() for line in broad_excepts(one.nodes)]
-    # The second is where a thread hands over what was raised to the loop that waits for it.
-    assert len(found) <= 2, found
-    assert all(place.startswith(("memories/tasks.py:", "memories/web/threads.py:")) for place in found)
+    # The second is where a thread hands over what was raised to the loop that waits for it, the third where a stream
+    # tells its reader of an error: its status is sent by then. The program that reads files has one for a file and one
+    # for a page: libraries raise anything at all.
+    assert len(found) <= 5, found
+    allowed = (
+        *("memories/tasks.py:", "memories/web/threads.py:", "memories/api/event_streams.py:"),
+        "memories/attachments/program.py:",
+    )
+    assert all(place.startswith(allowed) for place in found)
 
 
 @each(

@@ -22,6 +22,8 @@ PACKAGE = HERE / "src/memoryhub_client"
 BASE = "/api/v1"
 MANAGEMENT = "management"
 JSON = "application/json"
+# What comes while it is made has methods of its own, written by hand.
+EVENTS = "text/event-stream"
 HEADERS = {"If-Match": "if_match", "If-None-Match": "if_none_match", "Idempotency-Key": "idempotency_key"}
 # Where they stand among the arguments of a method.
 FIRST, LAST = ("user_id",), ("page_size", "cursor", "if_match", "if_none_match", "idempotency_key")
@@ -322,6 +324,7 @@ def _arguments(document: Document, method: str, found: Any, chosen: Mapping[str,
         whole = document.schemas[body["$ref"].rsplit("/", 1)[-1]] if body else {"properties": {}}
         apart = document.members(chosen["of"]) if "of" in chosen else set()
         given = {one.name for one in in_header_or_query} - set(chosen.get("named", {}).values())
+        given |= set(chosen.get("without", ()))
         in_body = [one for one in _members(document, method, whole, chosen) if one.name not in apart | given]
     for one in [*in_header_or_query, *in_body]:
         if one.name == "user_id" and not chosen.get("any_person"):
@@ -369,6 +372,8 @@ def _answer(document: Document, found: Any) -> tuple[str, bool]:
         if status >= "3":
             continue
         for media, content in one.get("content", {}).items():
+            if media == EVENTS:
+                continue
             schema = content["schema"]
             page = document.schemas.get(schema.get("$ref", "").rsplit("/", 1)[-1], {}).get("properties", {})
             if {"results", "next", "previous"} <= page.keys():

@@ -3,17 +3,21 @@
 The question is searched for, and what the model plans to look for besides. The memories are numbered, the model answers
 in sentences that cite them, and a sentence that its memories do not say is cut (supported.py). Without evidence the
 answer is `unknown`, and the model is not asked; without a model it is the evidence. Nothing of it is stored but tokens.
+
+All of it is one generator of what can be told so far. Its last event is the answer: whoever wants that alone takes it.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from time import monotonic
+from typing import Any
 
-from memories import conf
+from memories import budgets, conf
 from memories.answering.allowance import Allowance
 from memories.answering.supported import ASSISTANT, MEMORY, PERSON, Memory, supported
 from memories.exceptions import (
@@ -26,12 +30,14 @@ from memories.exceptions import (
     NoPrice,
 )
 from memories.invisible import strip_invisible
-from memories.llm import client
-from memories.llm.answers import A, AnswerFormat
+from memories.llm import client, tokens
+from memories.llm.answers import A, AnswerFormat, GrowingItems
+from memories.llm.calls import Completion, Written
 from memories.llm.prompts import answer_plan, cited_answer
 from memories.llm.prompts.answer_plan import PlannedSearch
-from memories.llm.prompts.cited_answer import CitedSentence, NumberedMemory
+from memories.llm.prompts.cited_answer import CitedAnswer, CitedSentence, NumberedMemory
 from memories.llm.prompts.framing import Message
+from memories.llm.tokenizers import CONSERVATIVE, of_model
 from memories.models import ModelUse, Role, Tenant
 from memories.queue import own_models, spending
 from memories.queue.spending import Spent
@@ -114,7 +120,8 @@ class Sentence:
 @dataclass(frozen=True)
 class Answer:
     """`evidence` are the memories by number, from 1, the strongest first; `cut` how many sentences they did not say;
-    `failure` the code of a failed call, or why the model was not asked."""
+    `failure` the code of a failed call, or why the model was not asked. A stream whose sentences were told before the
+    call failed has both."""
 
     status: AnswerStatus
     sentences: Sequence[Sentence] = ()
@@ -145,19 +152,72 @@ class Answer:
         return strongest([one.evidence_level for one in self.evidence])
 
 
+@dataclass(frozen=True)
+class Looked:
+    """What was looked for beside the question itself, and how many memories all of it found."""
+
+    searches: Sequence[Searched]
+    found: int
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The memories that the sentences to come may cite, the strongest first."""
+
+    evidence: Sequence[Finding]
+
+    @property
+    def level(self) -> Level:
+        return strongest([one.evidence_level for one in self.evidence])
+
+
+@dataclass(frozen=True)
+class Told:
+    """A sentence that its memories say, and these: a moment ago they were still there, and said it."""
+
+    text: str
+    memories: Sequence[Finding]
+
+
+# None: it goes on. The answer is the last one.
+Event = Looked | Gathered | Told | Answer | None
+
+
 def answer(*, tenant: Tenant, request: AnswerRequest, now: datetime) -> Answer:
     """The answer. A failing model is a part of it. Errors: NoPrice for a bound of the cost without prices; HubBusy
     while others ask; RequestTooCostly."""
+    *_, found = told(tenant=tenant, request=request, now=now, streams=False)
+    if not isinstance(found, Answer):
+        raise TypeError("the last event is the answer")
+    return found
+
+
+def told(
+    *,
+    tenant: Tenant,
+    request: AnswerRequest,
+    now: datetime,
+    streams: bool = True,
+    has_left: Callable[[], bool] | None = None,
+) -> Generator[Event, None, None]:
+    """As answer(), event by event: None once the question was searched for, Looked, Gathered, Told, and the Answer.
+
+    `streams`: sentences come while the model writes; else once it has written. `has_left` says that nobody waits any
+    more. To close the generator ends the model's call, and counts what was written. Errors with the first event: those
+    of answer().
+    """
     config = own_models.config_of(tenant.pk)
     if request.max_cost is not None and client.is_configured(config) and config.prices is None:
         raise NoPrice
     why_not = _why_not(tenant, config, now)
+    asking = _Asking(tenant, request, now, config, streams, has_left)
     if why_not:
-        return _Asking(tenant, request, now, config).without_model(why_not)
+        yield from asking.events(why_not)
+        return
     if not _running.acquire(blocking=False):
         raise HubBusy(seconds=5)
     try:
-        return _Asking(tenant, request, now, config).asked()
+        yield from asking.events()
     finally:
         _running.release()
 
@@ -170,6 +230,31 @@ def _why_not(tenant: Tenant, config: conf.LLMConfig, now: datetime) -> str:
 
 
 @dataclass
+class _Reading:
+    """A model's answer while it is written."""
+
+    so_far: Written | None = None
+    told: list[CitedSentence] = field(default_factory=list)
+
+    def complete_ones(
+        self, stream: Generator[Written, None, Completion[CitedAnswer]]
+    ) -> Generator[Sequence[CitedSentence], None, Completion[CitedAnswer]]:
+        """Its sentences, as soon as each is complete."""
+        items, before = GrowingItems("sentences"), CitedAnswer(sentences=[])
+        while True:
+            try:
+                self.so_far = next(stream)
+            except StopIteration as end:
+                completion: Completion[CitedAnswer] = end.value
+                return completion
+            if complete := items.new_in(self.so_far.content):
+                before.sentences.extend(complete)
+                new = list(cited_answer.sentences_of(before))[len(self.told) :]
+                self.told += new
+                yield new
+
+
+@dataclass
 class _Asking:
     """One question on its way."""
 
@@ -177,6 +262,8 @@ class _Asking:
     request: AnswerRequest
     now: datetime
     config: conf.LLMConfig
+    streams: bool = False
+    has_left: Callable[[], bool] | None = None
     allowance: Allowance = field(init=False)
     searches: list[Searched] = field(default_factory=list)
     found: dict[tuple[str, object], Finding] = field(default_factory=dict)
@@ -188,31 +275,38 @@ class _Asking:
         self.began = monotonic()
         self.allowance = Allowance(self.config, self.request.max_tokens, self.request.max_cost)
 
-    def without_model(self, why: str) -> Answer:
+    def events(self, why_not: str = "") -> Iterator[Event]:
+        """All of them; `why_not`: no model is asked for this reason."""
         self._search_question()
-        return self._bare(why)
+        yield None
+        is_served = self.first.serve and not self.first.restricted
+        if is_served and not why_not:
+            why_not = self._look_around()
+        yield Looked(tuple(self.searches), len(self.found))
+        yield Gathered(self._evidence())
+        if why_not:
+            yield self._bare(why_not)
+        elif is_served and self._may_answer:
+            yield from self._written()
+        else:
+            yield self._answer(AnswerStatus.UNKNOWN)
 
-    def asked(self) -> Answer:
-        self._search_question()
-        if self.first.restricted or not self.first.serve:
-            return self._answer(AnswerStatus.UNKNOWN)
+    def _look_around(self) -> str:
+        """Search as it is planned. Returns why the model may not be asked for an answer."""
         try:
             plan = list(self._plan())
-            if self.allowance.calls:
-                self._look_again()
-            for planned in plan:
-                self.planned.append(planned)
-                self.searches.append(self._search(planned)[1])
-            evidence = self._evidence()
-            if not self._may_answer:
-                return self._answer(AnswerStatus.UNKNOWN)
-            # The plan may have reached the cap.
-            if self.allowance.calls and (why_not := _why_not(self.tenant, self.config, self.now)):
-                return self._bare(why_not)
-            return self._written(evidence)
         except ModelError as error:
             self._count(error.prompt_tokens, error.completion_tokens)
-            return self._bare(error.code)
+            self._look_again()
+            return error.code
+        if self.allowance.calls:
+            self._look_again()
+        for planned in plan:
+            self.planned.append(planned)
+            self.searches.append(self._search(planned)[1])
+        # The plan may have reached the cap.
+        may_have = self.allowance.calls and self._may_answer
+        return _why_not(self.tenant, self.config, self.now) if may_have else ""
 
     def _plan(self) -> Iterator[PlannedSearch]:
         """What to look for besides; nothing where one search is to do, or the allowance is too small for a plan."""
@@ -233,21 +327,23 @@ class _Asking:
 
     def _complete(self, messages: Sequence[Message], form: AnswerFormat[A], *, most: int) -> A:
         """What the model answers, counted. Errors: ModelError."""
+        completion = client.complete(messages=messages, answer=form, **self._within_bounds(messages, form, most))
+        self._count(completion.prompt_tokens, completion.completion_tokens)
+        return completion.answer
+
+    def _within_bounds(self, messages: Sequence[Message], form: AnswerFormat[A], most: int) -> dict[str, Any]:
+        """What a call may take, of time and of tokens."""
         timeout = min(self.config.timeout, self._seconds_left)
 
         def in_time() -> None:
             if self._seconds_left < timeout - LATE or self._seconds_left <= 0:
                 raise ModelTimeout
 
-        completion = client.complete(
-            messages=messages,
-            answer=form,
-            before_call=in_time,
-            config=replace(self.config, timeout=timeout),
-            most_tokens=self.allowance.ask(messages, form, most=most),
-        )
-        self._count(completion.prompt_tokens, completion.completion_tokens)
-        return completion.answer
+        return {
+            "before_call": in_time,
+            "config": replace(self.config, timeout=timeout),
+            "most_tokens": self.allowance.ask(messages, form, most=most),
+        }
 
     @property
     def _seconds_left(self) -> float:
@@ -264,9 +360,11 @@ class _Asking:
     def _look_again(self) -> None:
         """Keep what a search still finds: the person may have been erased, or a memory changed, during a call."""
         before, self.found = self.found, {}
-        self.first, _ = self._search(self._question, again=True)
-        for planned in self.planned:
-            self._search(planned, again=True)
+        # It adds nothing to the answer, and a stream looks before each sentence.
+        with budgets.of_request():
+            self.first, _ = self._search(self._question, again=True)
+            for planned in self.planned:
+                self._search(planned, again=True)
         self.found = {key: one for key, one in before.items() if key in self.found and self.found[key].text == one.text}
 
     def _search(self, planned: PlannedSearch, *, again: bool = False) -> tuple[SearchResult, Searched]:
@@ -290,7 +388,7 @@ class _Asking:
             # As in a context: the text of a file is nobody's word.
             told = replace(one, text=uploads.cut_blocks(one.text)) if one.kind == TURN else one
             if told.text.strip():
-                self.found.setdefault((one.kind, one.id), told)
+                self.found.setdefault(_key(one), told)
         return result, Searched(asked.query, kinds, since, until, asked.as_of, len(result.results))
 
     def _moment(self, day: date | None) -> datetime | None:
@@ -314,40 +412,95 @@ class _Asking:
         """Whether the evidence is strong: one of ten questions about the world finds some that is weak by chance."""
         return strongest([one.evidence_level for one in self.found.values()]) == Level.STRONG
 
-    def _written(self, evidence: Sequence[Finding]) -> Answer:
-        """The model's sentences, as far as the memories say them. Errors: ModelError."""
+    def _written(self) -> Iterator[Event]:
+        """The model's sentences, as far as the memories say them, and the answer."""
+        evidence = self._evidence()
+        messages, numbered = self._prompt(evidence)
+        if not numbered:
+            yield self._bare("no_room")
+            return
+        cut, failure = 0, ""
+        # Each once.
+        told: dict[str, Told] = {}
+        try:
+            with closing(self._sentences(messages)) as written:
+                for sentences in written:
+                    self._look_again()
+                    # What is left, by the numbers that the model read.
+                    left = {one.number: one for one in numbered if _key(evidence[one.number - 1]) in self.found}
+                    checked = [_checked(sentence, left) for sentence in sentences]
+                    cut += checked.count(None)
+                    for one in filter(None, checked):
+                        if one.text not in told:
+                            told[one.text] = Told(one.text, [evidence[number - 1] for number in one.memories])
+                            yield told[one.text]
+                    if not left:
+                        # Nothing can be said any more, so that the model need not go on.
+                        break
+        except ModelError as error:
+            self._count(error.prompt_tokens, error.completion_tokens)
+            failure = error.code
+        if self.streams or failure:
+            self._look_again()
+        yield self._whole(list(told.values()), cut=cut, failure=failure)
+
+    def _prompt(self, evidence: Sequence[Finding]) -> tuple[list[Message], list[NumberedMemory]]:
+        """What the model reads, with as many of the strongest as leave room for an answer; without room none."""
         numbered = [_numbered(number, one, self._zone) for number, one in enumerate(evidence, start=1)]
-        # As many of the strongest as leave room for an answer.
+        today, zone = self._today
+        messages: list[Message] = []
         while numbered:
-            today, zone = self._today
             messages = cited_answer.build(
                 question=self.request.question, memories=numbered, today=today, time_zone=zone
             )
             if self.allowance.room_for(messages, cited_answer.ANSWER) >= LEAST_ROOM:
                 break
             numbered.pop()
-        else:
-            return self._bare("no_room")
-        answer = self._complete(messages, cited_answer.ANSWER, most=MOST_WRITTEN)
-        written = list(cited_answer.sentences_of(answer))
-        self._look_again()
-        # What is left, by the numbers that the model read, with those of today.
-        now = {(one.kind, one.id): number for number, one in enumerate(self._evidence(), start=1)}
-        told = {
-            read: replace(numbered[read - 1], number=now[one.kind, one.id])
-            for read, one in enumerate(evidence[: len(numbered)], start=1)
-            if (one.kind, one.id) in now
-        }
-        checked = [_checked(sentence, told) for sentence in written]
-        # Each once.
-        sentences = list({one.text: one for one in checked if one}.values())
+        return messages, numbered
+
+    def _whole(self, told: Sequence[Told], *, cut: int, failure: str) -> Answer:
+        """The answer, with those sentences of which all memories are still there, by the numbers of today."""
+        now = {_key(one): number for number, one in enumerate(self._evidence(), start=1)}
+        cited = [(one.text, [now.get(_key(memory), 0) for memory in one.memories]) for one in told]
+        sentences = [Sentence(text, numbers) for text, numbers in cited if all(numbers)]
+        if failure and not sentences:
+            return self._bare(failure)
         status = AnswerStatus.ANSWERED if sentences else AnswerStatus.UNKNOWN
-        return self._answer(status, sentences=sentences, cut=checked.count(None))
+        return self._answer(status, sentences=sentences, cut=cut, failure=failure)
+
+    def _sentences(self, messages: Sequence[Message]) -> Generator[Sequence[CitedSentence], None, None]:
+        """What the model writes, as many at a time as have come. Errors: ModelError."""
+        if self.streams:
+            yield from self._as_they_come(messages)
+        else:
+            yield list(cited_answer.sentences_of(self._complete(messages, cited_answer.ANSWER, most=MOST_WRITTEN)))
+
+    def _as_they_come(self, messages: Sequence[Message]) -> Generator[Sequence[CitedSentence], None, None]:
+        form, reading = cited_answer.ANSWER, _Reading()
+        bounds = self._within_bounds(messages, form, MOST_WRITTEN)
+        try:
+            with closing(client.stream(messages=messages, answer=form, has_left=self.has_left, **bounds)) as stream:
+                completion = yield from reading.complete_ones(stream)
+        except ModelError as error:
+            if not error.completion_tokens:
+                error.prompt_tokens, error.completion_tokens = self._used(messages, reading)
+            raise
+        except GeneratorExit:
+            self._count(*self._used(messages, reading))
+            raise
+        read, written = self._used(messages, reading)
+        self._count(completion.prompt_tokens or read, completion.completion_tokens or written)
+        yield [one for one in cited_answer.sentences_of(completion.answer) if one not in reading.told]
+
+    def _used(self, messages: Sequence[Message], reading: "_Reading") -> tuple[int, int]:
+        """Tokens that were read and written in a stream, whose endpoint has not told them; 0 if nothing came of it."""
+        if reading.so_far is None:
+            return 0, 0
+        tokenizer = of_model(self.config.model, unknown=CONSERVATIVE)
+        return self.allowance.size_of(messages, cited_answer.ANSWER), tokens.count(reading.so_far.written, tokenizer)
 
     def _bare(self, why: str) -> Answer:
-        """The memories alone, as they are now."""
-        if self.allowance.calls:
-            self._look_again()
+        """The memories alone."""
         status = AnswerStatus.EVIDENCE if self._may_answer else AnswerStatus.UNKNOWN
         is_told = status == AnswerStatus.EVIDENCE or self.allowance.calls
         return self._answer(status, failure=why if is_told else "")
@@ -356,11 +509,9 @@ class _Asking:
         """Count an answer at once, also for the tenant's daily caps."""
         self.allowance.add(prompt_tokens, completion_tokens)
         prices = self.config.prices
-        tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
-        spending.count(self.tenant, **tokens, prices=prices, now=self.now)
-        spending.note(
-            self.tenant, ModelUse.Purpose.ANSWERS, calls=1, spent=Spent(**tokens), prices=prices, now=self.now
-        )
+        used = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+        spending.count(self.tenant, **used, prices=prices, now=self.now)
+        spending.note(self.tenant, ModelUse.Purpose.ANSWERS, calls=1, spent=Spent(**used), prices=prices, now=self.now)
 
     def _answer(
         self, status: AnswerStatus, *, sentences: Sequence[Sentence] = (), cut: int = 0, failure: str = ""
@@ -381,6 +532,10 @@ class _Asking:
             serve=self.first.serve,
             zone=self.first.zone,
         )
+
+
+def _key(found: Finding) -> tuple[str, object]:
+    return found.kind, found.id
 
 
 def _may_be_told(found: Finding) -> bool:

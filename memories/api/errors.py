@@ -220,8 +220,13 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
     logger.error("Request %s failed", request_id_of(request))
     if not request.path.startswith("/api/"):
         return defaults.server_error(request)
+    return answer(request, internal_error())
+
+
+def internal_error() -> Problem:
+    """A fault of the hub, of which only the log tells."""
     detail = "Something went wrong on our side; the log has it under this request id."
-    return answer(request, Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail))
+    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", detail)
 
 
 def _invalid(error: InvalidInput) -> Problem:

@@ -156,7 +156,7 @@ def operation(
     *,
     scope: Scope,
     bound: Bound | NamedRow,
-    answers: Mapping[int, Any],
+    answers: Mapping[Any, Any],
     request: Any = None,
     parameters: Sequence[Any] = (),
     problems: Sequence[int] = (),
@@ -167,6 +167,7 @@ def operation(
 
     `parameters` are serializers of query parameters, which the view reads, and headers. An operation without such a
     serializer takes no parameters. `idempotent` operations take an Idempotency-Key.
+    `answers` are by status, or by status and media type.
     """
 
     def declare(view: View) -> View:
@@ -210,7 +211,7 @@ def _described(
     summary: str,
     description: str,
     *,
-    answers: Mapping[int, Any],
+    answers: Mapping[Any, Any],
     request: Any,
     parameters: Sequence[Any],
     problems: Sequence[int],
@@ -226,9 +227,13 @@ def _described(
         summary=summary,
         description=description,
         request=request,
-        parameters=[*parameters, _request_id(*answers, *refused)],
+        parameters=[*parameters, _request_id(*filter(_is_status, answers), *refused)],
         responses={**answers, **problem_answers},
     )(view)
+
+
+def _is_status(answer: object) -> bool:
+    return isinstance(answer, int)
 
 
 def if_match() -> OpenApiParameter:

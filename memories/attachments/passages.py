@@ -1,17 +1,17 @@
 """Cuts the text of a file into passages: long enough to say something, short enough to be found. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from memories.attachments.sandbox import Block
 from memories.invisible import strip_invisible
 from memories.models.memories.attachments import LONGEST_PLACE
-from memories.text.secrets.redaction import redact_text
+from memories.text.secrets.redaction import redact_parts
 
 LONGEST, MOST = 1_200, 1_500
-_SEPARATOR = " › "
+SEPARATOR = " › "
 # Where a long text is cut best: between paragraphs, lines, sentences, words.
 _CUTS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"[.!?…](?=\s)|[。！？]"), re.compile(r"\s"))
 # Halves of surrogate pairs cannot be stored.
@@ -27,12 +27,23 @@ class TextPassage(NamedTuple):
     start: int
 
 
-def clean(text: str) -> tuple[str, int]:
-    """The text as it is kept: without secrets and what nobody sees; and how many secrets it had.
+def clean(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks as they are kept: without secrets, also those that stand in several blocks, and what nobody sees.
 
     Errors: TooManySecrets.
     """
-    return redact_text(strip_invisible(_LONE.sub("\ufffd", text).replace("\x00", "")))
+    # A heading stands above many blocks.
+    headings = list(dict.fromkeys(name for one in blocks for name in one.headings))
+    names = dict(zip(headings, redact_parts(list(map(_storable, headings))), strict=True))
+    texts = redact_parts([_storable(one.text) for one in blocks])
+    return [
+        Block(text, tuple(map(names.__getitem__, one.headings)), one.page)
+        for text, one in zip(texts, blocks, strict=True)
+    ]
+
+
+def _storable(text: str) -> str:
+    return strip_invisible(_LONE.sub("\ufffd", text).replace("\x00", ""))
 
 
 def passages_of(blocks: Iterable[Block]) -> Iterator[TextPassage]:
@@ -58,9 +69,9 @@ def _place(headings: Iterable[str]) -> str:
     """The headings, outermost first; of too many or too long ones the innermost."""
     # A page's title is often its first heading again.
     names = [name for name, _same in groupby(" ".join(one.split()) for one in headings) if name]
-    while names and len(_SEPARATOR.join(names)) > LONGEST_PLACE:
+    while names and len(SEPARATOR.join(names)) > LONGEST_PLACE:
         names = names[1:] if len(names) > 1 else [f"{names[0][: LONGEST_PLACE - 1]}…"]
-    return _SEPARATOR.join(names)
+    return SEPARATOR.join(names)
 
 
 def _cut(text: str, place: str, page: int | None, start: int) -> Iterator[TextPassage]:

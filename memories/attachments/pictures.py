@@ -24,11 +24,11 @@ _OUTAGE = timedelta(minutes=1)
 
 
 class Later(Exception):
-    """The model cannot be asked now; how long to wait. `is_certain`: nothing failed, the day has no more."""
+    """The model cannot be asked now; how long to wait. `is_capped`: nothing failed, the day has no more."""
 
-    def __init__(self, pause: timedelta, *, is_certain: bool = False) -> None:
+    def __init__(self, pause: timedelta = _OUTAGE, *, is_capped: bool = False) -> None:
         super().__init__()
-        self.pause, self.is_certain = pause, is_certain
+        self.pause, self.is_capped = pause, is_capped
 
 
 def describe(row: Attachment, *, before_call: Callable[[], None], now: datetime) -> ReadFile:
@@ -43,7 +43,7 @@ def describe(row: Attachment, *, before_call: Callable[[], None], now: datetime)
         return ReadFile(reason=AttachmentReason.DAMAGED)
     day = spending.day_of(row.tenant, own, now=now)
     if day.is_capped:
-        raise Later(max(day.ends_at - now, _OUTAGE), is_certain=True)
+        raise Later(is_capped=True)
     spent, calls = Spent(), 0
 
     def count() -> None:

@@ -28,7 +28,7 @@ CPU_SECONDS, WALL_SECONDS = 15, 25
 # A long file is read so far, and then no further.
 SOFT_SECONDS = 8.0
 MOST_CHARACTERS, MOST_PAGES, MOST_BLOCKS = 1_000_000, 2_000, 50_000
-LONGEST_HEADING, DEEPEST = 200, 6
+LONGEST_HEADING, LONGEST_WORD, DEEPEST = 200, 1_000, 6
 # Nothing can be loaded later: what decodes texts, and what libraries load when they meet something.
 LOADED = {
     # With all that it loads only when it meets something.
@@ -114,11 +114,12 @@ def answer(kind: str, content: bytes) -> None:
     try:
         document = READERS[kind](content)
         for block in document.blocks:
-            text = block.text[: MOST_CHARACTERS - length]
-            say({"text": text, "headings": [one[:LONGEST_HEADING] for one in block.headings], "page": block.page})
+            text = cut(block.text, MOST_CHARACTERS - length)
+            say({"text": text, "headings": [cut(one, LONGEST_HEADING) for one in block.headings], "page": block.page})
             length += len(text)
             count += 1
-            if length >= MOST_CHARACTERS or count >= MOST_BLOCKS or time.monotonic() - began > SOFT_SECONDS:
+            is_full = len(text) < len(block.text) or length >= MOST_CHARACTERS or count >= MOST_BLOCKS
+            if is_full or time.monotonic() - began > SOFT_SECONDS:
                 is_cut = True
                 break
         say({"pages": document.pages, "cut": is_cut or (document.pages or 0) > MOST_PAGES})
@@ -129,6 +130,16 @@ def answer(kind: str, content: bytes) -> None:
     except Exception as error:  # noqa: BLE001 - libraries raise anything at all for a broken file
         # An exhausted memory hides behind errors of libraries.
         say({"reason": "too_costly" if isinstance(error.__context__, MemoryError) else "damaged"})
+
+
+def cut(text: str, most: int) -> str:
+    """Its first characters, without the beginning of a word: half of a key would not be known for one."""
+    end = most
+    if len(text) <= most:
+        return text
+    while end and text[end - 1].isascii() and not text[end - 1].isspace() and most - end <= LONGEST_WORD:
+        end -= 1
+    return text[: end if most - end <= LONGEST_WORD else most]
 
 
 def say(line: dict[str, Any]) -> None:

@@ -4,11 +4,13 @@ Nothing is open while a file is read. Whoever deletes the turn, or the person, t
 lease, and what was read is thrown away. Whatever comes of a file, its bytes are deleted with it.
 """
 
+import random
+import re
 import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -16,14 +18,14 @@ from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from memories.attachments import pictures
-from memories.attachments.passages import MOST, TextPassage, clean, passages_of
+from memories.attachments.passages import MOST, SEPARATOR, TextPassage, clean, passages_of
 from memories.attachments.pictures import Later
-from memories.attachments.sandbox import Block, ReadFile, read_file
+from memories.attachments.sandbox import ReadFile, read_file
 from memories.db import tenancy
 from memories.exceptions import LeaseLost, TooManySecrets
 from memories.models import Attachment, AttachmentReason, AttachmentState, Author, Passage
 from memories.models.memories.attachments import KINDS, PICTURE
-from memories.queue import leases
+from memories.queue import leases, own_models, spending
 from memories.queue.leases import Lease
 from memories.text.injection import flagged_turns
 from memories.text.secrets import effort
@@ -33,6 +35,7 @@ TASK = "memories.tasks.read_attachments"
 MOST_ATTEMPTS = 3
 # Files that are read at a time, on all machines: other work must not wait for them.
 MOST_AT_ONCE = 2
+_SHORTEST = timedelta(minutes=1)
 
 
 def enqueue() -> None:
@@ -44,7 +47,7 @@ def is_due() -> bool:
 
 
 def run_slice(*, now: datetime, seconds: float) -> bool:
-    """Read what waits for about so long, the oldest first; True when more is left to do now."""
+    """Read what waits for about so long, of a person the oldest first; True when more is left to do now."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         work = _claim_next() if _at_work() < MOST_AT_ONCE else None
@@ -61,10 +64,17 @@ def _at_work() -> int:
 
 
 def _claim_next() -> Lease[Attachment] | None:
-    """The lease of the file that waits longest; what others have claimed meanwhile is passed over."""
-    for pk in Attachment.objects.due().order_by("created_at", "pk").values_list("pk", flat=True)[:10]:
-        if work := claim(pk):
-            return work
+    """The lease of a file: the oldest of a person of a tenant, who are drawn by lot, so that nobody waits for a
+    thousand files of somebody else. What others have claimed meanwhile is passed over."""
+    due = Attachment.objects.due().order_by()
+    waiting: dict[uuid.UUID, list[uuid.UUID]] = {}
+    for tenant, person in due.values_list("tenant", "end_user").distinct():
+        waiting.setdefault(tenant, []).append(person)
+    for tenant in random.sample(list(waiting), len(waiting)):
+        person = random.choice(waiting[tenant])  # noqa: S311  (a lot, and no secret)
+        for pk in due.filter(end_user=person).order_by("created_at", "pk").values_list("pk", flat=True)[:10]:
+            if work := claim(pk):
+                return work
     return None
 
 
@@ -86,21 +96,21 @@ def read(work: Lease[Attachment], *, now: datetime) -> bool:
     kind = KINDS[row.media_type]
     author = Author.MODEL if kind == PICTURE else Author.APPLICATION
     try:
-        if kind == PICTURE:
-            with leases.keep_alive(work):
+        # To judge many passages can take longer than to read them.
+        with leases.keep_alive(work):
+            if kind == PICTURE:
                 result = pictures.describe(row, before_call=work.check, now=now)
-        else:
-            result = read_file(bytes(row.content or b""), kind)
+            else:
+                result = read_file(bytes(row.content or b""), kind)
+            passages = _passages(row, result, author)
     except Later as later:
-        if row.attempts < MOST_ATTEMPTS or later.is_certain:
-            return _put_off(work, later)
-        result = ReadFile(reason=AttachmentReason.MODEL_FAILED)
-    except LeaseLost:
-        return False
-    try:
-        passages = _passages(row, result, author)
+        if row.attempts < MOST_ATTEMPTS or later.is_capped:
+            return _put_off(work, later, now=now)
+        passages, result = [], ReadFile(reason=AttachmentReason.MODEL_FAILED)
     except TooManySecrets:
         passages, result = [], ReadFile(reason=AttachmentReason.TOO_MANY_SECRETS)
+    except LeaseLost:
+        return False
     if result.is_read and len(passages) > MOST:
         passages, result = passages[:MOST], ReadFile((), result.pages, AttachmentReason.CUT)
     try:
@@ -110,11 +120,17 @@ def read(work: Lease[Attachment], *, now: datetime) -> bool:
     return result.is_read
 
 
-def _put_off(work: Lease[Attachment], later: Later) -> bool:
-    # A day that is over its cap is no failure of the file.
-    attempts = {"attempts": 0} if later.is_certain else {}
-    with suppress(LeaseLost):
-        leases.release(work, pause=later.pause, **attempts)
+def _put_off(work: Lease[Attachment], later: Later, *, now: datetime) -> bool:
+    row = work.row
+    with suppress(LeaseLost), transaction.atomic():
+        if not later.is_capped:
+            # The first time it may be a moment, the second time an outage.
+            leases.release(work, pause=later.pause * 60 ** (row.attempts - 1), failure="")
+        # A day that is over its cap is no failure of the file. A cap that is raised meanwhile finds the row.
+        elif (own := own_models.own_of(row.tenant_id)) and (until := spending.wait_until(row.tenant, own, now=now)):
+            leases.release(work, pause=max(until - now, _SHORTEST), attempts=0, failure=spending.CAPPED)
+        else:
+            leases.release(work, attempts=0, failure="")
     return False
 
 
@@ -123,14 +139,14 @@ def _passages(row: Attachment, result: ReadFile, author: Author) -> Sequence[Pas
     if not result.is_read:
         return []
     with effort.bounded():
-        blocks = [
-            Block(clean(one.text)[0], tuple(clean(name)[0] for name in one.headings), one.page) for one in result.blocks
-        ]
+        blocks = clean(result.blocks)
     found = [one for _number, one in zip(range(MOST + 1), passages_of(blocks), strict=False)]
-    return [_passage(row, number, one, author) for number, one in enumerate(found, start=1)]
+    # A name is told with each passage; in names of files words are joined.
+    is_named_so = flagged_turns.judged(author, re.sub(r"[_.+-]+", " ", row.name))
+    return [_passage(row, number, one, author, is_named_so=is_named_so) for number, one in enumerate(found, start=1)]
 
 
-def _passage(row: Attachment, number: int, one: TextPassage, author: Author) -> Passage:
+def _passage(row: Attachment, number: int, one: TextPassage, author: Author, *, is_named_so: bool) -> Passage:
     made = Passage(
         tenant_id=row.tenant_id,
         attachment=row,
@@ -139,8 +155,8 @@ def _passage(row: Attachment, number: int, one: TextPassage, author: Author) -> 
         start=one.start,
         author=author,
         created_at=row.created_at,
-        # A document may be told to a model: what speaks to it there is nothing to obey.
-        flagged=flagged_turns.judged(author, one.text),
+        # A document may be told to a model, with the headings above it: what speaks to it there is nothing to obey.
+        flagged=is_named_so or flagged_turns.judged(author, "\n".join([*one.place.split(SEPARATOR), one.text])),
     )
     made.set_text(one.text, place=one.place)
     return made
@@ -152,6 +168,7 @@ def _store(work: Lease[Attachment], result: ReadFile, passages: Sequence[Passage
     if result.reason == AttachmentReason.NO_VISION_MODEL:
         state = AttachmentState.REFUSED
     changes: dict[str, Any] = {"state": state, "reason": result.reason, "pages": result.pages, "content": None}
+    changes["failure"] = ""
     with transaction.atomic():
         # Its person may be another one since: people are merged.
         row = leases.fence(work)

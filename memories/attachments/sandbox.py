@@ -22,6 +22,8 @@ PROGRAM = Path(__file__).with_name("program.py")
 SECONDS = 28.0
 # What it may say: a million characters, in which most of them are escaped, and their places.
 MOST_BYTES = 16 * 1024 * 1024
+# A line of it is a block.
+_MOST_LINES = 60_000
 # What JSON may hold that a place is made of.
 _LONGEST_HEADINGS = 12
 _CHUNK = 65_536
@@ -88,9 +90,13 @@ def read_file(content: bytes, kind: str, *, program: Path = PROGRAM, seconds: fl
 
 @contextmanager
 def _file_of(content: bytes) -> Iterator[IO[bytes]]:
-    """The content as a file without a name: in memory where the system has such files."""
-    in_memory = hasattr(os, "memfd_create")
-    with os.fdopen(os.memfd_create("attachment"), "w+b") if in_memory else tempfile.TemporaryFile() as file:
+    """The content as a file without a name: in memory where the system lets us have such files."""
+    try:
+        opened: IO[bytes] = os.fdopen(os.memfd_create("attachment"), "w+b")
+    except (AttributeError, OSError):
+        # macOS, and containers that do not allow it.
+        opened = tempfile.TemporaryFile()  # noqa: SIM115  (closed below)
+    with opened as file:
         file.write(content)
         file.flush()
         file.seek(0)
@@ -115,6 +121,8 @@ def _said(child: "subprocess.Popen[bytes]", *, until: float) -> tuple[bytes, boo
 
 def _result(said: bytes) -> ReadFile:
     """What was said, as far as it has the form."""
+    if said.count(b"\n") > _MOST_LINES:
+        return ReadFile(reason=AttachmentReason.DAMAGED)
     try:
         lines = [json.loads(line) for line in said.splitlines()]
         last = lines.pop()

@@ -19,7 +19,7 @@ from memories import conf
 from memories.context import log, recalled_turns, relevance
 from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
-from memories.context.other_memories import file_lines, graph_lines, group_lines, plain_lines
+from memories.context.other_memories import document_lines, file_lines, graph_lines, group_lines, plain_lines
 from memories.context.recalled_turns import Recallable, Recalled, Said
 from memories.context.relevance import BUDGET, RELEVANT
 from memories.context.rendering import MemoryLine, episode_line, field_line, line_that_ages, profile_line, turn_line
@@ -43,8 +43,8 @@ from memories.telemetry.families import CONTEXT_SECONDS, CONTEXT_TOKENS
 from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING, Frame
 
 INCLUDABLE = (
-    "profile", "facts", "graph", "groups", "files", *(kind.plural for kind in PLAIN), "episodes", "working_memory",
-    "turns", "unextracted",
+    "profile", "facts", "graph", "groups", "files", *(kind.plural for kind in PLAIN), "documents", "episodes",
+    "working_memory", "turns", "unextracted",
 )  # fmt: skip
 DEFAULT_INCLUDE = frozenset({"profile", "facts", "groups", "episodes", "turns"})
 # The ranked facts stand between these two halves of the profile (rules.md, 9.3).
@@ -302,7 +302,7 @@ def _sequence(task: _Task) -> _Sequence:
     before = [line for name in BEFORE_FACTS for line in profile[name]]
     after = [line for name in AFTER_FACTS for line in profile[name]]
     episode_lines = [_episode_line(episodes, place, task.person.clock) for place in episodes.shown]
-    lines = [*facts.instructions, *own, *before, *facts.ranked, *shared, *episode_lines, *after]
+    lines = [*facts.instructions, *own, *before, *facts.ranked, *shared, *episode_lines, *after, *_documents(task)]
     lines += [one.line for one in unextracted]
     is_little = _is_little(task, facts)
     served = [one for line in lines if _is_wanted(line, task, is_little) and (one := line.without(task.outdated))]
@@ -407,6 +407,13 @@ def _plain(task: _Task) -> list[MemoryLine]:
     request = task.request
     kinds = [kind for kind in PLAIN if kind.plural in request.include and request.as_of is None]
     return [line for kind in kinds for line in plain_lines(kind, task.person, agent_id=request.agent_id)]
+
+
+def _documents(task: _Task) -> list[MemoryLine]:
+    """Nothing without a query: nobody has said what of a file matters."""
+    if task.query is None or "documents" not in task.request.include:
+        return []
+    return document_lines(task.person, task.query, task.conversations, all_of_them=task.is_filled, now=task.now)
 
 
 class _Episodes(NamedTuple):

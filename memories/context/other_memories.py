@@ -1,5 +1,5 @@
-"""What a context tells beside facts, episodes and turns: memory files, memories of plain kinds, triples of the graph,
-and what the person's groups know; each as lines for the budget.
+"""What a context tells beside facts, episodes and turns: memory files, memories of plain kinds, passages of files that
+came with turns, triples of the graph, and what the person's groups know; each as lines for the budget.
 
 Keys' texts were judged when they were written, as facts are, and are not judged again; what an operator wrote stands.
 """
@@ -15,6 +15,7 @@ from django.db.models import Case, Q, Value, When
 from memories import conf
 from memories.context.rendering import (
     MemoryLine,
+    document_line,
     file_line,
     group_line,
     line_that_ages,
@@ -27,8 +28,9 @@ from memories.files.reading import FileTree
 from memories.invisible import strip_invisible
 from memories.kinds import Kind
 from memories.models import ActorKind, Encoding, EndUser, FileVersion
-from memories.models.memories.visibility import Viewer
-from memories.retrieval import group_search, triple_search
+from memories.models.memories.visibility import Conversations, Viewer
+from memories.retrieval import document_search, group_search, triple_search
+from memories.retrieval.evidence import Level
 from memories.retrieval.hits import SearchFilters
 from memories.retrieval.outdated import Written
 from memories.retrieval.prepared_query import PreparedQuery
@@ -43,6 +45,8 @@ MOST_ENTRIES = 50
 MOST_TRIPLES = 50
 # How many of these a context is offered.
 MOST_FACTS = 30
+# So many passages at most: each can take 400 tokens. Of so many the best that speak to no model.
+MOST_PASSAGES, LOOKED_AT = 5, 25
 
 
 def file_lines(person: EndUser, *, agent_id: str, now: datetime) -> list[MemoryLine]:
@@ -97,6 +101,25 @@ def plain_lines(kind: Kind, person: EndUser, *, agent_id: str) -> list[MemoryLin
         )
         for place, (pk, topic, text, at) in enumerate(found)
     ]
+
+
+def document_lines(
+    person: EndUser, query: PreparedQuery, conversations: Conversations, *, all_of_them: bool, now: datetime
+) -> list[MemoryLine]:
+    """The passages that answer the query best, of conversations that are shown to who asks, each as one line that may
+    be cut: what a file says, and nobody's word. Without those that speak to a model, and, unless `all_of_them`, without
+    those that have nothing to do with the query."""
+    found, _looked_at = document_search.hits(person, query, SearchFilters(), conversations, limit=LOOKED_AT, now=now)
+    served = [one for one in found if not one.flagged and (all_of_them or one.evidence_level != Level.NONE)]
+    lines = []
+    for place, one in enumerate(served[:MOST_PASSAGES]):
+        shown: dict[str, Any] = {
+            "row_id": one.id, "name": one.name or "", "page": one.page, "where": one.place or "", "place": place,
+            "score": one.score, "score_parts": one.score_parts, "level": one.evidence_level,
+        }  # fmt: skip
+        line_of = partial(document_line, **shown, at=one.created_at, zone=person.clock)
+        lines.append(line_that_ages(line_of, Written(one.text, one.created_at)))
+    return lines
 
 
 def graph_lines(

@@ -23,6 +23,7 @@ from memories.retrieval.visible_facts import FactText
 from memories.text import uploads
 from memories.text.memory_block import (
     CLOSING,
+    DOCUMENTS,
     ENGLISH,
     EPISODES,
     FACTS,
@@ -270,6 +271,29 @@ def plain_line(
     parts = (f"- {about}{one_line(strip_invisible(first))}", *(_indented(line) for line in rest))
     order = (_newest_first(day), place)
     return MemoryLine(kind, row_id, "\n".join(parts), PLAIN_HEADINGS[kind], order, parts=parts, day=day)
+
+
+def document_line(
+    *,
+    row_id: uuid.UUID,
+    name: str,
+    page: int | None,
+    where: str,
+    text: str,
+    at: datetime,
+    place: int,
+    score: float,
+    score_parts: dict[str, float],
+    level: Level,
+    zone: tzinfo = UTC,
+) -> MemoryLine:
+    """`- [2026-11-03] lease.pdf, page 2, Lease › Deposit:` with the day on which the file came, and below it the
+    lines of the passage; each begins with a bar, as those of files do."""
+    named = ", ".join(filter(None, (name or "a file", f"page {page}" if page else "", where)))
+    lines = [_indented(line) for line in text.splitlines() if line.strip()]
+    parts = (f"- [{day_of(at, zone)}] {one_line(strip_invisible(named))}:", *lines)
+    line = MemoryLine("document", row_id, "\n".join(parts), DOCUMENTS, (place,), score, score_parts, parts=parts)
+    return line._replace(level=level)
 
 
 def group_line(

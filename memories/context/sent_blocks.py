@@ -19,7 +19,7 @@ from memories.context import log
 from memories.context.rendering import one_line
 from memories.db import binary_rows
 from memories.kinds import PLAIN
-from memories.models import EndUser, Episode, GroupFact, MemoryFile, SentBlock, Tenant, Turn
+from memories.models import EndUser, Episode, GroupFact, MemoryFile, Passage, SentBlock, Tenant, Turn
 from memories.models.hand_written import read, selected
 from memories.models.ids import new_id
 from memories.retrieval.outdated import Outdated, Written
@@ -101,6 +101,15 @@ _PARTS = (
     ),
     *(_states(kind.name, kind.model._meta.db_table, "m.trashed_at IS NULL", "m.trashed_at") for kind in PLAIN),
     _states("episode", "memories_episode", f"m.status, md5(m.summary), {_UNEXPIRED}", "m.updated_at"),
+    # A passage is written once; it is shown while its turn is.
+    _states(
+        "document",
+        "memories_passage",
+        "t.left_at IS NULL, t.role <> 'system', NOT t.metadata @> '{\"hide_from_ui\": true}'::jsonb",
+        "t.left_at",
+        f"JOIN memories_attachment a ON a.{_OF_TENANT} AND a.id = m.attachment_id "
+        f"JOIN memories_turn t ON t.{_OF_TENANT} AND t.id = a.turn_id",
+    ),
     # Nobody changes what a turn says, but for what a redaction leaves of it, which the person's generation tells.
     _states(
         "turn",
@@ -329,6 +338,7 @@ _SOURCES: Mapping[str, tuple[Any, str]] = {
     "episode": (Episode, "summary"),
     "group_fact": (GroupFact, "content"),
     "file": (MemoryFile, "content"),
+    "document": (Passage, "content"),
     **{kind.name: (kind.model, "content") for kind in PLAIN},
 }
 _LABELS = tuple(f"- {label}" for frame in FRAMES.values() for label in frame.labels)

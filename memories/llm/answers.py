@@ -28,6 +28,7 @@ _ESCAPE = re.compile(
     r"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|(?P<nul>\\u0000)|\\."
 )
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+_BEFORE_ITEM = re.compile(r"[\s,]*(?=\{)")
 # A little less than the largest float, so that any integer that is read can be compared with one.
 _LONGEST_INTEGER = 300
 
@@ -63,6 +64,35 @@ def parse(text: str, answer: AnswerFormat[A]) -> A:
     if any(map(_says_something, drafts)) and not _says_something(last):
         raise ModelAnswerInvalid("The model answered twice, with something and with nothing.")
     return last
+
+
+class GrowingItems:
+    """The objects in one list of an answer that is still being written, each as soon as it is complete.
+
+    Only of an answer that begins the text, or follows its thinking: behind other words nothing is certain before the
+    end. What is broken ends it. parse() reads the whole.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._start = re.compile(rf'\s*(?:<think>.*?</think>\s*)?(?:```\w*\s*)?\{{\s*"{name}"\s*:\s*\[', re.DOTALL)
+        self._place = 0
+
+    def new_in(self, text: str) -> list[Any]:
+        """Those that were not complete before in the text, which goes on."""
+        if not self._place:
+            begun = self._start.match(text)
+            if begun is None:
+                return []
+            self._place = begun.end()
+        found: list[Any] = []
+        while (before := _BEFORE_ITEM.match(text, self._place)) is not None and "}" in text[before.end() :]:
+            try:
+                _, end = _DECODER.raw_decode(text, before.end())
+                found.append(_DECODER.decode(_storable(text[before.end() : end])))
+            except (ValueError, RecursionError):
+                break
+            self._place = end
+        return found
 
 
 def valid(items: Iterable[Any], kind: type[A]) -> Iterator[A]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic
+from typing import Generic, Protocol
 
 from memories.conf import LLMConfig
 from memories.llm.answers import A, AnswerFormat
@@ -22,6 +22,22 @@ class Call(Generic[A]):
     most_tokens: int | None = None
     # Of a picture that stands beside the last message: a data URL.
     picture: str = ""
+    # Whether nobody waits for the answer any more: then the endpoint is not waited for either.
+    has_left: Callable[[], bool] | None = None
+
+
+class Written(Protocol):
+    """What a model has written so far."""
+
+    @property
+    def content(self) -> str:
+        """Of the answer."""
+        ...
+
+    @property
+    def written(self) -> str:
+        """All of it, with what it thought."""
+        ...
 
 
 @dataclass(frozen=True)

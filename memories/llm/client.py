@@ -1,6 +1,7 @@
 """The one way to ask a language model: a backend is picked by name, as Django does for mail."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 
 from django.utils.module_loading import import_string
@@ -8,7 +9,7 @@ from django.utils.module_loading import import_string
 from memories import conf
 from memories.exceptions import ModelError, ModelMisconfigured
 from memories.llm.answers import A, AnswerFormat
-from memories.llm.calls import Call, Completion
+from memories.llm.calls import Call, Completion, Written
 from memories.llm.prompts.framing import Message
 from memories.telemetry import traces
 from memories.telemetry.families import MODEL_FAILURES, MODEL_SECONDS
@@ -18,6 +19,8 @@ BACKENDS = {
     "openai": "memories.llm.backends.openai.complete",
     "scripted": "memories.llm.backends.scripted.complete",
 }
+# How to be told what is written before all of it is; a backend without one tells it at the end.
+STREAMS = {"openai": "memories.llm.backends.openai.stream"}
 # How to learn whether an endpoint answers at all; a backend without one always does.
 CHECKS = {"openai": "memories.llm.backends.openai.check"}
 
@@ -55,15 +58,46 @@ def complete(
     if config.mode not in BACKENDS:
         raise ModelMisconfigured("No language model is configured.")
     backend: Callable[[Call[A]], Completion[A]] = import_string(BACKENDS[config.mode])
+    with _measured(answer.name), traces.span("model call", prompt=answer.name, model=config.model):
+        return backend(Call(messages, answer, config, max_calls, before_call, most_tokens, picture))
+
+
+def stream(
+    *,
+    messages: Sequence[Message],
+    answer: AnswerFormat[A],
+    before_call: Callable[[], None],
+    has_left: Callable[[], bool] | None,
+    config: conf.LLMConfig,
+    most_tokens: int,
+) -> Generator[Written, None, Completion[A]]:
+    """As complete(), and tells what the model has written so far each time that more of it comes.
+
+    To close the generator ends the call. `has_left` is asked while it waits: once nobody waits for the answer, it is
+    a ModelTimeout. Errors: a subclass of ModelError.
+    """
+    call = Call(messages, answer, config, 4, before_call, most_tokens, has_left=has_left)
+    backend = import_string((STREAMS if config.mode in STREAMS else BACKENDS)[config.mode])
     began = perf_counter()
     try:
-        with traces.span("model call", prompt=answer.name, model=config.model):
-            return backend(Call(messages, answer, config, max_calls, before_call, most_tokens, picture))
+        with _measured(answer.name):
+            completion: Completion[A] = (yield from backend(call)) if config.mode in STREAMS else backend(call)
+        return completion
+    finally:
+        # What runs between two parts belongs to no call: there is no span around them.
+        traces.record("model call", perf_counter() - began, prompt=answer.name, model=config.model)
+
+
+@contextmanager
+def _measured(prompt: str) -> Iterator[None]:
+    began = perf_counter()
+    try:
+        yield
     except ModelError as error:
-        MODEL_FAILURES.count(answer.name, error.code)
+        MODEL_FAILURES.count(prompt, error.code)
         raise
     finally:
-        MODEL_SECONDS.observe(perf_counter() - began, answer.name)
+        MODEL_SECONDS.observe(perf_counter() - began, prompt)
 
 
 def check(*, before_call: Callable[[], None] = lambda: None, config: conf.LLMConfig | None = None) -> None:

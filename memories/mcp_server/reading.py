@@ -10,6 +10,7 @@ from datetime import tzinfo
 from typing import Any
 
 from django.utils.translation import gettext as _
+from rest_framework import serializers
 
 from memories.answering import answer
 from memories.answering.answer import AnswerRequest, AnswerStatus
@@ -23,6 +24,7 @@ from memories.context.context import Context, ContextRequest
 from memories.context.recalled_turns import RECALLED_ROLES
 from memories.context.rendering import one_line
 from memories.exceptions import InvalidInput, NotFound
+from memories.invisible import strip_invisible
 from memories.llm.prompts.framing import shorten
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
 from memories.mcp_server.callers import MCPCaller
@@ -43,7 +45,7 @@ from memories.models.memories.visibility import Viewer
 from memories.profiles import PersonProfile, read_profiles, schemas_for, statement_of
 from memories.retrieval import search
 from memories.retrieval.evidence import Level, strongest
-from memories.retrieval.search import EPISODE, FACT, GROUP_FACT, TURN, Finding, SearchFilters, SearchRequest
+from memories.retrieval.search import DOCUMENT, EPISODE, FACT, GROUP_FACT, TURN, Finding, SearchFilters, SearchRequest
 from memories.retrieval.serving import audience
 from memories.skills import serving, trials
 from memories.text import uploads
@@ -51,7 +53,10 @@ from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING
 from memories.time_zones import day_of
 
 MOST_FOUND, FOUND = 50, 10
+SEARCHED = (FACT, EPISODE, TURN, DOCUMENT)
+SEARCHED_BY_DEFAULT = (FACT, EPISODE, TURN)
 MOST_LISTED, LISTED = 200, 50
+_NO_FILE = dict.fromkeys(("file", "page", "place"))
 _NOTHING = "Nothing is remembered of this person that may be shown."
 _NOTHING_FOUND = "Nothing that is remembered of this person answers that."
 _NOTHING_CLOSE = _NOTHING_FOUND + " This is the nearest:"
@@ -63,6 +68,7 @@ _OFF = "Memory is switched off here: nothing is shown."
 class SearchInput(Strict):
     query = ExactText(max_length=MAX_QUERY)
     limit = Whole(min_value=1, max_value=MOST_FOUND, default=FOUND)
+    kinds = serializers.ListField(child=OneOf(SEARCHED), required=False, allow_empty=False, max_length=len(SEARCHED))
     min_evidence = OneOf([level.value for level in Level], default=Level.NONE.value)
 
 
@@ -99,7 +105,7 @@ def search_memory(call: AgentCall) -> ToolResult:
     asked = SearchRequest(
         user_id=asker.user_id,
         query=given["query"],
-        kinds=(FACT, EPISODE, TURN),
+        kinds=tuple(dict.fromkeys(given.get("kinds") or SEARCHED_BY_DEFAULT)),
         limit=given["limit"],
         filters=SearchFilters(agent_id=asker.agent_id or None),
         min_evidence=Level(given["min_evidence"]),
@@ -255,6 +261,9 @@ def _found(one: Finding, zone: tzinfo) -> dict[str, Any]:
         "date": day_of(one.created_at, zone),
         "score": one.score,
         "evidence_level": one.evidence_level.value,
+        "file": one_line(strip_invisible(one.name)) if one.name else None,
+        "page": one.page,
+        "place": one_line(strip_invisible(one.place)) if one.place else None,
     }
 
 
@@ -270,6 +279,7 @@ def _of_fact(fact: Fact, zone: tzinfo) -> dict[str, Any]:
         "date": day_of(fact.last_confirmed_at, zone),
         "score": None,
         "evidence_level": None,
+        **_NO_FILE,
     }
 
 
@@ -285,6 +295,7 @@ def _of_group_fact(fact: GroupFact, zone: tzinfo) -> dict[str, Any]:
         "date": day_of(fact.said_at, zone),
         "score": None,
         "evidence_level": None,
+        **_NO_FILE,
     }
 
 
@@ -313,6 +324,9 @@ def _line_of(row: dict[str, Any]) -> str:
     if row["kind"] == GROUP_FACT:
         # Without its id: no tool changes what others share.
         return f"- [group: {row['group']}] {row['text']}"
+    if row["kind"] == DOCUMENT:
+        where = ", ".join(filter(None, (row["file"], f"page {row['page']}" if row["page"] else "", row["place"])))
+        return f"- [{row['date']}, file: {where}] {row['text']}"
     speaker = f"{row['role']}: " if row["kind"] == TURN else ""
     return f"- [{row['date']}] {speaker}{row['text']}"
 

@@ -59,8 +59,12 @@ _ROW = _object(
         "date": {"type": "string"},
         "score": _or_null("number"),
         "evidence_level": _or_null("string"),
+        "file": _or_null("string"),
+        "page": _or_null("integer"),
+        "place": _or_null("string"),
     },
     *("kind", "id", "text", "category", "confidence", "role", "group", "date", "score", "evidence_level"),
+    *("file", "page", "place"),
 )
 _MEMORY = _text("The memories as data for a prompt; empty for none.")
 _LEVEL: Schema = {"enum": [level.value for level in Level]}
@@ -100,13 +104,20 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "search_memory",
         "Search memory",
-        "Find facts, episodes and earlier messages of the person, by meaning and by words, and what their groups know.",
+        "Find facts, episodes and earlier messages of the person, what their groups know, and, if you ask for "
+        "them, documents, by meaning and by words.",
         Scope.READ,
         reading.search_memory,
         _object(
             {
                 "query": _text("What to look for.", minLength=1, maxLength=MAX_QUERY),
                 "limit": _whole("How many results.", 1, reading.MOST_FOUND, reading.FOUND),
+                "kinds": {
+                    "type": "array",
+                    "items": {"enum": list(reading.SEARCHED)},
+                    "minItems": 1,
+                    "description": "What to look for; by default all but documents.",
+                },
                 "min_evidence": {**_LEVEL, "description": "Only what has this much to do with it.", "default": "none"},
             },
             "query",

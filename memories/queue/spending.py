@@ -17,7 +17,7 @@ from django.db import connection
 
 from memories import conf
 from memories.llm.prices import cost_of
-from memories.models import DailySpending, LanguageModel, ModelUse, SessionQueue, Tenant, WorkingMemory
+from memories.models import Attachment, DailySpending, LanguageModel, ModelUse, SessionQueue, Tenant, WorkingMemory
 from memories.time_zones import zone_or_utc
 
 # Code of a row that waits for the end of the tenant's day.
@@ -154,7 +154,8 @@ def resume(tenant_id: uuid.UUID) -> int:
 
     In a transaction after that of the change. What still exceeds a cap waits again.
     """
-    return sum(
+    pictures = Attachment.objects.pending().filter(tenant=tenant_id, failure=CAPPED, lease_token=None)
+    return pictures.update(lease_until=None, failure="") + sum(
         rows.unclaimed().filter(failure=CAPPED, session__tenant=tenant_id).revive()
         for rows in (SessionQueue.objects, WorkingMemory.objects)
     )

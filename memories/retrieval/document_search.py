@@ -20,6 +20,7 @@ from memories.retrieval import memory_index
 from memories.retrieval.cache import Source, indexes
 from memories.retrieval.hits import DOCUMENT, Finding, SearchFilters
 from memories.retrieval.memory_index import DAY
+from memories.retrieval.outdated import Written
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring.ranking import Units
 from memories.scoring.weighting import Weights
@@ -35,23 +36,28 @@ _SHOWN = """
     JOIN memories_turn t ON t.tenant_id = %(tenant)s AND t.id = a.turn_id
         AND t.left_at IS NULL AND t.role <> 'system' AND NOT t.metadata @> '{"hide_from_ui": true}'::jsonb
 """
-# A passage is written once, so these change with each that comes, goes or gets a vector, and with whose it is.
-_STAMP = f"""
-    SELECT count(*), coalesce(bit_xor(uuid_hash_extended(p.id, 0)), 0), count(v.id) {_SHOWN}
-    LEFT JOIN memories_passagevector v
-        ON v.tenant_id = %(tenant)s AND v.passage_id = p.id AND v.space_id = coalesce(%(space)s::bigint, 0)
-    WHERE p.tenant_id = %(tenant)s AND p.end_user_id = %(person)s
-"""
-_READ = f"""
-    SELECT p.id, p.terms, p.author, p.created_at, s.external_id, s.agent_id, s.memory_of {_SHOWN}
-    JOIN memories_session s ON s.tenant_id = %(tenant)s AND s.id = a.session_id
-    WHERE p.tenant_id = %(tenant)s AND p.end_user_id = %(person)s
+_NEWEST = f"""
+    {_SHOWN} WHERE p.tenant_id = %(tenant)s AND p.end_user_id = %(person)s
     ORDER BY p.created_at DESC, p.id DESC LIMIT %(most)s
 """
-_VECTORS = """
+# A passage is written once, so these change with each that comes, goes or gets a vector, and with whose it is.
+_STAMP = f"""
+    SELECT count(*), coalesce(bit_xor(uuid_hash_extended(newest.id, 0)), 0), count(v.id)
+    FROM (SELECT p.id {_NEWEST}) newest LEFT JOIN memories_passagevector v
+        ON v.tenant_id = %(tenant)s AND v.passage_id = newest.id AND v.space_id = coalesce(%(space)s::bigint, 0)
+"""  # noqa: S608  (our own text)
+_READ = f"""
+    SELECT newest.id, newest.terms, newest.author, newest.created_at, s.external_id, s.agent_id, s.memory_of
+    FROM (SELECT p.id, p.terms, p.author, p.created_at, a.session_id {_NEWEST}) newest
+    JOIN memories_session s ON s.tenant_id = %(tenant)s AND s.id = newest.session_id
+    ORDER BY newest.created_at DESC, newest.id DESC
+"""  # noqa: S608  (our own text)
+# Somebody may have a million: of no more than are looked at.
+_VECTORS = f"""
     SELECT passage_id, language, halfvec_send(vector) FROM memories_passagevector
     WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND space_id = %(space)s
-"""
+        AND passage_id IN (SELECT p.id {_NEWEST})
+"""  # noqa: S608  (our own text)
 
 
 class _ScoredPassage(NamedTuple):
@@ -91,7 +97,7 @@ class _Passages(Source[Any, _PassageIndex]):
         return binary_rows.fetched(_STAMP, self._given)
 
     def make(self, _stamp: Any, _kept: _PassageIndex | None, _seconds: float | None) -> _PassageIndex:
-        passages = [_ScoredPassage(*row) for row in binary_rows.fetched(_READ, {**self._given, "most": NEWEST})]
+        passages = [_ScoredPassage(*row) for row in binary_rows.fetched(_READ, self._given)]
         vectors = binary_rows.fetched(_VECTORS, self._given) if self.space else []
         agents = list(dict.fromkeys((one.agent_id, one.memory_of) for one in passages))
         places = {agent: place for place, agent in enumerate(agents)}
@@ -109,7 +115,7 @@ class _Passages(Source[Any, _PassageIndex]):
     @property
     def _given(self) -> dict[str, Any]:
         space = self.space.pk if self.space else None
-        return {"tenant": self.person.tenant_id, "person": self.person.pk, "space": space}
+        return {"tenant": self.person.tenant_id, "person": self.person.pk, "space": space, "most": NEWEST}
 
 
 def hits(
@@ -155,6 +161,7 @@ def hits(
                     turn_numbers=[file.turn.number],
                     author=passage.author,
                     flagged=passage.flagged,
+                    written=Written(passage.content, one.created_at),
                     evidence_level=levels[place],
                     attachment_id=file.pk,
                     name=file.name or None,

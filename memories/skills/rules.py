@@ -56,7 +56,7 @@ def lines(told: Sequence[Told]) -> list[Line]:
     failed = [one for one in told if not one.succeeded]
     if len(succeeded) < 2:
         return []
-    steps = _common(succeeded, failed)
+    steps = _shared_by_successes(succeeded, failed)
     pitfalls = _pitfalls(succeeded, failed)
     if failed and not pitfalls and not any(one.is_lesson for one in steps):
         return []
@@ -65,7 +65,7 @@ def lines(told: Sequence[Told]) -> list[Line]:
     return found + pitfalls[:MOST_PITFALLS]
 
 
-def _common(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[_Found]:
+def _shared_by_successes(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[_Found]:
     """The actions of nearly all that succeeded, each in its most particular form that they share."""
     places: dict[Action, dict[uuid.UUID, float]] = {}
     for one in succeeded:

@@ -28,10 +28,11 @@ HEADINGS = (
     "What the group {} knows:",
     "Files:",
     *(kind.plain.headings["en"] for kind in PLAIN if kind.plain),
+    "Attached documents:",
     "Episodes:",
     "Recalled turns:",
 )
-USER_CONTEXT, HISTORY, FACTS, GRAPH, GROUPS, FILES, *PLAINS, EPISODES, TURNS = range(len(HEADINGS))
+USER_CONTEXT, HISTORY, FACTS, GRAPH, GROUPS, FILES, *PLAINS, DOCUMENTS, EPISODES, TURNS = range(len(HEADINGS))
 # Name of a plain kind → its heading.
 PLAIN_HEADINGS: Mapping[str, int] = {kind.name: place for kind, place in zip(PLAIN, PLAINS, strict=True)}
 
@@ -96,6 +97,7 @@ CHINESE = Frame(
         "群组“{}”的共同记忆：",
         "记忆文件：",
         *(kind.plain.headings["zh-hans"] for kind in PLAIN if kind.plain),
+        "附件内容：",
         "对话片段：",
         "相关原话：",
     ),

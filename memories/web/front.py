@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from time import monotonic
 from typing import IO, Any, Protocol
 from urllib.parse import unquote_to_bytes
 
-from memories import upload_heads
+from memories import leaving, upload_heads
 from memories.exceptions import HubBusy
 from memories.telemetry.families import WHOLE_AT, note_request
 from memories.telemetry.log_fields import ANSWERED_TENANT
@@ -39,6 +40,9 @@ MOST_HELD_BYTES = 128 * 1024 * 1024
 # An answer in parts is held in memory up to here, and beyond it in a file: a slow reader must not keep a thread.
 MOST_ANSWER_IN_MEMORY = 4 * 1024 * 1024
 PART_BYTES = 256 * 1024
+# A stream in which nothing comes for so long gets a comment: proxies end what is silent.
+KEEP_ALIVE_SECONDS, KEEP_ALIVE = 10.0, b": \n\n"
+EVENT_STREAM = "text/event-stream"
 # The route of requests that would have waited too long for a thread.
 BUSY = "busy"
 # Proxies on this machine. Their X-Forwarded-Proto counts, as in gunicorn.
@@ -47,12 +51,14 @@ NEAR_PROXIES = ("127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class Answer:
-    """The application's answer. `body` is bytes, or a file when it is long; `sent` is its size in bytes."""
+    """The application's answer. `body` is bytes, or a file when it is long; `sent` is its size in bytes. `is_over`: it
+    was a stream and is sent."""
 
     status: str
     headers: list[tuple[bytes, bytes]]
     body: Any
     sent: int
+    is_over: bool = False
 
 
 class MountedApp(Protocol):
@@ -106,8 +112,15 @@ class RequestBuffer:
                     scope[ENDS_WITH_CLIENT] = True
                     await one(scope, body, receive, self._noting(ticket, send))
                     return
-            answer = await self._answered(environ_of(scope, body), began, ticket)
-            del body
+            events = EventSender(scope, receive, send)
+            try:
+                answer = await self._answered(environ_of(scope, body), began, ticket, events)
+                del body
+                if answer.is_over:
+                    await events.finish()
+                    return
+            finally:
+                events.end()
         finally:
             self._budget.release(request)
         # The body was not read, so nobody knows where the next request begins.
@@ -175,11 +188,14 @@ class RequestBuffer:
                 await self._budget.hold(request, size if size <= MOST_BODY_BYTES else 0)
         return b"".join(parts)[: MOST_BODY_BYTES + 1]
 
-    async def _answered(self, environ: Environ, began: float, ticket: Ticket) -> Answer:
-        """By Django in a thread, or at once where it would wait too long for one."""
+    async def _answered(
+        self, environ: Environ, began: float, ticket: Ticket, events: "EventSender | None" = None
+    ) -> Answer:
+        """By Django in a thread, or at once where it would wait too long for one. A stream of events keeps the thread
+        until it ends."""
         environ[WHOLE_AT] = monotonic()
         try:
-            answer = await self._threads.run(partial(self._answer, environ, began))
+            answer = await self._threads.run(partial(self._answer, environ, began, events))
         except HubBusy as error:
             return self._busy(error, environ, began)
         if ANSWERED_TENANT in environ:
@@ -205,9 +221,9 @@ class RequestBuffer:
 
         return noted
 
-    def _answer(self, environ: Environ, began: float) -> Answer:
+    def _answer(self, environ: Environ, began: float, events: "EventSender | None" = None) -> Answer:
         """In a thread."""
-        answer = call(self._application, environ)
+        answer = call(self._application, environ, events)
         if not upload_heads.may_come(environ):
             self._log(answer, environ, timedelta(seconds=monotonic() - began))
         return answer
@@ -215,6 +231,75 @@ class RequestBuffer:
     def _log_streamed(self, method: str, path: str, status: int, seconds: float) -> None:
         environ = {"REQUEST_METHOD": method, "PATH_INFO": path}
         self._log(Answer(str(status), [], b"", 0), environ, timedelta(seconds=seconds))
+
+
+class EventSender:
+    """Sends a stream of events while a thread writes it. A client that leaves ends it: what follows is paid for."""
+
+    def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._loop = asyncio.get_running_loop()
+        self._parts: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._sending: asyncio.Task[None] | None = None
+        self._has_left = threading.Event()
+
+    def has_left(self) -> bool:
+        """Whether nobody reads it any more. In any thread."""
+        return self._has_left.is_set()
+
+    def write(self, status: int, headers: list[tuple[bytes, bytes]], parts: Iterable[bytes]) -> int:
+        """In the thread: send all parts, and return their size."""
+        size = 0
+        self._in_loop(self._begin, status, headers)
+        for part in parts:
+            if self.has_left():
+                break
+            size += len(part)
+            self._in_loop(self._parts.put_nowait, part)
+        return size
+
+    def _in_loop(self, call: Callable[..., object], *arguments: object) -> None:
+        # The loop of an ending process may be closed already.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(call, *arguments)
+
+    def _begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self._sending = self._loop.create_task(self._run(status, headers))
+
+    async def _run(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self._scope[ENDS_WITH_CLIENT] = True
+        watching = self._loop.create_task(self._watch())
+        try:
+            await self._send({"type": "http.response.start", "status": status, "headers": headers})
+            while (part := await self._next_part()) is not None:
+                await self._send({"type": "http.response.body", "body": part, "more_body": True})
+            await self._send({"type": "http.response.body", "body": b""})
+        finally:
+            watching.cancel()
+            self._has_left.set()
+
+    async def _next_part(self) -> bytes | None:
+        try:
+            return await asyncio.wait_for(self._parts.get(), KEEP_ALIVE_SECONDS)
+        except TimeoutError:
+            return KEEP_ALIVE
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._has_left.set()
+
+    async def finish(self) -> None:
+        """The thread has written all of it."""
+        self._parts.put_nowait(None)
+        if self._sending is not None:
+            await self._sending
+
+    def end(self) -> None:
+        """The request is over, however it ended."""
+        self._has_left.set()
+        if self._sending is not None:
+            self._sending.cancel()
 
 
 class BodyBudget:
@@ -286,18 +371,27 @@ def environ_of(scope: Message, body: bytes | IO[bytes]) -> Environ:
     return environ
 
 
-def call(application: Application, environ: Environ) -> Answer:
-    """The application's whole answer."""
+def call(application: Application, environ: Environ, events: EventSender | None = None) -> Answer:
+    """The application's whole answer. A stream goes to `events` while it is made."""
     started: list[tuple[str, list[tuple[str, str]]]] = []
+    if events is not None:
+        leaving.note(environ, events.has_left)
     result = application(environ, lambda status, headers, _error=None: started.append((status, headers)))
     try:
+        if events is not None and started and dict(started[-1][1]).get("Content-Type", "").startswith(EVENT_STREAM):
+            status, encoded = _encoded(started)
+            return Answer(status, encoded, b"", events.write(int(status[:3]), encoded, result), is_over=True)
         parts, size, long = _collect(result)
     finally:
         with suppress(AttributeError):
             result.close()  # type: ignore[attr-defined]
-    status, headers = started[-1]
-    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    status, encoded = _encoded(started)
     return Answer(status, encoded, long or b"".join(parts), size)
+
+
+def _encoded(started: list[tuple[str, list[tuple[str, str]]]]) -> tuple[str, list[tuple[bytes, bytes]]]:
+    status, headers = started[-1]
+    return status, [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
 def _collect(result: Iterable[bytes]) -> tuple[list[bytes], int, Any]:

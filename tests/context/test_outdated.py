@@ -43,9 +43,17 @@ MADE: Mapping[str, Callable[[EndUser, str], Any]] = {
     "file": lambda person, said: factories.memory_file(person, content=f"# Notes\n- {said}\n"),
     "diary": factories.diary_entry,
     "episode": lambda person, said: factories.episode(factories.session(person, [("user", "Hm")]), said),
+    "document": lambda person, said: factories.attachment(a_turn(person, "Here"), said).passages.get(),
     "turn": lambda person, said: a_turn(person, said.replace("The user lives", "I live")),
 }
-SEARCHED = {"group_fact": "fact", "triple": "triple", "diary": "diary", "episode": "episode", "turn": "turn"}
+SEARCHED = {
+    "group_fact": "fact",
+    "triple": "triple",
+    "diary": "diary",
+    "document": "document",
+    "episode": "episode",
+    "turn": "turn",
+}
 OLD = f"The user lives in Leiden. {BESIDE}"
 
 

@@ -124,8 +124,9 @@ def test_everything_comes_back(elsewhere: Tenant, tmp_path: Path) -> None:
     digests = FactRefusal.objects.filter(end_user=here).values_list("digest", flat=True)
     assert [bytes(one) for one in digests] == [refusal_of_text("Lives in Delft")]
     assert [line for line in said if "left out" in line] == [
-        "8 left out: made_anew",
-        "9 left out: of_the_other_hub",
+        "1 left out: attachments",
+        "9 left out: made_anew",
+        "12 left out: of_the_other_hub",
         "1 left out: only_a_hash",
         "3 left out: other_file",
         "1 left out: other_name",

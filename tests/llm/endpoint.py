@@ -107,6 +107,48 @@ def envelope(content: Any, finish_reason: str = "stop", **message: Any) -> dict[
     return {"id": "c1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
 
 
+Piece = str | threading.Event | Callable[[Handler], None]
+
+
+def streams(*pieces: Piece, usage: bool = True, finish_reason: str = "stop", ends: bool = True) -> Response:
+    """Writes the pieces of an answer one after the other, waits for gates among them, and calls what is callable."""
+
+    def respond(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.end_headers()
+        handler.close_connection = True
+        for piece in pieces:
+            if isinstance(piece, threading.Event):
+                piece.wait(SLOWEST)
+            elif isinstance(piece, str):
+                _say(handler, choices=[{"index": 0, "delta": {"content": piece}, "finish_reason": None}])
+            else:
+                piece(handler)
+        if ends:
+            _say(handler, choices=[{"index": 0, "delta": {}, "finish_reason": finish_reason}])
+            if usage:
+                _say(handler, choices=[], usage=envelope("")["usage"])
+            handler.wfile.write(b"data: [DONE]\n\n")
+
+    return respond
+
+
+def _say(handler: Handler, **chunk: Any) -> None:
+    handler.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+
+
+def sees_end(closed: threading.Event) -> Callable[[Handler], None]:
+    """Waits until the client closes the connection."""
+
+    def wait(handler: Handler) -> None:
+        handler.connection.settimeout(SLOWEST)
+        if handler.connection.recv(1) == b"":
+            closed.set()
+
+    return wait
+
+
 def says(content: Any, finish_reason: str = "stop", **message: Any) -> Response:
     return sends(json.dumps(envelope(content, finish_reason, **message)).encode())
 

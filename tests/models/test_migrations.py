@@ -109,7 +109,7 @@ def test_back_to_nothing_and_forward_again_from_the_replaced_migrations_others_a
     made, keys = ours(scratch), unique_keys(scratch)
     assert {"memories_turn", "memories_fact", "memories_sessionqueue", "memories_operator"} <= made["tables"]
     trail = {"audit_append_only", "audit_untruncated", "seals_append_only", "seals_untruncated"}
-    kinds = ("facts", "episodes", "turns", "files", "diary", "triples", "groups", "sections")
+    kinds = ("facts", "episodes", "turns", "files", "diary", "triples", "groups", "sections", "passages")
     logged = {f"logged_texts_of_{rows}" for rows in kinds}
     unused = {f"unused_entities_of_{rows}" for rows in ("deleted", "changed")}
     assert made["triggers"] == trail | logged | unused

@@ -54,6 +54,9 @@ MADE: Mapping[str, Callable[[EndUser], Any]] = {
     "file": factories.memory_file,
     "diary": factories.diary_entry,
     "episode": lambda person: factories.episode(factories.session(person)),
+    "document": lambda person: factories.attachment(
+        factories.session(person).turns.get(), "Aunt Wilhelmina lives in Zoetermeer."
+    ).passages.get(),
     "turn": lambda person: factories.session(person).turns.get(),
 }
 ROWS = [*MADE.items(), ("group_fact", a_last_statement)]

@@ -29,6 +29,7 @@ _HEADINGS = {
     "History:": "profile",
     "Facts:": "fact",
     "Graph:": "fact",
+    "Attached documents:": "document",
     "Episodes:": "episode",
     "Recalled turns:": "turn",
 }

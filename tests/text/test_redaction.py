@@ -5,7 +5,7 @@ import random
 import re
 import time
 
-from memories.text.secrets.redaction import looks_secret, redact_message, redact_text
+from memories.text.secrets.redaction import looks_secret, redact_message, redact_parts, redact_text
 from tests.each import each
 from tests.tables import rows, texts
 from tests.text.timing import takes_linear_time
@@ -316,6 +316,23 @@ def test_a_secret_that_reaches_over_two_parts() -> None:
         {"type": "text", "text": "my password is [redacted:password]"},
         {"type": "text", "text": ""},
     ]
+
+
+def test_a_secret_over_several_texts_is_marked_where_it_begins() -> None:
+    key = ["-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "BKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"]
+    texts = [
+        "Before",
+        f"The key: {key[0]}",
+        *key[1:],
+        "-----END PRIVATE KEY----- and",
+        "my password is hunter2",
+        "After",
+    ]
+    assert redact_parts(texts) == [
+        "Before", "The key: [redacted:private_key]", "", "", " and", "my password is [redacted:password]", "After"
+    ]  # fmt: skip
+    assert redact_parts(["", "Nothing here", ""]) == ["", "Nothing here", ""]
+    assert redact_parts([]) == []
 
 
 def test_parts_of_others_are_not_changed_in_place() -> None:

@@ -68,6 +68,8 @@ async def used(found: Client) -> None:
     searched = await found.call_tool("search_memory", {"query": "Which city?"})
     assert "Lives in Leiden" in text_of(searched)
     fact_id = searched.structured_content["results"][0]["id"]
+    documents = await found.call_tool("search_memory", {"query": "Which city?", "kinds": ["document"]})
+    assert documents.structured_content["results"] == []
     assert "Lives in Leiden" in text_of(await found.call_tool("get_context", {"query": "Which city?"}))
     proposed = await found.call_tool("correct_memory", {"id": fact_id, "content": "Lives in Delft"})
     assert proposed.structured_content["status"] == "pending"

@@ -98,6 +98,7 @@ REASONS: Mapping[str, Promise] = {
     "capture_off": _("Turns are not stored"),
     "made_anew": _("Made again from the rest"),
     "of_the_other_hub": _("What happened in the other hub"),
+    "attachments": _("Files that came with turns: post them again"),
     "only_a_hash": _("Refusals of which only a hash is left"),
     "other_name": _("Other ids of the end user"),
     "taken": _("Something else is in its place"),

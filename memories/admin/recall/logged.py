@@ -193,10 +193,10 @@ class _History:
             return ("redacted" if row.redacted_at and row.redacted_at > self.at else "same"), memory.text
         if memory.kind == "episode":
             return self._outcome_of_episode(memory)
-        # What an agent noted is never changed, nor is a fact of a group.
+        # What an agent noted is never changed, nor is a fact of a group, nor a passage of a file.
         changed_at = getattr(row, "updated_at", None)
         is_changed = changed_at is not None and changed_at > self.at
-        return ("trashed" if row.trashed_at else "changed" if is_changed else "same"), memory.text
+        return ("trashed" if getattr(row, "trashed_at", None) else "changed" if is_changed else "same"), memory.text
 
     def _outcome_of_episode(self, memory: RecalledMemory) -> tuple[str, str]:
         text = self.summaries.get(memory.id, memory.text)

@@ -51,6 +51,7 @@ _SHOWN: Mapping[str, _Shown] = {
         if kind.plain
     },
     "episode": _Shown("summary", lambda rows: rows.only(*_EPISODE)),
+    "document": _Shown("content", lambda rows: rows.only("content", "attachment_id")),
     "turn": _Shown("start", partial(_starts, columns=_TURN)),
 }
 
@@ -101,6 +102,8 @@ def _address_of(person: EndUser, kind: str, row: Any) -> str:
         return f"{session}?page={turn_page(row.number)}#turn-{row.number}"
     if kind == "profile":
         return address_of_section(person.pk, row.section, row.agent_id)
+    if kind == "document":
+        return reverse("admin:memories_attachment_change", args=[row.attachment_id])
     return url_of(row.group if kind == "group_fact" else row)
 
 

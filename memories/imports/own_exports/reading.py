@@ -29,7 +29,7 @@ COMING = (
 )  # fmt: skip
 _ITEMS = "store_items"
 # Why the others do not: the hub makes these again, or they tell what happened in the other hub.
-ANEW, ELSEWHERE = "made_anew", "of_the_other_hub"
+ANEW, ELSEWHERE, ATTACHED = "made_anew", "of_the_other_hub", "attachments"
 _ANEW = frozenset(one.name for one in SECTIONS if one.is_data_only)
 _HEAD = re.compile(rb'"(format|version|profile)"\s*:\s*"?([\w-]{1,40})')
 
@@ -69,7 +69,12 @@ def _rows(given: Given, lists: Mapping[str, Documents]) -> Iterator[Record]:
         yield item if isinstance(item, RefusedDocumentError) else _item(item, names, given.user)
     for name, documents in lists.items():
         if name not in (*COMING, _ITEMS) and documents.places:
-            yield LeftOut(ANEW if name in _ANEW else ELSEWHERE, len(documents.places))
+            yield LeftOut(ANEW if name in _ANEW else _elsewhere(name), len(documents.places))
+
+
+def _elsewhere(name: str) -> str:
+    # Their bytes are gone where they were read: to be searched here, they are posted here.
+    return ATTACHED if name == "attachments" else ELSEWHERE
 
 
 def _of_list(name: str, lists: Mapping[str, Documents], *, links: bool = False) -> Iterator[Record]:
@@ -134,7 +139,7 @@ def _provided(given: Given, lists: Mapping[str, Documents]) -> Iterator[Record]:
         yield memory(SOURCE, row.get("id"), row.get("content"), row.get("first_observed_at"), whose=whose)
     for name, documents in lists.items():
         if name not in ("people", "sessions", "turns", "facts") and documents.places:
-            yield LeftOut(ELSEWHERE, len(documents.places))
+            yield LeftOut(_elsewhere(name), len(documents.places))
 
 
 def _message(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,11 @@ def read(body: bytes) -> Reply:
     ModelAnswerInvalid when there is no text or the body is no chat completion; what an error says that stands in the
     place of an answer (complaints.py). Each ModelError with the tokens as reported.
     """
-    envelope = _decoded(body)
+    return read_envelope(_decoded(body))
+
+
+def read_envelope(envelope: Mapping[str, Any]) -> Reply:
+    """As read(), of a body that is decoded already."""
     usage = _mapping(envelope.get("usage"))
     read, written = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
     try:
@@ -41,6 +45,54 @@ def read(body: bytes) -> Reply:
     except ModelError as error:
         error.prompt_tokens, error.completion_tokens = read, written
         raise
+
+
+class Growing:
+    """A chat completion that comes in the pieces of a stream."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._arguments: dict[int, str] = {}
+        self._choice: dict[str, Any] = {}
+        self._rest: dict[str, Any] = {}
+
+    @property
+    def content(self) -> str:
+        """The text of the answer so far."""
+        return self._texts.get("content", "")
+
+    @property
+    def written(self) -> str:
+        """All that the model wrote so far, which includes what it thought."""
+        return "".join([*self._texts.values(), *self._arguments.values()])
+
+    def add(self, data: bytes) -> None:
+        """The data of one event. Errors: ModelAnswerInvalid."""
+        piece = _decoded(data)
+        choices = piece.get("choices")
+        choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
+        # Some that know no streams put the whole answer into one event.
+        delta = _mapping(choice.get("delta")) or _mapping(choice.get("message"))
+        for name in ("content", "reasoning_content", "reasoning", "refusal"):
+            if text := _text(delta.get(name)):
+                self._texts[name] = self._texts.get(name, "") + text
+        self._add_arguments(delta)
+        self._choice |= {name: choice[name] for name in ("finish_reason", "error") if choice.get(name)}
+        self._rest |= {name: piece[name] for name in ("usage", "error", "base_resp") if piece.get(name)}
+
+    def _add_arguments(self, delta: Mapping[str, Any]) -> None:
+        calls = delta.get("tool_calls")
+        for place, one in enumerate(calls if isinstance(calls, list) else ()):
+            number, said = _mapping(one).get("index"), _mapping(_mapping(one).get("function")).get("arguments")
+            key = number if isinstance(number, int) else place
+            if isinstance(said, str):
+                self._arguments[key] = self._arguments.get(key, "") + said
+
+    def reply(self) -> Reply:
+        """The answer, of which no more comes. Errors: as of read()."""
+        calls = [{"function": {"arguments": said}} for said in self._arguments.values()]
+        message = {**self._texts, "tool_calls": calls}
+        return read_envelope({**self._rest, "choices": [{**self._choice, "message": message}]})
 
 
 def _texts(envelope: Mapping[str, Any]) -> tuple[str, ...]:

@@ -66,6 +66,9 @@ _FORM = re.compile(
 _NEWER_LIMIT = re.compile(r"\bmax_tokens\b[^\n]{0,80}\bmax_completion_tokens\b")
 # The model's answer did not fit the form: nothing is wrong with the form itself.
 _ILL_FORMED = re.compile(r"json_validate_failed|failed[\s_](?:to generate|generation)|generated json")
+# "Unrecognized request argument supplied: stream_options", "stream is not supported".
+_USAGE_OF_STREAM = re.compile(r"stream_options|include_usage")
+_STREAM = re.compile(r"\bstream(?:ed|ing|s)?\b")
 _STATUS = re.compile(r"[45][0-9]{2}")
 _BUSY = re.compile(r"rate[\s_-]?limit|too many requests|throttl|限流|频率|频繁")
 _DOWN = re.compile(r"overloaded|unavailable|time[d\s_]?\s?out|internal (?:server )?error|server_error|bad gateway|繁忙")
@@ -86,6 +89,12 @@ class FormRefusedError(Exception):
 def names_newer_limit(body: Any) -> bool:
     """Whether the model takes the most tokens of an answer by its newer name alone."""
     return _NEWER_LIMIT.search(_Said(body).words) is not None
+
+
+def names_stream(body: Any) -> str:
+    """What an endpoint does not take of a request for a stream: "usage", "stream", or nothing that it says ("")."""
+    words = _Said(body).words
+    return "usage" if _USAGE_OF_STREAM.search(words) else "stream" if _STREAM.search(words) else ""
 
 
 def failure(status: int, body: Any, *, retry_after: float | None = None) -> ModelError | FormRefusedError:

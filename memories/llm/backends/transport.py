@@ -7,7 +7,7 @@ import contextlib
 import math
 import ssl
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,21 +23,26 @@ LARGEST_BODY = 8 * 1024 * 1024
 # A host with several addresses is tried at each; none may take the whole of a long call.
 _LONGEST_CONNECT = 10.0
 _WRITTEN_AT_ONCE = 64 * 1024
+# How often a read looks whether anybody still waits for it.
+_LOOK_SECONDS = 0.25
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
+_has_left: ContextVar[Callable[[], bool] | None] = ContextVar("has_left", default=None)
 
 
 @contextlib.contextmanager
-def deadline(seconds: float) -> Iterator[None]:
-    """Every connect, read and write of this thread inside the block ends `seconds` from now at the latest.
+def deadline(seconds: float, has_left: Callable[[], bool] | None = None) -> Iterator[None]:
+    """Every connect, read and write of this thread inside the block ends `seconds` from now at the latest, and a read
+    soon after `has_left` says that nobody waits for it.
 
     Looking up a host name is the system's and not bounded.
     """
-    token = _deadline.set(time.monotonic() + seconds)
+    token, looking = _deadline.set(time.monotonic() + seconds), _has_left.set(has_left)
     try:
         yield
     finally:
         _deadline.reset(token)
+        _has_left.reset(looking)
 
 
 class BoundedTransport(httpx2.HTTPTransport):
@@ -109,7 +114,14 @@ class _DeadlineStream(httpcore2.NetworkStream):
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _wait(timeout, _left(httpcore2.ReadTimeout)))
+        has_left, until = _has_left.get(), time.monotonic() + _wait(timeout, _left(httpcore2.ReadTimeout))
+        while True:
+            left = until - time.monotonic()
+            if left <= 0 or (has_left is not None and has_left()):
+                raise httpcore2.ReadTimeout
+            # Half a record of TLS that has come stays with the connection: the next read goes on there.
+            with contextlib.suppress(httpcore2.ReadTimeout):
+                return self._stream.read(max_bytes, left if has_left is None else min(left, _LOOK_SECONDS))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         for start in range(0, len(buffer), _WRITTEN_AT_ONCE):

@@ -64,6 +64,27 @@ def redact_text(text: str) -> tuple[str, int]:
     return text, total
 
 
+def redact_parts(texts: Sequence[str], between: str = "\n\n") -> list[str]:
+    """`texts` redacted as the one text that they make: a secret may begin in one of them and end in another, as a key
+    does whose lines are paragraphs. Its mark stands where it begins.
+
+    Errors: TooManySecrets.
+    """
+    effort.spend(1)
+    text = between.join(texts)
+    edges: list[int] = []
+    at = 0
+    for one in texts:
+        edges += (at, at + len(one))
+        at += len(one) + len(between)
+    for _ in range(_MOST_PASSES):
+        marks = _marks(text)
+        if not marks:
+            break
+        text, edges = _marked(text, marks), _moved(edges, marks)
+    return [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+
+
 def foresee(texts: Iterable[str]) -> None:
     """Take from the budget what redacting these texts will need at least, without doing it: a tenth of the time, or
     less. Errors: TooManySecrets."""
@@ -185,16 +206,40 @@ def _parts(parts: Sequence[Any], content: str, redactor: _Redactor) -> list[Any]
 
 def _cut(text: str) -> tuple[str, int]:
     """One pass over `text`."""
+    marks = _marks(text)
+    return _marked(text, marks), len(marks)
+
+
+def _marks(text: str) -> list[tuple[int, int, str]]:
+    """Where each secret begins and ends, in their order, and the mark that takes its place."""
     effort.begin(len(text))
     same_places = text if text.isascii() else text.translate(_WIDTHS)
     spans = _whole(_joined(chain(formats.find(same_places), phrases.find(same_places))), same_places)
-    kept: list[str] = []
-    place = count = 0
     effort.spend(len(spans))
-    for start, end, kind, quote in spans:
-        kept += [text[place:start], f"{quote}[redacted:{kind}]{quote}"]
-        place, count = end, count + 1
-    return "".join([*kept, text[place:]]), count
+    return [(start, end, f"{quote}[redacted:{kind}]{quote}") for start, end, kind, quote in spans]
+
+
+def _marked(text: str, marks: Iterable[tuple[int, int, str]]) -> str:
+    kept: list[str] = []
+    place = 0
+    for start, end, mark in marks:
+        kept += [text[place:start], mark]
+        place = end
+    return "".join([*kept, text[place:]])
+
+
+def _moved(edges: Iterable[int], marks: Sequence[tuple[int, int, str]]) -> list[int]:
+    """These places of a text, in their order, in the marked one: what is inside of a secret is behind its mark."""
+    moved = []
+    at = shift = 0
+    for edge in edges:
+        while at < len(marks) and marks[at][1] <= edge:
+            start, end, mark = marks[at]
+            shift += len(mark) - (end - start)
+            at += 1
+        is_inside = at < len(marks) and marks[at][0] < edge
+        moved.append(marks[at][0] + len(marks[at][2]) + shift if is_inside else edge + shift)
+    return moved
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:

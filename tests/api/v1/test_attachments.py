@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from memories.attachments import reading
+from memories.db import binary_rows
 from memories.models import Attachment, AttachmentState, EndUser, Fact, Passage, Turn
+from memories.retrieval import document_search
 from tests import factories
 from tests.api.conftest import Hub
 from tests.database import undone
@@ -91,6 +93,13 @@ def test_what_is_not_read_is_refused_with_its_reason_and_the_turn_is_stored(hub:
     assert set(Attachment.objects.values_list("content", flat=True)) == {None}
 
 
+def test_an_empty_file_loses_no_message(hub: Hub) -> None:
+    assert posted(hub, markdown(""), {"name": "a.pdf", "media_type": "application/pdf", "data": ""}).status_code == 202
+    read_all()
+    assert set(Attachment.objects.values_list("state", "reason")) == {("failed", "no_text"), ("failed", "damaged")}
+    assert Turn.objects.get().content == "Here are the files"
+
+
 @pytest.mark.parametrize(
     ("file", "pointer"),
     [
@@ -140,6 +149,33 @@ def test_documents_of_hidden_turns_and_of_branches_that_were_left_are_not_found(
             Turn.objects.filter(pk=turn.pk).update(**changed)
             assert searched(hub, "rye loaf") == [], changed
     assert len(searched(hub, "rye loaf")) == 1
+
+
+def test_a_search_reads_the_newest_passages_alone_and_their_vectors(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody may have a million of them."""
+    monkeypatch.setattr(document_search, "NEWEST", 3)
+    person = factories.end_user(hub.tenant, external_id="u1")
+    for number in range(3):
+        turn = factories.session(person, session_id=f"s{number}").turns.get()
+        factories.attachment(turn, f"The loaf {number} is of rye.", f"The cake {number} is of nuts.")
+    embed_all(person)
+    fetched = binary_rows.fetched
+    counts: list[int] = []
+
+    def counted(*given: Any) -> Any:
+        rows = list(fetched(*given))
+        counts.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(binary_rows, "fetched", counted)
+    first = searched(hub, "Which loaf is of rye?")
+    assert len(first) == 3
+    assert max(counts) == 3
+    assert len(counts) <= 4
+    counts.clear()
+    # The index is kept while nothing changes.
+    assert searched(hub, "Which loaf is of rye?") == first
+    assert max(counts, default=0) <= 1
 
 
 def test_whoever_lost_the_lease_stores_nothing(hub: Hub) -> None:

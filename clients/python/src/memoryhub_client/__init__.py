@@ -9,6 +9,7 @@ with MemoryHub(key) as hub:
 
 from memoryhub_client import models
 from memoryhub_client._calls import UNSET
+from memoryhub_client._events import AnswerEvent
 from memoryhub_client._retrying import Retries
 from memoryhub_client.client import AsyncHubManagement, AsyncMemoryHub, AsyncPages, HubManagement, MemoryHub, Pages
 from memoryhub_client.errors import (
@@ -35,6 +36,7 @@ from memoryhub_client.errors import (
 
 __all__ = [
     "UNSET",
+    "AnswerEvent",
     "AsyncHubManagement",
     "AsyncMemoryHub",
     "AsyncPages",

@@ -24,7 +24,7 @@ if sys.version_info >= (3, 11):
 else:
     import httpx
 
-__all__ = ["Came", "Retries", "RetryDelay", "httpx", "steps"]
+__all__ = ["Came", "Retries", "RetryDelay", "httpx", "refusal", "steps", "unreachable"]
 
 # Of 409: the first request with this key is still at work, or an operator merged the person at this moment.
 PASSING = {"idempotency_key_busy", "merged"}
@@ -62,14 +62,14 @@ def steps(call: PreparedRequest, retries: Retries) -> Steps:
     for attempt in range(retries.times + 1):
         outcome = cast("Came", (yield Send()))
         if isinstance(outcome, httpx.Response):
-            error: MemoryHubError | None = _refusal(outcome)
+            error: MemoryHubError | None = refusal(outcome)
             if error is None:
                 return outcome.content
             if lost and call.method == "DELETE" and outcome.status_code == 404:
                 # An attempt whose answer was lost has deleted it.
                 return b""
         else:
-            error = _unreachable(outcome)
+            error = unreachable(outcome)
             lost = lost or not _never_sent(outcome)
         wait = _wait(error, attempt)
         if attempt == retries.times or not _may_repeat(call, outcome, error) or wait > retries.longest_wait:
@@ -79,13 +79,15 @@ def steps(call: PreparedRequest, retries: Retries) -> Steps:
     raise AssertionError
 
 
-def _refusal(answer: httpx.Response) -> ProblemError | None:
+def refusal(answer: httpx.Response) -> ProblemError | None:
+    """What the hub refused, of an answer that was read."""
     if answer.is_success:
         return None
     return problem(answer.status_code, answer.content, retry_after=_retry_after(answer.headers.get("Retry-After")))
 
 
-def _unreachable(error: httpx.TransportError) -> ConnectionFailedError:
+def unreachable(error: httpx.TransportError) -> ConnectionFailedError:
+    """What the caller is told of a broken connection."""
     late = isinstance(error, httpx.TimeoutException)
     found = (NoAnswerInTimeError if late else ConnectionFailedError)(str(error) or type(error).__name__)
     found.__cause__ = error

@@ -12,8 +12,10 @@ from typing import Any, Generic, TypeVar
 from typing_extensions import Self
 
 from memoryhub_client._calls import PreparedRequest
+from memoryhub_client._events import AnswerEvent, EventReader, prepared
 from memoryhub_client._page import Page
-from memoryhub_client._retrying import Came, Retries, RetryDelay, httpx, steps
+from memoryhub_client._retrying import Came, Retries, RetryDelay, httpx, refusal, steps, unreachable
+from memoryhub_client.errors import UnexpectedAnswerError
 from memoryhub_client.management import ManagementOperations
 from memoryhub_client.operations import Operations
 
@@ -82,6 +84,27 @@ class Hub:
 class MemoryHub(Hub, Operations):
     """A hub with its memories, asked with a key of a tenant."""
 
+    def stream_answer(self, *, user_id: str | None, question: str, **given: Any) -> Iterator[AnswerEvent]:
+        """As `answer_question`, with its arguments: what can be told so far, and the whole answer at the end.
+
+        Whoever ends the loop early ends the model's call with it. It is not sent again when a connection breaks.
+        """
+        request = _request(self._http, prepared({"user_id": user_id, "question": question, **given}))
+        reader = EventReader()
+        try:
+            response = self._http.send(request, stream=True)
+            try:
+                if not response.is_success:
+                    response.read()
+                    raise refusal(response) or UnexpectedAnswerError
+                for part in response.iter_bytes():
+                    yield from reader.add(part)
+            finally:
+                response.close()
+        except httpx.TransportError as error:
+            raise unreachable(error) from error
+        reader.end()
+
 
 class HubManagement(Hub, ManagementOperations):
     """A hub's tenants, with their settings, keys and webhooks, managed with a management key."""
@@ -137,6 +160,25 @@ class AsyncHub:
 
 class AsyncMemoryHub(AsyncHub, Operations):
     """As `MemoryHub`, for asyncio."""
+
+    async def stream_answer(self, *, user_id: str | None, question: str, **given: Any) -> AsyncIterator[AnswerEvent]:
+        """As `MemoryHub.stream_answer`, with `async for`."""
+        request = _request(self._http, prepared({"user_id": user_id, "question": question, **given}))
+        reader = EventReader()
+        try:
+            response = await self._http.send(request, stream=True)
+            try:
+                if not response.is_success:
+                    await response.aread()
+                    raise refusal(response) or UnexpectedAnswerError
+                async for part in response.aiter_bytes():
+                    for event in reader.add(part):
+                        yield event
+            finally:
+                await response.aclose()
+        except httpx.TransportError as error:
+            raise unreachable(error) from error
+        reader.end()
 
 
 class AsyncHubManagement(AsyncHub, ManagementOperations):

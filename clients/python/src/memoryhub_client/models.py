@@ -178,7 +178,17 @@ ImportSource = Literal[
 ImportStatus = Literal["checking", "checked", "running", "paused", "done", "failed", "undoing", "undone"]
 
 Include = Literal[
-    "profile", "facts", "graph", "groups", "files", "diary", "episodes", "working_memory", "turns", "unextracted"
+    "profile",
+    "facts",
+    "graph",
+    "groups",
+    "files",
+    "diary",
+    "documents",
+    "episodes",
+    "working_memory",
+    "turns",
+    "unextracted",
 ]
 
 KeyScope = Literal["ingest", "read", "write", "privacy", "read_all"]
@@ -187,7 +197,7 @@ KeyState = Literal["active", "expired", "offboarded"]
 
 MatchType = Literal["prefix", "suffix"]
 
-MemoryKind = Literal["fact", "profile", "triple", "group_fact", "file", "diary", "episode", "turn"]
+MemoryKind = Literal["fact", "profile", "triple", "group_fact", "file", "diary", "episode", "turn", "document"]
 
 MemoryOf = Literal["person", "agent"]
 

@@ -174,7 +174,9 @@ class Operations:
         """Answer a question about a person, each sentence with the memories that say it.
 
         What is remembered is searched, the tenant's model answers from it, and a sentence that the memories it
-        cites do not say is cut. Nothing is stored but the tokens, for the daily caps. Needs the scope `read`.
+        cites do not say is cut. Nothing is stored but the tokens, for the daily caps. With `stream` it comes as
+        server-sent events: `searches`, `evidence`, a `sentence` each time that one is certain, and `done` with
+        the object that is the answer otherwise; or `error` with a problem document. Needs the scope `read`.
 
         `agent_id`: Whose private facts may answer besides the person's own.
         `roles`: Roles that the person has, for guarded facts.

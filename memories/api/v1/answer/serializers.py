@@ -5,11 +5,12 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.answering.answer import Answer, AnswerRequest, AnswerStatus
+from memories.answering.answer import Answer, AnswerRequest, AnswerStatus, Event, Gathered, Looked
 from memories.api.v1.extractions.serializers import TokensSerializer
 from memories.api.v1.fields import (
     AgentId,
     ExactText,
+    Flag,
     Fraction,
     Identifier,
     Moment,
@@ -21,7 +22,7 @@ from memories.api.v1.fields import (
 )
 from memories.models import Role
 from memories.retrieval.hits import FOUND_KINDS
-from memories.retrieval.search import KINDS, Level
+from memories.retrieval.search import KINDS, Finding, Level
 
 MAX_QUESTION = 2_000
 LEAST_TOKENS, MOST_TOKENS, DEFAULT_TOKENS = 500, 100_000, 8_000
@@ -56,6 +57,7 @@ class QuestionSerializer(Strict):
         max_value=MOST_COST,
         help_text="The same in US dollars, where the model's prices are set.",
     )
+    stream = Flag(default=False, help_text="true: the answer comes as events, each sentence once it is certain.")
 
 
 class SentenceSerializer(serializers.Serializer[Any]):
@@ -106,7 +108,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     cut = serializers.IntegerField(help_text="Sentences of the model that the memories they cite do not say.")
     failure = OrNull(
         help_text="Why there are no sentences: `no_model`, `daily_cap`, `no_room` (in `max_tokens` or `max_cost`), or "
-        "the code of the failed call."
+        "the code of the failed call. Of a stream also why there are no more."
     )
     model = OrNull(help_text="Which was asked.")
     calls = serializers.IntegerField()
@@ -131,6 +133,34 @@ def request_of(given: dict[str, Any]) -> AnswerRequest:
     )
 
 
+def event(found: Event) -> tuple[str, dict[str, Any]] | None:
+    """Name and data of an event of the stream; None: nothing to tell yet."""
+    if found is None:
+        return None
+    if isinstance(found, Answer):
+        return "done", shown(found)
+    if isinstance(found, Looked):
+        return "searches", {"searches": [vars(one) for one in found.searches], "found": found.found}
+    if isinstance(found, Gathered):
+        evidence = [_memory(one, cited=False) for one in found.evidence]
+        return "evidence", {"evidence": evidence, "evidence_level": found.level.value}
+    return "sentence", {"text": found.text, "citations": [one.id for one in found.memories]}
+
+
+def _memory(found: Finding, *, cited: bool) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "id": found.id,
+        "text": found.text,
+        "role": found.role,
+        "session_id": found.session_id,
+        "turn_numbers": found.turn_numbers,
+        "evidence_level": found.evidence_level.value,
+        "cited": cited,
+        "created_at": found.created_at,
+    }
+
+
 def shown(found: Answer) -> dict[str, Any]:
     """In the shape of AnswerSerializer."""
     ids = {number: one.id for number, one in enumerate(found.evidence, start=1)}
@@ -141,20 +171,7 @@ def shown(found: Answer) -> dict[str, Any]:
         "sentences": [
             {"text": one.text, "citations": [ids[number] for number in one.memories]} for one in found.sentences
         ],
-        "evidence": [
-            {
-                "kind": one.kind,
-                "id": one.id,
-                "text": one.text,
-                "role": one.role,
-                "session_id": one.session_id,
-                "turn_numbers": one.turn_numbers,
-                "evidence_level": one.evidence_level.value,
-                "cited": one.id in cited,
-                "created_at": one.created_at,
-            }
-            for one in found.evidence
-        ],
+        "evidence": [_memory(one, cited=one.id in cited) for one in found.evidence],
         "evidence_level": found.level.value,
         "searches": [vars(one) for one in found.searches],
         "cut": found.cut,

@@ -104,9 +104,13 @@ class AttachmentSerializer(Strict):
 
     name = ExactText(required=False, allow_blank=True, max_length=LONGEST_NAME, help_text="The file's name.")
     media_type = ExactText(max_length=127, help_text=f"What is read: {', '.join(f'`{one}`' for one in TYPES)}.")
-    data = Base64Bytes(required=False, help_text="The file, in Base64.")  # type: ignore[assignment]
+    # An empty file loses no message: nothing is read of it.
+    data = Base64Bytes(required=False, allow_blank=True, help_text="The file, in Base64.")  # type: ignore[assignment]
     text = ExactText(
-        required=False, max_length=MAX_MESSAGE_BYTES, help_text="Instead of `data`: the text of a file that is text."
+        required=False,
+        allow_blank=True,
+        max_length=MAX_MESSAGE_BYTES,
+        help_text="Instead of `data`: the text of a file that is text.",
     )
 
     def validate_media_type(self, given: str) -> str:
@@ -123,7 +127,8 @@ class AttachmentSerializer(Strict):
             raise ValidationError(
                 {"text": ["A file of this type is no text: give its bytes as `data`."]}, code="invalid"
             )
-        content = attrs["data"] if "data" in attrs else attrs["text"].encode()
+        # What is blank was not decoded.
+        content = (attrs["data"] or b"") if "data" in attrs else attrs["text"].encode()
         return PostedAttachment(attrs.get("name", ""), attrs["media_type"], content)
 
 
