@@ -297,6 +297,7 @@ def memory_group(*people: EndUser, name: str = "Bakers", **over: Any) -> MemoryG
 def skill(*people: EndUser, text: str = "Warm the oven first", **over: Any) -> Skill:
     """A skill in use whose one step rests on a trajectory of each of these people, and a trial of the first."""
     owner, name = people[0].tenant, f"procedure-{next(_serial)}"
+    set_numbers(owner, skills=True)
     given = {"name": name, "family": name, "scope": "tenant", "status": "serving", "served": 1, **over}
     made = Skill.objects.create(tenant=owner, created_at=NOW, changed_at=NOW, **given)
     version = SkillVersion.objects.create(

@@ -299,7 +299,7 @@ class Rules:
         "Between two reflections about a person and agent; each costs a call.",
     )
     skills: bool = SettingGroup.SKILLS.switch(
-        "Skills", "Procedures are proposed from trajectories that succeeded; an operator reviews each."
+        "Skills", "Procedures are proposed from trajectories; agents get those that an operator approved."
     )
     skill_days: int = SettingGroup.SKILLS.number(
         1,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memories.skills.told import Action, Told
+from memories.skills.attempts import Action, Attempt
 
 SECTION_STEP, SECTION_CHECK, SECTION_PITFALL = "step", "check", "pitfall"
 # Of those that succeeded, so many took a step; of those that failed, so many less did if it is a lesson.
@@ -47,13 +47,13 @@ class _Found:
     is_lesson: bool
 
 
-def lines(told: Sequence[Told]) -> list[Line]:
+def lines(attempts: Sequence[Attempt]) -> list[Line]:
     """The steps, checks and pitfalls of these trajectories; nothing where no action tells success from failure.
 
     Without a failure among them all that the successes share is the procedure.
     """
-    succeeded = [one for one in told if one.succeeded]
-    failed = [one for one in told if not one.succeeded]
+    succeeded = [one for one in attempts if one.succeeded]
+    failed = [one for one in attempts if not one.succeeded]
     if len(succeeded) < 2:
         return []
     steps = _shared_by_successes(succeeded, failed)
@@ -65,7 +65,7 @@ def lines(told: Sequence[Told]) -> list[Line]:
     return found + pitfalls[:MOST_PITFALLS]
 
 
-def _shared_by_successes(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[_Found]:
+def _shared_by_successes(succeeded: Sequence[Attempt], failed: Sequence[Attempt]) -> list[_Found]:
     """The actions of nearly all that succeeded, each in its most particular form that they share."""
     places: dict[Action, dict[uuid.UUID, float]] = {}
     for one in succeeded:
@@ -84,7 +84,7 @@ def _shared_by_successes(succeeded: Sequence[Told], failed: Sequence[Told]) -> l
     return found
 
 
-def _pitfalls(succeeded: Sequence[Told], failed: Sequence[Told]) -> list[Line]:
+def _pitfalls(succeeded: Sequence[Attempt], failed: Sequence[Attempt]) -> list[Line]:
     if len(failed) < 2:
         return []
     taken = Counter(form for one in failed for form in one.forms)
@@ -108,12 +108,12 @@ def _line(found: _Found) -> Line:
     return Line(SECTION_STEP, f"Use {found.action}.", found.taken_by, action)
 
 
-def _ids(told: Iterable[Told]) -> tuple[uuid.UUID, ...]:
-    return tuple(one.id for one in told)
+def _ids(attempts: Iterable[Attempt]) -> tuple[uuid.UUID, ...]:
+    return tuple(one.id for one in attempts)
 
 
-def _share(form: Action, told: Sequence[Told]) -> float:
-    return sum(form in one.forms for one in told) / len(told) if told else 0.0
+def _share(form: Action, attempts: Sequence[Attempt]) -> float:
+    return sum(form in one.forms for one in attempts) / len(attempts) if attempts else 0.0
 
 
 def _is_more_particular(one: Action, other: Action) -> bool:

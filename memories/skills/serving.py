@@ -13,6 +13,7 @@ from functools import cached_property
 
 from django.db.models import F
 
+from memories import conf
 from memories.models import EndUser, MemoryFile, Skill, SkillText, SkillVersion, Tenant
 from memories.skills import rendering
 
@@ -95,8 +96,9 @@ class Offer:
 
 
 def offer(session: Session) -> Offer:
-    """What is in use for this session, by name. Of a person under restriction nothing. Two statements, or one."""
-    if session.person and session.person.restricted_at:
+    """What is in use for this session, by name; nothing where skills are off, or of a person under restriction. Two
+    statements, or one."""
+    if not conf.rules(session.tenant).skills or (session.person and session.person.restricted_at):
         return Offer(session)
     skills = Skill.objects.served_to(session.tenant, session.person, session.agent_id)
     rows = SkillVersion.objects.filter(

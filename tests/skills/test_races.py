@@ -10,9 +10,9 @@ from memories.capture.trajectories import locked_trajectory
 from memories.curation.skills import deciding, proposing
 from memories.curation.skills.deciding import EditedText
 from memories.models import EndUser, Skill, SkillEvidence, SkillPass, SkillText, SkillTrial, Trajectory
-from memories.skills import founding, serving, told, trials
+from memories.skills import attempts, founding, serving, trials
+from memories.skills.attempts import Attempt
 from memories.skills.serving import Session
-from memories.skills.told import Told
 from tests import factories
 from tests.database import at_once
 from tests.factories import NOW, STAFF
@@ -112,7 +112,7 @@ def test_an_edit_waits_for_no_trajectory_that_is_being_written() -> None:
 def test_told_is_what_a_trajectory_says() -> None:
     person = people(1)[0]
     [row, *_] = lessons([person])
-    [found] = told.read([row])
-    assert isinstance(found, Told)
+    [found] = attempts.read([row])
+    assert isinstance(found, Attempt)
     assert found.succeeded
     assert "run_migrations" in found.text

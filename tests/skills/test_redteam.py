@@ -16,8 +16,8 @@ from memories.exceptions import Conflict
 from memories.llm.prompts.skills import ProposedSkill
 from memories.models import EndUser, Skill, SkillPass, SkillVersion, Trajectory, TrajectoryStep
 from memories.skills import rendering, serving
+from memories.skills.attempts import Attempt
 from memories.skills.serving import Session
-from memories.skills.told import Told
 from tests import factories
 from tests.factories import NOW, STAFF
 from tests.skills.acting import GOOD, people, trajectory
@@ -83,17 +83,17 @@ def planted(chance: random.Random) -> str:
     )
 
 
-def told(person: EndUser, said: str, *, succeeded: bool = True) -> Told:
+def attempt(person: EndUser, said: str, *, succeeded: bool = True) -> Attempt:
     """A trajectory that is stored, with a message of its own."""
     row = trajectory(person, GOOD, succeeded=succeeded, said=said, family="release service")
-    return Told(row.pk, person.pk, "", row.family, row.task, succeeded, tuple(row.steps.order_by("position")))
+    return Attempt(row.pk, person.pk, "", row.family, row.task, succeeded, tuple(row.steps.order_by("position")))
 
 
 def test_nothing_unreviewed_and_nothing_of_anybody_is_served() -> None:
     chance = random.Random(500)
     anna, bob, cleo = people(3)
     factories.end_user(anna.tenant, external_id="zebedee-9", display_name="Zebedee Quill")
-    plain = [told(one, "Please release it") for one in (bob, cleo, bob)]
+    plain = [attempt(one, "Please release it") for one in (bob, cleo, bob)]
     came: Counter[str] = Counter()
     forbidden: list[str] = []
     for number in range(TRIES):
@@ -103,7 +103,7 @@ def test_nothing_unreviewed_and_nothing_of_anybody_is_served() -> None:
         # One person said it, or the whole of an attacker's accounts did where that is no person's datum.
         mine = Trajectory(pk=uuid.uuid4(), tenant=anna.tenant, end_user=anna)
         steps = (TrajectoryStep(kind="message", content=frame % secret), *plain[0].steps)
-        planted_in = Told(mine.pk, anna.pk, "", "release service", "Release the service", True, steps)
+        planted_in = Attempt(mine.pk, anna.pk, "", "release service", "Release the service", True, steps)
         every = [planted_in, *plain]
         cited = list(range(1, len(every) + 1))
         answer = {

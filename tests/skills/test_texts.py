@@ -10,9 +10,9 @@ from memories.curation.skills import checking, proposing
 from memories.llm.prompts.skills import LONGEST_STEP
 from memories.models import SkillText, TrajectoryStep
 from memories.models.ids import new_id
+from memories.skills import attempts as attempts_module
 from memories.skills import rendering, rules
-from memories.skills import told as told_module
-from memories.skills.told import Told, Voices
+from memories.skills.attempts import Attempt, SaidWords
 from tests import factories
 from tests.each import each
 
@@ -58,24 +58,24 @@ def test_a_folder_of_somebody_is_personal(text: str) -> None:
     assert checking.alone(text.replace("kim", "").replace("users", "srv").replace("USERS", "srv")) is None
 
 
-def told(*steps: TrajectoryStep) -> Told:
-    return Told(new_id(), new_id(), "", "release", "Release it", True, steps)
+def attempt(*steps: TrajectoryStep) -> Attempt:
+    return Attempt(new_id(), new_id(), "", "release", "Release it", True, steps)
 
 
 def test_many_long_trajectories_are_compared_in_one_go() -> None:
-    def long(number: int, *, succeeded: bool) -> Told:
+    def long(number: int, *, succeeded: bool) -> Attempt:
         # Twelve arguments are fourteen forms, of 8,000 calls; each with each would be billions.
         steps = [
             TrajectoryStep(
                 kind="tool_call", tool=f"t{at % 20}", arguments={f"a{place}": f"{number} {at}" for place in range(12)}
             )
-            for at in range(told_module.MOST_STEPS)
+            for at in range(attempts_module.MOST_STEPS)
         ]
-        return Told(new_id(), new_id(), "", "f", "t", succeeded, tuple(steps))
+        return Attempt(new_id(), new_id(), "", "f", "t", succeeded, tuple(steps))
 
     every = [long(number, succeeded=number % 2 == 0) for number in range(proposing.MOST_TRAJECTORIES)]
     assert rules.lines(every) == []
-    assert LONGEST_STEP <= told_module.BEGINNING
+    assert LONGEST_STEP <= attempts_module.BEGINNING
 
 
 @each(
@@ -87,6 +87,6 @@ def test_many_long_trajectories_are_compared_in_one_go() -> None:
     ],
 )
 def test_no_word_of_one_person_hides_behind_a_long_result_or_an_escape(later: TrajectoryStep) -> None:
-    one = told(TrajectoryStep(content="log " * 10_000), later)
-    voices = Voices([one, told(TrajectoryStep(content="release"))])
-    assert checking.refusal_of("Look for quokka in the log", voices, voices.of([one.id])) == "one_person"
+    one = attempt(TrajectoryStep(content="log " * 10_000), later)
+    said = SaidWords([one, attempt(TrajectoryStep(content="release"))])
+    assert checking.refusal_of("Look for quokka in the log", said, said.of([one.id])) == "one_person"

@@ -18,7 +18,7 @@ from memories.content_policy import Road
 from memories.exceptions import ContentForbidden
 from memories.models import EndUser, Tenant
 from memories.models.memories.skills import LONGEST_TEXT
-from memories.skills.told import Voices
+from memories.skills.attempts import SaidWords
 from memories.text import words
 from memories.text.injection import detection, meaning
 from memories.text.secrets.redaction import looks_secret, redact_text
@@ -65,11 +65,11 @@ class Refusal(StrEnum):
     FORBIDDEN = "forbidden"
 
 
-def refusal_of(text: str, voices: Voices, cited: Sequence[SpokenWords]) -> Refusal | None:
+def refusal_of(text: str, said: SaidWords, cited: Sequence[SpokenWords]) -> Refusal | None:
     """Why these words may not stand in a skill that others read; None: they may, as far as who has them goes. `cited`:
     what they are said to rest on."""
     statement = words.of(text)
-    people = voices.people
+    people = said.people
     for code in statement.codes:
         if sum(one.has_code(code) for one in people) < LEAST_PEOPLE:
             return Refusal.ONE_PERSON

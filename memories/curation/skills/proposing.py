@@ -49,9 +49,9 @@ from memories.outbox import WebhookEvent
 from memories.queue import circuit_breaker, leases, own_models, spending
 from memories.queue.leases import Lease
 from memories.queue.spending import Spent
-from memories.skills import rendering, rules, serving, told
+from memories.skills import attempts, rendering, rules, serving
+from memories.skills.attempts import Attempt, SaidWords
 from memories.skills.rules import Line
-from memories.skills.told import Told, Voices
 from memories.skills.trials import KNOWN, NOBODY
 from memories.telemetry import traces
 
@@ -200,7 +200,7 @@ def _may_ask(work: PassLease, *, now: datetime) -> bool:
 
 def _propose(work: PassLease, *, now: datetime) -> None:
     rows = gathered(work.row.tenant, work.row.family)
-    found, owner = told.read(rows), work.config.tenant_id
+    found, owner = attempts.read(rows), work.config.tenant_id
     if len({one.person for one in found if one.succeeded}) < checking.LEAST_PEOPLE:
         circuit_breaker.release_probe(owner)
         leases.release(work, state=State.NOTHING, finished_at=Now(), attempts=0)
@@ -248,7 +248,7 @@ def gathered(tenant: Tenant, family: str) -> list[Trajectory]:
     return found
 
 
-def messages(family: str, found: Sequence[Told]) -> list[Message]:
+def messages(family: str, found: Sequence[Attempt]) -> list[Message]:
     """The prompt. Who is who stands there as a number."""
     people = {person: number for number, person in enumerate(dict.fromkeys(one.person for one in found), start=1)}
     inputs = [
@@ -258,7 +258,7 @@ def messages(family: str, found: Sequence[Told]) -> list[Message]:
     return prompt.build(family=family, trajectories=inputs, most=MOST_LINES)
 
 
-def rule_lines(family: str, found: Sequence[Told]) -> list[Line]:
+def rule_lines(family: str, found: Sequence[Attempt]) -> list[Line]:
     """What the rules propose: a title, when to use it, and their lines."""
     lines = rules.lines(found)
     if not lines:
@@ -271,7 +271,7 @@ def rule_lines(family: str, found: Sequence[Told]) -> list[Line]:
     ]
 
 
-def answered_lines(answer: ProposedSkill, found: Sequence[Told]) -> list[Line]:
+def answered_lines(answer: ProposedSkill, found: Sequence[Attempt]) -> list[Line]:
     """The texts of an answer whose form is right, each with the trajectories that it names and that were shown."""
     given: list[tuple[str, Any]] = [(Section.TITLE, answer.title), (Section.WHEN, answer.when)]
     given += [("", one) for one in answer.lines[:MOST_LINES]]
@@ -289,17 +289,17 @@ def answered_lines(answer: ProposedSkill, found: Sequence[Told]) -> list[Line]:
     return lines
 
 
-def drafted(tenant: Tenant, lines: Sequence[Line], found: Sequence[Told]) -> Draft:
+def drafted(tenant: Tenant, lines: Sequence[Line], found: Sequence[Attempt]) -> Draft:
     """What of these lines may be shared with others.
 
     Each must rest on trajectories of at least two people, and pass the checks of what a skill may say.
     """
-    voices, person_of = Voices(found), {one.id: one.person for one in found}
+    said, person_of = SaidWords(found), {one.id: one.person for one in found}
     named = checking.naming(tenant, [line.text for line in lines])
     refused: Counter[str] = Counter()
     kept: list[Line] = []
     for line in lines:
-        reason = _refusal(tenant, line, voices, person_of, named)
+        reason = _refusal(tenant, line, said, person_of, named)
         if reason:
             refused[str(reason)] += 1
         elif not any(line.section == other.section and line.text == other.text for other in kept):
@@ -308,20 +308,20 @@ def drafted(tenant: Tenant, lines: Sequence[Line], found: Sequence[Told]) -> Dra
 
 
 def _refusal(
-    tenant: Tenant, line: Line, voices: Voices, person_of: dict[uuid.UUID, uuid.UUID], named: set[str]
+    tenant: Tenant, line: Line, said: SaidWords, person_of: dict[uuid.UUID, uuid.UUID], named: set[str]
 ) -> Refusal | None:
     if line.text in named:
         return Refusal.PERSONAL
     if len(line.rests_on) < LEAST_BEHIND or len({person_of[one] for one in line.rests_on}) < checking.LEAST_PEOPLE:
         return Refusal.ONE_PERSON
-    cited = voices.of(line.rests_on)
-    if found := checking.alone(line.text) or checking.refusal_of(line.said or line.text, voices, cited):
+    cited = said.of(line.rests_on)
+    if found := checking.alone(line.text) or checking.refusal_of(line.said or line.text, said, cited):
         return found
     return Refusal.FORBIDDEN if checking.is_forbidden(tenant, line.text) else None
 
 
 def _commit(
-    work: PassLease, rows: Sequence[Trajectory], found: Sequence[Told], lines: Sequence[Line], *, now: datetime
+    work: PassLease, rows: Sequence[Trajectory], found: Sequence[Attempt], lines: Sequence[Line], *, now: datetime
 ) -> None:
     """What came of it and the end of the pass together. Errors: LeaseLost."""
     draft = drafted(work.row.tenant, lines, found)

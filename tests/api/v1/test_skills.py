@@ -64,6 +64,12 @@ class TestAmongTheFiles:
         assert [one["error"] for one in taken] == [None, "file_not_found"]
         assert TEXT in taken[0]["content"]
 
+    def test_switched_off_nothing_is_served_and_on_again_it_is(self, hub: Hub, skill: Skill) -> None:
+        for is_on, names in ((True, ["bake-bread"]), (False, []), (True, ["bake-bread"])):
+            factories.set_numbers(hub.tenant, skills=is_on)
+            assert [one["name"] for one in ask(hub, "/skills").json()["results"]] == names
+            assert ask(hub, "/files/content", path=PATH).status_code == (200 if is_on else 404)
+
     def test_it_cannot_be_changed_and_the_agents_own_takes_its_place(self, hub: Hub, skill: Skill) -> None:
         edited = post(hub, "/files/edit", path=PATH, old_string="oven", new_string="pan")
         deleted = hub.client.call("DELETE", "/files", query={"user_id": "u1", "path": PATH})

@@ -38,7 +38,7 @@ class Action:
 
 
 @dataclass(frozen=True)
-class Told:
+class Attempt:
     """One trajectory with its steps."""
 
     id: uuid.UUID
@@ -76,13 +76,13 @@ class Told:
         return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
 
 
-class Voices:
+class SaidWords:
     """The words of several trajectories: who of the people has a word."""
 
-    def __init__(self, told: Iterable[Told]) -> None:
+    def __init__(self, attempts: Iterable[Attempt]) -> None:
         texts: dict[uuid.UUID, list[str]] = {}
         self._of: dict[uuid.UUID, SpokenWords] = {}
-        for one in told:
+        for one in attempts:
             texts.setdefault(one.person, []).append(one.text)
             self._of[one.id] = SpokenWords([one.text])
         self._people = {person: SpokenWords(said) for person, said in texts.items()}
@@ -95,7 +95,7 @@ class Voices:
         return [self._of[one] for one in trajectories if one in self._of]
 
 
-def read(rows: Iterable[Trajectory]) -> list[Told]:
+def read(rows: Iterable[Trajectory]) -> list[Attempt]:
     """These trajectories with their first steps. Two statements whatever their number."""
     found = list(rows)
     steps: dict[uuid.UUID, list[TrajectoryStep]] = {}
@@ -103,7 +103,7 @@ def read(rows: Iterable[Trajectory]) -> list[Told]:
     for step in wanted.order_by("trajectory", "position"):
         steps.setdefault(step.trajectory_id, []).append(step)
     return [
-        Told(
+        Attempt(
             one.pk,
             one.end_user_id,
             one.agent_id,
