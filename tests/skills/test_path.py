@@ -360,7 +360,7 @@ class TestTrials:
         said: dict[str, Any] = {"skills_named": ["release-service", "unheard-of"], "session_id": "s-3"}
         trials.end(trajectory(pair[0], **said), now=NOW)
         assert list(SkillTrial.objects.values_list("via", "outcome")) == [("stated", "succeeded")]
-        stranger = factories.end_user(factories.tenant())
+        stranger = factories.end_user(factories.tenant(skills=True))
         trials.end(trajectory(stranger, **said), now=NOW)
         assert SkillTrial.objects.count() == 1
 
@@ -375,6 +375,6 @@ class TestTrials:
 
 
 def test_the_tenants_share_nothing(skill: Skill) -> None:
-    other = factories.tenant()
+    other = factories.tenant(skills=True)
     assert serving.offer(Session(other, None)).served == []
     assert Tenant.objects.count() == 2
