@@ -116,7 +116,7 @@ class _Cleaner:
         found = redaction.redact_message(
             content=strip_invisible(posted.content),
             name=strip_invisible(posted.tool),
-            tool_call_id=posted.call_id,
+            tool_call_id=strip_invisible(posted.call_id),
             metadata={"arguments": visible_json(_read(posted.arguments))},
         )
         self.redactions += found.count

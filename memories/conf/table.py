@@ -42,7 +42,7 @@ class Rules:
         (10, 7_000),
         "kB",
         "Attachments",
-        "Maximum size of a file that comes with a turn; larger ones are refused, and the turn is stored.",
+        "Largest file that comes with a turn; of larger ones only the turn is stored.",
         zero="no attachments",
     )
     batch_tokens: int = SettingGroup.EXTRACTION.number(

@@ -12,6 +12,7 @@ from django_q.tasks import async_task
 from memories.attachments import reading
 from memories.curation import policy_trials
 from memories.curation.imports import verbs
+from memories.curation.skills import proposing
 from memories.dream import dreaming
 from memories.forgetting import decay, upkeep
 from memories.models import (
@@ -23,6 +24,7 @@ from memories.models import (
     PolicyTrial,
     PrivacyCase,
     RetentionPass,
+    SkillPass,
     WebhookDelivery,
 )
 from memories.models.leases import Leased
@@ -46,6 +48,7 @@ LOOKING_FOR: dict[type[Leased], tuple[str, ...]] = {
     PolicyTrial: (policy_trials.TASK,),
     Import: (verbs.TASK,),
     Attachment: (reading.TASK,),
+    SkillPass: (proposing.TASK,),
 }
 
 logger = logging.getLogger(__name__)

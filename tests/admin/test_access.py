@@ -36,6 +36,7 @@ from memories.models import (
     PrivacyCase,
     ReviewItem,
     Session,
+    Skill,
     StoreItem,
     Tenant,
     Trajectory,
@@ -48,7 +49,7 @@ from tests.admin.pages import list_of, text_of
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
     PrivacyCase, Agent, LoggedContext, Trajectory, MemoryFile, Dream, StoreItem, DiaryEntry, GraphTriple, Attachment,
-    MemoryGroup, WebhookEndpoint, ManagementKey, Backup,
+    MemoryGroup, Skill, WebhookEndpoint, ManagementKey, Backup,
     Import,
 ]  # fmt: skip
 

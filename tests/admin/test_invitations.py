@@ -26,7 +26,7 @@ from tests.admin.pages import list_of, page_of, text_of
 pytestmark = pytest.mark.django_db
 PASSWORD = "a horse of my own"
 ACCEPT = "admin:invitation"
-LINK = re.compile(r'value="(http[^"]+/admin/invitation/#([\w-]{43}))"')
+LINK = re.compile(r">(http[^<]+/admin/invitation/#([\w-]{43}))</textarea>")
 
 
 @pytest.fixture(autouse=True)

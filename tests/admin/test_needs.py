@@ -61,6 +61,8 @@ def everything(now: datetime) -> Any:
     factories.review_item(held, created_at=now - DAY)
     factories.review_item(held, kind="flagged", reason="instructions", created_at=now - 4 * DAY, state="approved")
     factories.triple(person, "Max", "works_at", "Acme", status="pending")
+    factories.skill(person, waits_since=now - DAY)
+    factories.skill(person)
     factories.triple(person, "Max", "works_at", "NewCo")
     for days in (3, 90):
         factories.api_key(person.tenant, expires_at=now + days * DAY)

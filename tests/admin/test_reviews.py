@@ -61,7 +61,11 @@ def send(client: Client, item: ReviewItem, verb: str, **over: Any) -> Any:
 
 
 def offered(page: Any) -> set[str]:
-    return {verb for verb, label in FORMS.items() if re.search(rf"</span>{label}\s*</button>|>{label}</button>", page)}
+    return {
+        verb
+        for verb, label in FORMS.items()
+        if re.search(rf"</span>{label}\s*</button>|>{label}(?:</button>|<kbd)", page)
+    }
 
 
 class TestTheList:

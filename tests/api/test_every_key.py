@@ -131,7 +131,7 @@ def rows_of(hub: Hub) -> dict[str, str]:
 
 
 # What the caller sent itself may come back.
-SAID_BACK = ("postTurns", "postTurnsBulk", "addFact", "addTriple")
+SAID_BACK = ("postTurns", "postTurnsBulk", "postTrajectory", "addFact", "addTriple")
 
 
 def test_every_operation_with_all_scopes_but_its_own(hub: Hub) -> None:

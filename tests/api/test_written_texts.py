@@ -117,9 +117,14 @@ def _with_file(ids: Ids) -> dict[str, Any]:
     return {"user_id": ids.user_id, "session_id": ids.session_id, "messages": [message]}
 
 
+# A reason is one of an outcome.
+_FAILED = {"outcome": {"result": "failed"}}
 FULL: dict[str, Callable[[Ids], dict[str, Any]]] = {
     "postTurns": _with_file,
     "postTurnsBulk": lambda ids: {"conversations": [_with_file(ids)]},
+    "postTrajectory": lambda ids: {"user_id": ids.user_id, "task": "Bake", "steps": [{"kind": "note"}], **_FAILED},
+    "postTrajectorySteps": lambda ids: {"steps": [{"kind": "note"}], **_FAILED},
+    "changeTrajectory": lambda ids: _FAILED,
     "putContentPolicy": lambda ids: {"categories": [{"name": "games"}]},
     "startPolicyDryRun": lambda ids: {"categories": [{"name": "games"}]},
     "batchStore": lambda ids: {

@@ -90,7 +90,11 @@ def test_each_fact_says_who_said_it(own: Own) -> None:
     factories.profile_section(own.person, summary="Bakes", actor_kind="operator")
     own.open()
     page = own.get()
-    shown = dict(re.findall(r'<li><p class="text" dir="auto">([^<]+)</p>\s*<p class="faint">([^<]+?) \d{4}-', page))
+    shown = dict(
+        re.findall(
+            r'<li><p class="text" dir="auto">([^<]+)</p>\s*<p class="faint">([^<]+?) <span class="date">\d{4}-', page
+        )
+    )
     assert shown == {content: origin for content, (_, _, origin) in said.items()}
     assert "Staff of the application wrote this." in page
 

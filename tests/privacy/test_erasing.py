@@ -19,6 +19,7 @@ from memories.models import (
     IdempotencyRecord,
     MemoryGroup,
     PrivacyCase,
+    Skill,
     Tenant,
     Tombstone,
 )
@@ -172,6 +173,8 @@ def test_nothing_of_anybody_else_changes(owner: Tenant, neighbours: Neighbours) 
     assert case.state == CaseState.COMPLETED
     # The application knows the person's own group by its id: it stays without its name.
     assert MemoryGroup.objects.filter(name="").delete()[0] == 1
+    # Of a skill that rested on the person alone it stays that there was one, without a word.
+    assert Skill.objects.filter(reason=Skill.Reason.NO_EVIDENCE).delete()[0] == 2
     after = rows_beside()
     # A file that waits to be imported can be of anybody (tests/imports/test_uploaded.py).
     kept = _keys_and_staff(before) | {"memories_import", "memories_importpiece"}

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # So many erasures are killed so often, each time at another point.
 SEEDS, POINTS = 5, 4
 # Statements of the erasure of somebody(), about; beyond them nothing is killed any more.
-STATEMENTS = 800
+STATEMENTS = 1_150
 
 
 class Killed(BaseException):

@@ -20,14 +20,17 @@ from django.db.models.functions import Now
 from django_q.models import OrmQ
 
 from memories import reminding
+from memories.attachments import reading
 from memories.curation import policy_trials
 from memories.curation.imports import verbs
+from memories.curation.skills import proposing
 from memories.dream import dreaming
 from memories.exceptions import LeaseLost
 from memories.forgetting import decay, decay_passes, upkeep
 from memories.imports import working
 from memories.jobs import watchdog
 from memories.models import (
+    Attachment,
     DecayPass,
     Dream,
     Import,
@@ -37,6 +40,7 @@ from memories.models import (
     RetentionPass,
     Session,
     SessionQueue,
+    SkillPass,
     WebhookDelivery,
     WorkingMemory,
 )
@@ -231,9 +235,27 @@ class Mails(Kind):
         return OperatorMail.objects.create(operator=factories.operator(), kind=kind, once="once", created_at=NOW)
 
 
+class Files(Kind):
+    model = Attachment
+    claims = staticmethod(lambda row: reading.claim(row.pk))
+    looked_for_by = reading.TASK
+
+    def make(self) -> Any:
+        return factories.attachment(factories.session(factories.end_user(), [("user", "Read this")]).turns.get())
+
+
+class SkillPasses(Kind):
+    model = SkillPass
+    claims = staticmethod(proposing._claim)
+    looked_for_by = proposing.TASK
+
+    def make(self) -> Any:
+        return proposing.begin(factories.tenant(skills=True), "bake bread", now=NOW)
+
+
 KINDS = [Sessions, Windows, Decays, Upkeeps, Retentions, Trials, Imports, Cases]
 # They count their attempts in ways of their own.
-OTHER_KINDS = [Dreams, Deliveries, Mails]
+OTHER_KINDS = [Dreams, Deliveries, Mails, Files, SkillPasses]
 
 # What is the same for all kinds, once for a kind that the broker sweeps and once for one that a task looks for.
 OF_TWO_KINDS = pytest.mark.parametrize("kind", [Sessions, Decays], indirect=True, ids=["sessions", "decays"])

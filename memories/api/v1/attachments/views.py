@@ -92,10 +92,11 @@ class PassagesView(Endpoint):
         problems=(404, 423),
     )
     def get(self, request: Request, attachment_id: UUID) -> Response:
+        given = self.query(PassagesQuery)
         row = lookups.found(_SHOWN, tenant=self.tenant, pk=attachment_id)
         lookups.require_unrestricted(row.end_user)
         rows = Passage.objects.filter(tenant=self.tenant, attachment=row)
-        return self.listed(rows, PassageSerializer, given=self.query(PassagesQuery), ordering=("number",))
+        return self.listed(rows, PassageSerializer, given=given, ordering=("number",))
 
 
 URLS = (
