@@ -299,7 +299,7 @@ class Rules:
         "Between two reflections about a person and agent; each costs a call.",
     )
     skills: bool = SettingGroup.SKILLS.switch(
-        "Skills", "Procedures are proposed from trajectories; agents get those that an operator approved."
+        "Skills", "Procedures that trajectories teach; agents get those that were approved."
     )
     skill_days: int = SettingGroup.SKILLS.number(
         1,
