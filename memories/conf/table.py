@@ -306,7 +306,7 @@ class Rules:
         (1, 90),
         "days",
         "Interval of proposals",
-        "Between two looks at the trajectories of a kind of task; each costs a call where there is a model.",
+        "Between two looks at a kind of task; each may cost a call of the model.",
     )
     skill_trajectories: int = SettingGroup.SKILLS.number(
         3,
