@@ -98,6 +98,7 @@ def test_each_kind_is_counted_with_its_age() -> None:
         "1 clean-up is held",
         "1 dream to look at",
         "1 item to review",
+        "1 skill to review",
         "1 triple waits for an operator",
         "1 API key expires this week",
     ]
