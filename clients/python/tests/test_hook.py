@@ -120,7 +120,7 @@ def test_what_was_said_is_posted_once(
     assert len(said(hub, user_id)) == 3
 
 
-def tested(*results: Any) -> list[dict[str, Any]]:
+def claude_run(*results: Any) -> list[dict[str, Any]]:
     """A task of Claude Code with a run of tests, another without a tool."""
     use = {"type": "tool_use", "id": "t9", "name": "Bash", "input": {"command": "pytest -q"}}
     return [
@@ -134,7 +134,7 @@ def tested(*results: Any) -> list[dict[str, Any]]:
     ]
 
 
-def tested_by_codex(output: str) -> list[dict[str, Any]]:
+def codex_run(output: str) -> list[dict[str, Any]]:
     given = json.dumps({"command": ["bash", "-lc", "pytest -q"]})
     return [
         completed(1, "UserMessage", {"type": "text", "text": "Make the tests pass."}),
@@ -146,10 +146,10 @@ def tested_by_codex(output: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("entries", "outcome"), [
-    (tested({"content": "3 passed"}), "succeeded"),
-    (tested({"content": "Exit code 1\n1 failed", "is_error": True}), "failed"),
-    (tested_by_codex("Exit code: 0\nWall time: 1 s\nOutput:\n3 passed"), "succeeded"),
-    (tested_by_codex(json.dumps({"output": "1 failed", "metadata": {"exit_code": 1}})), "failed"),
+    (claude_run({"content": "3 passed"}), "succeeded"),
+    (claude_run({"content": "Exit code 1\n1 failed", "is_error": True}), "failed"),
+    (codex_run("Exit code: 0\nWall time: 1 s\nOutput:\n3 passed"), "succeeded"),
+    (codex_run(json.dumps({"output": "1 failed", "metadata": {"exit_code": 1}})), "failed"),
 ])  # fmt: skip
 def test_what_the_agent_did_is_posted_once_where_it_is_wanted(
     entries: list[dict[str, Any]], outcome: str, hook: Hook, hub: MemoryHub, user_id: str, tmp_path: Path

@@ -462,6 +462,7 @@ def _result(kind: str, own_id: str, text: str, of: Row) -> Row:
     given = {name: of.get(name) for name in ("external_id", "session_id", "agent_id", "role", "category", "confidence")}
     lists: Row = {"turn_numbers": of.get("turn_numbers", []), "tags": of.get("tags", []), "evidence": []}
     none: Row = {"group": None, "outdated_since": None, "path": None, "lines": [], "evidence_level": "none"}
+    none |= dict.fromkeys(("attachment_id", "name", "page", "place", "author"))
     rest = {"score": 0.0, "score_parts": {}, "flagged": False, "created_at": of["created_at"]}
     return {"kind": kind, "id": own_id, "text": text, **given, **lists, **rest, **none}
 
