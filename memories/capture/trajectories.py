@@ -278,7 +278,9 @@ def may_settle(texts: Sequence[str], signals: Collection[str]) -> bool:
 def settle_session(session: Session) -> int:
     """Let what the person said in the session decide about its trajectories about which nobody stronger has; how many
     changed. In a transaction of its own: it locks the person."""
-    waiting = _of_session(session).filter(Q(outcome_source="") | Q(outcome_source=Trajectory.OutcomeSource.PERSON))
+    waiting = Trajectory.objects.of_session(session).filter(
+        Q(outcome_source="") | Q(outcome_source=Trajectory.OutcomeSource.PERSON)
+    )
     # The last ones: what is said now is about them.
     ids = list(waiting.order_by("-created_at", "-id").values_list("pk", flat=True)[:_LAST])
     changed = 0
@@ -295,15 +297,6 @@ def settle_session(session: Session) -> int:
                 trials.end(row, now=session.last_turn_at or row.updated_at)
                 changed += 1
     return changed
-
-
-def _of_session(session: Session) -> Any:
-    return Trajectory.objects.filter(
-        tenant=session.tenant_id,
-        end_user=session.end_user_id,
-        agent_id=session.agent_id,
-        session_id=session.external_id,
-    )
 
 
 def _row(posted: PostedTrajectory, cleaner: _Cleaner, *, now: datetime, trust: str) -> Trajectory:

@@ -39,17 +39,7 @@ def delete_trajectory(
 
 def delete_of_session(session: Session, *, now: datetime) -> int:
     """Delete what was done in the session; how many. In the transaction that locked its person."""
-    return _delete(of_session(session), now=now)
-
-
-def of_session(session: Session) -> QuerySet[Trajectory]:
-    """The trajectories that name the session."""
-    return Trajectory.objects.filter(
-        tenant=session.tenant_id,
-        end_user=session.end_user_id,
-        agent_id=session.agent_id,
-        session_id=session.external_id,
-    )
+    return _delete(Trajectory.objects.of_session(session), now=now)
 
 
 def texts_of(turn: Turn) -> list[str]:
@@ -64,7 +54,7 @@ def redact_in_session(session: Session, passages: Iterable[str], *, mark: str, c
     person. `chosen`: somebody named them; else a short one goes only where it is all of a text, as others say "ok"."""
     texts = sorted({one for passage in passages for one in _as_stored(passage)}, key=len, reverse=True)
     gone = [(one, chosen or len(one) >= _SHORTEST) for one in texts]
-    rows = list(of_session(session).order_by("pk")) if gone else []
+    rows = list(Trajectory.objects.of_session(session).order_by("pk")) if gone else []
     for row in rows:
         before = row.task, row.outcome_reason
         row.task, row.outcome_reason = (_without(text, gone, mark) for text in before)

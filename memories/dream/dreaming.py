@@ -9,7 +9,7 @@ episode twice. A reflection is carried out alike: its last transaction stores wh
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -49,6 +49,7 @@ from memories.models import (
 )
 from memories.models.memories.dreams import PERSON_CHANGED
 from memories.queue import circuit_breaker, leases, own_models, spending
+from memories.queue.background_calls import count, may_ask, note_failure, thinking_config_of
 from memories.queue.leases import Lease
 from memories.queue.spending import Spent
 from memories.telemetry import traces
@@ -68,12 +69,6 @@ class DreamLease(Lease[Dream]):
     config: conf.LLMConfig
 
 
-def config_of(tenant: Tenant) -> conf.LLMConfig:
-    """The model that dreams: the one that extracts, or the tenant's other one at the same endpoint."""
-    config = own_models.config_of(tenant.pk)
-    return replace(config, model=tenant.dream_model) if tenant.dream_model else config
-
-
 def begin(
     *,
     person: EndUser,
@@ -89,7 +84,7 @@ def begin(
     """
     if person.restricted_at:
         raise PersonRestricted
-    if not client.is_configured(config_of(person.tenant)):
+    if not client.is_configured(thinking_config_of(person.tenant)):
         raise NoModelToDream
     if not _next_episodes(kind, trigger, person, agent_id, now=now):
         raise NothingToReflect if kind == Kind.REFLECTION else NothingToDream
@@ -142,7 +137,8 @@ def run(dream: Dream, *, now: datetime) -> None:
     if work is None:
         return
     with tenancy.of_tenant(work.row.tenant_id):
-        if _may_ask(work, now=now):
+        is_configured = client.is_configured(work.config)
+        if is_configured and may_ask(work.row.tenant, work.config, lease=work.lasts, now=now):
             _dream(work, now=now)
         else:
             # Nothing was tried: it waits for the next look.
@@ -163,7 +159,7 @@ def claim(dream: Dream) -> DreamLease | None:
         token = leases.take(row, give_up=partial(_end, failure=leases.WORKER_LOST), lasts=lasts)
         if token is None:
             return None
-        return DreamLease(row=row, token=token, lasts=lasts, rules=rules, config=config_of(row.tenant))
+        return DreamLease(row=row, token=token, lasts=lasts, rules=rules, config=thinking_config_of(row.tenant))
 
 
 def _next(*, now: datetime) -> Iterator[Dream]:
@@ -171,7 +167,7 @@ def _next(*, now: datetime) -> Iterator[Dream]:
     yield from Dream.objects.running().free().order_by("started_at", "pk")
     wanted = Q(numbers__dreams=True) | Q(numbers__reflections=True)
     for tenant in Tenant.objects.filter(wanted, offboarded_at=None).order_by("pk"):
-        if client.is_configured(config_of(tenant)):
+        if client.is_configured(thinking_config_of(tenant)):
             yield from _begin_due(tenant, now=now)
 
 
@@ -205,20 +201,7 @@ def _has_calls(tenant: Tenant, *, now: datetime) -> bool:
     own = own_models.own_of(tenant.pk)
     if own and spending.day_of(tenant, own, now=now).is_capped:
         return False
-    return circuit_breaker.free_calls(config_of(tenant).tenant_id) != 0
-
-
-def _may_ask(work: DreamLease, *, now: datetime) -> bool:
-    """As upkeep asks: no daily cap is reached and the endpoint takes calls; after an outage it is probed first."""
-    tenant, owner = work.row.tenant, work.config.tenant_id
-    if not client.is_configured(work.config):
-        return False
-    own = own_models.own_of(tenant.pk)
-    with transaction.atomic():
-        if own and spending.wait_until(tenant, own, now=now):
-            return False
-        admitted = circuit_breaker.admit(lease=work.lasts, owner=owner)
-    return admitted and (not circuit_breaker.is_open(owner) or circuit_breaker.probe(owner))
+    return circuit_breaker.free_calls(thinking_config_of(tenant).tenant_id) != 0
 
 
 def _next_episodes(kind: str, trigger: str, person: EndUser, agent_id: str, *, now: datetime) -> list[Episode]:
@@ -248,17 +231,14 @@ def _ask_and_commit(work: DreamLease, episodes: Sequence[Episode], *, now: datet
     try:
         completion = _ask(work, episodes, now=now)
     except ModelError as error:
-        _count(work, error.prompt_tokens, error.completion_tokens, now=now)
-        if error.endpoint_wide:
-            circuit_breaker.count_failure(dream.end_user_id, retry_after=error.retry_after, owner=owner)
-        else:
-            circuit_breaker.close(owner)
+        count(dream.tenant, work.config, error, now=now)
+        note_failure(error, work.config, about=dream.end_user_id)
         _release(work, State.FAILED, failure=error.code)
     except PersonRestricted:
         circuit_breaker.release_probe(owner)
         _release(work, State.FAILED, failure=PERSON_CHANGED)
     else:
-        _count(work, completion.prompt_tokens, completion.completion_tokens, now=now)
+        count(dream.tenant, work.config, completion, now=now)
         circuit_breaker.close(owner)
         _commit(work, episodes, completion, now=now)
 
@@ -289,16 +269,6 @@ def _renew(work: DreamLease) -> None:
     person = work.row.end_user
     if not EndUser.objects.filter(pk=person.pk, generation=person.generation, restricted_at=None).exists():
         raise PersonRestricted
-
-
-def _count(work: DreamLease, prompt_tokens: int, completion_tokens: int, *, now: datetime) -> None:
-    spending.count(
-        work.row.tenant,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
-        prices=work.config.prices,
-        now=now,
-    )
 
 
 def _commit(

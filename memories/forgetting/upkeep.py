@@ -7,7 +7,6 @@ before the call: a person whose facts kill the worker costs the others no night.
 """
 
 import time
-import uuid
 from collections import Counter
 from datetime import datetime, timedelta
 from functools import partial
@@ -26,7 +25,7 @@ from memories.llm.calls import Completion
 from memories.llm.prompts import fact_upkeep
 from memories.llm.prompts.fact_upkeep import FactUpkeep
 from memories.models import DecayPass, EndUser, ModelUse, Tenant
-from memories.queue import circuit_breaker, leases, nightly, own_models, spending
+from memories.queue import background_calls, circuit_breaker, leases, nightly, own_models, spending
 from memories.queue.spending import Spent
 
 UPKEEP_TASK = "memories.tasks.keep_up"
@@ -135,7 +134,8 @@ def _review(work: Work, person: EndUser, *, now: datetime) -> bool:
         _note(person, upkeep_tried_at=now, upkept_at=now)
         return True
     config = own_models.config_of(work.row.tenant_id)
-    if not _may_ask(work, config, now=now):
+    tenant, lease = work.row.tenant, timedelta(seconds=work.rules.lease_seconds)
+    if not background_calls.may_ask(tenant, config, lease=lease, now=now):
         return False
     _note(person, upkeep_tried_at=now)
     work.counts["reviewed"] += 1
@@ -149,32 +149,18 @@ def _review(work: Work, person: EndUser, *, now: datetime) -> bool:
             config=config,
         )
     except ModelError as error:
-        _count(work, config, error, now=now)
-        _note_failure(work, person, error, owner=config.tenant_id)
+        background_calls.count(tenant, config, error, now=now)
+        # The person is reviewed another night.
+        work.counts["upkeep_failures"] += 1
+        leases.renew(work)
+        background_calls.note_failure(error, config, about=person.pk)
     except PersonRestricted:
         circuit_breaker.release_probe(config.tenant_id)
     else:
-        _count(work, config, completion, now=now)
+        background_calls.count(tenant, config, completion, now=now)
         circuit_breaker.close(config.tenant_id)
         _commit(work, person, sheet, completion, config=config, now=now)
     return True
-
-
-def _may_ask(work: Work, config: conf.LLMConfig, *, now: datetime) -> bool:
-    """Whether no daily cap is reached and the endpoint takes calls; after an outage it is probed first, without
-    anybody's data."""
-    tenant, owner = work.row.tenant, config.tenant_id
-    own = own_models.own_of(tenant.pk)
-    with transaction.atomic():
-        if own and spending.wait_until(tenant, own, now=now):
-            return False
-        admitted = circuit_breaker.admit(lease=timedelta(seconds=work.rules.lease_seconds), owner=owner)
-    return admitted and (not circuit_breaker.is_open(owner) or circuit_breaker.probe(owner))
-
-
-def _count(work: Work, config: conf.LLMConfig, used: Completion[FactUpkeep] | ModelError, *, now: datetime) -> None:
-    tokens = {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}
-    spending.count(work.row.tenant, **tokens, prices=config.prices, now=now)
 
 
 def _renew(work: Work, person: EndUser) -> None:
@@ -183,16 +169,6 @@ def _renew(work: Work, person: EndUser) -> None:
     present = EndUser.objects.filter(pk=person.pk, generation=person.generation, restricted_at=None)
     if not present.exists():
         raise PersonRestricted
-
-
-def _note_failure(work: Work, person: EndUser, error: ModelError, *, owner: uuid.UUID | None) -> None:
-    """The person is reviewed another night; failures for different people in a row are the endpoint's."""
-    work.counts["upkeep_failures"] += 1
-    leases.renew(work)
-    if error.endpoint_wide:
-        circuit_breaker.count_failure(person.pk, retry_after=error.retry_after, owner=owner)
-    else:
-        circuit_breaker.close(owner)
 
 
 def _commit(

@@ -42,13 +42,7 @@ def extend(receipt: Receipt, key: APIKey, *, now: datetime) -> None:
 
 
 def _of(session: Session) -> Trajectory | None:
-    rows = Trajectory.objects.filter(
-        tenant=session.tenant_id,
-        end_user=session.end_user_id,
-        agent_id=session.agent_id,
-        session_id=session.external_id,
-        road=Trajectory.Road.GATEWAY,
-    )
+    rows = Trajectory.objects.of_session(session).filter(road=Trajectory.Road.GATEWAY)
     return rows.order_by("-created_at", "-id").first()
 
 

@@ -5,12 +5,14 @@ evidence is not served, whether or not that has happened yet.
 """
 
 import uuid
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
-from django.db.models import Max, Q
+from django.db.models import Q
 
 from memories import audit
 from memories.models import Skill, SkillEvidence, SkillPass, SkillText, SkillVersion, Tenant
@@ -80,12 +82,11 @@ def _follow(skill: Skill, lost: set[uuid.UUID], *, now: datetime) -> None:
 
 def _go_on(skill: Skill, version: SkillVersion, texts: tuple[SkillText, ...], *, now: datetime) -> None:
     """Serve what is left as a version of its own: it was reviewed, and is another text to try."""
-    last = SkillVersion.objects.filter(skill=skill).aggregate(last=Max("number"))["last"]
     SkillVersion.objects.filter(pk=version.pk).update(state=State.FORMER, served_until=now)
     new = SkillVersion.objects.create(
         tenant_id=skill.tenant_id,
         skill=skill,
-        number=last + 1,
+        number=skill.next_number,
         state=State.SERVED,
         actor_kind=trials.NOBODY.kind,
         actor_id=trials.NOBODY.id,
@@ -105,11 +106,20 @@ def _go_on(skill: Skill, version: SkillVersion, texts: tuple[SkillText, ...], *,
     audit.record(actor=trials.NOBODY, verb="edit", target=skill, now=now, counts={"version": new.number})
 
 
-def copy_texts(texts: Iterable[SkillText], version: SkillVersion) -> None:
-    """Give a version these texts, with what they rest on."""
+class NewText(NamedTuple):
+    """A text for a version, and the trajectories that it rests on."""
+
+    section: str
+    text: str
+    rests_on: Iterable[uuid.UUID]
+    is_own: bool = False
+
+
+def store_texts(texts: Iterable[NewText], version: SkillVersion) -> None:
+    """Give a version these texts in this order, with what they rest on."""
     found = list(texts)
-    made = {
-        one.pk: SkillText(
+    made = [
+        SkillText(
             tenant_id=version.tenant_id,
             of_version=version,
             section=one.section,
@@ -118,13 +128,28 @@ def copy_texts(texts: Iterable[SkillText], version: SkillVersion) -> None:
             is_own=one.is_own,
         )
         for place, one in enumerate(found, start=1)
-    }
-    SkillText.objects.bulk_create(made.values())
-    rests = SkillEvidence.objects.filter(text__in=list(made)).values_list("text", "trajectory")
+    ]
+    SkillText.objects.bulk_create(made)
     SkillEvidence.objects.bulk_create(
-        SkillEvidence(tenant_id=version.tenant_id, text=made[text], trajectory_id=trajectory)
-        for text, trajectory in rests
+        SkillEvidence(tenant_id=version.tenant_id, text=text, trajectory_id=trajectory)
+        for text, one in zip(made, found, strict=True)
+        for trajectory in dict.fromkeys(one.rests_on)
     )
+
+
+def behind(texts: Iterable[uuid.UUID]) -> dict[uuid.UUID, list[uuid.UUID]]:
+    """The trajectories that each of these texts rests on; none for one that is the operator's own."""
+    found: dict[uuid.UUID, list[uuid.UUID]] = defaultdict(list)
+    for text, trajectory in SkillEvidence.objects.filter(text__in=list(texts)).values_list("text", "trajectory"):
+        found[text].append(trajectory)
+    return found
+
+
+def copy_texts(texts: Iterable[SkillText], version: SkillVersion) -> None:
+    """Give a version these texts, with what they rest on."""
+    found = list(texts)
+    rests = behind(one.pk for one in found)
+    store_texts((NewText(one.section, one.text, rests[one.pk], one.is_own) for one in found), version)
 
 
 def _leave(skill: Skill, *, now: datetime) -> None:

@@ -18,7 +18,7 @@ from memories.facts import review_items
 from memories.facts.writer import FactWriter
 from memories.forgetting import upkeep, upkeep_rows
 from memories.models import ActorKind, DecayPass, EndUser, Fact, FactRevision
-from memories.queue import nightly
+from memories.queue import background_calls, nightly
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.factories import NOW
@@ -140,7 +140,7 @@ def test_of_who_was_restricted_before_the_call_nothing_is_sent(
         restrict(facts[0])
         return True
 
-    monkeypatch.setattr(upkeep, "_may_ask", admitted)
+    monkeypatch.setattr(background_calls, "may_ask", admitted)
     assert counts(night(person)) == {"reviewed": 1}
     assert model.prompts == []
 

@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
 from memories.curation.skills import checking
 from memories.exceptions import Conflict, InvalidInput, NotFound, PreconditionFailed
-from memories.models import Skill, SkillEvidence, SkillText, SkillVersion
+from memories.models import Skill, SkillText, SkillVersion
 from memories.skills import rendering, serving, trials
-from memories.skills.founding import copy_texts
+from memories.skills.founding import NewText, behind, copy_texts, store_texts
 
 State, Status, Section = SkillVersion.State, Skill.Status, SkillText.Section
 MOST_LINES = 30
@@ -86,26 +85,14 @@ def edit(
         known = SkillText.objects.filter(of_version__skill=skill, pk__in=[one.of for one in given if one.of])
         # What an operator wrote stays an operator's.
         own = dict(known.values_list("pk", "is_own"))
+        rests = behind(own)
         made = [
-            SkillText(
-                tenant_id=skill.tenant_id,
-                of_version=version,
-                section=one.section,
-                position=place,
-                text=one.text,
-                is_own=own.get(one.of, True) if one.of else True,
-            )
-            for place, one in enumerate(given, start=1)
+            NewText(one.section, one.text, rests[one.of], own.get(one.of, True))
+            if one.of
+            else NewText(one.section, one.text, (), is_own=True)
+            for one in given
         ]
-        SkillText.objects.bulk_create(made)
-        behind: dict[uuid.UUID, list[uuid.UUID]] = {}
-        for text, trajectory in SkillEvidence.objects.filter(text__in=list(own)).values_list("text", "trajectory"):
-            behind.setdefault(text, []).append(trajectory)
-        SkillEvidence.objects.bulk_create(
-            SkillEvidence(tenant_id=skill.tenant_id, text=new, trajectory_id=trajectory)
-            for new, one in zip(made, given, strict=True)
-            for trajectory in (behind.get(one.of, ()) if one.of else ())
-        )
+        store_texts(made, version)
         skill.waits_since = skill.waits_since or now
         _decided(skill, "edit", actor, now=now, number=version.number)
     return skill
@@ -229,11 +216,10 @@ def _deciding(skill_id: uuid.UUID, expected_version: int | None) -> Iterator[Ski
 
 
 def _new_version(skill: Skill, actor: Actor, *, now: datetime) -> SkillVersion:
-    last = SkillVersion.objects.filter(skill=skill).aggregate(last=Max("number"))["last"] or 0
     return SkillVersion.objects.create(
         tenant_id=skill.tenant_id,
         skill=skill,
-        number=last + 1,
+        number=skill.next_number,
         actor_kind=actor.kind,
         actor_id=actor.id,
         created_at=now,

@@ -9,7 +9,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -36,7 +36,6 @@ from memories.models import (
     ModelUse,
     Session,
     Skill,
-    SkillEvidence,
     SkillPass,
     SkillText,
     SkillVersion,
@@ -46,11 +45,13 @@ from memories.models import (
 )
 from memories.models.memories.skills import LONGEST_NAME
 from memories.outbox import WebhookEvent
-from memories.queue import circuit_breaker, leases, own_models, spending
+from memories.queue import circuit_breaker, leases, spending
+from memories.queue.background_calls import count, may_ask, note_failure, thinking_config_of
 from memories.queue.leases import Lease
 from memories.queue.spending import Spent
 from memories.skills import attempts, rendering, rules, serving
 from memories.skills.attempts import Attempt, SaidWords
+from memories.skills.founding import NewText, store_texts
 from memories.skills.rules import Line
 from memories.skills.trials import KNOWN, NOBODY
 from memories.telemetry import traces
@@ -113,7 +114,7 @@ def run(row: SkillPass, *, now: datetime) -> None:
     if work is None:
         return
     with tenancy.of_tenant(work.row.tenant_id):
-        if client.is_configured(work.config) and not _may_ask(work, now=now):
+        if client.is_configured(work.config) and not may_ask(work.row.tenant, work.config, lease=work.lasts, now=now):
             # Nothing was tried: it waits for the next look.
             leases.release(work, attempts=0)
             return
@@ -180,22 +181,7 @@ def _claim(row: SkillPass) -> PassLease | None:
         token = leases.take(found, give_up=partial(_end, state=State.FAILED, failure=leases.WORKER_LOST), lasts=lasts)
         if token is None:
             return None
-        config = own_models.config_of(found.tenant_id)
-        model = found.tenant.dream_model
-        return PassLease(
-            row=found, token=token, lasts=lasts, rules=numbers, config=replace(config, model=model) if model else config
-        )
-
-
-def _may_ask(work: PassLease, *, now: datetime) -> bool:
-    """As dreams ask: no daily cap is reached and the endpoint takes calls; after an outage it is probed first."""
-    tenant, owner = work.row.tenant, work.config.tenant_id
-    own = own_models.own_of(tenant.pk)
-    with transaction.atomic():
-        if own and spending.wait_until(tenant, own, now=now):
-            return False
-        admitted = circuit_breaker.admit(lease=work.lasts, owner=owner)
-    return admitted and (not circuit_breaker.is_open(owner) or circuit_breaker.probe(owner))
+        return PassLease(row=found, token=token, lasts=lasts, rules=numbers, config=thinking_config_of(found.tenant))
 
 
 def _propose(work: PassLease, *, now: datetime) -> None:
@@ -217,14 +203,11 @@ def _propose(work: PassLease, *, now: datetime) -> None:
             config=work.config,
         )
     except ModelError as error:
-        _count(work, error.prompt_tokens, error.completion_tokens, now=now)
-        if error.endpoint_wide:
-            circuit_breaker.count_failure(work.row.pk, retry_after=error.retry_after, owner=owner)
-        else:
-            circuit_breaker.close(owner)
+        count(work.row.tenant, work.config, error, now=now)
+        note_failure(error, work.config, about=work.row.pk)
         leases.release(work, state=State.FAILED, failure=error.code, finished_at=Now(), attempts=0)
         return
-    _count(work, completion.prompt_tokens, completion.completion_tokens, now=now)
+    count(work.row.tenant, work.config, completion, now=now)
     circuit_breaker.close(owner)
     work.row.extractor, work.row.calls = completion.extractor, completion.calls
     work.row.prompt_tokens, work.row.completion_tokens = completion.prompt_tokens, completion.completion_tokens
@@ -367,14 +350,14 @@ def store(tenant: Tenant, row: SkillPass, rows: Sequence[Trajectory], draft: Dra
     version = SkillVersion.objects.create(
         tenant_id=tenant.pk,
         skill=skill,
-        number=(skill.versions.aggregate(last=Max("number"))["last"] or 0) + 1,
+        number=skill.next_number,
         actor_kind=NOBODY.kind,
         actor_id=NOBODY.id,
         extractor=row.extractor,
         prompt_version=prompt.VERSION if row.calls else "",
         created_at=now,
     )
-    store_lines(version, draft.lines)
+    store_texts((NewText(line.section, line.text, line.rests_on) for line in draft.lines), version)
     skill.waits_since, skill.changed_at, skill.version = skill.waits_since or now, now, skill.version + 1
     if skill.status == Skill.Status.REJECTED:
         skill.status = Skill.Status.WITHDRAWN if skill.served else Skill.Status.PROPOSED
@@ -383,20 +366,6 @@ def store(tenant: Tenant, row: SkillPass, rows: Sequence[Trajectory], draft: Dra
     told_of = WebhookEvent(Event.SKILL_PROPOSED, {"skill_id": skill.pk, "version": version.number})
     outbox.publish(tenant.pk, [told_of], now=now, tenant=tenant)
     return skill
-
-
-def store_lines(version: SkillVersion, lines: Sequence[Line]) -> None:
-    """Give the version these texts with what they rest on."""
-    texts = [
-        SkillText(tenant_id=version.tenant_id, of_version=version, section=line.section, position=place, text=line.text)
-        for place, line in enumerate(lines, start=1)
-    ]
-    SkillText.objects.bulk_create(texts)
-    SkillEvidence.objects.bulk_create(
-        SkillEvidence(tenant_id=version.tenant_id, text=text, trajectory_id=one)
-        for text, line in zip(texts, lines, strict=True)
-        for one in dict.fromkeys(line.rests_on)
-    )
 
 
 def _is_known(skill: Skill, draft: Draft) -> bool:
@@ -450,16 +419,6 @@ def _names(name: str) -> Iterator[str]:
 def _step(step: TrajectoryStep) -> StepInput:
     said = [step.tool, str(step.arguments) if step.arguments else "", step.content]
     return StepInput(step.kind, " ".join(filter(None, said)), step.is_error or bool(step.exit_code))
-
-
-def _count(work: PassLease, prompt_tokens: int, completion_tokens: int, *, now: datetime) -> None:
-    spending.count(
-        work.row.tenant,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
-        prices=work.config.prices,
-        now=now,
-    )
 
 
 def _end(row: SkillPass, *, state: SkillPass.State, failure: str = "") -> None:

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.columns import CODE, INSIDE, TEXT, VALUE, Columns
+from memories.models.conversations.conversations import Session
 from memories.models.ids import new_id
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import OfParent, Tenant
@@ -32,6 +33,15 @@ class TrajectoryQuerySet(models.QuerySet["Trajectory"]):
     def of(self, tenant: Tenant, end_user: EndUser) -> Self:
         """The trajectories of one person: every read starts here."""
         return self.filter(tenant=tenant, end_user=end_user)
+
+    def of_session(self, session: Session) -> Self:
+        """Those that name the session; it need not have been there when they came."""
+        return self.filter(
+            tenant=session.tenant_id,
+            end_user=session.end_user_id,
+            agent_id=session.agent_id,
+            session_id=session.external_id,
+        )
 
     def changed_before(self, moment: datetime) -> Self:
         return self.filter(updated_at__lt=moment)

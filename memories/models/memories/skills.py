@@ -7,7 +7,7 @@ trajectory behind it exists only where an operator wrote it.
 from typing import Self
 
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, Max, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
@@ -118,6 +118,11 @@ class Skill(models.Model):
     @property
     def path(self) -> str:
         return f"/skills/{self.name}/SKILL.md"
+
+    @property
+    def next_number(self) -> int:
+        """Of a further version; whoever asks has locked the skill."""
+        return (self.versions.aggregate(last=Max("number"))["last"] or 0) + 1
 
 
 class SkillVersion(OfParent):
