@@ -21,7 +21,7 @@ from memories.audit import Actor
 from memories.curation import episodes, running_summaries, turn_authors
 from memories.curation.change_sets import KEPT_OF_KEYS, Changes, steps
 from memories.curation.facts.changing import check_no_rival, own_rivals
-from memories.curation.graph import deciding, taking_back
+from memories.curation.graph import taking_back
 from memories.curation.people import external_ids
 from memories.curation.people.merging import undo as merging
 from memories.curation.people.merging.locks import retry_when_locked
@@ -49,6 +49,7 @@ from memories.models import (
     Status,
     Tenant,
 )
+from memories.verbs import VERBS, undone_of
 
 Table, Action = Change.Table, Change.Action
 
@@ -88,12 +89,15 @@ class RevertRule:
     audited: Callable[[ChangeSet], Iterable[Any]] = lambda done: (done.about,)
 
 
-_REVIEW = ("approve", "edit", "keep_both", "merge", "reject")
-_FACT = (
-    "correct", "edit", "expire", "forget", "lock", "pin", "promote", "publish", "restore", "unlock", "unpin", "withdraw"
-)  # fmt: skip
-_EPISODE = ("edit", "forget", "pin", "restore", "unpin")
-_SECTION = ("delete", "release", "restore", "write")
+# What change sets about an object of this class name: itself, or its person.
+_ABOUT: Mapping[str, type[Any]] = {
+    "Episode": Episode,
+    "Fact": Fact,
+    "GraphEntity": EndUser,
+    "GraphTriple": EndUser,
+    "ProfileSection": EndUser,
+    "ReviewItem": ReviewItem,
+}
 _ROLL_BACK = RevertRule(
     keeps_later=True,
     event=selection.UNDO,
@@ -102,14 +106,13 @@ _ROLL_BACK = RevertRule(
     finish=roll_back.settle_after_undo,
     audited=lambda done: (done,),
 )
-# By what a change set is about, and its verb. What is not here cannot be reverted.
+# By what a change set is about, and its verb: the usual rule of what memories/verbs.py calls `undone`, then others.
+# Nothing else can be reverted.
 RULES: Mapping[tuple[type[Any], str], RevertRule] = {
-    **{(ReviewItem, verb): RevertRule() for verb in _REVIEW},
-    **{(Fact, verb): RevertRule() for verb in ("approve", "reconsider", "reject")},
-    **{(Fact, verb): RevertRule(no_rival=True) for verb in _FACT},
+    **{(_ABOUT[kind], name): RevertRule() for name, verb in VERBS.items() for kind in verb.undone},
+    # After the others of a fact it says something else, or is served again.
+    **{(Fact, verb): RevertRule(no_rival=True) for verb in undone_of("Fact") - {"approve", "reconsider", "reject"}},
     (Fact, "merge"): RevertRule(no_rival=True, event="undo_merge"),
-    **{(Episode, verb): RevertRule() for verb in _EPISODE},
-    **{(EndUser, verb): RevertRule() for verb in (*_SECTION, *deciding.VERBS)},
     (EndUser, running_summaries.REWRITE): RevertRule(
         lock=running_summaries.lock_for_undo, finish=running_summaries.put_summaries_back
     ),

@@ -26,6 +26,7 @@ from memories.admin.site.page import VerbForm
 from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import KINDS
 from memories.models import Episode, EpisodeStatus, ReviewItem
+from memories.verbs import undone_of
 
 
 class QualityFilter(SimpleListFilter):
@@ -45,7 +46,7 @@ class QualityFilter(SimpleListFilter):
 class EpisodePage(UndoViews):
     page_template = "memories/episode.html"
     undo_field = "episode"
-    undo_verbs = frozenset({"edit", "forget", "pin", "restore", "unpin"})
+    undo_verbs = undone_of("Episode")
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "edit": EditForm,
         "pin": PinEpisodeForm,

@@ -27,28 +27,14 @@ from memories.curation.facts.splitting import is_merged
 from memories.curation.old_claims import claim_of
 from memories.curation.review.suggestions import UNAPPROVED
 from memories.models import Fact, ReviewItem, Status
+from memories.verbs import undone_of
 
 
 class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
     page_template = "memories/fact.html"
     undo_field = "fact"
     # Merges have an undo on the page. The undo of a withdrawal would publish, which needs a fresh password.
-    undo_verbs = frozenset(
-        {
-            "approve",
-            "correct",
-            "expire",
-            "forget",
-            "lock",
-            "pin",
-            "promote",
-            "publish",
-            "reconsider",
-            "reject",
-            "restore",
-        }
-        | {"unlock", "unpin"}
-    )
+    undo_verbs = undone_of("Fact") - {"withdraw"}
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "approve": forms.ApproveForm,
         "reject": forms.RejectForm,

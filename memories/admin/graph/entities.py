@@ -18,6 +18,7 @@ from memories.admin.site.page import VerbForm
 from memories.admin.site.undo import UndoViews
 from memories.graph import naming, reading
 from memories.models import Change, ChangeSet, GraphEntity, GraphTriple, TripleStatus
+from memories.verbs import undone_of
 
 LISTED = 100
 
@@ -25,7 +26,7 @@ LISTED = 100
 class EntityPage(UndoViews):
     page_template = "memories/entity.html"
     undo_field = "end_user"
-    undo_verbs = frozenset({"join_entities"})
+    undo_verbs = undone_of("GraphEntity")
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"join": forms.JoinEntitiesForm}
     list_display = ("called", "person", "triples", "another_name", "created")
     list_filter = ("tenant",)

@@ -20,10 +20,10 @@ from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import VerbForm
 from memories.admin.site.template_tags import display_name
 from memories.admin.site.undo import UndoViews
-from memories.curation.graph import deciding
 from memories.graph import naming
 from memories.invisible import strip_invisible
 from memories.models import ActorKind, Change, ChangeSet, EndUser, GraphEntity, GraphTriple, TripleStatus
+from memories.verbs import undone_of
 
 STATES = {"active": _("Holds"), "historical": _("No longer holds"), "future": _("Begins later")}
 
@@ -68,7 +68,7 @@ def graph_link(row: Any) -> SafeString:
 class TriplePage(UndoViews):
     page_template = "memories/triple.html"
     undo_field = "end_user"
-    undo_verbs = frozenset(verb for verb in deciding.VERBS if verb.endswith("_triple"))
+    undo_verbs = undone_of("GraphTriple")
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "approve": forms.ApproveTripleForm,
         "end": forms.EndTripleForm,

@@ -28,6 +28,7 @@ from memories.curation.profile.sections import release_profile_section, restore_
 from memories.exceptions import NotFound
 from memories.models import EndUser, ProfileRevision, ProfileSection, ReviewItem, Section
 from memories.text.cleaning import clean_lines
+from memories.verbs import undone_of
 
 REVISIONS_SHOWN = 10
 PURPOSES: dict[str, Promise] = {
@@ -151,7 +152,7 @@ class ProfileViews(UndoViews, PersonViews):
     """A page of people whose profile can be read and written section by section."""
 
     undo_field = "end_user"
-    undo_verbs = frozenset({"release", "restore", "write"})
+    undo_verbs = undone_of("ProfileSection")
     undo_leads_to = "profile_all"
     undo_permissions = SectionForm.needs_permissions
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.dateformat import format as format_date
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop, ngettext, pgettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from memories import conf, exceptions
 from memories.conf.kinds import Number, NumberKind, shown
@@ -16,6 +16,7 @@ from memories.models.conversations.conversations import AUTHOR_OF_ROLE
 from memories.queue.leases import WORKER_LOST
 from memories.queue.retry_policy import INTERNAL_ERROR
 from memories.queue.spending import CAPPED
+from memories.verbs import VERBS
 
 # State → the name of its colour in Unfold's labels.
 KINDS = {
@@ -89,49 +90,6 @@ REASONS = {
 # Appended to the message of a verb whose input contained a secret.
 CUT_OUT = gettext_lazy(" A secret was removed from your input.")
 
-# The verbs of the audit trail and of revisions, for the catalogue; verb_of() translates them.
-VERBS = (
-    gettext_noop("Accept"), gettext_noop("Accept invitation"), gettext_noop("Decline"), gettext_noop("Dream"),
-    gettext_noop("Add"), gettext_noop("Approve"), gettext_noop("Approve items"), gettext_noop("Archive"),
-    gettext_noop("Ask to forget"),
-    gettext_noop("Break glass"), gettext_noop("Change external id"), gettext_noop("Change id"),
-    gettext_noop("Change model"), gettext_noop("Clear"), gettext_noop("Complete"), gettext_noop("Confirm"),
-    gettext_noop("Correct"), gettext_noop("Correct author"), gettext_noop("Create"), gettext_noop("Decay"),
-    gettext_noop("Delete"), gettext_noop("Delete forbidden"),
-    gettext_noop("Delete note"), gettext_noop("Download"), gettext_noop("Edit"), gettext_noop("Erase"),
-    gettext_noop("Expire"), gettext_noop("Export"), gettext_noop("Extend"), gettext_noop("Extract"),
-    gettext_noop("Fade"), gettext_noop("Fail"), gettext_noop("Feedback"), gettext_noop("Forget"),
-    gettext_noop("Forget filter"), gettext_noop("Give back"), gettext_noop("Hold"), gettext_noop("Import"),
-    gettext_noop("Invite"), gettext_noop("End"), gettext_noop("Join"), gettext_noop("Approve triple"),
-    gettext_noop("End triple"), gettext_noop("Correct triple"), gettext_noop("Forget triple"),
-    gettext_noop("Join entities"),
-    gettext_noop("Keep"), gettext_noop("Keep both"),
-    gettext_noop("Link"), gettext_noop("Link provider"), gettext_noop("Lock"),
-    gettext_noop("Merge"), gettext_noop("Note"), gettext_noop("Off board"), gettext_noop("Offboard"),
-    gettext_noop("Open"), gettext_noop("Pause"),
-    gettext_noop("Pin"), gettext_noop("Promote"), gettext_noop("Propose"),
-    gettext_noop("Change"), gettext_noop("Publish"), gettext_noop("Purge"),
-    gettext_noop("Put off end"), gettext_noop("Reconsider"), gettext_noop("Redact"), gettext_noop("Refine"),
-    gettext_noop("Reflect"),
-    gettext_noop("Refuse"), gettext_noop("Reinforce"), gettext_noop("Reject"), gettext_noop("Reject items"),
-    gettext_noop("Release"), gettext_noop("Remove"), gettext_noop("Remove second factor"), gettext_noop("Restore"),
-    gettext_noop("Resume"),
-    gettext_noop("Retain"), gettext_noop("Retry"), gettext_noop("Retry parked"), gettext_noop("Revoke"),
-    gettext_noop("Revoke invitation"),
-    gettext_noop("Rewrite summary"), gettext_noop("Roll back"), gettext_noop("Rotate"), gettext_noop("Run"),
-    gettext_noop("Save filter"), gettext_noop("Scope"), gettext_noop("Search"), gettext_noop("Seed"),
-    gettext_noop("Set password"),
-    gettext_noop("Set preferences"), gettext_noop("Settle"), gettext_noop("Split"), gettext_noop("Supersede"),
-    gettext_noop("Take"), gettext_noop("Take back"), gettext_noop("Take on"), gettext_noop("Tell"),
-    gettext_noop("Undo"), gettext_noop("Undo items"), gettext_noop("Undo merge"), gettext_noop("Undo roll back"),
-    gettext_noop("Try extraction"),
-    gettext_noop("Unlink provider"), gettext_noop("Unlock"), gettext_noop("Unpin"), gettext_noop("Update"),
-    gettext_noop("Upkeep"), gettext_noop("Upload"), gettext_noop("Verify"), gettext_noop("Withdraw"),
-    gettext_noop("Write"), gettext_noop("Add member"), gettext_noop("Change member"), gettext_noop("Join group"),
-    gettext_noop("Leave group"), gettext_noop("Remove member"), gettext_noop("Disable"), gettext_noop("Enable"),
-    gettext_noop("Send test"), gettext_noop("Send again"), gettext_noop("View"),
-)  # fmt: skip
-
 
 def whose_words(turn: Turn) -> list[tuple[str, str]]:
     """Labels that say whose words a turn holds where its role does not, each with what it means."""
@@ -151,8 +109,8 @@ def kind_of(state: str) -> str:
 
 
 def verb_of(name: str) -> str:
-    """The translated name of a verb: keep_both → Keep both (VERBS)."""
-    return _(name.replace("_", " ").capitalize()) if name else ""
+    """What pages call a verb; one that is gone by its name: keep_both → Keep both."""
+    return str(VERBS[name].label) if name in VERBS else name.replace("_", " ").capitalize()
 
 
 def explain_failure(code: str) -> str:

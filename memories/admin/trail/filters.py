@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories.admin.access.tenant_scope import tenants_of
-from memories.admin.site import wording
 from memories.admin.site.naming import kinds
 from memories.models import AuditEvent, Operator
 from memories.models.ids import parse_uuid
+from memories.verbs import VERBS
 
 NONE, ANY = "none", "any"
 Choices = list[tuple[str, Any]]
@@ -32,8 +32,7 @@ class VerbFilter(_ValueFilter):
     parameter_name = "verb"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        verbs = [words.lower().replace(" ", "_") for words in wording.VERBS]
-        return sorted(((verb, wording.verb_of(verb)) for verb in verbs), key=lambda choice: choice[1])
+        return sorted(((name, str(verb.label)) for name, verb in VERBS.items()), key=lambda choice: choice[1])
 
 
 class ObjectFilter(_ValueFilter):

@@ -18,8 +18,9 @@ from memories.curation.writing import lock_person
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.graph import naming
 from memories.models import Change, GraphEntity, GraphTriple, TripleStatus, Trust
+from memories.verbs import undone_of
 
-VERBS = ("approve_triple", "end_triple", "correct_triple", "forget_triple", "join_entities")
+VERBS = undone_of("GraphTriple") | undone_of("GraphEntity")
 
 
 @dataclass(frozen=True)
