@@ -134,7 +134,7 @@ class FileTree:
         found = {row.path: row for row in self.rows.filter(path__in=set(wanted))}
         if seeds.SEEDED in wanted and seeds.SEEDED not in found and (seeded := self.seeded()):
             found[seeds.SEEDED] = seeded
-        found = {path: row for path, row in found.items() if _is_present(row, self.now)}
+        found = {path: row for path, row in found.items() if is_present(row, self.now)}
         return found | {path: self.given[path] for path in wanted if path in self.given and path not in found}
 
     def contents(self, wanted: Sequence[str]) -> dict[str, MemoryFile]:
@@ -307,7 +307,8 @@ def _within(most: int, listed: Sequence[Any]) -> Sequence[Any]:
     return listed[: bisect_right(list(accumulate(len(row[0]) for row in listed)), most)]
 
 
-def _is_present(row: MemoryFile, now: datetime) -> bool:
+def is_present(row: MemoryFile, now: datetime) -> bool:
+    """Whether agents find the file."""
     return row.trashed_at is None and (row.expires_at is None or row.expires_at > now)
 
 

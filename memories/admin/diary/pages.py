@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from memories import conf
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.site.page import RecordPage, VerbForm
+from memories.admin.site.page import Button, RecordPage, VerbForm
 from memories.admin.trail.authors import names_of
 from memories.curation.diary import delete_entry, restore_entry
 from memories.models import DiaryEntry
@@ -22,16 +22,33 @@ BEGINNING = 120
 
 
 class DeleteEntryForm(VerbForm):
+    button = Button(
+        "delete",
+        "delete",
+        _("Delete"),
+        _("Delete this entry"),
+        _("Its agent no longer reads it. It stays in the trash for a while, and you can restore it."),
+        danger=True,
+    )
     calls: ClassVar[Callable[..., Any]] = staticmethod(delete_entry)
     done = _("%(diaryentry)s is deleted. You can restore it here.")
+
+    def offered(self) -> Button | None:
+        return None if self.record.trashed_at else self.button
 
     def arguments(self) -> dict[str, Any]:
         return {"entry_id": self.record.pk}
 
 
 class RestoreEntryForm(DeleteEntryForm):
+    button = Button(
+        "restore", "restore_from_trash", _("Restore"), _("Restore this entry"), _("Its agent reads it again.")
+    )
     calls = staticmethod(restore_entry)
     done = _("%(diaryentry)s is restored. Its agent reads it again.")
+
+    def offered(self) -> Button | None:
+        return self.button if self.record.trashed_at else None
 
 
 class DiaryEntryPage(RecordPage):

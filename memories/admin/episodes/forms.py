@@ -11,11 +11,11 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from memories.admin.site.fields import LinesField, TextField
 from memories.admin.site.mentions import mention
-from memories.admin.site.page import VerbForm, VersionForm
+from memories.admin.site.page import Button, VerbForm, VersionForm
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.episodes import edit_episode, forget_episode, pin_episode, restore_episode, unpin_episode
-from memories.models import Episode
+from memories.models import Episode, EpisodeStatus
 from memories.models.memories.episodes import LONGEST_SUMMARY
 
 
@@ -51,29 +51,22 @@ class EpisodeForm(VersionForm):
 
     record: Episode
 
+    def offered(self) -> Button | None:
+        return self.button if self.record.status != EpisodeStatus.TRASHED else None
+
     def arguments(self) -> dict[str, Any]:
         return {"episode_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
 
 
-class PinEpisodeForm(EpisodeForm):
-    calls = staticmethod(pin_episode)
-    done = _("%(episode)s is pinned. It does not fade, and applications can no longer change it.")
-
-
-class UnpinEpisodeForm(EpisodeForm):
-    calls, done = staticmethod(unpin_episode), _("%(episode)s can fade again, and applications can change it.")
-
-
-class RestoreEpisodeForm(EpisodeForm):
-    calls, done = staticmethod(restore_episode), _("%(episode)s is restored and served again.")
-
-
-class ForgetEpisodeForm(EpisodeForm):
-    calls = partial(forget_episode, tenant=None)
-    done = _("%(episode)s is in the trash. You can restore it below.")
-
-
 class EditForm(EpisodeWords, EpisodeForm):
+    button = Button(
+        "edit",
+        "edit",
+        _("Edit"),
+        _("Save this episode"),
+        _("Your text counts as confirmed by an operator: it does not fade, and applications cannot change it."),
+    )
+
     def values_of(self, record: Episode) -> dict[str, Any]:
         return {**super().values_of(record), **self.words_of(record)}
 
@@ -81,3 +74,62 @@ class EditForm(EpisodeWords, EpisodeForm):
         episode = edit_episode(**self.arguments(), tenant=None, changes=self.words(), actor=actor, now=now)
         done = gettext("%(episode)s is saved. It does not fade, and applications can no longer change it.")
         return f"{done % {'episode': mention(episode)}}{self.cut_out(episode)}"
+
+
+class UnpinEpisodeForm(EpisodeForm):
+    button = Button(
+        "unpin",
+        "keep_off",
+        _("Let it fade"),
+        _("Let this episode fade"),
+        _("It can fade again, and applications can change it."),
+    )
+    calls, done = staticmethod(unpin_episode), _("%(episode)s can fade again, and applications can change it.")
+
+    def offered(self) -> Button | None:
+        return super().offered() if self.record.pinned or self.record.binding else None
+
+
+class PinEpisodeForm(EpisodeForm):
+    button = Button(
+        "pin",
+        "keep",
+        _("Pin"),
+        _("Pin this episode"),
+        _("It does not fade, and applications cannot change it."),
+    )
+    calls = staticmethod(pin_episode)
+    done = _("%(episode)s is pinned. It does not fade, and applications can no longer change it.")
+
+    def offered(self) -> Button | None:
+        return None if self.record.pinned else super().offered()
+
+
+class ForgetEpisodeForm(EpisodeForm):
+    button = Button(
+        "forget",
+        "delete",
+        _("Forget"),
+        _("Forget this episode"),
+        _(
+            "It goes to the trash and out of every context at once. You can restore it. No other episode is made of "
+            "the same turns."
+        ),
+        danger=True,
+    )
+    calls = partial(forget_episode, tenant=None)
+    done = _("%(episode)s is in the trash. You can restore it below.")
+
+
+class RestoreEpisodeForm(EpisodeForm):
+    button = Button(
+        "restore",
+        "restore_from_trash",
+        _("Restore"),
+        _("Restore this episode"),
+        _("It is served again and fades from now on."),
+    )
+    calls, done = staticmethod(restore_episode), _("%(episode)s is restored and served again.")
+
+    def offered(self) -> Button | None:
+        return self.button if self.record.status == EpisodeStatus.TRASHED else None

@@ -11,21 +11,15 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
+from memories.admin.episodes import forms
 from memories.admin.episodes.detail import events_of, flaws_of, turns_of, why_it_stays
-from memories.admin.episodes.forms import (
-    EditForm,
-    ForgetEpisodeForm,
-    PinEpisodeForm,
-    RestoreEpisodeForm,
-    UnpinEpisodeForm,
-)
 from memories.admin.facts.decay_curve import curve_of_episode
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.site.page import VerbForm
+from memories.admin.site.page import VerbForm, verbs_of
 from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import KINDS
-from memories.models import Episode, EpisodeStatus, ReviewItem
+from memories.models import Episode, ReviewItem
 from memories.verbs import undone_of
 
 
@@ -47,13 +41,7 @@ class EpisodePage(UndoViews):
     page_template = "memories/episode.html"
     undo_field = "episode"
     undo_verbs = undone_of("Episode")
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {
-        "edit": EditForm,
-        "pin": PinEpisodeForm,
-        "unpin": UnpinEpisodeForm,
-        "forget": ForgetEpisodeForm,
-        "restore": RestoreEpisodeForm,
-    }
+    verbs: ClassVar[dict[str, type[VerbForm]]] = verbs_of(forms)
     list_display = ("statement", "person", "state", "importance_shown", "quality_shown", "ended")
     list_filter = ("status", QualityFilter, "tenant")
     linked_by = ("end_user", "session")
@@ -93,7 +81,6 @@ class EpisodePage(UndoViews):
     def gather(self, request: HttpRequest, record: Episode) -> dict[str, Any]:
         shown: dict[str, Any] = {
             "episode": record,
-            "live": record.status != EpisodeStatus.TRASHED,
             "flaws": flaws_of(record.flaws),
             "because": why_it_stays(record),
             "events": events_of(record),

@@ -20,12 +20,10 @@ from memories.admin.facts.old_claims import OldClaimViews
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site import sidebar
-from memories.admin.site.page import VerbForm
+from memories.admin.site.page import VerbForm, verbs_of
 from memories.admin.site.wording import KINDS, why_it_stays
-from memories.curation.facts.approving import stated_earlier
 from memories.curation.facts.splitting import is_merged
 from memories.curation.old_claims import claim_of
-from memories.curation.review.suggestions import UNAPPROVED
 from memories.models import Fact, ReviewItem, Status
 from memories.verbs import undone_of
 
@@ -35,24 +33,7 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
     undo_field = "fact"
     # Merges have an undo on the page. The undo of a withdrawal would publish, which needs a fresh password.
     undo_verbs = undone_of("Fact") - {"withdraw"}
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {
-        "approve": forms.ApproveForm,
-        "reject": forms.RejectForm,
-        "reconsider": forms.ReconsiderForm,
-        "correct": forms.CorrectForm,
-        "pin": forms.PinForm,
-        "unpin": forms.UnpinForm,
-        "lock": forms.LockForm,
-        "unlock": forms.UnlockForm,
-        "expire": forms.ExpireForm,
-        "promote": forms.PromoteForm,
-        "publish": forms.PublishForm,
-        "withdraw": forms.WithdrawForm,
-        "forget": forms.ForgetForm,
-        "restore": forms.RestoreForm,
-        "split": forms.SplitForm,
-        "undo_merge": forms.UndoMergeForm,
-    }
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {**verbs_of(forms), "undo_merge": forms.UndoMergeForm}
     list_display = ("statement", "person", "category", "state", "confidence_shown", "origin", "created")
     list_filter = ("status", "trust", "category", "tenant")
     linked_by = ("end_user",)
@@ -112,7 +93,6 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
         return {
             "fact": record,
             "live": record.status in Status.LIVE,
-            "trashed": record.status == Status.TRASHED,
             "citations": citations(record, request.user),
             "revisions": revisions(record, rows, request.user),
             "because": why_it_stays(record, conf.rules(record.tenant)),
@@ -121,7 +101,6 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
             "related": related(record),
             "merged": is_merged(record),
             "has_old_claim": claim_of(record) is not None,
-            "late": record.status in UNAPPROVED and bool(stated_earlier([record], now=timezone.now())),
             "merge": record.change_sets.filter(verb="merge", undone_at=None).first(),
             "waiting": ReviewItem.objects.waiting().filter(Q(fact=record) | Q(known=record)),
         }

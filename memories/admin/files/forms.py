@@ -4,13 +4,14 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.site import reasons
 from memories.admin.site.fields import TextField
 from memories.admin.site.mentions import mention
-from memories.admin.site.page import VersionForm
+from memories.admin.site.page import Button, VersionForm
 from memories.admin.site.reasons import ReasonField
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
@@ -25,6 +26,7 @@ from memories.curation.files import (
     write_file,
 )
 from memories.exceptions import FileNotFound
+from memories.files.reading import is_present
 from memories.models import FileVersion, MemoryFile
 
 KEPT_WITH_VERSION = _("Optional; kept with the version.")
@@ -36,6 +38,10 @@ class FileForm(VersionForm):
     """A verb of `curation.files`; `change` calls it on the file as it is once the person is locked."""
 
     record: MemoryFile
+
+    def offered(self) -> Button | None:
+        """None of a file that agents no longer find."""
+        return self.button if is_present(self.record, timezone.now()) else None
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         writer = FileWriter(actor, now, reason=self.cleaned_data.get("reason", ""))
@@ -49,9 +55,22 @@ class FileForm(VersionForm):
 
 
 class EditFileForm(FileForm):
+    button = Button(
+        "edit",
+        "edit",
+        _("Edit"),
+        _("Save this file"),
+        _(
+            "Agents read your text as it is, with every conversation. Secrets are cut out. Lock the file if they must "
+            "not change it."
+        ),
+    )
     content = TextField(label=_("Text"), required=False, strip=False, rows=16)
     reason = ReasonField(*reasons.CORRECT, help_text=KEPT_WITH_VERSION)
     done = _("%(file)s is saved. Agents read your text.")
+
+    def offered(self) -> Button | None:
+        return super().offered() if self.record.is_text else None
 
     def values_of(self, record: MemoryFile) -> dict[str, Any]:
         return {**super().values_of(record), "content": record.content if record.is_text else ""}
@@ -84,14 +103,27 @@ class EditFileForm(FileForm):
 
 
 class LockFileForm(FileForm):
+    button = Button(
+        "lock",
+        "lock",
+        _("Lock"),
+        _("Lock this file"),
+        _("Agents read it, and can neither change nor delete it. Operators can."),
+    )
     done = _("%(file)s is locked. Agents read it, and can no longer change or delete it.")
     locked = True
+
+    def offered(self) -> Button | None:
+        return super().offered() if self.record.locked != self.locked else None
 
     def change(self, file: MemoryFile, writer: FileWriter) -> None:
         set_lock(file=file, locked=self.locked, writer=writer)
 
 
 class UnlockFileForm(LockFileForm):
+    button = Button(
+        "unlock", "lock_open", _("Unlock"), _("Unlock this file"), _("Agents can change and delete it again.")
+    )
     done = _("%(file)s is unlocked. Agents can change it again.")
     locked = False
 
@@ -112,6 +144,14 @@ class RestoreFileForm(FileForm):
 
 
 class DeleteFileForm(FileForm):
+    button = Button(
+        "delete",
+        "delete",
+        _("Delete"),
+        _("Delete this file"),
+        _("Agents no longer find it. It stays in the trash for a while, and you can restore a version."),
+        danger=True,
+    )
     reason = ReasonField(*reasons.FORGET, help_text=KEPT_WITH_VERSION)
     done = _("%(file)s is deleted. You can restore a version below.")
 

@@ -16,7 +16,7 @@ from memories.admin.files import forms
 from memories.admin.files.comparing import compare
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.site.page import RecordPage, VerbForm, address
+from memories.admin.site.page import RecordPage, VerbForm, address, verbs_of
 from memories.admin.trail.authors import names_of
 from memories.files.paths import SCRATCH
 from memories.models import FileVersion, MemoryFile
@@ -27,13 +27,7 @@ _NUMBER_DIGITS = 9
 
 class MemoryFilePage(RecordPage):
     page_template = "memories/file.html"
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {
-        "edit": forms.EditFileForm,
-        "lock": forms.LockFileForm,
-        "unlock": forms.UnlockFileForm,
-        "restore": forms.RestoreFileForm,
-        "delete": forms.DeleteFileForm,
-    }
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {**verbs_of(forms), "restore": forms.RestoreFileForm}
     list_display = ("name", "person", "state", "author", "version", "updated")
     list_filter = ("actor_kind", "tenant")
     linked_by = ("end_user",)

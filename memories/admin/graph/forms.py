@@ -10,13 +10,13 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.admin.site import reasons
 from memories.admin.site.fields import LineField
-from memories.admin.site.page import VerbForm, VersionForm
+from memories.admin.site.page import Button, VerbForm, VersionForm
 from memories.admin.site.reasons import ReasonField, ReasonInput
 from memories.curation.graph import deciding
 from memories.curation.graph.deciding import TripleCorrection
 from memories.curation.graph.stating import TripleRelation
 from memories.invisible import strip_invisible
-from memories.models import GraphEntity, GraphTriple
+from memories.models import GraphEntity, GraphTriple, TripleStatus
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE
 
 # Names that the browser proposes while an operator types one.
@@ -37,36 +37,28 @@ class TripleForm(VersionForm):
 
     record: GraphTriple
 
+    def offered(self) -> Button | None:
+        """None of a fact's: it follows that."""
+        is_changed = self.record.fact_id is None and self.record.status != TripleStatus.TRASHED
+        return self.button if is_changed else None
+
     def arguments(self) -> dict[str, Any]:
         given = self.cleaned_data
         return {"triple_id": self.record.pk, "expected_version": given["version"], "reason": given.get("reason", "")}
 
 
 class ApproveTripleForm(TripleForm):
+    button = Button("approve", "check", _("Approve"), _("Approve this triple"), _("Agents get it from then on."))
     calls, done = staticmethod(deciding.approve_triple), _("%(graphtriple)s is approved. Agents are told it.")
 
-
-class ForgetTripleForm(TripleForm):
-    reason = ReasonField(*reasons.FORGET)
-    calls, done = staticmethod(deciding.forget_triple), _("%(graphtriple)s is in the trash.")
-
-
-class EndTripleForm(TripleForm):
-    ended = forms.DateTimeField(
-        label=_("Until before"), widget=MomentInput, help_text=_("In your time zone. From then on it holds no longer.")
-    )
-    reason = ReasonField(*reasons.CORRECT)
-    done = _("%(graphtriple)s is ended.")
-    calls = staticmethod(deciding.end_triple)
-
-    def values_of(self, record: GraphTriple) -> dict[str, Any]:
-        return {**super().values_of(record), "ended": timezone.localtime(record.valid_to or timezone.now())}
-
-    def arguments(self) -> dict[str, Any]:
-        return {**super().arguments(), "ended": self.cleaned_data["ended"]}
+    def offered(self) -> Button | None:
+        return super().offered() if self.record.status == TripleStatus.PENDING else None
 
 
 class CorrectTripleForm(TripleForm):
+    button = Button(
+        "correct", "edit", _("Correct"), _("Save the correction"), _("It counts as confirmed by an operator.")
+    )
     subject = LineField(label=_("Subject"), max_length=LONGEST_ENTITY)
     predicate = LineField(label=_("Relation"), max_length=LONGEST_PREDICATE)
     object = LineField(label=_("Object"), max_length=LONGEST_ENTITY)
@@ -97,6 +89,35 @@ class CorrectTripleForm(TripleForm):
         was: datetime | None = getattr(self.record, name)
         given: datetime | None = self.cleaned_data[name]
         return was if was and given and was.replace(second=0, microsecond=0) == given else given
+
+
+class EndTripleForm(TripleForm):
+    button = Button("end", "event_busy", _("End"), _("End this triple"), _("It stays as history."))
+    ended = forms.DateTimeField(
+        label=_("Until before"), widget=MomentInput, help_text=_("In your time zone. From then on it holds no longer.")
+    )
+    reason = ReasonField(*reasons.CORRECT)
+    done = _("%(graphtriple)s is ended.")
+    calls = staticmethod(deciding.end_triple)
+
+    def values_of(self, record: GraphTriple) -> dict[str, Any]:
+        return {**super().values_of(record), "ended": timezone.localtime(record.valid_to or timezone.now())}
+
+    def arguments(self) -> dict[str, Any]:
+        return {**super().arguments(), "ended": self.cleaned_data["ended"]}
+
+
+class ForgetTripleForm(TripleForm):
+    button = Button(
+        "forget",
+        "delete",
+        _("Forget"),
+        _("Forget this triple"),
+        _("It goes to the trash. The message afterwards has an Undo."),
+        danger=True,
+    )
+    reason = ReasonField(*reasons.FORGET)
+    calls, done = staticmethod(deciding.forget_triple), _("%(graphtriple)s is in the trash.")
 
 
 class JoinEntitiesForm(VerbForm):

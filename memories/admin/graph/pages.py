@@ -17,7 +17,7 @@ from memories.admin.graph import forms
 from memories.admin.graph.as_of import AS_OF, AsOfFilter, end_of, parse_day
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.site.page import VerbForm
+from memories.admin.site.page import VerbForm, verbs_of
 from memories.admin.site.template_tags import display_name
 from memories.admin.site.undo import UndoViews
 from memories.graph import naming
@@ -69,12 +69,7 @@ class TriplePage(UndoViews):
     page_template = "memories/triple.html"
     undo_field = "end_user"
     undo_verbs = undone_of("GraphTriple")
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {
-        "approve": forms.ApproveTripleForm,
-        "end": forms.EndTripleForm,
-        "correct": forms.CorrectTripleForm,
-        "forget": forms.ForgetTripleForm,
-    }
+    verbs: ClassVar[dict[str, type[VerbForm]]] = verbs_of(forms)
     list_display = ("statement", "person", "state", "began", "ended")
     list_filter = ("status", "trust", AsOfFilter, "tenant")
     list_filter_submit = True
@@ -115,8 +110,6 @@ class TriplePage(UndoViews):
             "moment": end_of(day) if day else None,
             "state_then": state_of(record, end_of(day)) if day else None,
             "sides": [(side, name_of(side, record.end_user)) for side in sides_of(record)],
-            "may_change": record.fact_id is None and record.status != TripleStatus.TRASHED,
-            "waits": record.status == TripleStatus.PENDING,
         }
 
     def _own_changes(self, request: HttpRequest, record: uuid.UUID) -> QuerySet[ChangeSet]:

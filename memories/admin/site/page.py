@@ -7,9 +7,11 @@ Pages without a model use `require()` and `render_page()`.
 
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from inspect import getmembers, isfunction
+from types import ModuleType
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
@@ -195,9 +197,26 @@ def show_again(form: forms.BaseForm) -> None:
     form.data = data
 
 
-class VerbForm(forms.Form):
-    """One verb: who may use it, its input, the function that it calls, and the message once it is done."""
+@dataclass(frozen=True)
+class Button:
+    """Offers a verb on the page of a record: it opens the verb's form, which is sent to the address `name`.
 
+    `icon`: of Material Symbols. `text`: what follows. `danger`: the colour of what takes something away.
+    """
+
+    name: str
+    icon: str
+    label: Promise
+    submit: Promise
+    text: Promise
+    danger: bool = False
+
+
+class VerbForm(forms.Form):
+    """One verb: its button, who may use it, its input, the function that it calls, and the message once it is done."""
+
+    # None: the page's template shows the form in its own way.
+    button: ClassVar[Button | None] = None
     # Besides the permission to change the record.
     needs_permissions: ClassVar[tuple[str, ...]] = ()
     # For verbs that are hard to undo: the operator must have entered the password recently.
@@ -216,6 +235,10 @@ class VerbForm(forms.Form):
     def values_of(self, record: Any) -> dict[str, Any]:
         """What the fields show of the record. Hidden ones say which state of it the operator saw."""
         return {}
+
+    def offered(self) -> Button | None:
+        """The button on the page of the record as it is; None: the verb does not fit it."""
+        return self.button
 
     def arguments(self) -> dict[str, Any]:
         """What `calls` takes besides the actor and the time."""
@@ -238,6 +261,12 @@ class VerbForm(forms.Form):
         """Use the current state of the record for the next attempt."""
         self.record, self.initial = record, self.values_of(record)
         show_again(self)
+
+
+def verbs_of(module: ModuleType) -> dict[str, type[VerbForm]]:
+    """The forms of a module that have a button, by its name, in the order in which pages show them."""
+    found = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, VerbForm)]
+    return {form.button.name: form for form in found if form.button}
 
 
 def attempt(request: HttpRequest, form: VerbForm) -> tuple[str, HTTPStatus]:
@@ -311,12 +340,14 @@ class RecordPage(HubModelAdmin):
         for name, form in verbs.items():
             if tried is not None and isinstance(tried, form):
                 forms_of_page[name] = tried
+        offered = [(form, button) for form in forms_of_page.values() if (button := form.offered())]
         context = {
             **self.admin_site.each_context(request),
             "title": record.page_name,
             "opts": self.opts,
             "original": record,
             "forms": forms_of_page,
+            "offered": [(form, button, url_of(record, button.name)) for form, button in offered],
             "tried": tried,
             **self.gather(request, record),
         }
