@@ -3,12 +3,13 @@
 from rest_framework import serializers
 
 from memories.api.v1.fields import AgentId, ChangesSerializer, ExactText, Flag, PageQuery, Timestamp
+from memories.api.v1.filters import where
 from memories.models import Agent
 from memories.models.people.agents import LONGEST_GUIDANCE
 
 
 class AgentsQuery(PageQuery):
-    agent_id = AgentId(help_text="Only the agent that you call so.")
+    agent_id = where("agent_id", AgentId(help_text="Only the agent that you call so."))
 
 
 class AgentChangesSerializer(ChangesSerializer):

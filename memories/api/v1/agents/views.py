@@ -12,6 +12,7 @@ from memories.api.endpoints import AnyEndpoint, Endpoint
 from memories.api.schema import operation
 from memories.api.v1.agents.serializers import AgentChangesSerializer, AgentSerializer, AgentsQuery
 from memories.api.v1.fields import page_of
+from memories.api.v1.filters import selected
 from memories.curation.tenants.agents import change_agent
 from memories.exceptions import OperatorWord
 from memories.models import Agent, Scope, Trust
@@ -22,9 +23,7 @@ _GUIDANCE = "Instructions to the model come from an operator, or from a key that
 def listed_agents(view: AnyEndpoint, agents: QuerySet[Agent]) -> Response:
     """The page of these agents that AgentsQuery asks for, for both kinds of keys."""
     given = view.query(AgentsQuery)
-    if given.get("agent_id"):
-        agents = agents.filter(agent_id=given["agent_id"])
-    return view.listed(agents, AgentSerializer, given=given)
+    return view.listed(selected(agents, AgentsQuery, given), AgentSerializer, given=given)
 
 
 class AgentsView(Endpoint):

@@ -5,14 +5,18 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.api.v1.fields import AgentId, Identifier, OneOf, OrNull, PageQuery, Strict, Timestamp
+from memories.api.v1.filters import where
 from memories.models import Attachment, AttachmentState, Author
 
 
 class AttachmentsQuery(PageQuery, Strict):
     user_id = Identifier()
-    agent_id = AgentId(help_text="Only files of this agent's sessions.")
-    session_id = Identifier(required=False, help_text="Only files that came in a session that you call so.")
-    state = OneOf(AttachmentState.values, required=False, help_text="Only files of which this became.")
+    agent_id = where("session__agent_id", AgentId(help_text="Only files of this agent's sessions."))
+    session_id = where(
+        "session__external_id",
+        Identifier(required=False, help_text="Only files that came in a session that you call so."),
+    )
+    state = where("state", OneOf(AttachmentState.values, required=False, help_text="Only files of which this became."))
 
 
 class StoredAttachmentSerializer(serializers.Serializer[Attachment]):

@@ -17,6 +17,7 @@ from memories.api.v1.attachments.serializers import (
     StoredAttachmentSerializer,
 )
 from memories.api.v1.fields import page_of
+from memories.api.v1.filters import selected
 from memories.curation.attachments import delete_attachment
 from memories.models import Attachment, Passage, Scope
 
@@ -38,12 +39,7 @@ class AttachmentsView(Endpoint):
         given = self.query(AttachmentsQuery)
         person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
         rows = _SHOWN.filter(tenant=self.tenant, end_user=person) if person else _SHOWN.none()
-        if given.get("agent_id"):
-            rows = rows.filter(session__agent_id=given["agent_id"])
-        if "session_id" in given:
-            rows = rows.filter(session__external_id=given["session_id"])
-        if "state" in given:
-            rows = rows.filter(state=given["state"])
+        rows = selected(rows, AttachmentsQuery, given)
         return self.listed(rows, StoredAttachmentSerializer, given=given)
 
 

@@ -1,11 +1,13 @@
 """The content policy of a tenant: its categories, its versions and the log of what was dropped."""
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memories.api.v1.fields import ExactText, OneOf, OrNull, PageQuery, Strict, Timestamp, Whole, Words
+from memories.api.v1.filters import where
 from memories.content_policy.categories import (
     LONGEST_DESCRIPTION,
     LONGEST_EXAMPLE,
@@ -85,10 +87,16 @@ class PolicyTopicsSerializer(serializers.Serializer[Any]):
     topics = PolicyCategorySerializer(many=True, help_text="The hub's own, to begin with.")
 
 
+def begin_of(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
 class DropsQuery(PageQuery):
-    category = ExactText(max_length=LONGEST_NAME, required=False)
-    road = OneOf(Road.choices, required=False)
-    since = serializers.DateField(required=False, help_text="From this day (UTC) on.")
+    category = where("category", ExactText(max_length=LONGEST_NAME, required=False))
+    road = where("road", OneOf(Road.choices, required=False))
+    since = where(
+        "last_at__gte", serializers.DateField(required=False, help_text="From this day (UTC) on."), by=begin_of
+    )
 
 
 class PolicyDropSerializer(serializers.Serializer[PolicyDrop]):

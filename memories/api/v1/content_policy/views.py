@@ -1,6 +1,5 @@
 """/content-policy: what the key's tenant does not allow to be remembered."""
 
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +21,7 @@ from memories.api.v1.content_policy.serializers import (
     PolicyTopicsSerializer,
 )
 from memories.api.v1.fields import PageQuery, page_of
+from memories.api.v1.filters import selected
 from memories.content_policy import categories
 from memories.curation.policy_trials import delete_found, start_trial
 from memories.curation.tenants.content_policy import current_policy, put_policy, restore_policy
@@ -152,10 +152,7 @@ class PolicyLogView(Endpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(DropsQuery)
-        named = {name: given[name] for name in ("category", "road") if given.get(name)}
-        rows = PolicyDrop.objects.filter(tenant=self.tenant, **named)
-        if since := given.get("since"):
-            rows = rows.filter(last_at__gte=datetime(since.year, since.month, since.day, tzinfo=UTC))
+        rows = selected(PolicyDrop.objects.filter(tenant=self.tenant), DropsQuery, given)
         return self.listed(rows, PolicyDropSerializer, given=given, ordering=("-last_at", "-id"))
 
 

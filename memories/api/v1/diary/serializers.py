@@ -16,6 +16,7 @@ from memories.api.v1.fields import (
     Strict,
     Timestamp,
 )
+from memories.api.v1.filters import where
 from memories.models import Trust
 from memories.models.memories.diary import LONGEST_ENTRY, LONGEST_TOPIC
 
@@ -35,7 +36,9 @@ class DiaryQuery(PageQuery, _DiaryOwner):
         max_value=MOST_LAST,
         help_text="Only so many entries, the newest, in one answer; not with `cursor`.",
     )
-    topic = ExactText(required=False, max_length=LONGEST_TOPIC, help_text="Only entries with exactly this topic.")
+    topic = where(
+        "topic", ExactText(required=False, max_length=LONGEST_TOPIC, help_text="Only entries with exactly this topic.")
+    )
     q = ExactText(
         required=False,
         max_length=1_000,

@@ -17,6 +17,7 @@ from memories.api.v1.diary.serializers import (
     StoredDiaryEntrySerializer,
 )
 from memories.api.v1.fields import page_of
+from memories.api.v1.filters import selected
 from memories.curation.diary import delete_entry, write_entry
 from memories.curation.people.records import person_for_writing
 from memories.models import DiaryEntry, Scope
@@ -37,8 +38,7 @@ class DiaryView(Endpoint):
         person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
         rows = DiaryEntry.objects.of(self.tenant, person).present() if person else DiaryEntry.objects.none()
         rows = rows.filter(agent_id=given.get("agent_id") or "").saying(given.get("q", ""))
-        if "topic" in given:
-            rows = rows.filter(topic=given["topic"])
+        rows = selected(rows, DiaryQuery, given)
         if "last" in given:
             newest = DiaryEntrySerializer(rows.order_by("-created_at", "-id")[: given["last"]], many=True).data
             return Response({"next": None, "previous": None, "results": newest})

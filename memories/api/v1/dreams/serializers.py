@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.api.v1.fields import AgentId, Identifier, OneOf, OrNull, PageQuery, Strict, Timestamp
+from memories.api.v1.filters import where
 from memories.models import Dream, DreamEdit
 
 
@@ -14,7 +15,7 @@ class _DreamOwner(Strict):
 
 
 class DreamsQuery(_DreamOwner, PageQuery):
-    status = OneOf(Dream.State.values, required=False)
+    status = where("state", OneOf(Dream.State.values, required=False))
 
 
 class NewDreamSerializer(_DreamOwner):

@@ -17,6 +17,7 @@ from memories.api.v1.dreams.serializers import (
     RestoredDreamSerializer,
 )
 from memories.api.v1.fields import page_of
+from memories.api.v1.filters import selected
 from memories.dream.deciding import restore
 from memories.dream.dreaming import dream_by_hand
 from memories.models import Dream, Scope
@@ -35,9 +36,7 @@ class DreamsView(Endpoint):
         given = self.query(DreamsQuery)
         person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
         rows = lookups.dreams(self.tenant).filter(end_user=person) if person else Dream.objects.none()
-        rows = rows.filter(agent_id=given.get("agent_id") or "")
-        if given.get("status"):
-            rows = rows.filter(state=given["status"])
+        rows = selected(rows.filter(agent_id=given.get("agent_id") or ""), DreamsQuery, given)
         return self.listed(rows, DreamSerializer, given=given, ordering=["-started_at", "-id"])
 
     @operation(

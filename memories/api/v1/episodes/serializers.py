@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.v1.facts.serializers import ANY_STATUS
+from memories.api.v1.facts.serializers import ANY_STATUS, one_status
 from memories.api.v1.fields import (
     AgentId,
     ChangesSerializer,
@@ -22,6 +22,7 @@ from memories.api.v1.fields import (
     Timestamp,
     Words,
 )
+from memories.api.v1.filters import where
 from memories.models import Episode, EpisodeStatus
 from memories.models.memories.episodes import LONGEST_SUMMARY
 
@@ -30,15 +31,20 @@ MOST_WORDS = 20
 
 class EpisodesQuery(PageQuery):
     user_id = Identifier()
-    status = OneOf([*EpisodeStatus.values, ANY_STATUS], default=EpisodeStatus.ACTIVE.value)
-    session_id = Identifier(required=False)
-    agent_id = AgentId()
-    min_importance = serializers.FloatField(required=False, min_value=0, max_value=1)
-    since = Moment(required=False, help_text="Ended then or later.")
-    until = Moment(required=False, help_text="Ended before then.")
-    created_since = Moment(required=False, help_text="Made then or later.")
-    created_until = Moment(required=False, help_text="Made before then.")
-    q = ExactText(required=False, max_length=200, help_text="Text that the summary contains, in any case.")
+    status = where(
+        "status", OneOf([*EpisodeStatus.values, ANY_STATUS], default=EpisodeStatus.ACTIVE.value), by=one_status
+    )
+    session_id = where("session__external_id", Identifier(required=False))
+    agent_id = where("session__agent_id", AgentId())
+    min_importance = where("importance__gte", serializers.FloatField(required=False, min_value=0, max_value=1))
+    since = where("ended_at__gte", Moment(required=False, help_text="Ended then or later."))
+    until = where("ended_at__lt", Moment(required=False, help_text="Ended before then."))
+    created_since = where("created_at__gte", Moment(required=False, help_text="Made then or later."))
+    created_until = where("created_at__lt", Moment(required=False, help_text="Made before then."))
+    q = where(
+        "summary__icontains",
+        ExactText(required=False, max_length=200, help_text="Text that the summary contains, in any case."),
+    )
 
 
 class Lines(Words):

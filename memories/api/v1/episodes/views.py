@@ -11,8 +11,9 @@ from memories.api.bound import Bound
 from memories.api.endpoints import Endpoint
 from memories.api.schema import etag, if_match, operation
 from memories.api.v1.episodes.serializers import EpisodeChangesSerializer, EpisodeSerializer, EpisodesQuery
-from memories.api.v1.facts.serializers import ANY_STATUS, Deletion
+from memories.api.v1.facts.serializers import Deletion
 from memories.api.v1.fields import page_of
+from memories.api.v1.filters import selected
 from memories.curation.episodes import delete_episode, edit_episode, forget_episode
 from memories.models import Episode, Scope
 
@@ -30,18 +31,7 @@ class EpisodesView(Endpoint):
         given = self.query(EpisodesQuery)
         person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
         rows = lookups.episodes(self.tenant).filter(end_user=person) if person else Episode.objects.none()
-        wanted = {
-            "status": None if given["status"] == ANY_STATUS else given["status"],
-            "session__external_id": given.get("session_id"),
-            "session__agent_id": given.get("agent_id"),
-            "importance__gte": given.get("min_importance"),
-            "ended_at__gte": given.get("since"),
-            "ended_at__lt": given.get("until"),
-            "created_at__gte": given.get("created_since"),
-            "created_at__lt": given.get("created_until"),
-            "summary__icontains": given.get("q"),
-        }
-        rows = rows.filter(**{name: value for name, value in wanted.items() if value is not None})
+        rows = selected(rows, EpisodesQuery, given)
         return self.listed(rows, EpisodeSerializer, given=given, ordering=["-ended_at", "-id"])
 
 

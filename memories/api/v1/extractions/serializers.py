@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.api.v1.fields import Identifier, OneOf, OrNull, PageQuery, Timestamp
+from memories.api.v1.filters import where
 from memories.api.v1.turns.serializers import ExtractionStatusSerializer
 from memories.models import ExtractionRun
 
@@ -13,7 +14,7 @@ _MODEL = "llm:"
 
 class ExtractionsQuery(PageQuery):
     user_id = Identifier(required=False)
-    status = OneOf(ExtractionRun.RunStatus.values, required=False)
+    status = where("status", OneOf(ExtractionRun.RunStatus.values, required=False))
 
 
 class RangeSerializer(serializers.Serializer[Any]):

@@ -11,6 +11,7 @@ from memories.api.endpoints import Endpoint
 from memories.api.schema import operation
 from memories.api.v1.extractions.serializers import ExtractionSerializer, ExtractionsQuery, RetrySerializer
 from memories.api.v1.fields import page_of
+from memories.api.v1.filters import selected
 from memories.api.v1.turns.serializers import extraction_answer
 from memories.curation.retries import retry_extraction
 from memories.models import EndUser, Scope
@@ -33,8 +34,7 @@ class ExtractionsView(Endpoint):
             rows = rows.filter(end_user__in=EndUser.objects.called(self.tenant, given["user_id"]))
         if self.caller.agent_id:
             rows = rows.filter(session__agent_id=self.caller.agent_id)
-        if "status" in given:
-            rows = rows.filter(status=given["status"])
+        rows = selected(rows, ExtractionsQuery, given)
         return self.listed(rows, ExtractionSerializer, given=given, ordering=["-started_at", "-id"])
 
 

@@ -33,6 +33,8 @@ from memories.api.v1.fields import (
     Whole,
     Words,
 )
+from memories.api.v1.filters import where
+from memories.categories import of_type
 from memories.models import (
     ActorKind,
     Category,
@@ -76,6 +78,11 @@ ORDERS = {
 }
 
 
+def one_status(named: str) -> str | None:
+    """None: of whatever status."""
+    return None if named == ANY_STATUS else named
+
+
 class FactFilters(Strict):
     """Which of a person's facts are meant."""
 
@@ -83,25 +90,29 @@ class FactFilters(Strict):
     agent_of_key = False
 
     user_id = Identifier()
-    category = OneOf(Category.values, required=False)
-    status = OneOf([*Status.values, ANY_STATUS], default=Status.ACTIVE.value)
-    type = OneOf(MemoryType.values, required=False, help_text="The type that the category has.")
-    key = ExactText(required=False, max_length=100)
-    scope = OneOf(MemoryScope.values, required=False)
-    source = OneOf(Source.values, required=False)  # type: ignore[assignment]
-    trust = OneOf(Trust.values, required=False)
-    external_id = Identifier(required=False, help_text="Your own id of the fact.")
-    min_confidence = serializers.FloatField(required=False, min_value=0, max_value=1)
-    min_importance = serializers.FloatField(required=False, min_value=0, max_value=1)
-    pinned = serializers.BooleanField(required=False, allow_null=True, default=None)
-    since = Moment(required=False, help_text="First observed then or later.")
-    until = Moment(required=False, help_text="First observed before then.")
-    created_since = Moment(required=False, help_text="Facts that arrived then or later.")
-    created_until = Moment(required=False, help_text="Facts that arrived before then.")
-    updated_since = Moment(required=False, help_text="Facts that changed then or later.")
+    category = where("category", OneOf(Category.values, required=False))
+    status = where("status", OneOf([*Status.values, ANY_STATUS], default=Status.ACTIVE.value), by=one_status)
+    type = where(
+        "category__in",
+        OneOf(MemoryType.values, required=False, help_text="The type that the category has."),
+        by=of_type,
+    )
+    key = where("key", ExactText(required=False, max_length=100))
+    scope = where("scope", OneOf(MemoryScope.values, required=False))
+    source = where("source", OneOf(Source.values, required=False))  # type: ignore[assignment]
+    trust = where("trust", OneOf(Trust.values, required=False))
+    external_id = where("external_id", Identifier(required=False, help_text="Your own id of the fact."))
+    min_confidence = where("confidence__gte", serializers.FloatField(required=False, min_value=0, max_value=1))
+    min_importance = where("importance__gte", serializers.FloatField(required=False, min_value=0, max_value=1))
+    pinned = where("pinned", serializers.BooleanField(required=False, allow_null=True, default=None))
+    since = where("first_observed_at__gte", Moment(required=False, help_text="First observed then or later."))
+    until = where("first_observed_at__lt", Moment(required=False, help_text="First observed before then."))
+    created_since = where("created_at__gte", Moment(required=False, help_text="Facts that arrived then or later."))
+    created_until = where("created_at__lt", Moment(required=False, help_text="Facts that arrived before then."))
+    updated_since = where("updated_at__gte", Moment(required=False, help_text="Facts that changed then or later."))
     tag = ExactText(required=False, max_length=100)
     q = ExactText(required=False, max_length=200, help_text="Text in the content, the quote or the structured data.")
-    agent_id = AgentId(help_text="Facts of this agent alone, its private ones among them.")
+    agent_id = where("agent_id", AgentId(help_text="Facts of this agent alone, its private ones among them."))
     roles = Roles()
     as_of = Moment(required=False, help_text="What was true then, also if it has ended since; `status` narrows it.")
 

@@ -21,6 +21,7 @@ from memories.api.v1.facts.serializers import (
     DeletionSerializer,
     FactChangesSerializer,
     FactFeedbackSerializer,
+    FactFilters,
     FactHistoryQuery,
     FactQuery,
     FactSerializer,
@@ -30,8 +31,8 @@ from memories.api.v1.facts.serializers import (
     RevisionSerializer,
 )
 from memories.api.v1.fields import page_of
+from memories.api.v1.filters import selected
 from memories.api.visibility import FactVisibility
-from memories.categories import of_type
 from memories.curation.facts import many
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.editing import edit_fact
@@ -335,36 +336,17 @@ class FactFeedbackView(FactEndpoint):
 
 def _selected(rows: FactQuerySet, given: dict[str, Any], *, tenant_id: uuid.UUID) -> FactQuerySet:
     """Those of a person's rows that FactFilters ask for."""
-    as_of, status = given.get("as_of"), given["status"]
-    if as_of:
+    if as_of := given.get("as_of"):
         rows = rows.held_at(as_of)
-        # What is active now is not all that was true then.
-        status = ANY_STATUS if status == Status.ACTIVE else status
-    wanted = {
-        "category": given.get("category"),
-        "category__in": of_type(given["type"]) if "type" in given else None,
-        "key": given.get("key"),
-        "scope": given.get("scope"),
-        "source": given.get("source"),
-        "trust": given.get("trust"),
-        "external_id": given.get("external_id"),
-        "confidence__gte": given.get("min_confidence"),
-        "importance__gte": given.get("min_importance"),
-        "pinned": given["pinned"],
-        "first_observed_at__gte": given.get("since"),
-        "first_observed_at__lt": given.get("until"),
-        "created_at__gte": given.get("created_since"),
-        "created_at__lt": given.get("created_until"),
-        "updated_at__gte": given.get("updated_since"),
-        "status": None if status == ANY_STATUS else status,
-        "agent_id": given.get("agent_id"),
-    }
+        if given["status"] == Status.ACTIVE:
+            # What is active now is not all that was true then.
+            given = {**given, "status": ANY_STATUS}
     if "q" in given:
         rows = rows.saying(given["q"])
     if "tag" in given:
         tagged = Q(tags__contains=[given["tag"]])
         rows = rows.filter(closed_indexes.opened(tagged, rows, tenant_id=tenant_id))
-    return rows.filter(**{name: value for name, value in wanted.items() if value is not None})
+    return selected(rows, FactFilters, given)
 
 
 def _provenance(given: dict[str, Any]) -> Provenance:

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from memories.api.v1.fields import AgentId, ExactText, Identifier, OneOf, OrNull, PageQuery, Strict, Timestamp
+from memories.api.v1.filters import where
 from memories.curation.imports.verbs import AUTO, ImportOptions
 from memories.files import paths
 from memories.models import Import, ImportSource
@@ -52,7 +53,7 @@ class ZoneName(ExactText):
 
 
 class ImportsQuery(PageQuery):
-    status = OneOf(Import.State.values, required=False)
+    status = where("state", OneOf(Import.State.values, required=False))
 
 
 class UploadQuery(Strict):

@@ -15,6 +15,7 @@ from memories.api.endpoints import Endpoint
 from memories.api.parsers import parameters
 from memories.api.schema import operation
 from memories.api.v1.fields import page_of
+from memories.api.v1.filters import selected
 from memories.api.v1.imports.serializers import (
     ImportSerializer,
     ImportsQuery,
@@ -53,8 +54,7 @@ class ImportsView(Endpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(ImportsQuery)
-        rows = Import.objects.filter(tenant=self.tenant)
-        rows = rows.filter(state=given["status"]) if given.get("status") else rows
+        rows = selected(Import.objects.filter(tenant=self.tenant), ImportsQuery, given)
         return self.listed(rows, ImportSerializer, given=given)
 
     @operation(

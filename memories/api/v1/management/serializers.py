@@ -3,6 +3,7 @@ that makes them, and in no other; the key of a model's endpoint is in none."""
 
 from decimal import Decimal
 from math import isfinite
+from operator import not_
 from typing import Any
 
 from django.utils import timezone
@@ -28,6 +29,7 @@ from memories.api.v1.fields import (
     Whole,
     Words,
 )
+from memories.api.v1.filters import where
 from memories.curation.access.keys import LONGEST_NAME
 from memories.curation.access.operators import version_of as version_of_operator
 from memories.curation.access.second_factors import has_second_factor
@@ -80,8 +82,14 @@ class Email(serializers.EmailField):
 
 
 class TenantsQuery(PageQuery):
-    offboarded = serializers.BooleanField(
-        required=False, allow_null=True, help_text="true: only tenants that are off-boarded; false: only the others."
+    offboarded = where(
+        "offboarded_at__isnull",
+        serializers.BooleanField(
+            required=False,
+            allow_null=True,
+            help_text="true: only tenants that are off-boarded; false: only the others.",
+        ),
+        by=not_,
     )
 
 

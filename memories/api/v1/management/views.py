@@ -21,6 +21,7 @@ from memories.api.schema import etag, if_match, if_none_match, management
 from memories.api.v1.agents.serializers import AgentChangesSerializer, AgentSerializer, AgentsQuery
 from memories.api.v1.agents.views import listed_agents
 from memories.api.v1.fields import PageQuery, page_of
+from memories.api.v1.filters import selected
 from memories.api.v1.management.serializers import (
     LanguageModelSerializer,
     MadeKeySerializer,
@@ -91,9 +92,7 @@ class TenantsView(ManagementEndpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(TenantsQuery)
-        tenants = self.tenants()
-        if given.get("offboarded") is not None:
-            tenants = tenants.filter(offboarded_at__isnull=not given["offboarded"])
+        tenants = selected(self.tenants(), TenantsQuery, given)
         return self.listed(tenants, TenantSerializer, given=given)
 
 

@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from memories import conf
 from memories.api.v1.fields import AgentId, Identifier, JSONObject, OneOf, OrNull, PageQuery, Strict, Timestamp
+from memories.api.v1.filters import where
 from memories.api.v1.turns.serializers import (
     WORK_STATUSES,
     Content,
@@ -23,8 +24,10 @@ from memories.queue.eviction import WindowContents
 
 class SessionsQuery(PageQuery):
     user_id = Identifier()
-    agent_id = AgentId()
-    session_id = Identifier(required=False, help_text="What you call it; each agent may have one of this name.")
+    agent_id = where("agent_id", AgentId())
+    session_id = where(
+        "external_id", Identifier(required=False, help_text="What you call it; each agent may have one of this name.")
+    )
 
 
 class TurnsQuery(PageQuery):

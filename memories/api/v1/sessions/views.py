@@ -11,6 +11,7 @@ from memories.api.bound import Bound
 from memories.api.endpoints import Endpoint
 from memories.api.schema import operation
 from memories.api.v1.fields import page_of
+from memories.api.v1.filters import selected
 from memories.api.v1.sessions.serializers import (
     SessionDetailSerializer,
     SessionNameSerializer,
@@ -39,11 +40,7 @@ class SessionsView(Endpoint):
     def get(self, request: Request) -> Response:
         given = self.query(SessionsQuery)
         people = EndUser.objects.called(self.tenant, given["user_id"]).filter(restricted_at=None)
-        rows = lookups.sessions(self.tenant).filter(end_user__in=people)
-        if given.get("agent_id"):
-            rows = rows.filter(agent_id=given["agent_id"])
-        if given.get("session_id"):
-            rows = rows.filter(external_id=given["session_id"])
+        rows = selected(lookups.sessions(self.tenant).filter(end_user__in=people), SessionsQuery, given)
         return self.listed(rows, SessionSerializer, given=given)
 
 

@@ -23,6 +23,7 @@ from memories.api.v1.fields import (
     Words,
     json_size,
 )
+from memories.api.v1.filters import where
 from memories.capture.trajectories import PostedStep, PostedTrajectory
 from memories.exceptions import Fault, MessageTooLarge
 from memories.models import Trajectory, TrajectoryStep, Trust
@@ -206,10 +207,12 @@ class TrajectoryChangesSerializer(_Additions):
 
 class TrajectoriesQuery(PageQuery):
     user_id = Identifier()
-    agent_id = AgentId(help_text="Only this agent's.")
-    session_id = Identifier(required=False, help_text="Only those of this conversation.")
-    family = ExactText(required=False, max_length=LONGEST_FAMILY, help_text="Only those with exactly this label.")
-    outcome = OneOf(_RESULTS, required=False, help_text="Only those that came out so.")
+    agent_id = where("agent_id", AgentId(help_text="Only this agent's."))
+    session_id = where("session_id", Identifier(required=False, help_text="Only those of this conversation."))
+    family = where(
+        "family", ExactText(required=False, max_length=LONGEST_FAMILY, help_text="Only those with exactly this label.")
+    )
+    outcome = where("outcome", OneOf(_RESULTS, required=False, help_text="Only those that came out so."))
 
 
 class StepsQuery(PageQuery):

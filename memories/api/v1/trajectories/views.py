@@ -12,6 +12,7 @@ from memories.api.bound import Bound, NamedRow
 from memories.api.endpoints import Endpoint
 from memories.api.schema import operation
 from memories.api.v1.fields import page_of
+from memories.api.v1.filters import selected
 from memories.api.v1.trajectories.serializers import (
     NewTrajectorySerializer,
     StepSerializer,
@@ -45,8 +46,8 @@ class TrajectoriesView(Endpoint):
         given = self.query(TrajectoriesQuery)
         person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
         rows = Trajectory.objects.of(self.tenant, person) if person else Trajectory.objects.none()
-        chosen = {name: given[name] for name in ("agent_id", "session_id", "family", "outcome") if given.get(name)}
-        return self.listed(rows.filter(**chosen), TrajectorySerializer, given=given, long=("task", "outcome_reason"))
+        rows = selected(rows, TrajectoriesQuery, given)
+        return self.listed(rows, TrajectorySerializer, given=given, long=("task", "outcome_reason"))
 
     @operation(
         "postTrajectory",
