@@ -5,7 +5,7 @@ import json
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
@@ -20,6 +20,7 @@ from memories.context import log, recalled_turns, relevance
 from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
 from memories.context.other_memories import document_lines, file_lines, graph_lines, group_lines, plain_lines
+from memories.context.parts import DEFAULT_INCLUDE, LIMITS, NOT_AS_OF
 from memories.context.recalled_turns import Recallable, Recalled, Said
 from memories.context.relevance import BUDGET, RELEVANT
 from memories.context.rendering import MemoryLine, episode_line, field_line, line_that_ages, profile_line, turn_line
@@ -42,11 +43,6 @@ from memories.telemetry import traces
 from memories.telemetry.families import CONTEXT_SECONDS, CONTEXT_TOKENS
 from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING, Frame
 
-INCLUDABLE = (
-    "profile", "facts", "graph", "groups", "files", *(kind.plural for kind in PLAIN), "documents", "episodes",
-    "working_memory", "turns", "unextracted",
-)  # fmt: skip
-DEFAULT_INCLUDE = frozenset({"profile", "facts", "groups", "episodes", "turns"})
 # The ranked facts stand between these two halves of the profile (rules.md, 9.3).
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
 AFTER_FACTS = (Section.RECENT_MONTHS, Section.EARLIER_CONTEXT, Section.LONG_TERM_BACKGROUND)
@@ -62,17 +58,17 @@ class ContextRequest:
     """A request of an agent.
 
     `query`: what it is about to answer; without one the turns are those that were said last. `session_id`: its
-    conversation, whose window it gets with the working memory. `max_tokens` 0..8,000 bounds the rendered block. The
-    limits bound ranked facts and episodes (None: as the tenant's rules say) and recalled turns (None: as fit). `as_of`:
-    what was true, and said, by then; sections of the profile, facts of groups, files and diaries are of today
-    and left out. `guidelines`: what to remember and what never, inside the same bound. `blocks`: what stands in every
-    context and what this query brings, in a block each. `told`: (kind, id) of lines that the conversation has already;
-    they are not told again, but for those that stand in every context. `standing`: the lines of the block that stands
-    with the conversation already, if there is one: it is not made again, and what it lacks comes with the other block.
-    `fill`: beside these lines and what `include` names, only what has to do with the query (RELEVANT), or whatever
-    there is until the budget is full (BUDGET). `min_score`, `min_evidence`: what of the memories that the query ranks
-    may be told. `scores`: facts with confidence. `shown`: who asks has so many of the session's newest turns.
-    `profiles`: names of the tenant's own profiles that are told, beside those that every context has.
+    conversation, whose window it gets with the working memory. `max_tokens` 0..8,000 bounds the rendered block.
+    `limits`: how many of a part, by its name (parts.py). `as_of`: what was true, and said, by then; parts that are
+    of today are left out. `guidelines`: what to remember and what never, inside the same bound. `blocks`: what
+    stands in every context and what this query brings, in a block each. `told`: (kind, id) of lines that the
+    conversation has already; they are not told again, but for those that stand in every context. `standing`: the
+    lines of the block that stands with the conversation already, if there is one: it is not made again, and what it
+    lacks comes with the other block. `fill`: beside these lines and what `include` names, only what has to do with
+    the query (RELEVANT), or whatever there is until the budget is full (BUDGET). `min_score`, `min_evidence`: what
+    of the memories that the query ranks may be told. `scores`: facts with confidence. `shown`: who asks has so many
+    of the session's newest turns. `profiles`: names of the tenant's own profiles that are told, beside those that
+    every context has.
     """
 
     user_id: str
@@ -83,9 +79,7 @@ class ContextRequest:
     include: frozenset[str] = DEFAULT_INCLUDE
     tokenizer: str = DEFAULT_TOKENIZER
     roles: tuple[str, ...] = ()
-    facts_limit: int | None = None
-    episodes_limit: int | None = None
-    turns_limit: int | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
     as_of: datetime | None = None
     guidelines: bool = False
     blocks: bool = False
@@ -97,6 +91,10 @@ class ContextRequest:
     scores: bool = False
     shown: int = 0
     profiles: tuple[str, ...] = ()
+
+    def wants(self, part: str) -> bool:
+        """Whether it asks for this part, which can be told as of the moment that it names."""
+        return part in self.include and (self.as_of is None or part not in NOT_AS_OF)
 
 
 @dataclass(frozen=True)
@@ -166,6 +164,11 @@ class _Task(NamedTuple):
     def is_filled(self) -> bool:
         return self.request.fill == BUDGET
 
+    def limit(self, part: str) -> int:
+        """How many of the part: as the request says, else as the tenant does."""
+        tenants: int = getattr(self.rules, LIMITS[part].rule)
+        return self.request.limits.get(part, tenants)
+
 
 class _Sequence(NamedTuple):
     """Lines that take the budget before recalled turns, in their order.
@@ -200,9 +203,8 @@ def build(
     the API key that asks. `outdated`: the person's, where the caller has read it.
     """
     began = time.perf_counter()
-    with_profile = "profile" in request.include and request.as_of is None
+    with_profile, with_messages = request.wants("profile"), request.wants("working_memory")
     found = audience(tenant=tenant, user_id=request.user_id, with_profile=with_profile, agent_id=request.agent_id)
-    with_messages = "working_memory" in request.include
     frame = FRAMES.get(tenant.language, ENGLISH)
     guidelines, cost = _guidelines(request, found, frame)
     if found.person is None:
@@ -231,7 +233,7 @@ def build(
     query = prepare_in(found.space, request.query, asked=asked) if request.query else None
     conversations = Conversations.of(tenant, agent_id=request.agent_id, as_of=request.as_of)
     turns = None
-    if query and "turns" in request.include and request.turns_limit != 0:
+    if query and request.wants("turns") and request.limits.get("turns") != 0:
         turns = recalled_turns.recallable(found.person, query, window, conversations)
     task = _Task(found, found.person, request, query, window, rules, now, frame, conversations, outdated, turns)
     sequence = _sequence(task)
@@ -298,7 +300,7 @@ def _sequence(task: _Task) -> _Sequence:
     graph = _graph(task, facts)
     shared = [*graph, *_groups(task), *_files(task), *_plain(task)]
     episodes = _episodes(task)
-    unextracted = _unextracted(task) if "unextracted" in task.request.include else []
+    unextracted = _unextracted(task) if task.request.wants("unextracted") else []
     before = [line for name in BEFORE_FACTS for line in profile[name]]
     after = [line for name in AFTER_FACTS for line in profile[name]]
     episode_lines = [_episode_line(episodes, place, task.person.clock) for place in episodes.shown]
@@ -372,17 +374,18 @@ def _own_profiles(task: _Task) -> list[MemoryLine]:
 
 
 def _facts(task: _Task) -> FactLines:
-    request, rules = task.request, task.rules
-    if "facts" not in request.include:
+    request, limit = task.request, task.limit("facts")
+    if not request.wants("facts"):
         return FactLines()
     viewer = Viewer(request.agent_id, request.roles, request.as_of)
-    limit = rules.context_facts if request.facts_limit is None else request.facts_limit
-    return fact_lines(task.person, viewer, task.query, limit=limit, rules=rules, now=task.now, confident=request.scores)
+    return fact_lines(
+        task.person, viewer, task.query, limit=limit, rules=task.rules, now=task.now, confident=request.scores
+    )
 
 
 def _graph(task: _Task, facts: FactLines) -> list[MemoryLine]:
     request = task.request
-    if "graph" not in request.include:
+    if not request.wants("graph"):
         return []
     viewer = Viewer(request.agent_id, request.roles, request.as_of)
     served = {line.id for line in (*facts.instructions, *facts.ranked)}
@@ -390,28 +393,26 @@ def _graph(task: _Task, facts: FactLines) -> list[MemoryLine]:
 
 
 def _groups(task: _Task) -> list[MemoryLine]:
-    request = task.request
-    if not task.audience.has_groups or "groups" not in request.include or request.as_of is not None:
+    if not task.audience.has_groups or not task.request.wants("groups"):
         return []
     return group_lines(task.person, task.query, now=task.now)
 
 
 def _files(task: _Task) -> list[MemoryLine]:
-    request = task.request
-    if "files" not in request.include or request.as_of is not None:
+    if not task.request.wants("files"):
         return []
-    return file_lines(task.person, agent_id=request.agent_id, now=task.now)
+    return file_lines(task.person, agent_id=task.request.agent_id, now=task.now)
 
 
 def _plain(task: _Task) -> list[MemoryLine]:
     request = task.request
-    kinds = [kind for kind in PLAIN if kind.plural in request.include and request.as_of is None]
+    kinds = [kind for kind in PLAIN if request.wants(kind.plural)]
     return [line for kind in kinds for line in plain_lines(kind, task.person, agent_id=request.agent_id)]
 
 
 def _documents(task: _Task) -> list[MemoryLine]:
     """Nothing without a query: nobody has said what of a file matters."""
-    if task.query is None or "documents" not in task.request.include:
+    if task.query is None or not task.request.wants("documents"):
         return []
     return document_lines(task.person, task.query, task.conversations, all_of_them=task.is_filled, now=task.now)
 
@@ -427,11 +428,11 @@ class _Episodes(NamedTuple):
 def _episodes(task: _Task) -> _Episodes:
     """The newest episodes, or those that answer the query best."""
     _, person, request, query, _, rules, now, *_ = task
-    if not task.audience.has_episodes or "episodes" not in request.include:
+    if not task.audience.has_episodes or not request.wants("episodes"):
         return _Episodes({}, [], None)
     index = episode_search.open_index(person, query.space if query else None, rules=rules, now=now)
     allowed = _not_told_besides(task, index)
-    limit = rules.context_episodes if request.episodes_limit is None else request.episodes_limit
+    limit = task.limit("episodes")
     ranked = episode_search.rank(index, query, allowed) if query else None
     most = limit + MOST_DROPPED
     places = ranked.best(most) if ranked else np.flatnonzero(allowed)[:most].tolist()
@@ -499,7 +500,7 @@ def _blocks(task: _Task, sequence: _Sequence, max_tokens: int) -> list[Block]:
             blocks[1].left_out.extend(fresh)
             return blocks
     blocks[-1].offer(fresh)
-    if "turns" in request.include and not blocks[-1].is_full:
+    if request.wants("turns") and not blocks[-1].is_full:
         _recall_turns(blocks[-1], task, sequence)
     return blocks
 
@@ -521,16 +522,14 @@ def _shown(built: Context) -> tuple[str, str]:
 
 def _recall_turns(block: Block, task: _Task, sequence: _Sequence) -> None:
     """Fill the room that is left with turns that are not shown yet and have to do with the query, or with any."""
-    request = task.request
+    request, limit = task.request, task.request.limits.get("turns")
     most = block.room // recalled_turns.LEAST
-    if task.query is None and not task.is_filled and request.turns_limit is None:
+    if task.query is None and not task.is_filled and limit is None:
         most = min(most, recalled_turns.NEWEST)
-    left = most if request.turns_limit is None else min(most, request.turns_limit)
+    left = most if limit is None else min(most, limit)
     if left <= 0:
         return
-    bounds = recalled_turns.Bounds(
-        block.room, task.is_filled, request.turns_limit, request.min_score, request.min_evidence
-    )
+    bounds = recalled_turns.Bounds(block.room, task.is_filled, limit, request.min_score, request.min_evidence)
     batches = _turns(task, sequence, bounds)
     if not batches:
         return

@@ -98,7 +98,7 @@ def _plain(kind: Kind, tenant: Tenant) -> QuerySet[Any]:
 
 
 def _episode_texts(row: Any) -> Sequence[str]:
-    return [row.summary, *row.key_topics, *row.actions_taken, *row.outcomes]
+    return list(row.texts)
 
 
 def _triple_texts(row: Any) -> Sequence[str]:

@@ -3,7 +3,7 @@
 A poor draft is asked for once more, with the reasons. A draft that stays poor waits for review (rules.md, 6.2 and 6.3).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -24,7 +24,7 @@ from memories.llm.prompts import episode_summary
 from memories.llm.prompts.episode_summary import EpisodeSummary
 from memories.llm.prompts.memory_update import TurnInput
 from memories.models import Agent, Episode, EpisodeStatus, Event, ReviewItem, Session
-from memories.models.memories.episodes import LONGEST_SUMMARY
+from memories.models.memories.episodes import LISTS, LONGEST_SUMMARY, TOPICS
 from memories.outbox import WebhookEvent
 from memories.text import signal_phrases
 from memories.text.injection import detection
@@ -42,15 +42,14 @@ _OWN_OBJECTION = "you judged it to be poor yourself"
 
 @dataclass(frozen=True)
 class Draft:
-    """An episode to be stored; importance and quality are 0 to 1, tokens those of all tries.
+    """An episode to be stored; importance and quality are 0 to 1, tokens those of all tries. `lists`: by the names of
+    the episode's (LISTS); one that is not there is empty.
 
     `is_poor`: it has to wait for review. `failure`: why the second try failed.
     """
 
     summary: str
-    key_topics: list[str]
-    actions_taken: list[str]
-    outcomes: list[str]
+    lists: Mapping[str, list[str]]
     importance: float
     quality: float
     flaws: tuple[str, ...]
@@ -114,7 +113,7 @@ def draft(
     return replace(
         best,
         summary=words.summary,
-        key_topics=words.key_topics,
+        lists={**best.lists, **words.lists},
         flaws=(*best.flaws, *words.flaws),
         extractor=words.extractor,
         prompt_version="",
@@ -153,9 +152,7 @@ def _of_answer(completion: Completion[EpisodeSummary], turns: Sequence[Transcrip
 
     drafted = Draft(
         summary=summed.supported(cleaned(answer.summary, longest=LONGEST_SUMMARY)),
-        key_topics=supported(answer.key_topics),
-        actions_taken=supported(answer.actions_taken),
-        outcomes=supported(answer.outcomes),
+        lists={name: supported(getattr(answer, name)) for name in LISTS},
         importance=_USUAL_IMPORTANCE if answer.importance is None else answer.importance,
         quality=1.0 if answer.quality is None else answer.quality,
         flaws=(),
@@ -171,12 +168,8 @@ def _of_answer(completion: Completion[EpisodeSummary], turns: Sequence[Transcrip
         return cut(summed.attributed(text), longest)
 
     # After the judgement, which is about the model's words. A topic states nothing.
-    return replace(
-        judged,
-        summary=attributed(judged.summary, LONGEST_SUMMARY),
-        actions_taken=list(map(attributed, judged.actions_taken)),
-        outcomes=list(map(attributed, judged.outcomes)),
-    )
+    stating = {name: list(map(attributed, texts)) for name, texts in judged.lists.items() if name != TOPICS}
+    return replace(judged, summary=attributed(judged.summary, LONGEST_SUMMARY), lists={**judged.lists, **stating})
 
 
 def _quoted(turns: Sequence[TranscriptTurn], patterns: Patterns, rules: Rules) -> Draft:
@@ -184,9 +177,7 @@ def _quoted(turns: Sequence[TranscriptTurn], patterns: Patterns, rules: Rules) -
     found = extractive.extract(turns, patterns)
     drafted = Draft(
         summary=found.summary,
-        key_topics=found.key_topics,
-        actions_taken=[],
-        outcomes=[],
+        lists={TOPICS: found.key_topics},
         importance=found.importance,
         quality=1.0,
         flaws=(),
@@ -199,7 +190,7 @@ def _quoted(turns: Sequence[TranscriptTurn], patterns: Patterns, rules: Rules) -
 def _judged(draft: Draft, turns: Sequence[TranscriptTurn], rules: Rules) -> Draft:
     is_quoted = draft.extractor == extractive.EXTRACTOR
     judged = episode_quality.judge(draft.summary, turns, is_quoted=is_quoted)
-    text = "\n".join([draft.summary, *draft.key_topics, *draft.actions_taken, *draft.outcomes])
+    text = "\n".join([draft.summary, *(text for name in LISTS for text in draft.lists.get(name, ()))])
     flaws = (*judged.flaws, *detection.flags(text, "", ""))
     drafted = replace(draft, quality=min(draft.quality, judged.quality), flaws=flaws)
     return replace(drafted, is_poor=drafted.is_suspicious or drafted.quality < rules.episode_quality)
@@ -242,15 +233,13 @@ def store(
         ended_at=max(moments),
         created_at=now,
         updated_at=now,
-        key_topics=draft.key_topics,
-        actions_taken=draft.actions_taken,
-        outcomes=draft.outcomes,
         importance=draft.importance,
         quality=draft.quality,
         flaws=list(draft.flaws),
         extractor=draft.extractor,
         prompt_version=draft.prompt_version,
         status=EpisodeStatus.PENDING if draft.is_poor else EpisodeStatus.ACTIVE,
+        **draft.lists,
     )
     episode.set_text(draft.summary)
     episode.refresh_decay(now=now, rules=conf.rules(session.tenant))

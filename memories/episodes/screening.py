@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from memories import content_policy
 from memories.content_policy import Drop, PolicyInForce, Road
@@ -27,9 +26,8 @@ def screened(summary: str, draft: Draft | None, tenant: Tenant) -> tuple[str, Dr
 
 def _kept(draft: Draft, policy: PolicyInForce) -> tuple[Draft | None, list[str]]:
     summary, found = policy.without(draft.summary)
-    lists = {name: _allowed(getattr(draft, name), policy) for name in ("key_topics", "actions_taken", "outcomes")}
-    given: dict[str, Any] = {name: items for name, (items, _) in lists.items()}
-    kept = replace(draft, summary=summary, **given)
+    lists = {name: _allowed(texts, policy) for name, texts in draft.lists.items()}
+    kept = replace(draft, summary=summary, lists={name: items for name, (items, _) in lists.items()})
     found = [*found, *(category for _, categories in lists.values() for category in categories)]
     return (kept if summary else None), found
 

@@ -27,7 +27,8 @@ from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receip
 from memories.capture.seen_texts import Noted, Seen
 from memories.conf import pepper
 from memories.context import context, sent_blocks
-from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextBlock, ContextRequest
+from memories.context.context import Context, ContextBlock, ContextRequest
+from memories.context.parts import DEFAULT_INCLUDE, INCLUDABLE
 from memories.context.sent_blocks import Block, Kind, Sending, SentBefore
 from memories.db import tenancy
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted

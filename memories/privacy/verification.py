@@ -18,7 +18,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_noop
 
-from memories.context import context
+from memories.context import context, parts
 from memories.models import (
     EndUser,
     Episode,
@@ -257,7 +257,7 @@ def _answers(terms: SearchTerms, tenant: Tenant, now: datetime) -> Counter[str]:
 
 def _answers_to(name: str, tenant: Tenant, now: datetime) -> dict[str, int]:
     people = EndUser.objects.called(tenant, name)
-    request = context.ContextRequest(user_id=name, include=frozenset(context.INCLUDABLE))
+    request = context.ContextRequest(user_id=name, include=frozenset(parts.INCLUDABLE))
     built = context.build(tenant=tenant, request=request, now=now, noted=False)
     search = retrieval.SearchRequest(user_id=name, query=QUESTION, kinds=retrieval.KINDS)
     return {

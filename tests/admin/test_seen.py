@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from memories.admin.recall.live_context import LiveContext
 from memories.context import context
-from memories.context.context import DEFAULT_INCLUDE, ContextRequest
+from memories.context.context import ContextRequest
+from memories.context.parts import DEFAULT_INCLUDE
 from memories.models import AuditEvent, EndUser, Episode, Fact, ProfileRevision
 from memories.retrieval import recalls
 from tests import factories

@@ -16,7 +16,7 @@ from django.apps import apps
 from django.conf import LazySettings
 from django.db import connection
 
-from memories.context.context import INCLUDABLE
+from memories.context.parts import INCLUDABLE
 from memories.kinds.served import NAMES as KINDS
 from memories.models import Agent, DiaryEntry, Fact, Import, MemoryFile, WebhookEndpoint
 from tests import factories

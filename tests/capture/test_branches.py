@@ -13,7 +13,8 @@ from memories.capture import branches, ingest, resent
 from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
 from memories.capture.session_rows import locked_queue
 from memories.context import context
-from memories.context.context import DEFAULT_INCLUDE, ContextRequest
+from memories.context.context import ContextRequest
+from memories.context.parts import DEFAULT_INCLUDE
 from memories.context.window import open_window
 from memories.curation.turns import redact_turn
 from memories.embedding import turn_vectors

@@ -8,7 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from memories.context.context import DEFAULT_INCLUDE, ContextRequest, build
+from memories.context.context import ContextRequest, build
+from memories.context.parts import DEFAULT_INCLUDE
 from memories.curation.access.keys import authenticate_key
 from memories.models import (
     Agent,

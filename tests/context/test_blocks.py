@@ -6,6 +6,7 @@ import pytest
 
 from memories.context import context
 from memories.context.context import Context, ContextBlock, ContextRequest
+from memories.context.parts import DEFAULT_INCLUDE
 from memories.llm import tokens
 from memories.llm.tokenizers import CONSERVATIVE, TOKENIZERS
 from memories.models import EndUser, Fact
@@ -111,7 +112,7 @@ def test_nothing_remembered_and_no_blocks_asked_for(person: EndUser) -> None:
 
 def test_in_messages_the_volatile_block_stands_before_what_waits_for_an_answer(person: EndUser) -> None:
     factories.session(person, [("user", "Hey"), ("assistant", "Hello"), ("user", "And my oven?")], session_id="now")
-    built = build(person, query="oven", session_id="now", include=context.DEFAULT_INCLUDE | {"working_memory"})
+    built = build(person, query="oven", session_id="now", include=DEFAULT_INCLUDE | {"working_memory"})
     stable, volatile = parts(built)
     assert built.messages is not None
     assert [message["content"] for message in built.messages] == [

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memories import conf
-from memories.context import context, recalled_turns, rendering
+from memories.context import context, parts, recalled_turns, rendering
 from memories.context.budget import Block
 from memories.context.context import Context, ContextRequest
 from memories.context.rendering import MemoryLine, render
@@ -306,7 +306,7 @@ class TestEpisodes:
         for number, (over, _) in enumerate(gates, start=1):
             factories.episode(talk, f"Paid {number}", first_number=number, last_number=number, **over)
         told = [f"Paid {number}" for number, (_, served) in enumerate(gates, start=1) if served]
-        assert sorted(self.told(person, episodes_limit=9)) == told
+        assert sorted(self.told(person, limits={"episodes": 9})) == told
 
     def test_the_tenants_own_number_is_the_gate(
         self, person: EndUser, talk: Session, monkeypatch: pytest.MonkeyPatch
@@ -327,8 +327,8 @@ class TestEpisodes:
         assert [line[-2:] for line in told(person, include=include)] == ["e2", "e1", "e0"]
         given = build(person, include=include)
         assert [(one["kind"], one["reason"]) for one in given.dropped] == [("episode", "limit")] * 2
-        assert self.told(person, episodes_limit=4) == ["e0", "e1", "e2", "e3"]
-        assert len(build(person, episodes_limit=0).dropped) == 5
+        assert self.told(person, limits={"episodes": 4}) == ["e0", "e1", "e2", "e3"]
+        assert len(build(person, limits={"episodes": 0}).dropped) == 5
 
     @pytest.mark.parametrize("with_vectors", [False, True])
     def test_with_a_query_the_best(self, person: EndUser, talk: Session, with_vectors: bool) -> None:
@@ -337,11 +337,11 @@ class TestEpisodes:
             factories.episode(talk, summary, first_number=number, last_number=number, now=at)
         if with_vectors:
             embed_all(person)
-        assert self.told(person, episodes_limit=1) == ["Paid"]
+        assert self.told(person, limits={"episodes": 1}) == ["Paid"]
         for query, best in (("quokka?", "Saw a quokka"), ("钢琴", "学了钢琴"), ("bread", "Baked bread")):
-            assert self.told(person, query=query, episodes_limit=1) == [best]
+            assert self.told(person, query=query, limits={"episodes": 1}) == [best]
         # All of an agent's and of nobody's: who asks makes no difference.
-        assert self.told(person, agent_id="vet", episodes_limit=1) == ["Paid"]
+        assert self.told(person, agent_id="vet", limits={"episodes": 1}) == ["Paid"]
 
     def test_what_is_recalled_is_noted_and_what_stands_anyway_is_not(self, person: EndUser, talk: Session) -> None:
         recalls._buffer.take()
@@ -409,12 +409,12 @@ class TestOrder:
         for place in range(5):
             factories.fact(person, f"r{place}", confidence=0.9 - place / 100)
         standing = factories.fact(person, "standing", category="constraint")
-        assert facts_told(person, facts_limit=2) == ["standing", "r0", "r1"]
-        given = build(person, facts_limit=2)
+        assert facts_told(person, limits={"facts": 2}) == ["standing", "r0", "r1"]
+        given = build(person, limits={"facts": 2})
         assert [one["reason"] for one in given.dropped] == ["limit"] * 3
         left_out = Fact.objects.filter(content__in=["r2", "r3", "r4"]).order_by("content")
         assert ids(given.dropped) == [str(fact.pk) for fact in left_out]
-        assert ids(build(person, facts_limit=0).items) == [str(standing.pk)]
+        assert ids(build(person, limits={"facts": 0}).items) == [str(standing.pk)]
 
     def test_twenty_ranked_facts_are_the_default(self, person: EndUser) -> None:
         for place in range(25):
@@ -626,7 +626,7 @@ class TestSameAgain:
         Fact.objects.filter(content="Second").update(confidence=0.7)
         seen.add(build(person).revision)
         seen.add(build(person, max_tokens=50).revision)
-        seen.add(build(person, facts_limit=1).revision)
+        seen.add(build(person, limits={"facts": 1}).revision)
         EndUser.objects.update(serve=False)
         seen.add(build(person).revision)
         assert len(seen) == 6
@@ -654,10 +654,10 @@ class TestCost:
         # Without room no turns are looked up.
         assert cost(max_tokens=500) == 3
         Episode.objects.update(status="trashed")
-        assert (cost(), cost(turns_limit=0), cost(user_id="unknown")) == (3, 2, 1)
+        assert (cost(), cost(limits={"turns": 0}), cost(user_id="unknown")) == (3, 2, 1)
         # Where something ended, one more asks what does not hold any more.
         factories.fact(person, "Lives in Leiden", status="superseded")
-        assert (cost(), cost(turns_limit=0), cost(include=frozenset({"facts"}))) == (4, 3, 2)
+        assert (cost(), cost(limits={"turns": 0}), cost(include=frozenset({"facts"}))) == (4, 3, 2)
 
     @pytest.mark.parametrize("text", ["嗯", "Long " * 90])
     def test_one_statement_reads_the_turns_that_fill_the_room(self, person: EndUser, text: str) -> None:
@@ -671,7 +671,7 @@ class TestCost:
 
         assert cost(query="") == 3
         # With a query the index asks how far the sessions are.
-        assert cost() == len(statements(lambda: build(person, query="word", turns_limit=0))) + 2
+        assert cost() == len(statements(lambda: build(person, query="word", limits={"turns": 0}))) + 2
 
     @pytest.mark.parametrize("with_vectors", [False, True])
     def test_with_a_query_episodes_take_one_more(self, person: EndUser, with_vectors: bool) -> None:
@@ -683,7 +683,7 @@ class TestCost:
             build(person, query="tea", include=include)
             return len(statements(lambda: build(person, query="tea", include=include)))
 
-        everything = context.DEFAULT_INCLUDE
+        everything = parts.DEFAULT_INCLUDE
         assert cost(everything) == cost(everything - {"episodes"}) + 1
 
     def test_of_many_facts_the_words_take_one_more(self, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -710,7 +710,7 @@ class TestFirstHour:
         factories.session(person, [("user", text)])
         if with_vectors:
             embed_all(person)
-        includes = context.DEFAULT_INCLUDE, {"turns"}, {"turns", "unextracted"}, {"turns", "working_memory"}
+        includes = parts.DEFAULT_INCLUDE, {"turns"}, {"turns", "unextracted"}, {"turns", "working_memory"}
         for query, include in product(queries, includes):
             given = build(person, query=query, max_tokens=2_000, include=frozenset(include))
             assert given.memory.count(text) == 1
@@ -769,9 +769,9 @@ class TestTheRoomIsUsed:
     def test_a_limit_bounds_the_turns(self, life: EndUser, query: str) -> None:
         whole = ids(build(life, query=query).items)
         for limit in (0, 1, 7):
-            assert ids(build(life, query=query, turns_limit=limit).items) == whole[:limit]
+            assert ids(build(life, query=query, limits={"turns": limit}).items) == whole[:limit]
         factories.fact(life, "Number one is tea")
-        assert len(build(life, query=query, turns_limit=3).items) == 4
+        assert len(build(life, query=query, limits={"turns": 3}).items) == 4
 
     LONG = (
         "We met at the old harbour of Leiden in the rain. Tea number {} was the best of that day. "
@@ -829,7 +829,7 @@ class TestQuestion:
     def test_in_the_order_of_the_conversation(self, person: EndUser) -> None:
         factories.session(person, self.TALK)
         factories.session(person, [("user", "The stock market fell today.")])
-        asked = {"query": "quokka?", "include": frozenset({"turns"}), "turns_limit": 4}
+        asked = {"query": "quokka?", "include": frozenset({"turns"}), "limits": {"turns": 4}}
         labels = {"user": "- ", "assistant": "- assistant: "}
         assert told(person, **asked) == [labels[role] + text for role, text in self.TALK[1:]]
 
@@ -849,7 +849,7 @@ class TestQuestion:
     def test_standing_facts_are_served_whatever_is_asked(self, person: EndUser) -> None:
         factories.fact(person, "Has a quokka")
         factories.fact(person, "Answer in Dutch", category="preference")
-        assert facts_told(person, query="quokka", facts_limit=0) == ["Answer in Dutch"]
+        assert facts_told(person, query="quokka", limits={"facts": 0}) == ["Answer in Dutch"]
 
     def test_nothing_is_told_twice(self, person: EndUser) -> None:
         factories.session(person, [("user", "Please remember: I have a quokka."), ("assistant", "I have noted that.")])

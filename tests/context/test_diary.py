@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memories.context import context
+from memories.context import context, parts
 from memories.context.context import Context, ContextRequest
 from memories.models import EndUser
 from tests import factories
@@ -57,7 +57,7 @@ def test_not_unless_asked_for_nor_of_the_past_nor_of_others(person: EndUser) -> 
     assert [line for line in build(person).memory.split("\n") if line.startswith("- ")] == ["- own"]
     assert "of sales" in build(person, agent_id="sales").memory
     assert "own" not in build(person, agent_id="sales").memory
-    assert build(person, include=context.DEFAULT_INCLUDE).memory == ""
+    assert build(person, include=parts.DEFAULT_INCLUDE).memory == ""
     assert build(person, as_of=LATER).memory == ""
     EndUser.objects.filter(pk=person.pk).update(restricted_at=NOW)
     assert build(person).memory == ""

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from memories.context import context
-from memories.context.context import DEFAULT_INCLUDE, Context, ContextRequest
+from memories.context.context import Context, ContextRequest
+from memories.context.parts import DEFAULT_INCLUDE
 from memories.models import EndUser, Passage, Turn
 from tests import factories
 from tests.database import undone

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memories.context import context, other_memories
+from memories.context import context, other_memories, parts
 from memories.context.budget import Block
 from memories.context.context import Context, ContextRequest
 from memories.context.rendering import FILE_CUT, file_line, render
@@ -89,7 +89,7 @@ def test_neither_scratch_nor_trashed_nor_binary_nor_empty_nor_unwritten_ones(per
 
 def test_only_where_they_are_asked_for_and_of_today(person: EndUser) -> None:
     factories.memory_file(person)
-    assert build(person, include=context.DEFAULT_INCLUDE).memory == ""
+    assert build(person, include=parts.DEFAULT_INCLUDE).memory == ""
     assert build(person, as_of=NOW).memory == ""
     assert "Runs a bakery." in build(person).memory
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memories.audit import Actor
-from memories.context import context
+from memories.context import context, parts
 from memories.context.context import Context, ContextRequest
 from memories.curation.graph import deciding
 from memories.graph import following, naming
@@ -143,7 +143,7 @@ def test_what_may_not_be_seen_is_not_told(person: EndUser) -> None:
     assert found(person, "Max and I") == ["Max works at Acme"]
     assert len(told(person, "Max and I")) == 1
     assert len(told(person, "Max and I", agent_id="sales", roles=("doctor",))) == 4
-    assert build(person, include=context.DEFAULT_INCLUDE).memory == ""
+    assert build(person, include=parts.DEFAULT_INCLUDE).memory == ""
     for closed in ({"restricted_at": NOW}, {"restricted_at": None, "serve": False}):
         EndUser.objects.filter(pk=person.pk).update(**closed)
         assert (told(person), found(person, "Max")) == ([], [])

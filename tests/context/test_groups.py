@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memories.context import context, log
+from memories.context import context, log, parts
 from memories.context.context import Context, ContextRequest
 from memories.models import EndUser, GroupFact, GroupMember, LoggedContext, Tenant
 from memories.text.echo import cut_echo
@@ -57,7 +57,7 @@ def test_each_group_has_a_section_after_the_facts(person: EndUser) -> None:
     assert told.token_count == tokens_of(told.memory)
     assert [item["kind"] for item in told.items] == ["fact", "group_fact", "group_fact", "diary"]
     # By default, too, and none of it is learned from again.
-    assert "Stand-up" in build(person, include=context.DEFAULT_INCLUDE).memory
+    assert "Stand-up" in build(person, include=parts.DEFAULT_INCLUDE).memory
     assert cut_echo("\n".join(["Yes.", *lines(told)[2:8], "Thanks"])).split() == ["Yes.", "Thanks"]
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from memories.audit import Actor
 from memories.context import context
-from memories.context.context import INCLUDABLE, ContextRequest
+from memories.context.context import ContextRequest
+from memories.context.parts import INCLUDABLE
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.kinds.served import SERVED

@@ -86,7 +86,7 @@ class TestOfALongLife:
         assert built.evidence is None
         turns = [item for item in built.items if item["kind"] == "turn"]
         assert (len(turns), "My oven is a Miele" in built.memory) == (20, True)
-        assert len([item for item in build(life, turns_limit=30).items if item["kind"] == "turn"]) == 30
+        assert len([item for item in build(life, limits={"turns": 30}).items if item["kind"] == "turn"]) == 30
 
     def test_least_score_and_least_evidence(self, life: EndUser) -> None:
         query = "Which oven do I have in my garden?"

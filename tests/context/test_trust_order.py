@@ -47,7 +47,7 @@ def test_what_is_trusted_comes_first_in_every_budget(person: EndUser, query: str
         assert some
         assert some == everything[: len(some)]
     # A limit leaves out the others: two of knowledge are the only ones of OWN that are ranked.
-    assert set(told(person, query=query, facts_limit=2, max_tokens=8000)[:8]) == OWN
+    assert set(told(person, query=query, limits={"facts": 2}, max_tokens=8000)[:8]) == OWN
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -62,7 +62,7 @@ def test_standing_facts_of_others_are_told_beyond_the_limit(person: EndUser) -> 
     Fact.objects.filter(content__startswith="Prefers").delete()
     factories.fact(person, "Likes cake", category="preference", trust="assistant")
     factories.fact(person, "Lives in Leiden", category="knowledge", trust="assistant")
-    everything = told(person, facts_limit=2)
+    everything = told(person, limits={"facts": 2})
     assert set(everything[:8]) == OWN
     assert everything[8:] == ["Likes cake"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
-from memories.context import context, rendering, window
+from memories.context import context, parts, rendering, window
 from memories.context.context import Context, ContextRequest
 from memories.models import EndUser, Episode, Session, SessionQueue, Tenant, Turn, WorkingMemory
 from memories.models.memories.episodes import EXTRACTIVE
@@ -18,7 +18,7 @@ from tests.vectors import embed_all
 
 pytestmark = pytest.mark.django_db
 MESSAGES = frozenset({"working_memory"})
-EVERYTHING = frozenset(context.INCLUDABLE)
+EVERYTHING = frozenset(parts.INCLUDABLE)
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 TALK = [
     ("system", "You are a vet."),

@@ -7,7 +7,8 @@ import pytest
 from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.context import context
-from memories.context.context import INCLUDABLE, ContextRequest
+from memories.context.context import ContextRequest
+from memories.context.parts import INCLUDABLE
 from memories.curation.facts.publishing import promote_fact
 from memories.curation.reverting import revert
 from memories.exceptions import Conflict, DuplicateFact

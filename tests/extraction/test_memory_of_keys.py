@@ -5,7 +5,8 @@ import pytest
 from memories.capture import ingest
 from memories.capture.ingest import Conversation, PostedMessage
 from memories.context import context
-from memories.context.context import INCLUDABLE, ContextRequest
+from memories.context.context import ContextRequest
+from memories.context.parts import INCLUDABLE
 from memories.extraction import consolidation
 from memories.models import EndUser, Fact, Session, SessionQueue, Tenant
 from memories.retrieval import search

@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from memories.audit import Actor
 from memories.context import context, sent_blocks
-from memories.context.context import DEFAULT_INCLUDE, ContextRequest
+from memories.context.context import ContextRequest
+from memories.context.parts import DEFAULT_INCLUDE
 from memories.curation.facts import editing, forgetting
 from memories.gateway import gateway, memory
 from memories.gateway.chat import ChatCompletions

@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memories.admin.recall import logged as logged_page
-from memories.context import context, log, sent_blocks
+from memories.context import context, log, parts, sent_blocks
 from memories.context.context import ContextRequest
 from memories.context.log import ContextBuffer, NotedContext
 from memories.kinds.served import NAMES as KINDS
@@ -169,7 +169,7 @@ def test_one_context_of_everything_serves_the_kinds_that_are_declared_and_no_oth
         user_id=person.external_id,
         query="Where does Aunt Wilhelmina live?",
         max_tokens=8000,
-        include=frozenset(context.INCLUDABLE),
+        include=frozenset(parts.INCLUDABLE),
     )
     built = context.build(tenant=person.tenant, request=request, now=NOW)
     assert {item["kind"] for item in built.items} == set(SERVED) == set(MADE) == set(KINDS)

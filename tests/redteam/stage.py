@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from memories.audit import Actor
 from memories.context import recalled_turns
-from memories.context.context import INCLUDABLE
+from memories.context.parts import INCLUDABLE
 from memories.curation.facts.publishing import publish_fact
 from memories.curation.statements.write_trust import WriteTrust
 from memories.episodes import compaction

@@ -98,9 +98,9 @@ def test_summaries_are_read_of_those_that_are_told(
         return [Episode.objects.get(pk=item["id"]).summary for item in given.items], len(given.dropped)
 
     ways: list[dict[str, Any]] = [
-        {"episodes_limit": 1},
-        {"query": "quokka?", "episodes_limit": 1},
-        {"query": "bread", "episodes_limit": 2},
+        {"limits": {"episodes": 1}},
+        {"query": "quokka?", "limits": {"episodes": 1}},
+        {"query": "bread", "limits": {"episodes": 2}},
     ]
     few = [told(**way) for way in ways]
     assert few[:2] == [(["Paid"], 2), (["Saw a quokka"], 2)]

@@ -102,7 +102,7 @@ def test_a_context_reads_them_too(person: EndUser) -> None:
     told = [
         build(
             tenant=person.tenant,
-            request=ContextRequest(user_id="u1", query=query, include=frozenset({"facts"}), facts_limit=1),
+            request=ContextRequest(user_id="u1", query=query, include=frozenset({"facts"}), limits={"facts": 1}),
             now=NOW,
         ).memory
         for query in ("What was painted two months ago?", "What was painted last week?")

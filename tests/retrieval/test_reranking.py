@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
-from memories.context import context
+from memories.context import context, parts
 from memories.context.context import ContextRequest
 from memories.embedding import deadlines
 from memories.llm.reranking import Candidate
@@ -66,7 +66,7 @@ def search(person: EndUser, **over: Any) -> list[retrieval.Finding]:
 
 
 def lines(person: EndUser) -> list[dict[str, Any]]:
-    request = ContextRequest("u1", query="cat", max_tokens=8_000, include=context.DEFAULT_INCLUDE)
+    request = ContextRequest("u1", query="cat", max_tokens=8_000, include=parts.DEFAULT_INCLUDE)
     return context.build(tenant=person.tenant, request=request, now=NOW).items
 
 

@@ -11,7 +11,8 @@ from hypothesis.stateful import rule
 from memories.api import lookups
 from memories.api.v1.memory.serializers import document_of, facts_of, sections_of
 from memories.context import context
-from memories.context.context import INCLUDABLE, Context, ContextRequest
+from memories.context.context import Context, ContextRequest
+from memories.context.parts import INCLUDABLE
 from memories.curation.statements.documents import import_document
 from memories.models import Episode, Fact
 from memories.retrieval import search as retrieval

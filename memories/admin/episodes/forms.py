@@ -16,23 +16,26 @@ from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.episodes import edit_episode, forget_episode, pin_episode, restore_episode, unpin_episode
 from memories.models import Episode, EpisodeStatus
-from memories.models.memories.episodes import LONGEST_SUMMARY
+from memories.models.memories.episodes import LISTS, LONGEST_SUMMARY, TEXTS
 
 
 class EpisodeWords(VerbForm):
     """What an operator may write of an episode."""
 
     summary = TextField(label=_("Summary"), max_length=LONGEST_SUMMARY, rows=3)
-    key_topics = LinesField(label=_("Topics"), longest=LONGEST_SUMMARY)
-    actions_taken = LinesField(label=_("Actions"), longest=LONGEST_SUMMARY)
-    outcomes = LinesField(label=_("Outcomes"), longest=LONGEST_SUMMARY)
     importance = forms.FloatField(
         label=_("Importance"),
         min_value=0,
         max_value=1,
         widget=UnfoldAdminDecimalFieldWidget(attrs={"step": 0.05}),
     )
-    WORDS = ("summary", "key_topics", "actions_taken", "outcomes", "importance")
+    WORDS = (*TEXTS, "importance")
+    field_order = WORDS
+
+    def __init__(self, data: Any = None, *, record: Any) -> None:
+        super().__init__(data, record=record)
+        self.fields |= {name: LinesField(label=label, longest=LONGEST_SUMMARY) for name, label in LISTS.items()}
+        self.order_fields(self.field_order)
 
     def words_of(self, episode: Episode) -> dict[str, Any]:
         """The episode as it is."""

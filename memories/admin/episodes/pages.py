@@ -19,7 +19,7 @@ from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import VerbForm, verbs_of
 from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import KINDS
-from memories.models import Episode, ReviewItem
+from memories.models import Episode, EpisodeStatus, ReviewItem
 from memories.verbs import undone_of
 
 
@@ -81,6 +81,7 @@ class EpisodePage(UndoViews):
     def gather(self, request: HttpRequest, record: Episode) -> dict[str, Any]:
         shown: dict[str, Any] = {
             "episode": record,
+            "live": record.status != EpisodeStatus.TRASHED,
             "flaws": flaws_of(record.flaws),
             "because": why_it_stays(record),
             "events": events_of(record),

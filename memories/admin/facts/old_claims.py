@@ -38,6 +38,7 @@ from memories.curation.old_claims import (
 )
 from memories.exceptions import MemoryHubError
 from memories.models import ActorKind, ChangeSet, EndUser, Fact
+from memories.models.memories.episodes import LISTS
 from memories.retrieval.outdated import SayingTurn, turns_still_saying
 from memories.text.claims import OldClaim
 
@@ -86,15 +87,11 @@ DROPS: dict[OccurrenceKind, Promise] = {
 }
 
 
-# The lists of an episode.
-FIELDS: dict[str, Promise] = {"key_topics": _("Topics"), "actions_taken": _("Actions"), "outcomes": _("Outcomes")}
-
-
 class MendForm(forms.Form):
     kind = forms.ChoiceField(choices=[(kind, kind) for kind in OccurrenceKind], widget=forms.HiddenInput)
     memory = forms.UUIDField(widget=forms.HiddenInput)
     version = forms.IntegerField(widget=forms.HiddenInput)
-    field = forms.ChoiceField(choices=[(name, name) for name in FIELDS], required=False, widget=forms.HiddenInput)
+    field = forms.ChoiceField(choices=[(name, name) for name in LISTS], required=False, widget=forms.HiddenInput)
     how = forms.ChoiceField(choices=[(how, how) for how in Mend])
     # Two characters for each end of a line of a file.
     text = forms.CharField(required=False, max_length=2 * LONGEST_FILE)
@@ -293,7 +290,7 @@ def _where(one: Occurrence, operator: Any) -> str:
     if one.kind in (OccurrenceKind.TRIPLE, OccurrenceKind.DIARY):
         return str(one.row.agent_id)
     if one.kind == OccurrenceKind.EPISODE:
-        return str(FIELDS[one.field] if one.field else _("Summary"))
+        return str(LISTS[one.field] if one.field else _("Summary"))
     return named(one.row.session, operator) if one.kind == OccurrenceKind.SUMMARY else ""
 
 

@@ -24,7 +24,8 @@ from memories.admin.recall.memories import RecalledMemory, memories_of
 from memories.admin.site.fields import TextField
 from memories.admin.site.page import address
 from memories.context import context
-from memories.context.context import AFTER_FACTS, BEFORE_FACTS, DEFAULT_INCLUDE, Context, ContextRequest
+from memories.context.context import AFTER_FACTS, BEFORE_FACTS, Context, ContextRequest
+from memories.context.parts import DEFAULT_INCLUDE
 from memories.models import EndUser, Fact, ProfileRevision
 
 SESSIONS_SHOWN = 25

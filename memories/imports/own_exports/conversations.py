@@ -101,7 +101,7 @@ def episode(here: Here, made: Episode, _: Given) -> None:
     if not made.summary or made.first_number > made.last_number:
         raise RefusedDocumentError("/summary invalid")
     check(here, made, *made.text.split("\n"), made.text)
-    check_policy(here, Road.EPISODE, made.summary, *made.key_topics, *made.actions_taken, *made.outcomes)
+    check_policy(here, Road.EPISODE, *made.texts)
     made.set_text(made.summary)
 
 

@@ -1,5 +1,6 @@
 """Episodes: what happened in a stretch of a conversation, in short."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import nonmember
 from typing import Self
@@ -8,6 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
@@ -64,8 +66,10 @@ class EpisodeQuerySet(models.QuerySet["Episode"]):
         return self.filter(UNEMBEDDED)
 
 
-# The columns that hold words, besides the summary and with it: what an episode is found, guarded and corrected by.
-LISTS = ("key_topics", "actions_taken", "outcomes")
+TOPICS = "key_topics"
+# The columns that hold words beside the summary, each with its name on pages; with the summary they are what an episode
+# is found, guarded, edited and corrected by. A model gives each (llm/prompts/episode_summary.py).
+LISTS: Mapping[str, Promise] = {TOPICS: _("Topics"), "actions_taken": _("Actions"), "outcomes": _("Outcomes")}
 TEXTS = ("summary", *LISTS)
 
 
@@ -156,9 +160,19 @@ class Episode(models.Model):
         return f"Episode {self.id}"
 
     @property
+    def lists(self) -> list[tuple[Promise, list[str]]]:
+        """The lists that hold something, with their names on pages."""
+        return [(label, found) for name, label in LISTS.items() if (found := getattr(self, name))]
+
+    @property
+    def texts(self) -> list[str]:
+        """The summary and all texts of its lists."""
+        return [self.summary, *(text for _label, found in self.lists for text in found)]
+
+    @property
     def text(self) -> str:
         """What it is found by."""
-        return "\n".join([self.summary, *(one for name in LISTS for one in getattr(self, name))])
+        return "\n".join(self.texts)
 
     def covers(self, number: int) -> bool:
         """Whether the turn with this number of its session is in its range."""

@@ -18,7 +18,8 @@ from memories.api.v1.fields import (
     Whole,
     Words,
 )
-from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextBlock, ContextRequest
+from memories.context.context import Context, ContextBlock, ContextRequest
+from memories.context.parts import DEFAULT_INCLUDE, INCLUDABLE, LIMITS
 from memories.context.relevance import FILLS, RELEVANT
 from memories.kinds.served import NAMES
 from memories.llm.tokenizers import DEFAULT_TOKENIZER
@@ -28,25 +29,17 @@ from memories.skills.serving import ServedSkill
 
 MAX_TOKENS = 8000
 DEFAULT_TOKENS = 2000
-MAX_FACTS = 500
-MAX_EPISODES = 100
-MAX_TURNS = 1000
 MAX_QUERY = 20_000
 
 
 class LimitsSerializer(Strict):
     """How many memories of a kind a context holds at most."""
 
-    facts = Whole(
-        min_value=0,
-        max_value=MAX_FACTS,
-        required=False,
-        help_text="Ranked facts, by default 20; standing ones come on top.",
-    )
-    episodes = Whole(min_value=0, max_value=MAX_EPISODES, required=False, help_text="By default 3.")
-    turns = Whole(
-        min_value=0, max_value=MAX_TURNS, required=False, help_text="Recalled turns, by default as many as fit."
-    )
+    def get_fields(self) -> dict[str, Any]:
+        return {
+            name: Whole(min_value=0, max_value=limit.most, required=False, help_text=limit.text)
+            for name, limit in LIMITS.items()
+        }
 
 
 class ContextSerializer(Strict):
@@ -197,7 +190,6 @@ class ContextAnswerSerializer(serializers.Serializer[Any]):
 
 def context_request(given: dict[str, Any]) -> ContextRequest:
     """The request of a validated body."""
-    limits = given.get("limits") or {}
     query = (given.get("query") or "").strip()
     return ContextRequest(
         user_id=given["user_id"],
@@ -208,9 +200,7 @@ def context_request(given: dict[str, Any]) -> ContextRequest:
         include=frozenset(given.get("include", DEFAULT_INCLUDE)),
         tokenizer=given["tokenizer"],
         roles=tuple(given["roles"]),
-        facts_limit=limits.get("facts"),
-        episodes_limit=limits.get("episodes"),
-        turns_limit=limits.get("turns"),
+        limits=given.get("limits") or {},
         as_of=given.get("as_of"),
         guidelines=given["guidelines"],
         blocks=given["blocks"],
