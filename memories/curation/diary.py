@@ -1,24 +1,22 @@
-"""The diary: keys write entries and delete them, operators delete and restore them. Nobody changes one.
+"""The diary: keys write entries. Nobody changes one; deleted and restored they are as all of a plain kind (plain.py).
 
-Each verb locks the person, so that a write and an erasure, or a deletion and a merge, follow each other. Secrets and
+The person is locked, so that a write and an erasure, or a write and a merge, follow each other. Secrets and
 invisible letters are cut out. A key's text that speaks to a model is refused, with the place, as in memory files: what
 an agent reads as its own notes steers it in every later conversation. Entries need no review otherwise, whoever the key
 speaks for: only the agent that wrote them reads them.
 """
 
-import uuid
 from datetime import datetime
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from memories import audit, conf, content_policy
 from memories.audit import Actor
 from memories.content_policy import Road
 from memories.curation.statements import guarding
-from memories.curation.statements.write_trust import AS_USER, WriteTrust
-from memories.curation.writing import WriteResult, locked_row, open_write
-from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted, ReviewNeeded, TooManyEntries
+from memories.curation.statements.write_trust import WriteTrust
+from memories.curation.writing import WriteResult, open_write
+from memories.exceptions import InvalidInput, ReviewNeeded, TooManyEntries
 from memories.files.passages import ChangedText
 from memories.invisible import strip_invisible
 from memories.models import DiaryEntry, EndUser
@@ -57,33 +55,6 @@ def write_entry(
     return WriteResult(entry, redactions=redactions + more)
 
 
-def delete_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime, write_trust: WriteTrust = AS_USER) -> None:
-    """Move the entry to the trash; an operator can restore it for a while.
-
-    Errors: NotFound (erased, or in the trash already), PersonRestricted.
-    """
-    with transaction.atomic():
-        entry = _locked(entry_id, actor)
-        if entry.trashed_at:
-            raise NotFound
-        guarding.check_outranks(entry.trust, write_trust)
-        entry.trashed_at = now
-        entry.save(update_fields=["trashed_at"])
-        audit.record(actor=actor, verb="delete", target=entry, now=now)
-
-
-def restore_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime) -> None:
-    """Take the entry out of the trash. Errors: NotFound, PersonRestricted, Conflict (it is not there)."""
-    with transaction.atomic():
-        entry = _locked(entry_id, actor)
-        if entry.trashed_at is None:
-            raise Conflict(_("Somebody else has done this meanwhile."))
-        # The undo of what deleted it leaves it alone from now on.
-        entry.trashed_at = entry.change_set = None
-        entry.save(update_fields=["trashed_at", "change_set"])
-        audit.record(actor=actor, verb="restore", target=entry, now=now)
-
-
 def _check(text: str, topic: str) -> None:
     """Errors: ReviewNeeded with the lines that speak to a model."""
     if guarding.newly_speaks(ChangedText("", topic)):
@@ -104,11 +75,3 @@ def _check_number(person: EndUser) -> None:
         raise TooManyEntries(
             _("A person can have %(most)d diary entries. Delete some, or have the limit raised.") % {"most": most}
         )
-
-
-def _locked(entry_id: uuid.UUID, actor: Actor) -> DiaryEntry:
-    """The entry, with its person locked. Errors: NotFound, PersonRestricted for a key."""
-    entry = locked_row(DiaryEntry, entry_id)
-    if entry.end_user.restricted_at and not actor.is_operator:
-        raise PersonRestricted
-    return entry

@@ -6,7 +6,7 @@ restored on its page, and of a diary the entry.
 """
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -16,8 +16,7 @@ from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation import episodes
-from memories.curation.diary import delete_entry
+from memories.curation import episodes, plain
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.files import FileWriter, NewContent, delete_files, holding_file, write_file
@@ -27,9 +26,9 @@ from memories.curation.review.suggestions import reject_fact
 from memories.curation.running_summaries import rewrite_summary, version_of_summary
 from memories.curation.turns import redact_turn
 from memories.exceptions import InvalidInput, NotFound
+from memories.kinds import PLAIN, Kind
 from memories.models import (
     ChangeSet,
-    DiaryEntry,
     EndUser,
     Episode,
     EpisodeStatus,
@@ -58,6 +57,8 @@ MOST_FILES, LONGEST_FILE = 200, 20_000
 
 
 class OccurrenceKind(StrEnum):
+    """What says the claim. All plain kinds go by their names (memories/kinds/), as the diary does."""
+
     SECTION = "section"
     EPISODE = "episode"
     PENDING = "pending"
@@ -68,15 +69,19 @@ class OccurrenceKind(StrEnum):
     DIARY = "diary"
 
 
+PLAIN_KINDS: Mapping[str, Kind] = {kind.name: kind for kind in PLAIN}
+OCCURRENCE_KINDS: tuple[str, ...] = tuple(dict.fromkeys([*OccurrenceKind, *PLAIN_KINDS]))
+
+
 class Mend(StrEnum):
     REPLACE = "replace"
     # A suggestion is rejected; lines of an episode are cut out; others go to the trash.
     DROP = "drop"
 
 
-DROPPABLE = frozenset(OccurrenceKind) - {OccurrenceKind.SECTION, OccurrenceKind.SUMMARY}
+DROPPABLE = frozenset(OCCURRENCE_KINDS) - {OccurrenceKind.SECTION, OccurrenceKind.SUMMARY}
 # A triple's names are those of entities, and nobody rewrites what an agent noted for itself.
-REPLACEABLE = frozenset(OccurrenceKind) - {OccurrenceKind.TRIPLE, OccurrenceKind.DIARY}
+REPLACEABLE = frozenset(OCCURRENCE_KINDS) - {OccurrenceKind.TRIPLE} - PLAIN_KINDS.keys()
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ class Occurrence:
     """A text of a memory in which the old claim still occurs, with the version that was seen and the text that would
     mend it. `field`: the list of an episode whose lines they are; empty: what the memory says."""
 
-    kind: OccurrenceKind
+    kind: str
     id: uuid.UUID
     version: int
     text: str
@@ -125,15 +130,13 @@ def claim_of(fact: Fact) -> OldClaim | None:
     return OldClaim(old, new) if old and new and old != new else None
 
 
-def occurrences(
-    fact: Fact, claim: OldClaim, kinds: Collection[OccurrenceKind] = tuple(OccurrenceKind)
-) -> list[Occurrence]:
+def occurrences(fact: Fact, claim: OldClaim, kinds: Collection[str] = tuple(OccurrenceKind)) -> list[Occurrence]:
     """The other memories of these kinds of the fact's person in which it still occurs, those of the profile first; each
     field of an episode by itself."""
     person = fact.end_user
     found = (
         *_sections(person), *_facts(fact), *_episodes(person), *_summaries(person),
-        *_files(person), *_triples(person), *_entries(person),
+        *_files(person), *_triples(person), *_of_plain_kinds(person),
     )  # fmt: skip
     occurring = (
         (one, "\n".join(line for line in one.lines if claim.is_in(line))) for one in found if one.kind in kinds
@@ -147,7 +150,7 @@ def occurrences(
     ]
 
 
-def _reworded(claim: OldClaim, text: str, kind: OccurrenceKind) -> str:
+def _reworded(claim: OldClaim, text: str, kind: str) -> str:
     """In the new words, line by line: whole or not at all."""
     if kind not in REPLACEABLE:
         return text
@@ -174,7 +177,7 @@ def mend(
     *,
     end_user: EndUser,
     claim: OldClaim,
-    kind: OccurrenceKind,
+    kind: str,
     row_id: uuid.UUID,
     how: Mend,
     text: str,
@@ -203,7 +206,7 @@ def mend(
         _replace(kind, row, text, given)
 
 
-def _row_of(kind: OccurrenceKind, row_id: uuid.UUID, person: EndUser, *, how: Mend, field: str) -> Any:
+def _row_of(kind: str, row_id: uuid.UUID, person: EndUser, *, how: Mend, field: str) -> Any:
     """The person's memory, if it can be mended so. Errors: NotFound."""
     row = _rows_of(kind, person).filter(pk=row_id).first()
     is_possible = kind in (DROPPABLE if how == Mend.DROP else REPLACEABLE)
@@ -212,7 +215,7 @@ def _row_of(kind: OccurrenceKind, row_id: uuid.UUID, person: EndUser, *, how: Me
     return row
 
 
-def _replace(kind: OccurrenceKind, row: Any, text: str, given: dict[str, Any]) -> None:
+def _replace(kind: str, row: Any, text: str, given: dict[str, Any]) -> None:
     if kind == OccurrenceKind.EPISODE:
         episodes.edit_episode(episode_id=row.pk, tenant=None, changes={"summary": text}, **given)
     elif kind == OccurrenceKind.SECTION:
@@ -224,16 +227,16 @@ def _replace(kind: OccurrenceKind, row: Any, text: str, given: dict[str, Any]) -
         correct_fact(fact_id=row.pk, tenant=None, content=text, reason=REASON, **given)
 
 
-def _drop(kind: OccurrenceKind, row_id: uuid.UUID, given: dict[str, Any]) -> None:
+def _drop(kind: str, row_id: uuid.UUID, given: dict[str, Any]) -> None:
     if kind == OccurrenceKind.EPISODE:
         episodes.forget_episode(episode_id=row_id, tenant=None, **given)
     elif kind == OccurrenceKind.PENDING:
         reject_fact(fact_id=row_id, reason=REASON, **given)
     elif kind == OccurrenceKind.TRIPLE:
         forget_triple(triple_id=row_id, reason=REASON, **given)
-    elif kind == OccurrenceKind.DIARY:
-        # An entry has one version.
-        delete_entry(entry_id=row_id, actor=given["actor"], now=given["now"])
+    elif kind in PLAIN_KINDS:
+        # It has one version.
+        plain.delete(PLAIN_KINDS[kind], row_id=row_id, actor=given["actor"], now=given["now"])
     else:
         forget_fact(fact_id=row_id, tenant=None, reason=REASON, **given)
 
@@ -256,27 +259,27 @@ def _mend_file(shown: MemoryFile, text: str | None, given: dict[str, Any]) -> No
         write_file(**place, content=NewContent.of(f"{first}{text}{rest}".encode(), ""), writer=writer)
 
 
-def _rows_of(kind: OccurrenceKind, person: EndUser) -> QuerySet[Any]:
+def _rows_of(kind: str, person: EndUser) -> QuerySet[Any]:
     if kind == OccurrenceKind.SUMMARY:
         return WorkingMemory.objects.filter(session__end_user=person)
     return _MODELS[kind]._default_manager.filter(end_user=person)
 
 
-_MODELS: dict[OccurrenceKind, type[Model]] = {
+_MODELS: dict[str, type[Model]] = {
     OccurrenceKind.SECTION: ProfileSection,
     OccurrenceKind.EPISODE: Episode,
     OccurrenceKind.PENDING: Fact,
     OccurrenceKind.FACT: Fact,
     OccurrenceKind.FILE: MemoryFile,
     OccurrenceKind.TRIPLE: GraphTriple,
-    OccurrenceKind.DIARY: DiaryEntry,
+    **{name: kind.model for name, kind in PLAIN_KINDS.items()},
 }
 
 
 class _Text(NamedTuple):
     """A text of a memory: those of its lines that say the claim are shown. Most have one, which is all of it."""
 
-    kind: OccurrenceKind
+    kind: str
     row: Any
     version: int
     lines: Sequence[str]
@@ -326,10 +329,11 @@ def _triples(person: EndUser) -> Iterator[_Text]:
         yield _Text(OccurrenceKind.TRIPLE, row, row.version, [text])
 
 
-def _entries(person: EndUser) -> Iterator[_Text]:
-    for row in DiaryEntry.objects.of(person.tenant, person).present().order_by("-created_at", "-id")[:MOST_READ]:
-        # With its topic.
-        yield _Text(OccurrenceKind.DIARY, row, 1, [row.text])
+def _of_plain_kinds(person: EndUser) -> Iterator[_Text]:
+    for name, kind in PLAIN_KINDS.items():
+        for row in kind.rows.of(person.tenant, person).present().order_by("-created_at", "-id")[:MOST_READ]:
+            # With its topic.
+            yield _Text(name, row, 1, [row.text])
 
 
 def _lines_without(lines: Sequence[str], claim: OldClaim, mended: Sequence[str]) -> list[str]:

@@ -97,6 +97,10 @@ def _plain(kind: Kind, tenant: Tenant) -> QuerySet[Any]:
     return rows
 
 
+def _plain_texts(kind: Kind, row: Any) -> Sequence[str]:
+    return [getattr(row, kind.plain.topic), row.content] if kind.plain else []
+
+
 def _episode_texts(row: Any) -> Sequence[str]:
     return list(row.texts)
 
@@ -113,13 +117,7 @@ _READ: Mapping[str, tuple[Rows, Callable[[Any], Sequence[str]]]] = {
     "file": (_files, lambda row: [row.content] if row.is_text else []),
     "triple": (_triples, _triple_texts),
     "group_fact": (_said, lambda row: [row.fact.content]),
-    **{
-        kind.name: (
-            partial(_plain, kind),
-            lambda row: [row.topic, row.content],
-        )
-        for kind in PLAIN
-    },
+    **{kind.name: (partial(_plain, kind), partial(_plain_texts, kind)) for kind in PLAIN},
 }
 KINDS = tuple(_READ)
 # Kind → what no key deletes, as in clear_memories(); of the profile empty_some() sees to it.

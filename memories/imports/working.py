@@ -47,6 +47,7 @@ from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.runs import Run, UnknownSourceError, UnsaidPersonError
 from memories.imports.sources import SOURCES
 from memories.imports.unpacking import text_as_utf8
+from memories.kinds import PLAIN
 from memories.models import ActorKind, EndUser, Import, ImportedRow, ImportSource
 from memories.models.ids import parse_uuid
 from memories.queue import leases
@@ -78,10 +79,10 @@ _BY_ROWS_OF_EXPORTS: Mapping[str, tuple[ImportedRow.Kind, ...]] = {
     "in_groups": (Kind.SAID,),
 }  # fmt: skip
 # Lists of a hub's own export, by the outcome that counts their rows.
-_LISTS: Mapping[str, str] = {
-    "conversations": "sessions", "messages": "turns", "facts": "facts", "sections": "profile_sections",
-    "files": "files", "episodes": "episodes", "diary": "diary", "relations": "graph_triples",
-    "in_groups": "said_in_groups",
+_LISTS: Mapping[str, Sequence[str]] = {
+    "conversations": ["sessions"], "messages": ["turns"], "facts": ["facts"], "sections": ["profile_sections"],
+    "files": ["files"], "episodes": ["episodes"], "diary": [kind.plural for kind in PLAIN],
+    "relations": ["graph_triples"], "in_groups": ["said_in_groups"],
 }  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -369,9 +370,11 @@ def counts_of(row: Import) -> dict[str, int]:
 
 def _outcomes(run: Run) -> Counter[str]:
     said, facts, files, items = (one.done for one in (run.conversations, run.facts, run.files, run.items))
-    rows = Counter({name: run.rows.stored[lists] for name, lists in _LISTS.items()})
+    rows = Counter({name: sum(run.rows.stored[one] for one in lists) for name, lists in _LISTS.items()})
     rows["conversations"] += run.rows.there["sessions"]
-    rows["duplicates"] = sum(run.rows.there[lists] for name, lists in _LISTS.items() if name != "conversations")
+    rows["duplicates"] = sum(
+        run.rows.there[one] for name, lists in _LISTS.items() for one in lists if name != "conversations"
+    )
     return rows + Counter(
         {
             "conversations": said["conversations"],

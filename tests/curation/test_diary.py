@@ -7,7 +7,8 @@ import pytest
 
 from memories import invariants
 from memories.audit import Actor
-from memories.curation.diary import delete_entry, restore_entry, write_entry
+from memories.curation import plain
+from memories.curation.diary import write_entry
 from memories.curation.people.clearing import agents_remembered, clear_memories, preview_clearing
 from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
@@ -15,6 +16,7 @@ from memories.curation.rollback.roll_back import preview_rollback, roll_back
 from memories.curation.rollback.selection import Selector
 from memories.curation.statements.write_trust import AS_USER
 from memories.exceptions import Conflict, NotFound, PersonRestricted
+from memories.kinds.diary import DIARY
 from memories.models import ActorKind, ChangeSet, DiaryEntry, EndUser
 from tests import factories
 from tests.database import PATIENCE, blocked, held
@@ -56,7 +58,7 @@ class TestTakenBack:
         note(person, "bad", by=by_bad)
         note(factories.end_user(person.tenant), "bad too", by=by_bad)
         gone = note(person, "deleted", by=by_bad)
-        delete_entry(entry_id=gone.pk, actor=by_bad, now=NOW)
+        plain.delete(DIARY, row_id=gone.pk, actor=by_bad, now=NOW)
         assert self.rolled_back(person, key=bad.pk) == 2
         assert contents() == {"kept"}
         assert self.rolled_back(person, key=bad.pk) == 0
@@ -78,12 +80,12 @@ class TestTakenBack:
         entry = note(person, "kept after all", agent_id="sales")
         note(person, "gone", agent_id="sales")
         assert self.rolled_back(person, agent_id="sales") == 2
-        restore_entry(entry_id=entry.pk, actor=STAFF, now=NOW)
-        delete_entry(entry_id=entry.pk, actor=STAFF, now=NOW)
+        plain.restore(DIARY, row_id=entry.pk, actor=STAFF, now=NOW)
+        plain.delete(DIARY, row_id=entry.pk, actor=STAFF, now=NOW)
         assert undo("roll_back")["diary"] == 1
         assert contents() == {"gone"}
         with pytest.raises(Conflict):
-            restore_entry(entry_id=DiaryEntry.objects.get(content="gone").pk, actor=STAFF, now=NOW)
+            plain.restore(DIARY, row_id=DiaryEntry.objects.get(content="gone").pk, actor=STAFF, now=NOW)
 
     def test_a_clearing_takes_all_or_an_agents(self, person: EndUser) -> None:
         note(person, "general")
@@ -102,12 +104,12 @@ class TestTakenBack:
         EndUser.objects.filter(pk=person.pk).update(restricted_at=NOW)
         for act in (
             lambda: note(person, "more"),
-            lambda: delete_entry(entry_id=entry.pk, actor=KEY, now=NOW),
+            lambda: plain.delete(DIARY, row_id=entry.pk, actor=KEY, now=NOW),
             lambda: clear_memories(end_user=person, actor=KEY, now=NOW),
         ):
             with pytest.raises(PersonRestricted):
                 act()
-        delete_entry(entry_id=entry.pk, actor=STAFF, now=NOW)
+        plain.delete(DIARY, row_id=entry.pk, actor=STAFF, now=NOW)
         assert contents() == set()
 
     def test_entries_move_with_a_merge_and_go_back(self, person: EndUser) -> None:
@@ -115,7 +117,7 @@ class TestTakenBack:
         note(person, "ours")
         same = note(theirs, "theirs", agent_id="sales")
         deleted = note(theirs, "deleted")
-        delete_entry(entry_id=deleted.pk, actor=KEY, now=NOW)
+        plain.delete(DIARY, row_id=deleted.pk, actor=KEY, now=NOW)
         done = merge_people(survivor=person.pk, merged=theirs.pk, actor=STAFF, now=NOW)
         assert done.counts["diary"] == 2
         assert DiaryEntry.objects.filter(end_user=person).count() == 3
@@ -142,7 +144,7 @@ class TestRaces:
         entry = note(person, "once")
 
         def delete() -> bool:
-            delete_entry(entry_id=entry.pk, actor=KEY, now=NOW)
+            plain.delete(DIARY, row_id=entry.pk, actor=KEY, now=NOW)
             return True
 
         with held(delete):
@@ -156,7 +158,7 @@ class TestRaces:
         selector = Selector(person.tenant, agent_id="sales")
 
         def delete() -> bool:
-            delete_entry(entry_id=entry.pk, actor=KEY, now=NOW)
+            plain.delete(DIARY, row_id=entry.pk, actor=KEY, now=NOW)
             return True
 
         with held(delete):

@@ -1,6 +1,7 @@
 """Diary entries: the list, an entry with its text, and the verbs delete and restore."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -15,7 +16,8 @@ from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import Button, RecordPage, VerbForm
 from memories.admin.trail.authors import names_of
-from memories.curation.diary import delete_entry, restore_entry
+from memories.curation import plain
+from memories.kinds.diary import DIARY
 from memories.models import DiaryEntry
 
 BEGINNING = 120
@@ -30,21 +32,21 @@ class DeleteEntryForm(VerbForm):
         _("Its agent no longer reads it. It stays in the trash for a while, and you can restore it."),
         danger=True,
     )
-    calls: ClassVar[Callable[..., Any]] = staticmethod(delete_entry)
+    calls: ClassVar[Callable[..., Any]] = partial(plain.delete, DIARY)
     done = _("%(diaryentry)s is deleted. You can restore it here.")
 
     def offered(self) -> Button | None:
         return None if self.record.trashed_at else self.button
 
     def arguments(self) -> dict[str, Any]:
-        return {"entry_id": self.record.pk}
+        return {"row_id": self.record.pk}
 
 
 class RestoreEntryForm(DeleteEntryForm):
     button = Button(
         "restore", "restore_from_trash", _("Restore"), _("Restore this entry"), _("Its agent reads it again.")
     )
-    calls = staticmethod(restore_entry)
+    calls = partial(plain.restore, DIARY)
     done = _("%(diaryentry)s is restored. Its agent reads it again.")
 
     def offered(self) -> Button | None:

@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -28,6 +29,8 @@ from memories.admin.site.template_tags import UNDO_TAG
 from memories.admin.site.undo import UndoViews, undo
 from memories.curation.old_claims import (
     LONGEST_FILE,
+    OCCURRENCE_KINDS,
+    PLAIN_KINDS,
     Mend,
     Occurrence,
     OccurrenceKind,
@@ -46,7 +49,7 @@ MOST_SHOWN = 50
 # Redacting deletes the words of a conversation, and what rests on them.
 REDACT = ("memories.view_session", "memories.change_session")
 # What it takes to see a memory of the kind, and to change it.
-MAY_SEE = {
+MAY_SEE: dict[str, str] = {
     OccurrenceKind.SECTION: "memories.view_fact",
     OccurrenceKind.EPISODE: "memories.view_episode",
     OccurrenceKind.PENDING: "memories.view_fact",
@@ -54,9 +57,9 @@ MAY_SEE = {
     OccurrenceKind.SUMMARY: "memories.view_session",
     OccurrenceKind.FILE: "memories.view_memoryfile",
     OccurrenceKind.TRIPLE: "memories.view_graphtriple",
-    OccurrenceKind.DIARY: "memories.view_diaryentry",
+    **{name: f"memories.view_{kind.model._meta.model_name}" for name, kind in PLAIN_KINDS.items()},
 }
-MAY_CHANGE = {
+MAY_CHANGE: dict[str, str] = {
     OccurrenceKind.SECTION: "memories.change_enduser",
     OccurrenceKind.EPISODE: "memories.change_episode",
     OccurrenceKind.PENDING: "memories.change_fact",
@@ -64,9 +67,9 @@ MAY_CHANGE = {
     OccurrenceKind.SUMMARY: "memories.change_session",
     OccurrenceKind.FILE: "memories.change_memoryfile",
     OccurrenceKind.TRIPLE: "memories.change_graphtriple",
-    OccurrenceKind.DIARY: "memories.change_diaryentry",
+    **{name: f"memories.change_{kind.model._meta.model_name}" for name, kind in PLAIN_KINDS.items()},
 }
-LABELS: dict[OccurrenceKind, Promise] = {
+LABELS: dict[str, Promise | str] = {
     OccurrenceKind.SECTION: _("Profile"),
     OccurrenceKind.EPISODE: _("Episode"),
     OccurrenceKind.PENDING: _("Pending fact"),
@@ -74,21 +77,21 @@ LABELS: dict[OccurrenceKind, Promise] = {
     OccurrenceKind.SUMMARY: _("Running summary"),
     OccurrenceKind.FILE: _("Memory file"),
     OccurrenceKind.TRIPLE: _("Triple"),
-    OccurrenceKind.DIARY: _("Diary entry"),
+    **{name: capfirst(kind.model._meta.verbose_name) for name, kind in PLAIN_KINDS.items()},
 }
 DONE: dict[Mend, Promise] = {Mend.REPLACE: _("The memory is corrected."), Mend.DROP: _("The memory is gone.")}
-DROPS: dict[OccurrenceKind, Promise] = {
+DROPS: dict[str, Promise] = {
     OccurrenceKind.PENDING: _("Reject"),
     OccurrenceKind.FACT: _("Forget"),
     OccurrenceKind.EPISODE: _("Forget"),
     OccurrenceKind.FILE: _("Delete"),
     OccurrenceKind.TRIPLE: _("Forget"),
-    OccurrenceKind.DIARY: _("Delete"),
+    **dict.fromkeys(PLAIN_KINDS, _("Delete")),
 }
 
 
 class MendForm(forms.Form):
-    kind = forms.ChoiceField(choices=[(kind, kind) for kind in OccurrenceKind], widget=forms.HiddenInput)
+    kind = forms.ChoiceField(choices=[(kind, kind) for kind in OCCURRENCE_KINDS], widget=forms.HiddenInput)
     memory = forms.UUIDField(widget=forms.HiddenInput)
     version = forms.IntegerField(widget=forms.HiddenInput)
     field = forms.ChoiceField(choices=[(name, name) for name in LISTS], required=False, widget=forms.HiddenInput)
@@ -127,7 +130,7 @@ class OldClaimViews(UndoViews):
         if not form.is_valid():
             return self._show_claims(request, fact, claim, refused=gettext("Please fix the marked fields."), status=400)
         data, now = form.cleaned_data, timezone.now()
-        kind, how = OccurrenceKind(data["kind"]), Mend(data["how"])
+        kind, how = data["kind"], Mend(data["how"])
         if not request.user.has_perms((MAY_SEE[kind], MAY_CHANGE[kind])):
             raise PermissionDenied
         before = _next_context(request, fact)
@@ -263,8 +266,8 @@ def _saying(request: HttpRequest, fact: Fact) -> list[SayingTurn]:
     return turns_still_saying(fact.end_user, fact.pk) if request.user.has_perm("memories.view_session") else []
 
 
-def _kinds(request: HttpRequest) -> list[OccurrenceKind]:
-    return [kind for kind in OccurrenceKind if request.user.has_perm(MAY_SEE[kind])]
+def _kinds(request: HttpRequest) -> list[str]:
+    return [kind for kind in OCCURRENCE_KINDS if request.user.has_perm(MAY_SEE[kind])]
 
 
 def _shown(request: HttpRequest, one: Occurrence, person: EndUser) -> dict[str, Any]:
@@ -287,7 +290,7 @@ def _where(one: Occurrence, operator: Any) -> str:
         return str(one.row.get_category_display())
     if one.kind == OccurrenceKind.FILE:
         return f"{one.row.path} · {one.row.agent_id}" if one.row.agent_id else str(one.row.path)
-    if one.kind in (OccurrenceKind.TRIPLE, OccurrenceKind.DIARY):
+    if one.kind == OccurrenceKind.TRIPLE or one.kind in PLAIN_KINDS:
         return str(one.row.agent_id)
     if one.kind == OccurrenceKind.EPISODE:
         return str(LISTS[one.field] if one.field else _("Summary"))

@@ -28,6 +28,7 @@ from memories.curation.batches import undo_batch
 from memories.curation.policy_trials import counts_of, delete_found, start_trial, state_of
 from memories.curation.tenants.content_policy import current_policy, put_policy, restore_policy
 from memories.exceptions import InvalidInput, MemoryHubError
+from memories.kinds import PLAIN
 from memories.models import Batch, ContentPolicy, PolicyDrop, PolicyTrial, Tenant
 from memories.models.content_policy import Road
 
@@ -35,7 +36,8 @@ CHANGE = "memories.change_tenant"
 # What deleting memories takes besides.
 DELETE = ("memories.change_fact", "memories.change_episode")
 SHOWN_VERSIONS, SHOWN_FOUND, LOG_DAYS = 20, 50, 30
-_PAGES = {"fact": "fact", "episode": "episode", "file": "memoryfile", "diary": "diaryentry", "triple": "graphtriple"}
+_PAGES = {"fact": "fact", "episode": "episode", "file": "memoryfile", "triple": "graphtriple"}
+_PAGES |= {kind.name: str(kind.model._meta.model_name) for kind in PLAIN}
 _KINDS = {
     "fact": gettext_lazy("facts"),
     "episode": gettext_lazy("episodes"),
@@ -43,7 +45,7 @@ _KINDS = {
     "file": gettext_lazy("memory files"),
     "triple": gettext_lazy("triples"),
     "group_fact": gettext_lazy("facts of groups"),
-    "diary": gettext_lazy("diary entries"),
+    **{kind.name: kind.model._meta.verbose_name_plural for kind in PLAIN},
 }
 
 

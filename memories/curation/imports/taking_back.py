@@ -9,6 +9,8 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import transaction
@@ -25,9 +27,9 @@ from memories.curation.sessions import delete_session
 from memories.curation.turns import redact_turn
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.facts import review_items
+from memories.kinds import PLAIN
 from memories.models import (
     ActorKind,
-    DiaryEntry,
     EndUser,
     Event,
     Fact,
@@ -402,24 +404,27 @@ def _told(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
     return Counter()
 
 
-def _delete_all(model: Any, name: str) -> Callable[[list[ImportedRow], datetime], Counter[str]]:
-    """Of rows that nobody can change; `name`: as they are counted, if they are."""
+def _delete_all(name: str, *models: Any) -> Callable[[list[ImportedRow], datetime], Counter[str]]:
+    """Of rows of these models, which nobody can change; `name`: as they are counted, if they are."""
 
     def act(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
-        found = model._default_manager.filter(pk__in=[one.row for one in rows])
-        _lock_people(found)
-        going = list(found.filter(**FREE).values_list("pk", flat=True))
-        kept = found.exclude(pk__in=going).count()
-        model._default_manager.filter(pk__in=going).delete()
+        counts = Counter[str]()
+        of_models = [model._default_manager.filter(pk__in=[one.row for one in rows]) for model in models]
+        _lock_people(*of_models)
+        for found in of_models:
+            going = list(found.filter(**FREE).values_list("pk", flat=True))
+            counts.update({f"{name}_undone": len(going), "kept": found.exclude(pk__in=going).count()})
+            found.filter(pk__in=going).delete()
         _forget(rows)
-        return Counter({f"{name}_undone": len(going), "kept": kept} if name else {})
+        return counts if name else Counter()
 
     return act
 
 
-def _lock_people(rows: Any) -> None:
+def _lock_people(*rows: Any) -> None:
     """In the order of everybody else: people first."""
-    people = EndUser.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=rows.values("end_user"))
+    theirs = reduce(or_, (Q(pk__in=some.values("end_user")) for some in rows))
+    people = EndUser.objects.select_for_update(of=("self",), no_key=True).filter(theirs)
     list(people.order_by("pk").values_list("pk"))
 
 
@@ -439,14 +444,15 @@ _ACTS: Sequence[tuple[Kind, int, Callable[[list[ImportedRow], datetime], Counter
     (Kind.FACT, STEP, _facts),
     (Kind.SECTION, STEP, _sections),
     (Kind.PROFILE, STEP, _profiles),
-    (Kind.HISTORY, STEP, _delete_all(ProfileRevision, "")),
+    (Kind.HISTORY, STEP, _delete_all("", ProfileRevision)),
     (Kind.FILE, STEP, _files),
     (Kind.ITEM, STEP, _items),
-    (Kind.DIARY, STEP, _delete_all(DiaryEntry, "diary")),
+    # Of all plain kinds (memories/kinds/kind.py).
+    (Kind.DIARY, STEP, _delete_all("diary", *(kind.model for kind in PLAIN))),
     (Kind.TRIPLE, STEP, _triples),
     (Kind.ENTITY, STEP, _entities),
     (Kind.SAID, STEP, _said_in_groups),
-    (Kind.MEMBER, STEP, _delete_all(GroupMember, "")),
+    (Kind.MEMBER, STEP, _delete_all("", GroupMember)),
     (Kind.GROUP, STEP, _groups),
     (Kind.RECORD, STEP, people.put_records_back),
     (Kind.PERSON, STEP, people.take_back),

@@ -18,8 +18,10 @@ from memories.api.v1.diary.serializers import (
 )
 from memories.api.v1.fields import page_of
 from memories.api.v1.filters import selected
-from memories.curation.diary import delete_entry, write_entry
+from memories.curation import plain
+from memories.curation.diary import write_entry
 from memories.curation.people.records import person_for_writing
+from memories.kinds.diary import DIARY
 from memories.models import DiaryEntry, Scope
 
 
@@ -84,7 +86,7 @@ class DiaryEntryView(Endpoint):
     )
     def delete(self, request: Request, entry_id: UUID) -> Response:
         entry = lookups.found(DiaryEntry.objects.present(), tenant=self.tenant, pk=entry_id)
-        delete_entry(entry_id=entry.pk, actor=self.actor, now=self.now, write_trust=self.write_trust())
+        plain.delete(DIARY, row_id=entry.pk, actor=self.actor, now=self.now, write_trust=self.write_trust())
         return Response(status=204)
 
 
