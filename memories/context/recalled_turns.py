@@ -16,7 +16,7 @@ from memories.context.window import OpenWindow
 from memories.db import binary_rows
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Role, Turn, hand_written
-from memories.models.conversations.conversations import speaker
+from memories.models.conversations.conversations import moment_sent, speaker
 from memories.models.folding import bare, fold
 from memories.models.hand_written import condition, parameter
 from memories.models.memories.visibility import Conversations
@@ -52,7 +52,7 @@ CERTAIN = 256
 SPARE, AT_ONCE = 4, 32
 
 # By hand, because an agent waits for it before every reply. As many of the newest as fill the room.
-_NEWEST = "least(timestamp, created_at) DESC, session_id DESC, number DESC"
+_NEWEST = f"{moment_sent()} DESC, session_id DESC, number DESC"
 _LATEST = f"""
     WITH latest AS (
         SELECT {", ".join(SHOWN)}, least(token_count, {MOST_TEXT}) + {BESIDE_TEXT} AS tokens FROM memories_turn

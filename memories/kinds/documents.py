@@ -1,5 +1,7 @@
 """Documents: what files say that came with turns, passage by passage."""
 
+from django.utils.translation import gettext_lazy as _
+
 from memories.kinds.kind import Embedded, Kind, Served
 from memories.models import Passage, PassageVector
 
@@ -8,5 +10,5 @@ DOCUMENT = Kind(
     "passages",
     Passage,
     served=Served(9),
-    embedded=Embedded(4, PassageVector, "passage", ("place", "content"), since="created_at"),
+    embedded=Embedded(4, PassageVector, "passage", ("place", "content"), _("Vectors of files"), since="created_at"),
 )

@@ -28,12 +28,14 @@ class Served:
 @dataclass(frozen=True)
 class Embedded:
     """Each row has one text, and a vector of it: the table of the vectors, its reference to the row, the columns that
-    the text is made of, the attribute that has it, and since when the row says so."""
+    the text is made of, what an export calls the list of vectors, the attribute that has the text, and since when the
+    row says so."""
 
     place: int
     vectors: type[models.Model]
     reference: str
     columns: tuple[str, ...]
+    exported: Promise
     text: str = "text"
     since: str = "updated_at"
 
@@ -48,7 +50,7 @@ class Plain:
     kept: `keep_<plural>_days`.
 
     `listed`, `icon`: of the list in the menu. `in_trail`: a row in sentences of the audit trail, without and with its
-    person. `exported`, `exported_vectors`: what an export calls the list, and that of its vectors. `trashed`: the
+    person. `exported`: what an export calls the list. `trashed`: the
     heading of a count of rows that go to the trash. `headings`: by language, above its lines in contexts, which begin
     with the column `topic`. `search`, `api`, `admin`: names of the modules with its hits(), its URLS and its PAGES.
     """
@@ -63,7 +65,6 @@ class Plain:
     api: str
     admin: str
     topic: str
-    exported_vectors: Promise | str = ""
 
 
 @dataclass(frozen=True)

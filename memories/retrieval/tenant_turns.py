@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memories.db import binary_rows
 from memories.models import Author, EmbeddingSpace, EndUser, Session, Tenant, Turn
-from memories.models.conversations.conversations import AUTHOR_OF_ROLE
+from memories.models.conversations.conversations import AUTHOR_OF_ROLE, moment_sent
 from memories.retrieval import evidence
 from memories.retrieval.evidence import Level
 from memories.retrieval.prepared_query import PreparedQuery
@@ -30,11 +30,11 @@ MOST = 20_000
 # strong as evidence: a turn that says it in other words, or in another language, scores far below one with the word.
 FLOOR, SHARE_OF_BEST = 0.1, 0.4
 CLIP = 1_000
-_TURNS = """
-    SELECT id, session_id, number, extract(epoch FROM least(timestamp, created_at))::float8, role, terms, author
+_TURNS = f"""
+    SELECT id, session_id, number, extract(epoch FROM {moment_sent()})::float8, role, terms, author
     FROM memories_turn
     WHERE tenant_id = %s AND session_id = ANY(%s) AND number > %s AND terms IS NOT NULL ORDER BY session_id, number
-"""
+"""  # noqa: S608  (columns of our own model)
 _VECTORS = """
     SELECT turn_id, language, halfvec_send(vector) FROM memories_turnvector
     WHERE tenant_id = %s AND turn_id = ANY(%s) AND space_id = %s

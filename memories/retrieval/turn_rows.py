@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memories.db import binary_rows
 from memories.models import Author, EmbeddingSpace, EndUser, Role, Turn, TurnVector
-from memories.models.conversations.conversations import speaker
+from memories.models.conversations.conversations import moment_sent, speaker
 from memories.scoring import dense
 from memories.scoring.dense import CODES, Rows, VectorBlock
 from memories.scoring.lexical import Postings
@@ -237,7 +237,7 @@ def _slices(wanted: Sequence[Wanted]) -> Iterator[list[tuple[int, Wanted]]]:
 
 def _turns(person: EndUser, some: Sequence[tuple[int, Wanted]], sessions: list[uuid.UUID]) -> TurnRows:
     statement = f"""
-        SELECT wanted.place, turn.number, extract(epoch FROM least(turn.timestamp, turn.created_at))::float8,
+        SELECT wanted.place, turn.number, extract(epoch FROM {moment_sent("turn")})::float8,
                {speaker()}, turn.terms, uuid_send(turn.id), turn.token_count
         FROM {Turn._meta.db_table} turn
         JOIN unnest(%s::int[], %s::uuid[], %s::int[], %s::int[]) AS wanted (place, session_id, after, upto)

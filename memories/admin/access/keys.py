@@ -218,6 +218,10 @@ class _KeysPage(RecordPage):
 class KeyPage(_KeysPage):
     page_template = "memories/key.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"revoke": RevokeForm, "rotate": RotateForm, "put_off": PutOffForm}
+    csv_columns = (
+        "id", "tenant__slug", "name", "prefix", "scopes", "agent_id", "writes_as", "speaks_for_user", "memory_of",
+        "created_at", "expires_at", "revoked_at", "last_used_at",
+    )  # fmt: skip
     list_display = ("key", "tenant", "scopes_shown", "only_for", "voice", "state", "expires", "used", "created")
     list_filter = ("tenant", "writes_as")
     list_select_related = ("tenant", "successor")

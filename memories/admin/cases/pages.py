@@ -23,6 +23,11 @@ from memories.models import PrivacyCase, PrivacyCaseQuerySet
 class CasePage(BoardViews, IntakeViews, FileViews):
     page_template = "memories/case.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = FORMS
+    # Without the requester and the words of the request.
+    csv_columns = (
+        "id", "tenant__slug", "type", "state", "asked_by", "received_at", "due_at", "verified_at", "scoped_at",
+        "approved_at", "held_at", "extended_at", "refusal", "started_at", "attempts", "failure", "completed_at",
+    )  # fmt: skip
     list_display = ("kind", "person", "tenant", "state_shown", "left", "received")
     list_filter = ("type", "state", "tenant")
     list_select_related = ("tenant", "end_user")

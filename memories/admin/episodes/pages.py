@@ -16,6 +16,7 @@ from memories.admin.episodes.detail import events_of, flaws_of, turns_of, why_it
 from memories.admin.facts.decay_curve import curve_of_episode
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
+from memories.admin.lists.export import OF_PERSON
 from memories.admin.site.page import VerbForm, verbs_of
 from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import KINDS
@@ -42,6 +43,10 @@ class EpisodePage(UndoViews):
     undo_field = "episode"
     undo_verbs = undone_of("Episode")
     verbs: ClassVar[dict[str, type[VerbForm]]] = verbs_of(forms)
+    csv_columns = (
+        *OF_PERSON, "session_id", "summary", "status", "importance", "quality", "pinned", "first_number", "last_number",
+        "ended_at", "forget_at",
+    )  # fmt: skip
     list_display = ("statement", "person", "state", "importance_shown", "quality_shown", "ended")
     list_filter = ("status", QualityFilter, "tenant")
     linked_by = ("end_user", "session")

@@ -19,6 +19,7 @@ from memories.admin.facts.merging import FactMergingViews
 from memories.admin.facts.old_claims import OldClaimViews
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
+from memories.admin.lists.export import OF_PERSON
 from memories.admin.site import sidebar
 from memories.admin.site.page import VerbForm, verbs_of
 from memories.admin.site.wording import KINDS, why_it_stays
@@ -34,6 +35,10 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
     # Merges have an undo on the page. The undo of a withdrawal would publish, which needs a fresh password.
     undo_verbs = undone_of("Fact") - {"withdraw"}
     verbs: ClassVar[dict[str, type[VerbForm]]] = {**verbs_of(forms), "undo_merge": forms.UndoMergeForm}
+    csv_columns = (
+        *OF_PERSON, "agent_id", "content", "category", "status", "confidence", "importance", "trust", "tags", "pinned",
+        "locked", "binding", "scope", "mentions", "created_at", "expires_at", "forget_at",
+    )  # fmt: skip
     list_display = ("statement", "person", "category", "state", "confidence_shown", "origin", "created")
     list_filter = ("status", "trust", "category", "tenant")
     linked_by = ("end_user",)

@@ -9,12 +9,10 @@ from defusedcsv import csv  # type: ignore[import-untyped]  # it has no types
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from memories import models
 from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.lists.change_list import HubChangeList
@@ -29,61 +27,12 @@ MOST = 10_000
 CHUNK = 500
 # Spreadsheets skip white space and fold full-width signs. defusedcsv only sees a plain sign at the start.
 _FORMULA = re.compile(r"\s+[-+=@|%]|[\t\r\n]|\s*[＝＋－＠｜％]")
-_OF_PERSON = ("id", "tenant__slug", "end_user__external_id")
-# Model → fields of its file. Other models cannot be exported.
-COLUMNS: dict[type[Model], tuple[str, ...]] = {
-    models.EndUser: (
-        *("id", "tenant__slug", "external_id", "display_name", "language", "time_zone", "capture", "serve"),
-        *("restricted_at", "created_at", "last_seen_at"),
-    ),
-    models.Fact: (
-        *(*_OF_PERSON, "agent_id", "content", "category", "status", "confidence", "importance", "trust", "tags"),
-        *("pinned", "locked", "binding", "scope", "mentions", "created_at", "expires_at", "forget_at"),
-    ),
-    models.Episode: (
-        *(*_OF_PERSON, "session_id", "summary", "status", "importance", "quality", "pinned"),
-        *("first_number", "last_number", "ended_at", "forget_at"),
-    ),
-    models.Session: (
-        *(*_OF_PERSON, "external_id", "agent_id", "turn_count", "token_count", "created_at", "last_turn_at"),
-        *("ended_at", "queue__due_at", "queue__parked_at", "queue__failure"),
-    ),
-    models.ExtractionRun: (
-        *(*_OF_PERSON, "session_id", "first_number", "last_number", "status", "attempt", "extractor", "calls"),
-        *("prompt_tokens", "completion_tokens", "cost", "failure", "started_at", "finished_at"),
-    ),
-    # Without the requester and the words of the request.
-    models.PrivacyCase: (
-        *("id", "tenant__slug", "type", "state", "asked_by", "received_at", "due_at", "verified_at", "scoped_at"),
-        *("approved_at", "held_at", "extended_at", "refusal", "started_at", "attempts", "failure", "completed_at"),
-    ),
-    models.DecayPass: ("id", "tenant__slug", "state", "trigger", "counts", "started_at"),
-    models.APIKey: (
-        *(
-            "id",
-            "tenant__slug",
-            "name",
-            "prefix",
-            "scopes",
-            "agent_id",
-            "writes_as",
-            "speaks_for_user",
-            "memory_of",
-            "created_at",
-        ),
-        *("expires_at", "revoked_at", "last_used_at"),
-    ),
-    models.Tenant: ("id", "slug", "name", "time_zone", "capture", "serve", "offboarded_at", "created_at"),
-    models.Agent: ("id", "tenant__slug", "agent_id", "extraction", "recall", "created_at"),
-    models.AuditEvent: (
-        *("id", "created_at", "tenant_uuid", "actor_kind", "actor_id", "verb", "object_type", "object_id"),
-        *("request_id", "counts"),
-    ),
-}
+# Of a list whose rows are of people.
+OF_PERSON = ("id", "tenant__slug", "end_user__external_id")
 
 
 def can_export(page: Any, request: HttpRequest) -> bool:
-    return page.model in COLUMNS and page.has_view_permission(request) and request.user.has_perm(PERMISSION)
+    return bool(page.csv_columns) and page.has_view_permission(request) and request.user.has_perm(PERMISSION)
 
 
 def answer(page: Any, request: HttpRequest, *, actor: Actor) -> HttpResponseBase:
@@ -95,11 +44,10 @@ def answer(page: Any, request: HttpRequest, *, actor: Actor) -> HttpResponseBase
     export_id = note_export(
         model=page.model, rows=count, tenant=sole_tenant(request.user), actor=actor, now=timezone.now()
     )
-    columns = COLUMNS[page.model]
-    rows = found.queryset.values_list(*columns)[:MOST].iterator(chunk_size=CHUNK)
+    rows = found.queryset.values_list(*page.csv_columns)[:MOST].iterator(chunk_size=CHUNK)
     # The audit trail has this id. The name holds nothing personal.
     name = f"{page.opts.model_name}{f'-first-{MOST}' if is_cut else ''}-{export_id}.csv"
-    return download(lines(columns, rows), name=name, content_type="text/csv; charset=utf-8")
+    return download(lines(page.csv_columns, rows), name=name, content_type="text/csv; charset=utf-8")
 
 
 def requested_list(page: Any, request: HttpRequest) -> HubChangeList | HttpResponse:

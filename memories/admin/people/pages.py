@@ -94,6 +94,10 @@ class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphView
         "reflect": ReflectNowForm,
         **OwnProfileViews.verbs,
     }
+    csv_columns = (
+        "id", "tenant__slug", "external_id", "display_name", "language", "time_zone", "capture", "serve",
+        "restricted_at", "created_at", "last_seen_at",
+    )  # fmt: skip
     list_display = ("person", "tenant", "facts_active", "sessions_held", "last_seen")
     list_filter = ("tenant",)
     list_select_related = ("tenant",)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
+from memories.admin.lists.export import OF_PERSON
 from memories.admin.runs.waits import WaitingListPage, waits_of, when_taken
 from memories.admin.site.mentions import mention
 from memories.admin.site.page import RecordPage, VerbForm
@@ -34,6 +35,10 @@ class RetryRunForm(VerbForm):
 class RunPage(WaitingListPage):
     page_template = "memories/run.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"retry": RetryRunForm}
+    csv_columns = (
+        *OF_PERSON, "session_id", "first_number", "last_number", "status", "attempt", "extractor", "calls",
+        "prompt_tokens", "completion_tokens", "cost", "failure", "started_at", "finished_at",
+    )  # fmt: skip
     list_display = ("started", "person", "turns", "state", "stored", "made_by", "tokens", "cost_shown")
     list_filter = ("status", "tenant")
     linked_by = ("end_user",)

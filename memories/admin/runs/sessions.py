@@ -25,6 +25,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from memories import conf
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
+from memories.admin.lists.export import OF_PERSON
 from memories.admin.runs.waits import WaitingListPage, waits_of, when_taken
 from memories.admin.site import reasons
 from memories.admin.site.mentions import mention
@@ -149,6 +150,10 @@ class SessionPage(WaitingListPage, UndoViews):
     undo_verbs = frozenset({CORRECT})
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"delete": DeleteSessionForm, "retry": RetrySessionForm}
     page_template = "memories/session.html"
+    csv_columns = (
+        *OF_PERSON, "external_id", "agent_id", "turn_count", "token_count", "created_at", "last_turn_at", "ended_at",
+        "queue__due_at", "queue__parked_at", "queue__failure",
+    )  # fmt: skip
     list_display = ("session", "person", "turn_count", "token_count", "state", "last_turn", "ended")
     list_filter = ("tenant", QueueFilter, WindowFilter)
     linked_by = ("end_user",)

@@ -104,6 +104,8 @@ class HubModelAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     list_links: ClassVar[tuple[tuple[str | Promise, str, str, str], ...]] = ()
     empty_title: str | Promise = _("Nothing here yet")
     empty_hint: str | Promise = ""
+    # Fields of the list's file; without any it has no export.
+    csv_columns: ClassVar[tuple[str, ...]] = ()
     # Foreign keys that links from other pages may filter by, although the list offers no filter for them.
     linked_by: ClassVar[tuple[str, ...]] = ()
     # Path from a row to its tenant. None: rows have no tenant, and the permission alone decides.

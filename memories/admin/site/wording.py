@@ -46,17 +46,10 @@ KINDS = {
     "tool": "warning",
 }
 
-_MODEL_ERRORS = (
-    exceptions.ModelUnavailable,
-    exceptions.ModelTimeout,
-    exceptions.ModelRateLimited,
-    exceptions.ModelRefused,
-    exceptions.ModelAnswerInvalid,
-    exceptions.ModelAnswerTruncated,
-    exceptions.ModelMisconfigured,
-)
 # Code → message, or an error class whose instance is the message.
-FAILURES: dict[str, Any] = {error.code: error for error in (*_MODEL_ERRORS, exceptions.LeaseLost)} | {
+FAILURES: dict[str, Any] = {
+    error.code: error for error in (*exceptions.ModelError.__subclasses__(), exceptions.LeaseLost)
+} | {
     INTERNAL_ERROR: gettext_lazy("The hub itself failed. The worker's log names the place."),
     WORKER_LOST: gettext_lazy("The worker stopped during each attempt. Check its log before you try again."),
     CAPPED: gettext_lazy(

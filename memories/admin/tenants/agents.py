@@ -90,6 +90,7 @@ class AgentPage(HubModelAdmin):
     form = AgentForm
     change_form_template = "memories/agent.html"
     list_before_template = "memories/agent_periods.html"
+    csv_columns = ("id", "tenant__slug", "agent_id", "extraction", "recall", "created_at")
     list_display = ("agent_id", "tenant", "extraction", "recall", "people", "turns", "facts", "pending", "rejected",
                     "corrections", "seen_first")  # fmt: skip
     list_filter = ("tenant", "extraction", "recall")

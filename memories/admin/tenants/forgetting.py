@@ -76,6 +76,7 @@ def _count_column(description: Any, name: str) -> Callable[[Any, DecayPass], str
 class DecayPassPage(RecordPage):
     page_template = "memories/decay_pass.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"confirm": ConfirmForm}
+    csv_columns = ("id", "tenant__slug", "state", "trigger", "counts", "started_at")
     list_display = ("started", "tenant", "shown_state", "facts", "episodes", "expired", "purged", "begun_by")
     list_filter = ("state", "trigger", "tenant")
     list_select_related = ("tenant",)

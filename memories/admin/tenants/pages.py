@@ -157,6 +157,7 @@ class TenantPage(OffBoardingPage):
     tenant_path = "pk"
     form = TenantForm
     change_form_template = "memories/tenant.html"
+    csv_columns = ("id", "slug", "name", "time_zone", "capture", "serve", "offboarded_at", "created_at")
     list_display = ("slug", "name", "capture", "serve", "created")
     search_fields = ("slug", "name")
     search_help_text = _("Search by slug or name")

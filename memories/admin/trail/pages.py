@@ -80,6 +80,10 @@ def _path_to_name(model: type[Model]) -> str | None:
 
 class TrailPage(HubModelAdmin):
     tenant_path = "tenant_uuid"
+    csv_columns = (
+        "id", "created_at", "tenant_uuid", "actor_kind", "actor_id", "verb", "object_type", "object_id", "request_id",
+        "counts",
+    )  # fmt: skip
     list_display = ("when", "sentence", "tenant", "seal")
     list_display_links = None
     # Of one event's page.

@@ -309,6 +309,12 @@ def sent_at(turn: str = "") -> Least:
 SENT_AT = sent_at()
 
 
+def moment_sent(alias: str = "") -> str:
+    """`Turn.sent_at` in SQL, for statements written by hand; without an alias of the columns by their names."""
+    dot = f"{alias}." if alias else ""
+    return f"least({dot}timestamp, {dot}created_at)"
+
+
 class TurnQuerySet(models.QuerySet["Turn"]):
     def after(self, number: int) -> Self:
         return self.filter(number__gt=number).order_by("number")

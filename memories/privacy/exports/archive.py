@@ -16,10 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from django.apps import apps
 from django.template.defaultfilters import yesno
 from django.template.loader import render_to_string
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
 
-from memories.kinds import PLAIN
 from memories.privacy.exports import schema
 from memories.privacy.exports.disclosures import about
 from memories.privacy.exports.profiles import ExportSection, sections_of
@@ -28,42 +25,6 @@ from memories.privacy.exports.rows import CHUNK, ExportRow, Subject, as_text, ro
 Counts = dict[str, int]
 # The page shows them beside what they are about; data.json has all of their fields.
 _SHOWN_ABOVE = ("evidence", "revisions")
-_TITLES: dict[str, str | Promise] = {
-    "people": _("Your record"),
-    "sessions": _("Conversations"),
-    "turns": _("What was said"),
-    "attachments": _("Files that came with what was said"),
-    "facts": _("What is remembered"),
-    "profile_sections": _("Your profile"),
-    "profile_history": _("Changes of the profile"),
-    "episodes": _("Episodes"),
-    "review_items": _("Review items"),
-    "runs": _("Runs of the model"),
-    "refusals": _("Permanent refusals"),
-    "changes": _("Changes that people made"),
-    "turn_vectors": _("Vectors of turns"),
-    "fact_vectors": _("Vectors of statements"),
-    "episode_vectors": _("Vectors of episodes"),
-    "files": _("Files that agents keep about you"),
-    "trajectories": _("What agents did for you, step by step"),
-    "skill_trials": _("Procedures that were tried in your sessions"),
-    "groups": _("Groups that you belong to"),
-    "group_facts": _("What groups share that is about you, or that you alone said"),
-    "said_in_groups": _("What you said in groups"),
-    "graph_entities": _("People, places and things in your graph"),
-    "graph_triples": _("What holds between them, and when"),
-    "dreams": _("What a model changed in these files"),
-    "store_items": _("What agents keep under your id"),
-    "store_item_vectors": _("Vectors of store items"),
-    "document_vectors": _("Vectors of files"),
-    "contexts": _("What agents were given about you"),
-    "sent_blocks": _("What your conversations carry of your memory"),
-    "kept_answers": _("Copies of API responses"),
-    "cases": _("Requests about your data"),
-    "exports": _("Copies like this one"),
-    **{kind.plural: kind.plain.exported for kind in PLAIN if kind.plain},
-    **{f"{kind.name}_vectors": kind.plain.exported_vectors for kind in PLAIN if kind.plain},
-}
 
 
 @dataclass(frozen=True)
@@ -146,7 +107,7 @@ def _page(heading: Heading) -> Iterator[str]:
     """readable.html, a few rows a part, with the counts of data.json; times are in the time zone in force."""
     counts = heading.counts
     sections = [section for section in sections_of(heading.subject.profile) if counts[section.name]]
-    contents = [(one.name, _TITLES[one.name], counts[one.name], one.is_data_only) for one in sections]
+    contents = [(one.name, one.title, counts[one.name], one.is_data_only) for one in sections]
     yield render_to_string("memories/export_head.html", {"heading": heading, "contents": contents})
     sessions: dict[Any, ExportRow] = {}
     for section in sections:
@@ -157,7 +118,7 @@ def _page(heading: Heading) -> Iterator[str]:
 
 def _page_section(heading: Heading, section: ExportSection, sessions: dict[Any, ExportRow]) -> Iterator[str]:
     """A list of the page; `sessions` collects the sessions, for the turns to name the one that begins."""
-    title = {"name": section.name, "title": _TITLES[section.name]}
+    title = {"name": section.name, "title": section.title}
     yield render_to_string("memories/export_section.html", title)
     templates, last = [f"memories/export_{section.name}.html", "memories/export_rows.html"], None
     for chunk in heading.chunks(section):
