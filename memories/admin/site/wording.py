@@ -47,9 +47,8 @@ KINDS = {
 }
 
 # Code → message, or an error class whose instance is the message.
-FAILURES: dict[str, Any] = {
-    error.code: error for error in (*exceptions.ModelError.__subclasses__(), exceptions.LeaseLost)
-} | {
+FAILURES: dict[str, Any] = {error.code: error for error in exceptions.ModelError.__subclasses__()} | {
+    exceptions.LeaseLost.code: exceptions.LeaseLost,
     INTERNAL_ERROR: gettext_lazy("The hub itself failed. The worker's log names the place."),
     WORKER_LOST: gettext_lazy("The worker stopped during each attempt. Check its log before you try again."),
     CAPPED: gettext_lazy(
