@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from memories.imports import trees
-from memories.imports.messages import Talk, objects_in
+from memories.imports.messages import Talk, object_in, objects_in
 from memories.imports.places import Given, dated, strangers
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.imports.records import (
@@ -76,9 +76,13 @@ def jsonl(given: Given, parts: list[Part]) -> Iterator[Record]:
 
 def deepseek(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     """A tree as ChatGPT's; a message has fragments, and the newest branch is shown."""
-    mapping = _object(one, "mapping")
-    nodes = {name: node for name, node in mapping.items() if _is_node(node)}
-    messages = {name: _object(node, "message") for name, node in nodes.items()}
+    mapping = object_in(one, "mapping")
+    nodes = {
+        name: node
+        for name, node in mapping.items()
+        if isinstance(node, dict) and isinstance(node.get("message"), dict | None)
+    }
+    messages = {name: object_in(node, "message") for name, node in nodes.items()}
     at = {name: str(given.moment(message.get("inserted_at")) or "") for name, message in messages.items()}
     tree = {name: trees.Node(node.get("parent"), at[name]) for name, node in nodes.items()}
     shown = trees.branch(tree, one.get("current_node"))
@@ -92,10 +96,6 @@ def deepseek(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     if others:
         talk.on_other_branches(*(f"{one.get('id')}-{name}" for name in others))
     yield from talk.records(shown=[f"{one.get('id')}-{name}" for name in shown])
-
-
-def _is_node(node: Any) -> bool:
-    return isinstance(node, dict) and isinstance(node.get("message"), dict | None)
 
 
 def _say_fragments(talk: Talk, message: dict[str, Any], own_id: str) -> None:
@@ -136,10 +136,10 @@ def _owner(chat: Mapping[str, Any]) -> str:
 
 
 def _open_webui_chat(given: Given, one: dict[str, Any]) -> Iterator[Record]:
-    chat = _object(one, "chat")
-    history = _object(chat, "history")
+    chat = object_in(one, "chat")
+    history = object_in(chat, "history")
     talk = Talk(given, one.get("id") or chat.get("id"), began=one.get("created_at"))
-    held = _object(history, "messages")
+    held = object_in(history, "messages")
     nodes = {name: node for name, node in held.items() if isinstance(node, dict)}
     talk.omit(OTHER_FORM, len(held) - len(nodes))
     if not nodes:
@@ -180,7 +180,9 @@ def _in_branches(
 
 def _in_order(talk: Talk, nodes: Mapping[str, dict[str, Any]]) -> Iterator[Record]:
     """The same of a program that keeps no branches."""
-    yield from _shown(talk, nodes, _in_a_row(nodes), next(reversed(list(nodes)), None))
+    names = list(nodes)
+    tree = {name: trees.Node(before, "") for before, name in zip([None, *names], names, strict=False)}
+    yield from _shown(talk, nodes, tree, names[-1] if names else None)
 
 
 def librechat(given: Given, one: dict[str, Any]) -> Iterator[Record]:
@@ -226,12 +228,12 @@ def lobechat_messages(one: Mapping[str, Any]) -> Any:
 
 
 def _state(one: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _object(one, "state") or _object(one, "data") or one
+    return object_in(one, "state") or object_in(one, "data") or one
 
 
 def cherry(given: Given, one: dict[str, Any]) -> Iterator[Record]:
     """`data.json` of a backup: messages name their blocks, of which those of text are what was said."""
-    stored = _object(one, "indexedDB")
+    stored = object_in(one, "indexedDB")
     blocks_of, others = objects_in(stored, "message_blocks")
     topics, more = objects_in(stored, "topics")
     if others or more:
@@ -250,14 +252,14 @@ def cherry(given: Given, one: dict[str, Any]) -> Iterator[Record]:
 
 
 def grok(given: Given, one: dict[str, Any]) -> Iterator[Record]:
-    about = _object(one, "conversation")
+    about = object_in(one, "conversation")
     talk = Talk(given, about.get("id"), began=about.get("create_time"))
-    found: list[tuple[Any, dict[str, Any]]] = []
+    messages: list[tuple[Any, dict[str, Any]]] = []
     for place, entry in enumerate(talk.objects(one, "responses")):
-        node = _object(entry, "response") or entry
-        own = node.get("_id") or node.get("response_id") or f"{about.get('id')}-{place}"
-        found.append((own, {**node, "role": node.get("sender"), "content": node.get("message")}))
-    nodes = talk.by_id(found)
+        node = object_in(entry, "response") or entry
+        name = node.get("_id") or node.get("response_id") or f"{about.get('id')}-{place}"
+        messages.append((name, {**node, "role": node.get("sender"), "content": node.get("message")}))
+    nodes = talk.by_id(messages)
     leaf = about.get("leaf_response_id")
     yield from _in_branches(talk, given, nodes, leaf, parent="parent_response_id", at="create_time")
 
@@ -341,13 +343,3 @@ def _content(content: Any) -> tuple[Any, int]:
         texts += [text.get("value") if isinstance(text, dict) else text] if is_text else []
     said = [one for one in texts if isinstance(one, str)]
     return "\n".join(said), len(texts) - len(said)
-
-
-def _in_a_row(nodes: Mapping[str, Any]) -> dict[str, trees.Node]:
-    names = list(nodes)
-    return {name: trees.Node(before, "") for before, name in zip([None, *names], names, strict=False)}
-
-
-def _object(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = whole.get(name)
-    return found if isinstance(found, dict) else {}

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from memories.imports import trees
-from memories.imports.messages import Talk
+from memories.imports.messages import Talk, object_in
 from memories.imports.places import Given, dated
 from memories.imports.raw_documents import RefusedDocumentError, unsendable_in
 from memories.imports.records import (
@@ -92,7 +92,10 @@ class _Kept:
         if talk.messages:
             yield from talk.records()
         listed_at, listed = self._list
-        saved: dict[str, datetime | None] = _entries(listed, self._given)
+        entries = list(_ENTRY.finditer(listed))
+        ends = [*(entry.start() for entry in entries[1:]), len(listed)]
+        texts = ((listed[entry.end() : end].strip(), entry["day"]) for entry, end in zip(entries, ends, strict=False))
+        saved: dict[str, datetime | None] = {text: self._given.moment(day) for text, day in texts if text}
         for text, said in self._saved.items():
             # What is older than the list and not on it was forgotten there.
             if not listed or str(said or "") >= listed_at:
@@ -104,7 +107,11 @@ class _Kept:
 
 
 def _conversation(given: Given, conversation: dict[str, Any], kept: _Kept) -> Iterator[Record]:
-    nodes = {name: node for name, node in conversation["mapping"].items() if _is_node(node)}
+    nodes = {
+        name: node
+        for name, node in conversation["mapping"].items()
+        if isinstance(node, dict) and isinstance(node.get("message"), dict | None)
+    }
     at = {name: str(given.moment(_message_of(node).get("create_time")) or "") for name, node in nodes.items()}
     tree = {name: trees.Node(node.get("parent"), at[name]) for name, node in nodes.items()}
     shown = trees.branch(tree, conversation.get("current_node"))
@@ -118,17 +125,13 @@ def _conversation(given: Given, conversation: dict[str, Any], kept: _Kept) -> It
             _say(talk, message, kept)
     others = [nodes[name]["message"] for name in nodes.keys() - set(shown) if nodes[name].get("message") is not None]
     if others:
-        talk.on_other_branches(*(one.get("id") for one in others))
+        talk.on_other_branches(*(message_there.get("id") for message_there in others))
     yield from talk.records(shown=[_message_of(nodes[name]).get("id") for name in shown])
-
-
-def _is_node(node: Any) -> bool:
-    return isinstance(node, dict) and isinstance(node.get("message"), dict | None)
 
 
 def _say(talk: Talk, message: dict[str, Any], kept: _Kept) -> None:
     """What was said; what the person told of themselves, and what was saved, is kept beside it."""
-    author, content, metadata = (_part(message, name) for name in ("author", "content", "metadata"))
+    author, content, metadata = (object_in(message, name) for name in ("author", "content", "metadata"))
     kind, at = content.get("content_type"), message.get("create_time") or talk.began
     if not isinstance(author.get("role"), str) or not isinstance(kind, str):
         talk.omit(OTHER_FORM)
@@ -153,25 +156,25 @@ def _say(talk: Talk, message: dict[str, Any], kept: _Kept) -> None:
 
 def _why_left_out(message: dict[str, Any], role: Any, kind: Any) -> str:
     """Instructions of the system, hidden messages, thoughts, calls of tools and their results, pictures alone."""
-    is_hidden = _part(message, "metadata").get("is_visually_hidden_from_conversation") or message.get("weight") == 0
+    is_hidden = object_in(message, "metadata").get("is_visually_hidden_from_conversation") or message.get("weight") == 0
     reasons = {
         "system": role == "system",
         NOT_SHOWN: bool(is_hidden),
         THOUGHTS: kind in _THOUGHTS,
         TOOLS: role == "tool" or message.get("recipient") not in (None, "all") or kind not in _SPOKEN,
     }
-    if found := next((reason for reason, fits in reasons.items() if fits), ""):
-        return found
-    parts = _part(message, "content").get("parts")
+    if left_out := next((reason for reason, fits in reasons.items() if fits), ""):
+        return left_out
+    parts = object_in(message, "content").get("parts")
     has_media = isinstance(parts, list) and any(isinstance(part, dict) for part in parts)
     return MEDIA if has_media and not _text_of(message).strip() else ""
 
 
 def _text_of(message: dict[str, Any], *, of_tool: bool = False) -> str:
     """What was typed and what was spoken, as the service wrote it down."""
-    content = _part(message, "content")
+    content = object_in(message, "content")
     parts = content.get("parts")
-    is_said = message.get("recipient") in (None, "all") and _part(message, "author").get("role") in (
+    is_said = message.get("recipient") in (None, "all") and object_in(message, "author").get("role") in (
         "user",
         "assistant",
     )
@@ -182,12 +185,7 @@ def _text_of(message: dict[str, Any], *, of_tool: bool = False) -> str:
 
 
 def _message_of(node: dict[str, Any]) -> dict[str, Any]:
-    return _part(node, "message")
-
-
-def _part(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = whole.get(name)
-    return found if isinstance(found, dict) else {}
+    return object_in(node, "message")
 
 
 def _own(text: str) -> str:
@@ -197,11 +195,3 @@ def _own(text: str) -> str:
     ends = len(told) - len(_FENCE)
     is_fenced = told.startswith(_PROVIDED) and told.endswith(_FENCE) and begins <= ends
     return told[begins:ends].strip() if is_fenced else told
-
-
-def _entries(listed: str, given: Given) -> dict[str, datetime | None]:
-    """The entries of the list, with the day on which each was saved."""
-    found = list(_ENTRY.finditer(listed))
-    ends = [*(one.start() for one in found[1:]), len(listed)]
-    texts = ((listed[one.end() : end].strip(), one["day"]) for one, end in zip(found, ends, strict=False))
-    return {text: given.moment(day) for text, day in texts if text}

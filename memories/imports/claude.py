@@ -101,7 +101,7 @@ def read_projects(given: Given, parts: list[Part]) -> Iterator[Record]:
 
 def _conversation(given: Given, conversation: dict[str, Any]) -> Iterator[Record]:
     talk = Talk(given, conversation.get("uuid"), began=conversation.get("created_at"))
-    by_id = talk.by_id((one.get("uuid"), one) for one in talk.objects(conversation, "chat_messages"))
+    by_id = talk.by_id((message.get("uuid"), message) for message in talk.objects(conversation, "chat_messages"))
     tree = _tree(given, by_id)
     shown = trees.branch(tree, conversation.get("current_leaf_message_uuid") or next(reversed(by_id), None))
     for name in shown:
@@ -109,8 +109,10 @@ def _conversation(given: Given, conversation: dict[str, Any]) -> Iterator[Record
     others = by_id.keys() - set(shown)
     if others:
         talk.on_other_branches(*others)
-        attached = {name: len(_list(by_id[name], "attachments")) for name in others}
-        talk.elsewhere |= {f"{name}-attachment-{at + 1}" for name in others for at in range(attached[name])}
+        for name in others:
+            attachments = by_id[name].get("attachments")
+            number = len(attachments) if isinstance(attachments, list) else 0
+            talk.elsewhere |= {f"{name}-attachment-{at + 1}" for at in range(number)}
     yield from talk.records(shown=shown)
 
 
@@ -167,11 +169,6 @@ def _is_pasted(attachment: Mapping[str, Any]) -> bool:
     """Whether the service made a file of what was too long for its field."""
     name = str(attachment.get("file_name") or "").lower()
     return not name or name.startswith(("paste", "clipboard"))
-
-
-def _list(message: Mapping[str, Any], name: str) -> list[Any]:
-    found = message.get(name)
-    return found if isinstance(found, list) else []
 
 
 def _paragraphs(text: Any, project: str) -> Iterator[Record]:

@@ -96,7 +96,7 @@ def _without_piped(text: str) -> str:
 
 
 def _say(talk: Talk, role: str, text: str, own_id: str, at: Any) -> None:
-    text = _sendable(text).strip()[:LONGEST_TEXT]
+    text = text.translate(_UNSENDABLE).strip()[:LONGEST_TEXT]
     if not role:
         talk.omit(NOT_SHOWN)
     elif not text:
@@ -105,11 +105,6 @@ def _say(talk: Talk, role: str, text: str, own_id: str, at: Any) -> None:
         talk.say(role, text, own_id[:255], at, author=_AUTHORS[role])
     else:
         talk.omit(OTHER_FORM)
-
-
-def _sendable(text: str) -> str:
-    """Without what no request can hold, as the client leaves it out."""
-    return text.translate(_UNSENDABLE)
 
 
 def _of_claude_code(entry: dict[str, Any]) -> tuple[str, str, str]:

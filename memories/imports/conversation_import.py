@@ -64,10 +64,17 @@ class ConversationImport:
         self.done["conversations"] += 1
         body = {**said.body, **self._own(said.body)}
         if not isinstance(said.messages, list):
-            self._refuse_body({**body, "messages": said.messages})
+            try:
+                checked(TurnsSerializer, {**body, "messages": said.messages})
+            except RefusedDocumentError as error:
+                self._refuse(str(error))
             return
         try:
-            self._take(body, said)
+            follows = 0
+            for number, part in enumerate(_parts(self._distinct(body, said.messages))):
+                conversation = self._conversation(body, part, is_own=said.is_own)
+                if conversation is not None:
+                    follows = self._store_most(conversation, said, is_first=not number, follows=follows)
         except RefusedDocumentError as error:
             self._refuse(str(error))
         except MemoryHubError as error:
@@ -77,23 +84,9 @@ class ConversationImport:
                 raise
             self._refuse(error.code)
 
-    def _take(self, body: dict[str, Any], said: Said) -> None:
-        """Errors: RefusedDocumentError, those of store_lacking(): what comes before the part with it is stored."""
-        follows = 0
-        for number, part in enumerate(_parts(self._distinct(body, said.messages))):
-            conversation = self._conversation(body, part, is_own=said.is_own)
-            if conversation is not None:
-                follows = self._store_most(conversation, said, is_first=not number, follows=follows)
-
     def _refuse(self, reason: str) -> None:
         self.done["refused"] += 1
         self._tell(f"Conversation {self.done['conversations']}: {reason}")
-
-    def _refuse_body(self, body: dict[str, Any]) -> None:
-        try:
-            checked(TurnsSerializer, body)
-        except RefusedDocumentError as error:
-            self._refuse(str(error))
 
     def _left_before(self, session: Session, said: Said) -> int:
         """How many turns of the branch that it leaves a dry run would have stored itself, of the same conversation."""
@@ -251,7 +244,7 @@ def _left(session: Session, said: Said, *, is_first: bool) -> list[Turn]:
 
 def _is_older(session: Session, said: Said) -> bool:
     """Whether the session went on since this was exported: it has turns that the export knows nothing of."""
-    known = {one.get("external_id") for one in said.messages} | said.elsewhere
+    known = {message.get("external_id") for message in said.messages} | said.elsewhere
     names = Turn.objects.filter(session=session, left_at=None).exclude(external_id=None)
     return any(name not in known for name in names.values_list("external_id", flat=True))
 

@@ -118,7 +118,9 @@ class FactImport:
             # In whatever state they are: what somebody changed or forgot since does not come back.
             existing = {name for name, _fact in _facts_called(self._tenant, person, facts)}
             before = _versions(person, whose.agent_id, sections)
-            new = [fact for fact in self._first_time(whose, facts) if fact.external_id not in existing]
+            # A dry run keeps nothing, and remembers what it would have stored.
+            first = [fact for fact in facts if self._seen.isdisjoint((whose, text) for text in _marks(fact))]
+            new = [fact for fact in first if fact.external_id not in existing]
             held = import_document(
                 end_user=person,
                 sections=sections,
@@ -146,10 +148,6 @@ class FactImport:
                 "duplicates": len(facts) - stored,
             }
         )
-
-    def _first_time(self, whose: Owner, facts: Sequence[DocumentFact]) -> list[DocumentFact]:
-        """Those that a dry run would not have stored already: it keeps nothing, and remembers."""
-        return [fact for fact in facts if self._seen.isdisjoint((whose, text) for text in _marks(fact))]
 
 
 def _marks(fact: DocumentFact) -> tuple[str, str]:

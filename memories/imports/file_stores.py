@@ -141,9 +141,10 @@ def _command_line_files(base: Path, folder: str, own: str | None) -> Iterator[Re
     """`~/.deepagents`, with a folder for each agent, or one of these folders: notes, and what the agent keeps beside
     them. Skills and hidden files are left out; the folder that was named may have a dot itself. With an `own` name it
     is the folder of that agent."""
-    agents = [base] if _has_notes(base) or own is not None else sorted(one for one in base.iterdir() if one.is_dir())
+    has_notes = any((base / name).is_file() for name in _NOTES)
+    agents = [base] if has_notes or own is not None else sorted(path for path in base.iterdir() if path.is_dir())
     # Beside the agents are files of the program's own.
-    for path in () if agents == [base] else sorted(one for one in base.iterdir() if one.is_file()):
+    for path in () if agents == [base] else sorted(path for path in base.iterdir() if path.is_file()):
         yield LeftOut(HIDDEN if _leads_to_hidden(path, base) else "no_memory")
     for agent in agents:
         # A project's own notes are in a folder with a dot, and no agent's.
@@ -170,10 +171,6 @@ def _leads_to_hidden(path: Path, base: Path) -> bool:
     """Whether the path below `base` is hidden, or that to which it links. Folders above `base` do not count."""
     target, root = path.resolve().parts, base.resolve().parts
     return is_hidden(path.relative_to(base).parts) or is_hidden(target[shared(target, root) :])
-
-
-def _has_notes(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in _NOTES)
 
 
 def _below(folder: str, key: str) -> str:

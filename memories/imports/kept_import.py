@@ -8,7 +8,6 @@ import base64
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -27,7 +26,7 @@ from memories.imports.records import NOBODY, KeptFile, Note, StoredItem, ignore_
 from memories.models import FileVersion, ImportedRow, MemoryFile, Tenant
 from memories.store import writing
 from memories.store.viewers import StoreViewer
-from memories.store.writing import PutItem, Write
+from memories.store.writing import Write
 from memories.text.secrets import effort
 
 # Items in one transaction: a break loses no more than these.
@@ -119,7 +118,15 @@ class ItemImport(Kept):
         """It may wait for others, until there are enough or flush() is called."""
         self.done["found"] += 1
         try:
-            self._waiting.append(_write(item, self._now))
+            ttl: dict[str, Any] = {} if item.ttl_minutes is None else {"ttl": item.ttl_minutes}
+            index = {} if item.index is None else {"index": list(item.index) or False}
+            document = {"namespace": list(item.namespace), "key": item.key, "value": item.value, **ttl, **index}
+            write = write_of(checked(PutItemSerializer, document))
+            updated = min(moments.moment(item.updated_at) or self._now, self._now)
+            created = min(moments.moment(item.created_at) or updated, updated)
+            self._waiting.append(
+                replace(write, created_at=created, updated_at=updated, expires_at=moments.moment(item.expires_at))
+            )
         except RefusedDocumentError as error:
             (self.left_out if error.is_letters else self.refused)[error.code if error.is_letters else str(error)] += 1
         if len(self._waiting) == AT_ONCE:
@@ -138,7 +145,10 @@ class ItemImport(Kept):
                 put = writing.write(
                     writes, tenant=self._tenant, viewer=StoreViewer(self._tenant), now=self._now, only_new=True
                 )
-                self._note([self._row(item) for item in put])
+                of = {"tenant_id": self._tenant.pk, "kind": ImportedRow.Kind.ITEM}
+                self._note(
+                    [ImportedRow(**of, end_user_id=item.end_user, row=item.id, at=item.updated_at) for item in put]
+                )
                 transaction.set_rollback(self._dry_run)
         except MemoryHubError as error:
             if len(writes) == 1:
@@ -147,18 +157,3 @@ class ItemImport(Kept):
                 self._store([one])
         else:
             self.done.update({"stored": len(put), "duplicates": len(writes) - len(put)})
-
-    def _row(self, item: PutItem) -> ImportedRow:
-        of = {"tenant_id": self._tenant.pk, "end_user_id": item.end_user, "kind": ImportedRow.Kind.ITEM}
-        return ImportedRow(**of, row=item.id, at=item.updated_at)
-
-
-def _write(item: StoredItem, now: datetime) -> Write:
-    """Errors: RefusedDocumentError."""
-    ttl: dict[str, Any] = {} if item.ttl_minutes is None else {"ttl": item.ttl_minutes}
-    index = {} if item.index is None else {"index": list(item.index) or False}
-    document = {"namespace": list(item.namespace), "key": item.key, "value": item.value, **ttl, **index}
-    given = write_of(checked(PutItemSerializer, document))
-    updated = min(moments.moment(item.updated_at) or now, now)
-    created = min(moments.moment(item.created_at) or updated, updated)
-    return replace(given, created_at=created, updated_at=updated, expires_at=moments.moment(item.expires_at))

@@ -62,12 +62,8 @@ def mem0(given: Given, parts: list[Part]) -> Iterator[Record]:
         if is_sqlite(part.path):
             yield from _mem0_history(given, part.path)
         else:
-            yield from _each(given, part, _mem0_memory)
-
-
-def _each(given: Given, part: Part, made: Any) -> Iterator[Record]:
-    for found in given.documents(part):
-        yield found if isinstance(found, RefusedDocumentError) else made(given, found)
+            for document in given.documents(part):
+                yield document if isinstance(document, RefusedDocumentError) else _mem0_memory(given, document)
 
 
 def _mem0_memory(given: Given, row: Mapping[str, Any]) -> Record:
@@ -166,7 +162,8 @@ def _langgraph_rows(given: Given, parts: list[Part], columns: str, beside: str) 
         if not is_sqlite(part.path):
             yield from given.documents(part)
             continue
-        for row in sqlite_rows(part.path, f"SELECT * FROM {_table(given.table or 'store')} ORDER BY prefix, key"):  # noqa: S608
+        table = (given.table or "store").replace('"', '""')
+        for row in sqlite_rows(part.path, f'SELECT * FROM "{table}" ORDER BY prefix, key'):  # noqa: S608
             value = row.get("value")
             try:
                 value = json.loads(value) if isinstance(value, str | bytes) else value
@@ -186,10 +183,6 @@ def are_of_several(given: Given, parts: list[Part]) -> bool:
             return True
         first = namespace
     return False
-
-
-def _table(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def deerflow(given: Given, parts: list[Part]) -> Iterator[Record]:

@@ -100,6 +100,12 @@ def id_of(own: Any) -> str:
     return f"import-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
+def object_in(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The object that is a member; an empty one where there is none."""
+    member = whole.get(name)
+    return member if isinstance(member, dict) else {}
+
+
 def objects_in(whole: Mapping[str, Any], name: str) -> tuple[list[dict[str, Any]], int]:
     """The objects of a list that is a member, and how many others there are in its place."""
     found = whole.get(name)

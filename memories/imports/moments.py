@@ -24,10 +24,12 @@ def moment(value: Any, zone: tzinfo | None = UTC) -> datetime | None:
             value = float(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _since_1970(float(value))
-        found = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
-        if not isinstance(found, datetime):
+        at = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+        if not isinstance(at, datetime):
             return None
-        return (found if found.tzinfo else _placed(found, zone)).astimezone(UTC)
+        if zone and not at.tzinfo:
+            at = at.replace(tzinfo=zone)
+        return at.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return None
 
@@ -40,10 +42,6 @@ def end(value: Any, zone: tzinfo | None = UTC) -> datetime | None:
         return found
     # The last day of all has no next one.
     return found + timedelta(days=1) if found < _LAST else found
-
-
-def _placed(value: datetime, zone: tzinfo | None) -> datetime:
-    return value.replace(tzinfo=zone) if zone else value.astimezone()
 
 
 def _since_1970(value: float) -> datetime:

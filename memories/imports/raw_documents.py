@@ -9,7 +9,6 @@ What is made of it for the hub is then read as strictly as the body of a request
 import json
 import re
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -154,17 +153,8 @@ class Documents:
             yield self.fault
 
 
-def list_in(path: Path) -> Documents:
-    """The objects of a JSON list, or why one of its members is refused.
-
-    Errors: OSError, ValueError when it is no list.
-    """
-    with path.open("rb") as file:
-        return Documents(path, _of_list(path, file, _whole(file)))
-
-
 def lines_in(path: Path) -> Iterator[Outcome]:
-    """The same of JSON lines, of which one at a time is read."""
+    """The objects of JSON lines, of which one at a time is read, or why one is refused."""
     with path.open("rb") as file:
         for place in _lines(file, _whole(file)):
             yield built_at(file, place)
@@ -189,15 +179,6 @@ def found_in(path: Path, *, lists: Sequence[str] = ()) -> Documents:
     """
     with path.open("rb") as file:
         return Documents(path, _split(path, file, lists))
-
-
-def documents_in(path: Path, refused: Counter[str], *, lists: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The same; what is too much is counted in `refused`. Errors: as found_in()."""
-    for found in found_in(path, lists=lists):
-        if isinstance(found, RefusedDocumentError):
-            refused[str(found)] += 1
-        else:
-            yield found
 
 
 def document_in(path: Path) -> dict[str, Any]:

@@ -4,13 +4,12 @@ Every reader is a function of what was given (`places.Given`) that yields these.
 a record goes through the checks of the operation of the API that would store it (`runs.py`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from memories.imports import raw_documents
-from memories.imports.places import Given
 from memories.imports.raw_documents import RefusedDocumentError
 from memories.models import ImportedRow
 
@@ -111,4 +110,3 @@ class ExportedRows:
 
 
 Record = Said | StoredMemory | KeptFile | StoredItem | ExportedRows | LeftOut | RefusedDocumentError
-Reader = Callable[[Given], Iterator[Record]]

@@ -210,23 +210,19 @@ class Run:
             self.left_out[OTHER_FORM] += 1
             return
         if isinstance(error, CutOffError | DamagedError):
-            self._tell_of(error)
+            finding: Finding = {"code": error.code, "at": error.at}
+            if isinstance(error, CutOffError):
+                parts = [part for part in self.given.parts if part.path == error.path]
+                number = self.given.parts.index(parts[0]) + 1 if parts else 1
+                finding |= {"file": number, "begins": error.begins, "whole": error.whole}
+                self.recognised += any(sources.plain_shape_of(self.given, part) == self.source for part in parts)
+            else:
+                finding |= {"file": error.number}
+            self.findings = together(self.findings, [finding])
+            self._refused[str(error)] += 1
             return
         self.recognised += 1
         if self.is_of_conversations:
             self.conversations.refuse(error)
         else:
             self._refused[str(error)] += 1
-
-    def _tell_of(self, error: CutOffError | DamagedError) -> None:
-        """A file that ends early, or cannot be read: what is whole in it comes in."""
-        finding: Finding = {"code": error.code, "at": error.at}
-        if isinstance(error, CutOffError):
-            of = [part for part in self.given.parts if part.path == error.path]
-            number = self.given.parts.index(of[0]) + 1 if of else 1
-            finding |= {"file": number, "begins": error.begins, "whole": error.whole}
-            self.recognised += any(sources.plain_shape_of(self.given, part) == self.source for part in of)
-        else:
-            finding |= {"file": error.number}
-        self.findings = together(self.findings, [finding])
-        self._refused[str(error)] += 1

@@ -278,10 +278,7 @@ def _of_folder(folder: Path) -> str:
 
 def plain_shape_of(given: Given, part: Part) -> str:
     """The source that a file is of; "" for none that is known."""
-    return _plain(shape_of(given, part))
-
-
-def _plain(shape: str) -> str:
+    shape = shape_of(given, part)
     return "claude" if shape in (_REMEMBERED, _PROJECTS) else shape
 
 

@@ -33,19 +33,15 @@ def memory(
         return LeftOut(NO_TEXT)
     if ends and ends <= datetime.now(UTC):
         return LeftOut("expired")
+    is_text = isinstance(category, str) and 0 < len(category) <= _LONGEST_CATEGORY
     fact = {
         "id": name_of(source, key, text),
         "content": text.strip(),
-        "category": category if _is_name(category) else Category.OTHER.value,
+        "category": category if is_text and not unsendable_in(category) else Category.OTHER.value,
         "confidence": CONFIDENCE if confidence is None else confidence,
         "createdAt": at.isoformat() if isinstance(at, datetime) else at,
     }
     return StoredMemory(fact=fact, whose=whose, ends=ends)
-
-
-def _is_name(category: Any) -> bool:
-    is_text = isinstance(category, str) and 0 < len(category) <= _LONGEST_CATEGORY
-    return is_text and not unsendable_in(category)
 
 
 def owner_of(user_id: Any, agent_id: Any = None) -> Owner | None:
@@ -79,23 +75,18 @@ def text_in(value: Mapping[str, Any]) -> str | None:
         return text_in(inner)
     if (named := named_text(value)) is not None:
         return named
-    about = {name: one for name, one in value.items() if not _is_beside(name)}
-    texts = [one for one in about.values() if isinstance(one, str) and one.strip()]
+    about = {name: member for name, member in value.items() if not _is_beside(name)}
+    texts = [member for member in about.values() if isinstance(member, str) and member.strip()]
     if len(texts) == len(about) == 1:
         return str(texts[0])
-    lines = [f"{name.replace('_', ' ')}: {_told(one)}" for name, one in about.items() if _is_told(one)]
+    lines = []
+    for name, member in about.items():
+        values = member if isinstance(member, list) else [member]
+        if all(isinstance(one, str | int | float | None) for one in values):
+            lines.append(f"{name.replace('_', ' ')}: {', '.join(map(str, values))}")
     return "; ".join(lines) if lines and len(lines) == len(about) and texts else None
 
 
 def _is_beside(name: str) -> bool:
     """Whether the member says something of the memory, not of the person."""
     return name == "id" or name.endswith(("_id", "_at", "_ids"))
-
-
-def _is_told(value: Any) -> bool:
-    several = value if isinstance(value, list) else [value]
-    return all(isinstance(one, str | int | float | None) for one in several)
-
-
-def _told(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

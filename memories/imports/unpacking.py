@@ -39,7 +39,6 @@ _BEGINS = b"PK\x03\x04"
 # Of a file's head: flags, method, time, day, sum, packed size, size, and how long its name and more are.
 _HEAD = struct.Struct("<4s2xHHHHIIIHH")
 _ENCRYPTED, _SIZE_FOLLOWS = 1, 8
-_UNKNOWN_SIZE = 0xFFFFFFFF
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),

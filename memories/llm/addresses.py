@@ -100,11 +100,11 @@ def check_address(url: str) -> None:
 def public_addresses(host: str, port: int) -> list[str]:
     """The addresses of a host, if all of them are public. Errors: AddressRefused, OSError (it cannot be resolved)."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError:
         raise OSError("This is no host name.") from None
     # The numbers of an address can be written in many ways; what the resolver makes of them counts.
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     if not addresses or not all(map(_is_public, addresses)):
         raise AddressRefused(
             _(

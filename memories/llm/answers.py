@@ -128,7 +128,7 @@ def _storable_escape(escape: re.Match[str]) -> str:
 
 def _fitting(text: str, start: int, answer: AnswerFormat[A]) -> list[A]:
     """The outermost objects from `start` on that fit, in their order; none before an answer that does not end."""
-    found: list[A] = []
+    fitting: list[A] = []
     place = text.find("{", start)
     for _ in range(_STARTS_TRIED):
         if place < 0:
@@ -138,14 +138,16 @@ def _fitting(text: str, start: int, answer: AnswerFormat[A]) -> list[A]:
         except json.JSONDecodeError as error:
             # What was read of a broken object is skipped: no piece of a truncated answer is taken for one.
             end = max(error.pos, place + 1)
-            if _is_cut_short(text, place, error, answer):
-                found.clear()
+            # Without a name of the answer they are braces in prose.
+            is_open = error.msg.startswith("Unterminated") or "}" not in text[error.pos :]
+            if is_open and any(f'"{name}"' in text[place : error.pos] for name in answer.model.model_fields):
+                fitting.clear()
         except RecursionError:
             raise ModelAnswerInvalid from None
         else:
-            found += _fits(value, answer)
+            fitting += _fits(value, answer)
         place = text.find("{", end)
-    return found
+    return fitting
 
 
 def _fits(value: dict[str, Any], answer: AnswerFormat[A]) -> list[A]:
@@ -153,12 +155,6 @@ def _fits(value: dict[str, Any], answer: AnswerFormat[A]) -> list[A]:
     whole = _fit(value, answer)
     inner = () if whole is not None else value.values()
     return [fit for fit in (whole, *(_fit(one, answer) for one in inner)) if fit is not None]
-
-
-def _is_cut_short(text: str, start: int, error: json.JSONDecodeError, answer: AnswerFormat[A]) -> bool:
-    """Whether a broken object is an answer that was cut off, and no braces in prose."""
-    is_open = error.msg.startswith("Unterminated") or "}" not in text[error.pos :]
-    return is_open and any(f'"{name}"' in text[start : error.pos] for name in answer.model.model_fields)
 
 
 def _says_something(answer: BaseModel) -> bool:
@@ -182,10 +178,8 @@ def _fit(candidate: Any, answer: AnswerFormat[A]) -> A | None:
         return None
 
 
-def _integer(digits: str) -> int | float:
-    """Python refuses to read integers of thousands of digits; no field takes them, but the rest is good."""
-    return int(digits) if len(digits) <= _LONGEST_INTEGER else math.inf
-
-
-# strict=False: small models write bare newlines inside strings.
-_DECODER = json.JSONDecoder(strict=False, parse_int=_integer)
+# strict=False: small models write bare newlines inside strings. Python refuses to read integers of thousands of digits;
+# no field takes them, but the rest is good.
+_DECODER = json.JSONDecoder(
+    strict=False, parse_int=lambda digits: int(digits) if len(digits) <= _LONGEST_INTEGER else math.inf
+)

@@ -68,16 +68,16 @@ def named(name: str) -> str:
     Names of models are as their makers, servers and gateways write them, in any case (`Qwen/Qwen3-8B`, `llama3.1:8b`).
     Errors: UnknownTokenizer; TokenizerNotInstalled.
     """
-    found = _found(name)
-    if found is None:
+    tokenizer = _found(name)
+    if tokenizer is None:
         raise UnknownTokenizer(f"Use one of: {', '.join(TOKENIZERS)}; or the name of a model that uses one of them.")
-    if found != CONSERVATIVE and not VOCABULARIES[found].is_installed:
-        extra = VOCABULARIES[found].extra
+    if tokenizer != CONSERVATIVE and not VOCABULARIES[tokenizer].is_installed:
+        extra = VOCABULARIES[tokenizer].extra
         raise TokenizerNotInstalled(
-            f"The vocabulary of {found} is not installed: install the extra {extra} with the hub. "
+            f"The vocabulary of {tokenizer} is not installed: install the extra {extra} with the hub. "
             f"Installed are: {', '.join(installed())}."
         )
-    return found
+    return tokenizer
 
 
 def of_model(model: str, *, unknown: str = DEFAULT_TOKENIZER) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import tiktoken
 from tiktoken_ext.openai_public import cl100k_base
 
-from memories.llm.tokenizers import VOCABULARIES, Vocabulary
+from memories.llm.tokenizers import VOCABULARIES
 
 # Counts the tokens of a text as plain text; what looks like a special token is text, too.
 Counter = Callable[[str], int]
@@ -51,27 +51,28 @@ def _load(name: str) -> Counter:
         return _counts_of(_digits_apart())
     vocabulary = VOCABULARIES[name]
     if vocabulary.file:
-        count = _counts_of(_of_file(vocabulary))
+        path = Path(str(metadata.distribution(vocabulary.package).locate_file(vocabulary.file)))
+        lines = (line.split() for line in path.read_bytes().splitlines() if line)
+        ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+        encoding = tiktoken.Encoding(
+            vocabulary.name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens={}
+        )
+        count = _counts_of(_slim(encoding))
     elif vocabulary.bundled:
         count = _of_splintr(vocabulary.bundled)
     else:
         count = _counts_of(_slim(tiktoken.get_encoding(name)))
     if vocabulary.composed:
-        return _composed(count)
-    return _apart(count, re.compile(vocabulary.apart)) if vocabulary.apart else count
+        return lambda text: count(unicodedata.normalize("NFC", text))
+    if not vocabulary.apart:
+        return count
+    # What matches counts by itself, and what stands between.
+    between = re.compile(f"({vocabulary.apart})")
+    return lambda text: sum(map(count, filter(None, between.split(text))))
 
 
 def _counts_of(encoding: tiktoken.Encoding) -> Counter:
     return lambda text: len(encoding.encode_ordinary(text))
-
-
-def _of_file(vocabulary: Vocabulary) -> tiktoken.Encoding:
-    path = Path(str(metadata.distribution(vocabulary.package).locate_file(vocabulary.file)))
-    lines = (line.split() for line in path.read_bytes().splitlines() if line)
-    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
-    return _slim(
-        tiktoken.Encoding(vocabulary.name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens={})
-    )
 
 
 def _digits_apart() -> tiktoken.Encoding:
@@ -101,13 +102,3 @@ def _of_splintr(bundled: str) -> Counter:
             return len(encode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
 
     return count
-
-
-def _composed(count: Counter) -> Counter:
-    return lambda text: count(unicodedata.normalize("NFC", text))
-
-
-def _apart(count: Counter, pattern: re.Pattern[str]) -> Counter:
-    """Counts what matches by itself, and what stands between."""
-    between = re.compile(f"({pattern.pattern})")
-    return lambda text: sum(map(count, filter(None, between.split(text))))

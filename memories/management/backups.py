@@ -148,7 +148,9 @@ def _send_script(psql: "subprocess.Popen[bytes]", path: Path) -> str:
     try:
         psql.stdin.write(EMPTY.encode())
         psql.stdin.flush()
-        contents = _contents(path)
+        # All but policies: `migrate` makes them, for the roles that this server has.
+        lines = _run("pg_restore", "--list", str(path)).splitlines(keepends=True)
+        contents = b"".join(line for line in lines if not _POLICY.match(line))
         _run("pg_restore", *RESTORE, "--use-list=/dev/stdin", str(path), stdout=psql.stdin.fileno(), given=contents)
         psql.stdin.write(b"\nCOMMIT;\n")
     except BrokenPipeError:
@@ -159,12 +161,6 @@ def _send_script(psql: "subprocess.Popen[bytes]", path: Path) -> str:
     _, errors = psql.communicate()
     message = errors.decode(errors="replace").strip()[-500:]
     return (message or "psql failed") if psql.returncode else failure
-
-
-def _contents(path: Path) -> bytes:
-    """What of the backup is restored: all but policies. `migrate` makes them, for the roles that this server has."""
-    lines = _run("pg_restore", "--list", str(path)).splitlines(keepends=True)
-    return b"".join(line for line in lines if not _POLICY.match(line))
 
 
 def _require_whole(path: Path) -> None:

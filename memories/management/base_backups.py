@@ -74,7 +74,9 @@ def take() -> BaseBackup:
         raise CommandError(problem)
     with only_one(kept):
         made = _copied(kept)
-        _copy_ledger(kept)
+        ledger = Path(settings.MEMORYHUB_ERASURE_LEDGER)
+        # Empty when nobody was ever erased: a ledger that is lost is something else.
+        archive.write(ledger_copy(kept), ledger.read_bytes() if ledger.is_file() else b"")
         prune(kept, now=datetime.now(UTC), days=settings.MEMORYHUB_BACKUP_DAYS)
     return made
 
@@ -216,12 +218,6 @@ def _copied(kept: Path) -> BaseBackup:
     finally:
         if not path.with_suffix(".json").exists():
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _copy_ledger(kept: Path) -> None:
-    own = Path(settings.MEMORYHUB_ERASURE_LEDGER)
-    # Empty when nobody was ever erased: a ledger that is lost is something else.
-    archive.write(ledger_copy(kept), own.read_bytes() if own.is_file() else b"")
 
 
 def _read(path: Path, *, finished: datetime) -> BaseBackup:

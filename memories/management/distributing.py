@@ -152,7 +152,9 @@ def _place(moved: dict[str, Placement], already: set[str], nulled: list[_Catalog
     for table in distributed:
         _run(f"SELECT create_distributed_table('{table}', '{COLUMN}', colocate_with => '{beside}')")
         beside = table
-    _remove_copied(list(moved))
+    # Citus leaves the rows on the coordinator's disk, too, where nothing deletes them. No key refers to any.
+    for (table,) in _ask("SELECT t FROM unnest(%s::text[]) t WHERE pg_relation_size(t::regclass) > 0", list(moved)):
+        _run(f"SELECT truncate_local_data_after_distributing_table('{table}')")
 
 
 def _add(references: Iterable[_CatalogReference], placed: dict[str, Placement]) -> None:
@@ -174,12 +176,6 @@ def _of_models(placed: dict[str, Placement]) -> Iterator[_CatalogReference]:
                 definition = f"FOREIGN KEY ({field.column}) REFERENCES {target} ({key}) DEFERRABLE INITIALLY DEFERRED"
                 name, column = f"{table}_{field.column}_fk", str(field.column)
                 yield _CatalogReference(name, table, (column,), target, (key,), "a", definition)
-
-
-def _remove_copied(tables: list[str]) -> None:
-    """Citus leaves the rows on the coordinator's disk, too, where nothing deletes them. No key refers to any."""
-    for (table,) in _ask("SELECT t FROM unnest(%s::text[]) t WHERE pg_relation_size(t::regclass) > 0", tables):
-        _run(f"SELECT truncate_local_data_after_distributing_table('{table}')")
 
 
 def require_one_server(what: str) -> None:

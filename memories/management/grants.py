@@ -36,15 +36,32 @@ def give(role: str, password: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [GRANT_LOCK])
     ensure_role(role, password)
-    _limit_times(role)
+    # The role's timeouts, unless somebody has set others.
+    rows = _ask(
+        "SELECT split_part(one, '=', 1) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole, "
+        "unnest(s.setconfig) one WHERE r.rolname = %s",
+        [role],
+    )
+    held = {name for (name,) in rows}
+    for name, time in (("statement_timeout", STATEMENT_TIMEOUT), ("idle_in_transaction_session_timeout", IDLE_TIMEOUT)):
+        if name not in held:
+            statement = "ALTER ROLE {role} SET {name} = {time}"
+            _try(f"{name} = {time}", statement, role, name=sql.Identifier(name), time=sql.Literal(time))
     give_rights(role)
 
 
 def give_rights(role: str) -> None:
     """The rights on tables and all else, for a role that there is."""
-    _let_read_statistics(role)
-    _close_schema(role)
-    can_maintain = _version() >= MAINTAIN_SINCE
+    # The worker needs it to see who can still read erased rows. Without it tables wait for `rewrite_tables`.
+    if not _ask("SELECT 1 WHERE pg_has_role(%s, 'pg_read_all_stats', 'USAGE')", [role]):
+        _try("membership in pg_read_all_stats", "GRANT pg_read_all_stats TO {role}", role)
+    # Only the owner may create objects. Up to PostgreSQL 14 everybody may.
+    if _ask("SELECT 1 WHERE has_schema_privilege(%s, 'public', 'CREATE')", [role]):
+        _try("no CREATE in schema public", "REVOKE CREATE ON SCHEMA public FROM PUBLIC, {role}", role)
+    if not _ask("SELECT 1 WHERE has_schema_privilege(%s, 'public', 'USAGE')", [role]):
+        _run("GRANT USAGE ON SCHEMA public TO {role}", role)
+    [(version,)] = _ask("SELECT current_setting('server_version_num')::int", [])
+    can_maintain = int(version) >= MAINTAIN_SINCE
     for table, wanted in _wanted(can_maintain).items():
         _set_rights(role, table, wanted, [*ALL, MAINTAIN] if can_maintain else [*ALL])
     _run("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}", role)
@@ -103,34 +120,6 @@ def _verifier(role: str, password: str) -> str:
     return made.decode()
 
 
-def _limit_times(role: str) -> None:
-    """Set the role's timeouts, unless somebody has set others."""
-    found = _ask(
-        "SELECT split_part(one, '=', 1) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole, "
-        "unnest(s.setconfig) one WHERE r.rolname = %s",
-        [role],
-    )
-    held = {name for (name,) in found}
-    for name, time in (("statement_timeout", STATEMENT_TIMEOUT), ("idle_in_transaction_session_timeout", IDLE_TIMEOUT)):
-        if name not in held:
-            statement = "ALTER ROLE {role} SET {name} = {time}"
-            _try(f"{name} = {time}", statement, role, name=sql.Identifier(name), time=sql.Literal(time))
-
-
-def _let_read_statistics(role: str) -> None:
-    """The worker needs it to see who can still read erased rows. Without it tables wait for `rewrite_tables`."""
-    if not _ask("SELECT 1 WHERE pg_has_role(%s, 'pg_read_all_stats', 'USAGE')", [role]):
-        _try("membership in pg_read_all_stats", "GRANT pg_read_all_stats TO {role}", role)
-
-
-def _close_schema(role: str) -> None:
-    """Only the owner may create objects. Up to PostgreSQL 14 everybody may."""
-    if _ask("SELECT 1 WHERE has_schema_privilege(%s, 'public', 'CREATE')", [role]):
-        _try("no CREATE in schema public", "REVOKE CREATE ON SCHEMA public FROM PUBLIC, {role}", role)
-    if not _ask("SELECT 1 WHERE has_schema_privilege(%s, 'public', 'USAGE')", [role]):
-        _run("GRANT USAGE ON SCHEMA public TO {role}", role)
-
-
 def _try(what: str, statement: str, role: str, **parts: sql.Composable) -> None:
     """Run a statement that needs more than owning the tables. Where it fails an administrator can run it."""
     try:
@@ -153,8 +142,3 @@ def _ask(statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
 
 def _listed(names: Iterable[str]) -> sql.Composable:
     return sql.SQL(", ".join(sorted(names)))
-
-
-def _version() -> int:
-    [(version,)] = _ask("SELECT current_setting('server_version_num')::int", [])
-    return int(version)

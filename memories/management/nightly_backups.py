@@ -32,7 +32,11 @@ def tonight(*, now: datetime) -> str:
             return str(base(nightly=True).path)
         folder = Path(settings.MEMORYHUB_BACKUP_FOLDER)
         path = folder / f"{PREFIX}{now.astimezone(UTC):{base_backups.STAMP}}{SUFFIX}"
-        _make(folder)
+        try:
+            # Not its parents: one may be a disk that is not mounted.
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise CommandError(f"{folder} cannot be made: {error.strerror}.") from error
         dump(path, nightly=True)
         prune(folder, now=now, days=settings.MEMORYHUB_BACKUP_DAYS)
         return str(path)
@@ -74,14 +78,6 @@ def _moment(path: Path) -> datetime | None:
         return datetime.strptime(f"{text}+0000", f"{base_backups.STAMP}%z")
     except ValueError:
         return None
-
-
-def _make(folder: Path) -> None:
-    try:
-        # Not its parents: one may be a disk that is not mounted.
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise CommandError(f"{folder} cannot be made: {error.strerror}.") from error
 
 
 @contextmanager

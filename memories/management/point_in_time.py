@@ -83,7 +83,9 @@ def scratch_cluster(moment: datetime | None = None) -> Iterator[RecoveryPath]:
                 ):
                     yield way
         finally:
-            _remove(home)
+            located = locate(home)
+            for folder in {located.base, located.sockets, home}:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -100,13 +102,6 @@ def _connected_to(home: Path) -> Iterator[None]:
     finally:
         connections.close_all()
         own.update(before)
-
-
-def _remove(home: Path) -> None:
-    """Delete the home with what of it lies elsewhere."""
-    place = locate(home)
-    for folder in {place.base, place.sockets, home}:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _ledger(given: Path | None, kept: Path) -> tuple[Path, list[str]]:

@@ -137,9 +137,20 @@ def give(role: str, *, enforced: bool) -> None:
 
     One table after the other, each locked for a moment. Errors: CommandError.
     """
-    _check_server(role)
+    [(version,)] = _ask("SELECT current_setting('server_version_num')::int", [])
+    if version < SINCE:
+        raise CommandError("MEMORYHUB_ROW_SECURITY needs PostgreSQL 16 or newer: unset it, or use a newer server.")
+    if max(map(len, roles_of(role).values())) > LONGEST:
+        raise CommandError(f"MEMORYHUB_ROW_SECURITY makes two roles from {role!r}: give the role a shorter name.")
     for wall in (Policies.SEVERAL, Policies.ALL):
-        _make_role(role, f"{role}{wall}")
+        # A role that nobody logs in to, with the same rights, which `role` can take but does not inherit.
+        other = f"{role}{wall}"
+        with transaction.atomic():
+            grants.ensure_role(other, None)
+            grants.give_rights(other)
+            if not _ask("SELECT 1 WHERE pg_has_role(%s, %s, 'SET')", [role, other]):
+                statement = "GRANT {other} TO {role} WITH INHERIT FALSE, SET TRUE"
+                _run(statement, role=sql.Identifier(role), other=sql.Identifier(other))
     _change_all(role, enforced=enforced)
 
 
@@ -192,24 +203,6 @@ def ways_round(role: str) -> list[str]:
     )
     reasons = ("is a superuser", "has BYPASSRLS", "owns tables", f"inherits from {' or '.join(others)}")
     return [reason for reason, holds in zip(reasons, found, strict=True) if holds]
-
-
-def _check_server(role: str) -> None:
-    [(version,)] = _ask("SELECT current_setting('server_version_num')::int", [])
-    if version < SINCE:
-        raise CommandError("MEMORYHUB_ROW_SECURITY needs PostgreSQL 16 or newer: unset it, or use a newer server.")
-    if max(map(len, roles_of(role).values())) > LONGEST:
-        raise CommandError(f"MEMORYHUB_ROW_SECURITY makes two roles from {role!r}: give the role a shorter name.")
-
-
-def _make_role(role: str, other: str) -> None:
-    """A role that nobody logs in to, with the same rights, which `role` can take but does not inherit."""
-    with transaction.atomic():
-        grants.ensure_role(other, None)
-        grants.give_rights(other)
-        if not _ask("SELECT 1 WHERE pg_has_role(%s, %s, 'SET')", [role, other]):
-            statement = "GRANT {other} TO {role} WITH INHERIT FALSE, SET TRUE"
-            _run(statement, role=sql.Identifier(role), other=sql.Identifier(other))
 
 
 def _run(statement: str, **parts: sql.Composable) -> None:

@@ -229,7 +229,9 @@ def _add_sessions(sessions: list[Session]) -> None:
     Episode.objects.bulk_create(_episode(session) for session in sessions)
     waiting = [_suggestion(run, FACTS_OF_FIRST + place) for place, run in enumerate(runs[::WAITS])]
     audit.revise_new(Fact.objects.bulk_create(waiting), verb="seed", actor=COMMAND)
-    FactEvidence.objects.bulk_create(_evidence(fact) for fact in waiting)
+    FactEvidence.objects.bulk_create(
+        _cite(fact, Turn.objects.get(session__runs=fact.extraction, number=2)) for fact in waiting
+    )
     ReviewItem.objects.bulk_create(_question(fact) for fact in waiting)
 
 
@@ -305,10 +307,6 @@ def _suggestion(run: ExtractionRun, place: int) -> Fact:
     fact = _fact(run.end_user, place, now=run.started_at, rules=conf.rules(run.tenant))
     fact.trust, fact.status, fact.extraction = Trust.ASSISTANT, Status.PENDING, run
     return fact
-
-
-def _evidence(fact: Fact) -> FactEvidence:
-    return _cite(fact, Turn.objects.get(session__runs=fact.extraction, number=2))
 
 
 def _cite(fact: Fact, turn: Turn) -> FactEvidence:

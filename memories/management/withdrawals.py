@@ -81,12 +81,13 @@ def read(moment: datetime, entries: Iterable[ledger.LedgerEntry]) -> Withdrawals
 def apply(found: Withdrawals, *, now: datetime) -> list[str]:
     """Withdraw it again. Returns a sentence for each kind of which there was something."""
     with transaction.atomic():
+        enabled = WebhookEndpoint.objects.filter(pk__in=list(found.endpoints), disabled_at=None)
         counts = {
             "API keys that are revoked or expire earlier": _end_keys(APIKey, found.keys),
             "management keys that are revoked or expire earlier": _end_keys(ManagementKey, found.management_keys),
             "end users who are restricted or switched off": _people(found.people),
             "tenants that are switched off": _switch_off(Tenant, found.tenants),
-            "webhooks that are disabled": _endpoints(found.endpoints),
+            "webhooks that are disabled": sum(_changed(row, found.endpoints[row.pk]) for row in enabled),
             "operators who lost a right or have another password": _operators(found),
         }
         # Somebody may have signed out since.
@@ -144,12 +145,6 @@ def _switch_off(model: type[Tenant], values: Values) -> int:
     return sum(
         _changed(row, {name: getattr(row, name) and values[row.pk][name] for name in ("capture", "serve")})
         for row in model.objects.filter(pk__in=list(values))
-    )
-
-
-def _endpoints(values: Values) -> int:
-    return sum(
-        _changed(row, values[row.pk]) for row in WebhookEndpoint.objects.filter(pk__in=list(values), disabled_at=None)
     )
 
 

@@ -51,15 +51,16 @@ def read(text: str) -> Reading:
         return APPLICATIONS
     if inner := _unquoted(text):
         return Reading(Author.PERSON, [inner])
-    if not _may_hold_material(text) or not text.strip():
+    # A cheap look before the patterns: most messages are plain.
+    if not any(mark in text for mark in "<[【:：\n") or not text.strip():
         return PERSONS
     cuts, is_doubtful = _cuts(text[:_LONGEST])
-    own = list(_left(text, cuts))
-    if own and own[0] == (0, len(text)):
+    left = list(_left(text, cuts))
+    if left and left[0] == (0, len(text)):
         return Reading(Author.PERSON, None, is_doubtful)
-    if not own:
+    if not left:
         return PERSONS if _is_formatting_alone(text) or _is_between_rules_alone(text) else APPLICATIONS
-    return Reading(Author.PERSON, own, is_doubtful)
+    return Reading(Author.PERSON, left, is_doubtful)
 
 
 def mends_form(text: str) -> bool:
@@ -86,11 +87,6 @@ def without(spans: Iterable[Span], text: str, own: Sequence[Span] | None) -> lis
     return [_trimmed(text, span) for span in kept]
 
 
-def _may_hold_material(text: str) -> bool:
-    """A cheap look before the patterns: most messages are plain."""
-    return any(mark in text for mark in "<[【:：\n")
-
-
 def _unquoted(text: str) -> Span | None:
     """What stands inside quotation marks around the whole text, as a shell leaves them."""
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
@@ -103,15 +99,17 @@ def _unquoted(text: str) -> Span | None:
 
 def _cuts(text: str) -> tuple[list[Span], bool]:
     """The spans of quoted material, and whether the text looks like a program's frame."""
-    fences = [found.span() for found in _FENCE.finditer(text)]
-    found = _with_headings(text, [*_tagged(text, fences), *_between_marks(text)])
-    found += _uploaded(text)
+    fences = [fence.span() for fence in _FENCE.finditer(text)]
+    blocks = [*_tagged(text, fences), *_between_marks(text)]
+    # With the line above each block that names it: a heading, or one that ends in a colon.
+    cuts = [(labels.leading(text, start) if text[end - 1] == ">" else start, end) for start, end in blocks]
+    cuts += _uploaded(text)
     doubtful = False
     for reader in (_between_rules, *labels.READERS):
-        spans, is_frame = reader(text, found, fences)
-        found += spans
+        spans, is_frame = reader(text, cuts, fences)
+        cuts += spans
         doubtful = doubtful or is_frame
-    return found, doubtful or labels.is_announced_by_machine(text)
+    return cuts, doubtful or labels.is_announced_by_machine(text)
 
 
 def _uploaded(text: str) -> list[Span]:
@@ -179,14 +177,6 @@ def _between_marks(text: str) -> Iterator[Span]:
             continue
         yield begin.start(), end.end()
         place = end.end()
-
-
-def _with_headings(text: str, spans: Sequence[Span]) -> list[Span]:
-    """With the line above each block that names it: a heading, or one that ends in a colon."""
-    found = []
-    for start, end in spans:
-        found.append((labels.leading(text, start) if text[end - 1] == ">" else start, end))
-    return found
 
 
 def _between_rules(text: str, _found: Sequence[Span], fences: Sequence[Span]) -> tuple[list[Span], bool]:

@@ -36,8 +36,13 @@ class OldClaim:
             or [piece for piece in spelled if piece.is_distinctive]
             or spelled
         )
-        self._pairs = _gone_pairs(gone, new)
-        self._character = "" if self._pairs else _gone_character(old, new)
+        # The pairs that are gone, without those that lie across a character which stays.
+        self._pairs = [
+            piece for piece in gone if piece.is_east and len(piece.text) > 1 and not set(piece.text) & set(fold(new))
+        ]
+        characters = [character for character in dict.fromkeys(_EAST.findall(old)) if character not in new]
+        # Of several characters that a correction took away none is telling.
+        self._character = characters[0] if len(characters) == 1 and not self._pairs else ""
         then, now = self._statement.quantities, quantities.of(new)
         self._numbers, self._dates = then.numbers - now.numbers, set(then.dates) - set(now.dates)
 
@@ -90,7 +95,9 @@ class OldClaim:
         A part of what changed is never put in by itself: "Data manager at a start-up" is nobody's word.
         """
         before, after = _PIECES.findall(self.old), _PIECES.findall(self.new)
-        parts = [_middle(before, after), (self._whole, self.new.strip(" .。"))]
+        head, tail = shared_ends(before, after)
+        changed = _joined(before[head : len(before) - tail]), _joined(after[head : len(after) - tail])
+        parts = [changed, (self._whole, self.new.strip(" .。"))]
         return [(was, now) for was, now in parts if was and now and self.is_in(was)]
 
 
@@ -109,27 +116,8 @@ def _shared_length(one: Sequence[str], other: Sequence[str]) -> int:
     return count
 
 
-def _gone_pairs(gone: list[StatementWord], new: str) -> list[StatementWord]:
-    """The pairs of characters that are gone, without those that lie across a character which stays."""
-    pairs = [piece for piece in gone if piece.is_east and len(piece.text) > 1]
-    return [piece for piece in pairs if not set(piece.text) & set(fold(new))]
-
-
-def _gone_character(old: str, new: str) -> str:
-    """The one character that a correction took away; empty if it took away none, or several."""
-    gone = dict.fromkeys(_EAST.findall(old))
-    left = [one for one in gone if one not in new]
-    return left[0] if len(left) == 1 else ""
-
-
 def _has_half(pieces: list[StatementWord], voice: SpokenWords) -> bool:
     return bool(pieces) and 2 * sum(map(voice.says, pieces)) >= len(pieces)
-
-
-def _middle(before: list[str], after: list[str]) -> tuple[str, str]:
-    """What stands between the beginning and the end that the two share."""
-    head, tail = shared_ends(before, after)
-    return _joined(before[head : len(before) - tail]), _joined(after[head : len(after) - tail])
 
 
 def _in_place_of(found: str, was: str, now: str) -> str:

@@ -33,7 +33,8 @@ def _framed(text: str, other: str) -> Iterator[str]:
         return
     start, end = (head if head >= SHORTEST else 0), len(text) - (tail if tail >= SHORTEST else 0)
     # Lines in between that both have are a part of the frame: the slot behind the last of them stands last.
-    shared = set(_lines(other[head : len(other) - tail]))
+    between = other[head : len(other) - tail]
+    shared = {between[first:last].strip() for first, last in _spans(between, 0, len(between))}
     place = start
     for first, last in _spans(text, start, end):
         if text[first:last].strip() in shared:
@@ -51,10 +52,6 @@ def _head(text: str, other: str) -> int:
     while 0 < length < len(text) and text[length - 1].isalnum() and text[length].isalnum():
         length -= 1
     return length
-
-
-def _lines(text: str) -> Iterator[str]:
-    yield from (text[start:end].strip() for start, end in _spans(text, 0, len(text)))
 
 
 def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -84,19 +84,15 @@ def _han(sentences: Sequence[str]) -> dict[str, int]:
     """Runs of two to six characters and how many sentences have them; none that overlaps a better one."""
     counts: Counter[str] = Counter()
     for sentence in sentences:
-        counts.update(set(_runs(sentence)))
+        parts = _HAN_RUN.findall(_SMALL_TALK.chinese.sub(" ", terms.fold(sentence)))
+        sizes = range(2, _LONGEST_HAN + 1)
+        counts.update({part[at : at + size] for part in parts for size in sizes for at in range(len(part) - size + 1)})
     frequent = {run: count for run, count in counts.items() if count >= _LEAST_SENTENCES}
     kept: dict[str, int] = {}
     for run in sorted(frequent, key=lambda run: (-frequent[run] * (len(run) - 1), -len(run), run)):
         if not any(_overlap(run, other) for other in kept):
             kept[run] = frequent[run]
     return kept
-
-
-def _runs(sentence: str) -> Iterator[str]:
-    for part in _HAN_RUN.findall(_SMALL_TALK.chinese.sub(" ", terms.fold(sentence))):
-        for length in range(2, _LONGEST_HAN + 1):
-            yield from (part[start : start + length] for start in range(len(part) - length + 1))
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -122,11 +122,6 @@ def command_of(tool: str, arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else ""
 
 
-def runs_tests(command: str) -> bool:
-    """Whether a test run is part of it, whatever its exit code tells."""
-    return any(_is_test(words) for words, _ in _commands(command))
-
-
 def _of_run(call: Step, code: int) -> Outcome | None:
     command = command_of(call.tool, call.arguments)
     if call.tool.casefold() in _data().tools:

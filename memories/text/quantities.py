@@ -119,7 +119,10 @@ def _extracted(found: re.Match[str], dates: list[WrittenDate]) -> str:
     parts = found.groupdict()
     year = int(parts["y"]) if parts.get("y") else None
     if parts.get("a"):
-        written = _of_slashes(year, int(parts["a"]), int(parts["b"]))
+        # Americans write the month first.
+        first, second = int(parts["a"]), int(parts["b"])
+        month, day = (second, first) if first > 12 else (first, second)
+        written = WrittenDate(year, month, day, is_either=first != second and max(first, second) <= 12)
     else:
         month = MONTHS[parts["n"]] if parts.get("n") else int(parts["m"])
         written = WrittenDate(year, month, int(parts["d"]) if parts.get("d") else None)
@@ -127,12 +130,6 @@ def _extracted(found: re.Match[str], dates: list[WrittenDate]) -> str:
         return found[0]
     dates.append(written)
     return " "
-
-
-def _of_slashes(year: int | None, first: int, second: int) -> WrittenDate:
-    """Americans write the month first."""
-    month, day = (second, first) if first > 12 else (first, second)
-    return WrittenDate(year, month, day, is_either=first != second and max(first, second) <= 12)
 
 
 @dataclass(frozen=True)
@@ -162,7 +159,9 @@ class Counted:
             return True
         is_named = day is None or str(day) in self.numbers or self._is_edge(year, month, day)
         is_said = is_named and (month in self._months or str(month) in self.numbers)
-        if is_said and (year is None or str(year) in self.numbers or self._is_current(year)):
+        if is_said and (
+            year is None or str(year) in self.numbers or any(abs(at.year - year) <= 1 for _, at in self.texts if at)
+        ):
             return True
         if day is None:
             return any(meant.has_month(year, month) for meant in self._meant)
@@ -193,9 +192,6 @@ class Counted:
 
     def _is_age(self, age: int, year: int) -> bool:
         return age <= _OLDEST and any(abs(at.year - year - age) <= 1 for _, at in self.texts if at)
-
-    def _is_current(self, year: int) -> bool:
-        return any(abs(at.year - year) <= 1 for _, at in self.texts if at)
 
     @cached_property
     def _months(self) -> frozenset[int]:

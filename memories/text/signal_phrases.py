@@ -64,7 +64,15 @@ def checked(phrases: Phrases) -> dict[str, list[str]]:
 def _gathered(lines: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     phrases: dict[str, list[str]] = {}
     for line, where in lines:
-        kind, phrase = _parsed(line, where)
+        kind, colon, phrase = line.replace("：", ":", 1).partition(":")
+        kind, phrase = kind.strip().lower(), " ".join(phrase.replace("...", GAP).split())
+        if not colon or kind not in KINDS:
+            raise ValueError(f"{where}: begin with one of {', '.join(KINDS)}, and a colon.")
+        if not SHORTEST <= len(phrase) <= LONGEST:
+            raise ValueError(f"{where}: a phrase has {SHORTEST} to {LONGEST} characters.")
+        before, _, after = phrase.partition(GAP)
+        if GAP in phrase and (GAP in after or not before.strip() or not after.strip()):
+            raise ValueError(f"{where}: {GAP} may stand once, between words.")
         phrases.setdefault(kind, []).extend([phrase] if phrase not in phrases.get(kind, []) else [])
     if sum(map(len, phrases.values())) > MOST_PHRASES:
         raise ValueError(f"There may be at most {MOST_PHRASES} phrases.")
@@ -74,16 +82,3 @@ def _gathered(lines: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 def shown(phrases: Phrases) -> str:
     """The lines that parse() reads as these phrases."""
     return "\n".join(f"{kind}: {phrase}" for kind in KINDS for phrase in phrases.get(kind, []))
-
-
-def _parsed(line: str, where: str) -> tuple[str, str]:
-    kind, colon, phrase = line.replace("：", ":", 1).partition(":")
-    kind, phrase = kind.strip().lower(), " ".join(phrase.replace("...", GAP).split())
-    if not colon or kind not in KINDS:
-        raise ValueError(f"{where}: begin with one of {', '.join(KINDS)}, and a colon.")
-    if not SHORTEST <= len(phrase) <= LONGEST:
-        raise ValueError(f"{where}: a phrase has {SHORTEST} to {LONGEST} characters.")
-    before, _, after = phrase.partition(GAP)
-    if GAP in phrase and (GAP in after or not before.strip() or not after.strip()):
-        raise ValueError(f"{where}: {GAP} may stand once, between words.")
-    return kind, phrase

@@ -67,21 +67,15 @@ def matches(text: str, patterns: Patterns | None = None) -> list[SignalMatch]:
     Of a text beyond 10,000 characters the first and last 5,000 are read.
     """
     patterns = patterns or default_patterns()
-    found: list[SignalMatch] = []
-    for offset, part in _ends(text):
-        own = sentences.own_words(part).translate(_APOSTROPHES)
-        for start, end in sentences.spans(own):
-            sentence = own[start : min(end, start + _LONGEST_SENTENCE)]
-            found += _in_sentence(sentence, patterns, offset + start)
-    return sorted(found, key=lambda match: (match.start, match.kind))
-
-
-def _ends(text: str) -> Iterator[tuple[int, str]]:
-    if len(text) <= _LONGEST:
-        yield 0, text
-    else:
-        yield 0, text[: _LONGEST // 2]
-        yield len(text) - _LONGEST // 2, text[-_LONGEST // 2 :]
+    signals: list[SignalMatch] = []
+    half = _LONGEST // 2
+    parts = [(0, text)] if len(text) <= _LONGEST else [(0, text[:half]), (len(text) - half, text[-half:])]
+    for offset, part in parts:
+        spoken = sentences.own_words(part).translate(_APOSTROPHES)
+        for start, end in sentences.spans(spoken):
+            sentence = spoken[start : min(end, start + _LONGEST_SENTENCE)]
+            signals += _in_sentence(sentence, patterns, offset + start)
+    return sorted(signals, key=lambda match: (match.start, match.kind))
 
 
 def _in_sentence(sentence: str, patterns: Patterns, offset: int) -> Iterator[SignalMatch]:

@@ -106,7 +106,7 @@ class _Reading:
             (words.EAST_AMOUNT, self._east_amount),
             (words.DAY, self._day),
             (words.EAST_PERIOD, self._east_period),
-            (words.EAST_YEAR, self._east_year),
+            (words.EAST_YEAR, lambda match: self._add_period("year", words.EAST_YEARS[match["which"]])),
             (words.EAST_EDGE, self._east_edge),
             (words.HOLIDAY, self._holiday),
             (words.PERIOD, self._period),
@@ -162,16 +162,13 @@ class _Reading:
         starts = list(self._beside(amount)) or [(self._today, amount.signs)]
         for (start, signs), number in product(starts, amount.numbers):
             for sign in signs:
-                self._add_shifted(start, amount.unit, number, sign)
-
-    def _add_shifted(self, start: date, unit: str, number: float, sign: int) -> None:
-        """The day, and a weekday of that week or a named day of that month."""
-        days = _shifted(start, unit, number, sign)
-        self._add_days(*days)
-        if unit in ("week", "fortnight"):
-            self._weeks.append(days[0] - timedelta(days=days[0].weekday()))
-        elif unit in _MONTHS_OF:
-            self.found.append(Meant(*_month(days[0]), "named"))
+                # The day, and a weekday of that week or a named day of that month.
+                days = _shifted(start, amount.unit, number, sign)
+                self._add_days(*days)
+                if amount.unit in ("week", "fortnight"):
+                    self._weeks.append(days[0] - timedelta(days=days[0].weekday()))
+                elif amount.unit in _MONTHS_OF:
+                    self.found.append(Meant(*_month(days[0]), "named"))
 
     def _beside(self, amount: _Amount) -> Iterator[tuple[date, tuple[int, ...]]]:
         for start, end, days in self._anchors:
@@ -219,9 +216,6 @@ class _Reading:
             monday = self._monday + timedelta(weeks=offset)
             days = words.east_weekdays(match["weekday"])
             self.found.append(Meant(monday + timedelta(days=days[0]), monday + timedelta(days=days[-1])))
-
-    def _east_year(self, match: re.Match[str]) -> None:
-        self._add_period("year", words.EAST_YEARS[match["which"]])
 
     def _east_edge(self, match: re.Match[str]) -> None:
         """月底, 年初: of this one, and a beginning also of the next one."""

@@ -15,10 +15,8 @@ from memories.imports import raw_documents
 from memories.imports.raw_documents import (
     RefusedDocumentError,
     checked,
-    documents_in,
     found_in,
     lines_in,
-    list_in,
     unended_in,
 )
 from tests.each import each
@@ -46,22 +44,21 @@ def test_a_list_is_split_as_json_reads_it(tmp_path: Path, monkeypatch: pytest.Mo
                 path.write_text(json.dumps(members, indent=indent, ensure_ascii=ascii_only))
                 expected = [one for one in members if isinstance(one, dict)]
                 others = len(members) - len(expected)
-                refused = Counter[str]()
-                found = list(list_in(path))
-                assert [one for one in found if isinstance(one, dict)] == expected
-                assert [str(one) for one in found if not isinstance(one, dict)] == ["other_form"] * others
-                path.write_text(json.dumps({"x": 1, "items": members}, indent=indent, ensure_ascii=ascii_only))
-                assert list(documents_in(path, refused, lists=("results", "items"))) == expected
-                assert refused.total() == others
+                inside = tmp_path / "inside.json"
+                inside.write_text(json.dumps({"x": 1, "items": members}, indent=indent, ensure_ascii=ascii_only))
+                for documents in (found_in(path), found_in(inside, lists=("results", "items"))):
+                    found = list(documents)
+                    assert [one for one in found if isinstance(one, dict)] == expected
+                    assert [str(one) for one in found if not isinstance(one, dict)] == ["other_form"] * others
 
 
 def test_lines_and_an_object_alone(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(b'\xef\xbb\xbf{"a": "x\\ny"}\r\n\r\n{"b": [1, 2]}\n[3]\n')
-    assert list(documents_in(path, Counter(), lists=())) == [{"a": "x\ny"}, {"b": [1, 2]}]
+    assert [getattr(one, "code", one) for one in found_in(path)] == [{"a": "x\ny"}, {"b": [1, 2]}, "other_form"]
     assert [getattr(one, "code", one) for one in lines_in(path)] == [{"a": "x\ny"}, {"b": [1, 2]}, "other_form"]
     path.write_text(json.dumps({"a": {"b": 1}}, indent=1))
-    assert list(documents_in(path, Counter(), lists=("items",))) == [{"a": {"b": 1}}]
+    assert list(found_in(path, lists=("items",))) == [{"a": {"b": 1}}]
 
 
 WHOLE = '{"a": 1}, {"b": "]"}'
@@ -114,12 +111,12 @@ def test_what_a_document_without_an_end_begins_with_can_be_read(tmp_path: Path) 
     assert begun["mapping"] == one["mapping"]
 
 
-@pytest.mark.parametrize("content", ["7", '"a"', "{}"])
-def test_what_is_no_list_is_refused_before_anything_is_taken(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", ["7", '"a"'])
+def test_what_is_no_list_and_no_object_is_refused_before_anything_is_taken(tmp_path: Path, content: str) -> None:
     path = tmp_path / "file.json"
     path.write_text(content)
     with pytest.raises(ValueError, match="it h"):
-        list_in(path)
+        found_in(path)
 
 
 def test_what_is_too_much_is_refused_by_itself(
@@ -133,11 +130,11 @@ def test_what_is_too_much_is_refused_by_itself(
     monkeypatch.setattr(shapes, "MOST_VALUES", 5)
     monkeypatch.setattr(raw_documents, "_TIMES", 20)
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 20
-    refused = Counter[str]()
-    assert list(documents_in(path, refused, lists=())) == [{"a": 1}]
+    found = list(found_in(path))
+    assert [one for one in found if isinstance(one, dict)] == [{"a": 1}]
     # What is nested so deep is too long, too.
+    refused = Counter(str(one) for one in found if isinstance(one, RefusedDocumentError))
     assert refused == {"depth": 1, "too_large": 2, "max_values": 1}
-    assert sum(isinstance(one, RefusedDocumentError) for one in list_in(path)) == 4
 
 
 FIELDS = "`roles`, `agent_id`, `user_id`"

@@ -2,7 +2,7 @@
 Management keys: revoked."""
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar
 
@@ -55,10 +55,6 @@ NOT_PRIVACY = _(
 )
 
 
-def _default_expiry() -> date:
-    return timezone.localdate() + timedelta(days=DEFAULT_DAYS)
-
-
 class KeyForm(forms.Form):
     tenant = TenantField()
     name = LineField(
@@ -106,7 +102,7 @@ class KeyForm(forms.Form):
     expires_on = forms.DateField(
         required=False,
         label=_("Expires on"),
-        initial=_default_expiry,
+        initial=lambda: timezone.localdate() + timedelta(days=DEFAULT_DAYS),
         widget=DayInput,
         help_text=_(
             "The key stops working at the start of this day in your time zone. Leave empty for a key "
@@ -181,7 +177,7 @@ class PutOffForm(VerbForm):
     expected = forms.CharField(widget=forms.HiddenInput, required=False)
 
     def values_of(self, record: APIKey) -> dict[str, Any]:
-        return {"expected": _end_of(record)}
+        return {"expected": record.expires_at.isoformat() if record.expires_at else ""}
 
     def clean_expected(self) -> datetime | None:
         try:
@@ -367,7 +363,3 @@ def _shown_state(key: APIKey | ManagementKey, *, now: datetime) -> str:
     if key.expires_at is None or key.expires_at > now + SOON:
         return "active"
     return "expiring" if key.expires_at > now else "expired"
-
-
-def _end_of(key: APIKey) -> str:
-    return key.expires_at.isoformat() if key.expires_at else ""

@@ -98,7 +98,12 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # all
             _check_proof(request, sociallogin)
         if not sociallogin.is_existing:
             # From now on the provider's id of this person counts, even if the address changes.
-            _link(request, sociallogin, operator)
+            try:
+                link_provider(operator_id=operator.pk, account=sociallogin.account, now=timezone.now())
+            except MemoryHubError as error:
+                messages.error(request, error.detail)
+                raise ImmediateHttpResponse(HttpResponseRedirect(reverse("admin:login"))) from error
+            sociallogin.user = operator
 
     def on_authentication_error(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         messages.error(request, _("Signing in failed. Try again, or check the settings of the identity provider."))
@@ -127,16 +132,6 @@ def _check_proof(request: HttpRequest, sociallogin: Any) -> None:
     messages.error(request, message)
     to = sociallogin.state.get("next") or reverse("admin:index")
     raise ImmediateHttpResponse(fresh.redirect_to_form(to))
-
-
-def _link(request: HttpRequest, sociallogin: Any, operator: Operator) -> None:
-    """Errors: ImmediateHttpResponse if the operator is linked to another account."""
-    try:
-        link_provider(operator_id=operator.pk, account=sociallogin.account, now=timezone.now())
-    except MemoryHubError as error:
-        messages.error(request, error.detail)
-        raise ImmediateHttpResponse(HttpResponseRedirect(reverse("admin:login"))) from error
-    sociallogin.user = operator
 
 
 def _operator_by_email(sociallogin: Any) -> Operator | None:

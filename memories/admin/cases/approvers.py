@@ -32,11 +32,13 @@ def approvers(first: str, tenant: Tenant | None, *, now: datetime) -> list[Appro
         rows = rows.filter(Q(all_tenants=True) | Q(tenants=tenant))
     shown = list(rows.order_by("username").distinct()[:SHOWN])
     # For the others, mostly all, nothing more is to be read.
-    lately = second_person.given_lately([one.pk for one in shown], at=now) if first else set()
-    found = [_approver(first if one.pk in lately else "", one, now) for one in shown]
-    return sorted(found, key=lambda one: (one.is_invited, one.since or now))
-
-
-def _approver(first: str, operator: Operator, now: datetime) -> Approver:
-    since = second_person.barred_until(first, str(operator.pk), at=now)
-    return Approver(operator, since, operator.invited_until is not None)
+    lately = second_person.given_lately([operator.pk for operator in shown], at=now) if first else set()
+    listed = [
+        Approver(
+            operator,
+            second_person.barred_until(first if operator.pk in lately else "", str(operator.pk), at=now),
+            operator.invited_until is not None,
+        )
+        for operator in shown
+    ]
+    return sorted(listed, key=lambda approver: (approver.is_invited, approver.since or now))

@@ -162,7 +162,11 @@ def _store_counts(case: PrivacyCase) -> list[StoreCounts]:
     for place, count in (case.preview.get(MENTIONS) or {}).items():
         mentions[_store_of(place)] += count
     held = {label: count for label, count in case.preview.items() if label != MENTIONS}
-    done = _done_by_store(case)
+    # Label of each store → rows deleted, or in the file, whose lists have names of their own.
+    stores = {section.name: section.store for section in SECTIONS}
+    done: Counter[str] = Counter()
+    for name, count in case.counts.items():
+        done[stores.get(name, name) if case.type in EXPORTING else name] += count
     rows = [
         StoreCounts(
             store_name(label),
@@ -175,15 +179,6 @@ def _store_counts(case: PrivacyCase) -> list[StoreCounts]:
     ]
     filled = [row for row in rows if row.count or row.mentions or row.done]
     return sorted(filled, key=lambda row: (-row.count, row.name))
-
-
-def _done_by_store(case: PrivacyCase) -> Counter[str]:
-    """Label of each store → rows deleted, or in the file, whose lists have names of their own."""
-    stores = {section.name: section.store for section in SECTIONS}
-    done: Counter[str] = Counter()
-    for name, count in case.counts.items():
-        done[stores.get(name, name) if case.type in EXPORTING else name] += count
-    return done
 
 
 def why_not_approve(case: PrivacyCase, operator: Operator, *, now: datetime) -> str:
@@ -218,19 +213,11 @@ def _store_of(place: str) -> str:
 def steps_of(case: PrivacyCase, exports: Sequence[PrivacyExport]) -> list[CaseStep]:
     """The steps of the type of the case in their order; at most one is next, none if the case is refused."""
     names = STEPS[case.type]
-    done = _done(case, exports)
-    is_done = [done[name] for name in names]
-    following = is_done.index(False) if False in is_done and case.state != CaseState.REFUSED else len(names)
-    states = [DONE if one else NOW if place == following else LATER for place, one in enumerate(is_done)]
-    return [CaseStep(name, state, _signature(case, name)) for name, state in zip(names, states, strict=True)]
-
-
-def _done(case: PrivacyCase, exports: Sequence[PrivacyExport]) -> Mapping[str, bool]:
     is_over = case.state == CaseState.COMPLETED
     was_found = case.state == CaseState.FAILED and bool(case.findings)
     # An export need not be counted before.
     was_passed = case.type in EXPORTING and case.state in (CaseState.RUNNING, CaseState.FAILED, CaseState.COMPLETED)
-    return {
+    done = {
         "received": True,
         "identity": case.verified_at is not None,
         "scope": case.scoped_at is not None or was_passed,
@@ -239,6 +226,10 @@ def _done(case: PrivacyCase, exports: Sequence[PrivacyExport]) -> Mapping[str, b
         "handover": is_over and all(one.state in GONE for one in exports),
         **dict.fromkeys(("check", "receipt", "export", "outcome"), is_over),
     }
+    is_done = [done[name] for name in names]
+    following = is_done.index(False) if False in is_done and case.state != CaseState.REFUSED else len(names)
+    states = [DONE if one else NOW if place == following else LATER for place, one in enumerate(is_done)]
+    return [CaseStep(name, state, _signature(case, name)) for name, state in zip(names, states, strict=True)]
 
 
 def _signature(case: PrivacyCase, name: str) -> Signature | None:

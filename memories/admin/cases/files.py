@@ -15,7 +15,6 @@ from memories.exceptions import MemoryHubError
 from memories.models import CaseType, ExportState, PrivacyCase, PrivacyExport
 from memories.privacy import receipt_page, receipts
 from memories.privacy.exports import downloads
-from memories.privacy.exports.downloads import Download
 
 
 class FileViews(RecordPage):
@@ -72,7 +71,12 @@ class FileViews(RecordPage):
             download = downloads.take_export(export, actor_of(request), timezone.now())
         except MemoryHubError as error:
             return self._not_done(request, case, error)
-        return _streamed(download, f"{export.profile}-{export.pk}.zip")
+        headers = {
+            "Content-Disposition": f'attachment; filename="{export.profile}-{export.pk}.zip"',
+            "Cache-Control": "no-store",
+            "Content-Length": str(download.size),
+        }
+        return StreamingHttpResponse(download.parts(), content_type="application/zip", headers=headers)
 
     def _not_done(self, request: HttpRequest, case: PrivacyCase, error: MemoryHubError) -> HttpResponse:
         """Somebody else took it, or its week is over."""
@@ -97,9 +101,3 @@ class FileViews(RecordPage):
 def _file(content: bytes, kind: str, name: str) -> HttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return HttpResponse(content, content_type=kind, headers=headers)
-
-
-def _streamed(download: Download, name: str) -> StreamingHttpResponse:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    headers["Content-Length"] = str(download.size)
-    return StreamingHttpResponse(download.parts(), content_type="application/zip", headers=headers)

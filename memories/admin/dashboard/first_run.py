@@ -40,13 +40,14 @@ def checklist(request: HttpRequest) -> dict[str, Any]:
     if not isinstance(operator, Operator) or not operator.has_perms(PERMISSIONS):
         return {"steps": []}
     counts = sidebar.counts_of(request)
-    found = _found(operator)
+    is_done = _found(operator)
     has_model = conf.llm().mode not in (conf.LLM_RULES, conf.LLM_OFF) or counts.own_endpoints > 0
-    steps = _steps(found, tenants=counts.tenants, has_model=has_model, tenant=_only_tenant(operator, counts.tenants))
+    only_tenant = tenants_of(operator).first() if counts.tenants == 1 else None
+    steps = _steps(is_done, tenants=counts.tenants, has_model=has_model, tenant=only_tenant)
     if all(step.done for step in steps):
         return {"steps": []}
     left = sum(not step.done for step in steps)
-    return {"steps": steps, "left": left, "is_open": not found["turn"], "curl": curl("mh_…")}
+    return {"steps": steps, "left": left, "is_open": not is_done["turn"], "curl": curl("mh_…")}
 
 
 def curl(key: str) -> str:
@@ -68,12 +69,9 @@ def _found(operator: Operator) -> dict[str, bool]:
     return dict(zip(rows, map(bool, row), strict=True))
 
 
-def _only_tenant(operator: Operator, tenants: int) -> Tenant | None:
-    return tenants_of(operator).first() if tenants == 1 else None
-
-
 def _steps(found: dict[str, bool], *, tenants: int, has_model: bool, tenant: Tenant | None) -> list[Step]:
-    model = reverse("admin:memories_tenant_model", args=[tenant.pk]) if tenant else _list("memories_tenant")
+    tenants_list = reverse("admin:memories_tenant_changelist")
+    model = reverse("admin:memories_tenant_model", args=[tenant.pk]) if tenant else tenants_list
     return [
         Step(
             _("Create a tenant"),
@@ -118,7 +116,3 @@ def _steps(found: dict[str, bool], *, tenants: int, has_model: bool, tenant: Ten
             _("Invite an operator"),
         ),
     ]
-
-
-def _list(model: str) -> str:
-    return reverse(f"admin:{model}_changelist")

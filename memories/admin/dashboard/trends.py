@@ -3,7 +3,6 @@
 They come from sums per day where there are some, and are fetched after the page.
 """
 
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -33,6 +32,7 @@ from memories.models import (
     Tenant,
 )
 from memories.models.conversations.serving import BUCKETS, CONTEXT_MS
+from memories.models.ids import parse_uuid
 from memories.queue import spending
 
 PERIODS = (7, 30, 90)
@@ -101,7 +101,7 @@ class Cost:
 def shown(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
     """The context of the trends. What the operator may not see is not computed; an unknown choice is the usual one."""
     tenants = tenants_of(request.user).order_by("slug")
-    chosen = _tenant(request.GET.get("tenant", ""), tenants)
+    chosen = tenants.filter(pk=parse_uuid(request.GET.get("tenant", ""))).first()
     length = next((days for days in PERIODS if str(days) == request.GET.get("days")), DEFAULT_PERIOD)
     period = TrendPeriod.of(length, now=now)
     rows = partial(_within, partial(within, request.user), chosen)
@@ -218,13 +218,6 @@ TRENDS: Sequence[tuple[str, str, Read]] = (
     ("memories.view_extractionrun", "tokens", tokens_per_day),
     ("memories.view_extractionrun", "costs", cost_per_tenant),
 )
-
-
-def _tenant(given: str, tenants: QuerySet[Tenant]) -> Tenant | None:
-    try:
-        return tenants.filter(pk=uuid.UUID(given)).first()
-    except ValueError:
-        return None
 
 
 def _within(scope: Within, tenant: Tenant | None, rows: QuerySet[Any], path: str = "tenant") -> QuerySet[Any]:

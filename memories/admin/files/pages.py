@@ -73,7 +73,12 @@ class MemoryFilePage(RecordPage):
             "trash_days": conf.rules(record.tenant).trash_days,
             "page": page,
             "versions": [
-                (row, names.get(row.actor_id, row.get_actor_kind_display()), _is_restorable(record, row))
+                (
+                    row,
+                    names.get(row.actor_id, row.get_actor_kind_display()),
+                    # It can be restored if it has a content, and another than the file has now.
+                    row.verb != FileVersion.Verb.DELETE and row.version != record.version,
+                )
                 for row in versions
             ],
         }
@@ -111,11 +116,6 @@ def state_of(file: MemoryFile) -> tuple[str, str]:
     if file.expires_at and file.expires_at <= timezone.now():
         return "expired", gettext("Expired")
     return ("locked", gettext("Locked")) if file.locked else ("active", gettext("Active"))
-
-
-def _is_restorable(file: MemoryFile, row: FileVersion) -> bool:
-    """Whether it has a content, and another than the file has now."""
-    return row.verb != FileVersion.Verb.DELETE and row.version != file.version
 
 
 def _number(text: str, otherwise: int) -> int:

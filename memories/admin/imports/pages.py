@@ -62,8 +62,11 @@ class ImportPage(RecordPage):
 
     @column(gettext_lazy("Stored"))
     def stored(self, row: Import) -> int:
-        # A dry run counts what it would store, also one whose workers were lost.
-        return _stored(row) if row.started_at else 0
+        if not row.started_at:
+            # A dry run counts what it would store, also one whose workers were lost.
+            return 0
+        names = ("messages", "facts", "sections", "files", "items")
+        return sum(max(0, row.counts.get(name, 0) - row.counts.get(f"{name}_undone", 0)) for name in names)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("memories.add_import")
@@ -113,9 +116,11 @@ class ImportPage(RecordPage):
             "findings": sentences(record.findings),
             "may_start": state in (State.CHECKED, State.FAILED) and record.has_file and not has_got_on,
             "may_resume": record.has_file and (state == State.PAUSED or (state == State.FAILED and has_got_on)),
-            "may_undo": state not in (State.UNDOING, State.UNDONE, State.CHECKING) and _has_something(record),
+            # There is something to undo: what it stored, or its file.
+            "may_undo": state not in (State.UNDOING, State.UNDONE, State.CHECKING)
+            and (record.has_file or state != State.FAILED or record.rows.exists()),
             "is_begun": is_begun,
-            "people": _people(record),
+            "people": [{**one, "kept": one.get("memories", 0) + one.get("files", 0)} for one in people_in(record)],
             "more": record.preview.get("more", 0),
             "samples": record.preview.get("samples", []),
             "counts": told(record.counts, OUTCOMES),
@@ -129,18 +134,3 @@ class ImportPage(RecordPage):
 def source_of(row: Import) -> str:
     """Its name; – where it is not recognised yet."""
     return str(dict(ImportSource.choices).get(row.source, row.source)) or "–"
-
-
-def _people(row: Import) -> list[dict[str, Any]]:
-    return [{**one, "kept": one.get("memories", 0) + one.get("files", 0)} for one in people_in(row)]
-
-
-def _has_something(row: Import) -> bool:
-    """Whether there is anything to undo: what it stored, or its file."""
-    return row.has_file or row.state != State.FAILED or row.rows.exists()
-
-
-def _stored(row: Import) -> int:
-    """How much there is of it."""
-    names = ("messages", "facts", "sections", "files", "items")
-    return sum(max(0, row.counts.get(name, 0) - row.counts.get(f"{name}_undone", 0)) for name in names)

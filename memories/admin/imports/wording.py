@@ -179,14 +179,10 @@ def _of_unknown(finding: Mapping[str, Any], numbers: Mapping[str, str]) -> Itera
 def told(counts: Mapping[str, int], words: Mapping[str, Promise]) -> list[tuple[str, str, int]]:
     """Code, words and number of each, as the table has them; codes of the same words are one, and those without words
     come last."""
-    found: dict[str, tuple[str, str, int]] = {}
-    for code in _ordered(counts, words):
-        said = str(words.get(code, code))
-        first, _, number = found.get(said, (code, said, 0))
-        found[said] = first, said, number + counts[code]
-    return list(found.values())
-
-
-def _ordered(counts: Mapping[str, int], words: Iterable[str]) -> list[str]:
+    by_words: dict[str, tuple[str, str, int]] = {}
     known = [code for code in words if counts.get(code)]
-    return known + sorted(code for code, number in counts.items() if number and code not in known)
+    for code in known + sorted(code for code, number in counts.items() if number and code not in known):
+        said = str(words.get(code, code))
+        first, _, number = by_words.get(said, (code, said, 0))
+        by_words[said] = first, said, number + counts[code]
+    return list(by_words.values())

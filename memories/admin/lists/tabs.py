@@ -49,11 +49,6 @@ def _soon(field: str, now: datetime) -> Q:
     return Q(**{f"{field}__gt": now, f"{field}__lte": now + WEEK})
 
 
-def _in_next_pass(now: datetime) -> Q:
-    """What fades in the next pass of its tenant; memories of people under restriction stay."""
-    return faded(now) & Q(end_user__restricted_at=None)
-
-
 TABS: dict[type[Model], tuple[Tab, ...]] = {
     models.EndUser: (
         Tab("new", _("New this week"), lambda now: Q(created_at__gte=now - WEEK)),
@@ -63,7 +58,8 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
     models.Fact: (
         Tab("waiting", _("Pending"), lambda _now: Q(status=Status.PENDING)),
         Tab("expiring", _("Expires this week"), lambda now: _ACTIVE & _soon("expires_at", now), "expires"),
-        Tab("next_pass", _("In the next clean-up"), _in_next_pass, "fades"),
+        # Memories of people under restriction stay.
+        Tab("next_pass", _("In the next clean-up"), lambda now: faded(now) & Q(end_user__restricted_at=None), "fades"),
         Tab("fading", _("Fades this week"), lambda now: _ACTIVE & Q(forget_at__lte=now + WEEK), "fades"),
         Tab("pinned", _("Pinned"), lambda _now: _ACTIVE & Q(pinned=True)),
         Tab("locked", _("Locked"), lambda _now: _ACTIVE & Q(locked=True)),

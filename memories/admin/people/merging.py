@@ -153,15 +153,12 @@ class PersonMergingViews(PersonAddingViews):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        if survivor := self._survivor_of(request, object_id):
-            messages.info(request, gettext("This id is an alias of this end user, because of a merge or a changed id."))
-            return HttpResponseRedirect(url_of(survivor))
-        return super().change_view(request, object_id, form_url, extra_context)
-
-    def _survivor_of(self, request: HttpRequest, object_id: str) -> EndUser | None:
         aliases = within(request.user, EndUser.objects.exclude(merged_into=None))
         alias = aliases.filter(pk=parse_uuid(object_id)).select_related("merged_into").first()
-        return alias.merged_into if alias and self.has_view_permission(request) else None
+        if alias and self.has_view_permission(request):
+            messages.info(request, gettext("This id is an alias of this end user, because of a merge or a changed id."))
+            return HttpResponseRedirect(url_of(alias.merged_into))
+        return super().change_view(request, object_id, form_url, extra_context)
 
     @address("<uuid:object_id>/merge/")
     def merge(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -249,7 +246,15 @@ class PersonMergingViews(PersonAddingViews):
         merges = ChangeSet.objects.filter(merged__isnull=False).select_related("end_user__tenant", "merged__tenant")
         merge = get_object_or_404(within(request.user, merges), pk=merge_id)
         if request.method == "POST":
-            return self._undo(request, merge)
+            if asked := fresh.required(request):
+                return asked
+            try:
+                revert(change_set=merge.pk, actor=actor_of(request), now=timezone.now())
+            except MemoryHubError as error:
+                messages.error(request, error.detail)
+            else:
+                messages.success(request, gettext("Merge undone; later changes were kept."))
+            return HttpResponseRedirect(request.path)
         shown = {
             "title": gettext("Merged end users"),
             "opts": self.opts,
@@ -258,17 +263,6 @@ class PersonMergingViews(PersonAddingViews):
             "counts": effects_of(merge),
         }
         return render_page(request, "memories/merge_people_done.html", **shown)
-
-    def _undo(self, request: HttpRequest, merge: ChangeSet) -> HttpResponse:
-        if asked := fresh.required(request):
-            return asked
-        try:
-            revert(change_set=merge.pk, actor=actor_of(request), now=timezone.now())
-        except MemoryHubError as error:
-            messages.error(request, error.detail)
-        else:
-            messages.success(request, gettext("Merge undone; later changes were kept."))
-        return HttpResponseRedirect(request.path)
 
 
 def effects_of(merge: ChangeSet) -> list[Overlap]:

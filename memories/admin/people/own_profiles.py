@@ -53,10 +53,19 @@ class ProfileFieldsForm(VerbForm):
     def look_at(self, shown: PersonProfile) -> None:
         """Make the fields, and begin with the profile as it is."""
         self.shown = shown
-        made = {f"{_PREFIX}{one.pointer}": _form_field(one) for one in fields_of(shown.schema)}
+        made = {f"{_PREFIX}{field.pointer}": _form_field(field) for field in fields_of(shown.schema)}
         last = {name: self.fields.pop(name) for name in ("reason",) if name in self.fields}
         self.fields.update({**made, **last})
-        self.initial = {"profile": shown.schema.name, "revision": shown.revision, **_values(shown)}
+        # Of a value that is not allowed any more its text.
+        values: dict[str, Any] = {
+            known.field.pointer: known.fact.value for known in shown.invalid if known.field.kind not in (CHOICE, LIST)
+        }
+        values |= {
+            known.field.pointer: known.value if isinstance(known.value, list) else known.field.text(known.value)
+            for known in shown.values
+        }
+        initial = {f"{_PREFIX}{name}": value for name, value in values.items()}
+        self.initial = {"profile": shown.schema.name, "revision": shown.revision, **initial}
 
     def see(self, record: Any) -> None:
         self.record = record
@@ -164,24 +173,13 @@ def address_of_profile(person: uuid.UUID, name: str) -> str:
 def _shown(field: Field, known: FieldValue | None) -> ShownField:
     if known is None:
         return ShownField(field, None, "")
-    return ShownField(field, known, known.fact.value if known.refused else _told(field, known.value))
-
-
-def _told(field: Field, value: Any) -> str:
-    if isinstance(value, bool):
-        return gettext("Yes") if value else gettext("No")
-    return field.spoken(value)
-
-
-def _values(shown: PersonProfile) -> Mapping[str, Any]:
-    """What the form shows: of a value that is not allowed any more its text."""
-    kept = {one.field.pointer: _prepared(one.field, one.value) for one in shown.values}
-    refused = {one.field.pointer: one.fact.value for one in shown.invalid if one.field.kind not in (CHOICE, LIST)}
-    return {f"{_PREFIX}{name}": value for name, value in {**refused, **kept}.items()}
-
-
-def _prepared(field: Field, value: Any) -> Any:
-    return value if isinstance(value, list) else field.text(value)
+    if known.refused:
+        text = known.fact.value
+    elif isinstance(known.value, bool):
+        text = gettext("Yes") if known.value else gettext("No")
+    else:
+        text = field.spoken(known.value)
+    return ShownField(field, known, text)
 
 
 def _form_field(field: Field) -> forms.Field:
@@ -216,13 +214,9 @@ def _list(field: Field, told: dict[str, Any]) -> forms.Field:
     )
 
 
-def _day(_field: Field, told: dict[str, Any]) -> forms.Field:
-    return LineField(widget=DayInput, required=False, **told)
-
-
 _MAKERS: Mapping[str, Callable[[Field, dict[str, Any]], forms.Field]] = {
     CHOICE: _choice,
     BOOLEAN: _choice,
     LIST: _list,
-    DATE: _day,
+    DATE: lambda _field, told: LineField(widget=DayInput, required=False, **told),
 }

@@ -138,7 +138,12 @@ class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphView
         if has_perm("memories.view_fact"):
             profile = sections_of(record)
             written = any(section.row and section.row.summary for section in profile)
-            shown |= {"profile": profile, "written": written, **_fact_counts(record)}
+            by_status = Fact.objects.filter(end_user=record).order_by().values_list("status")
+            counts = dict(by_status.annotate(number=Count("pk")))
+            # Those that are not active come with their labels, too.
+            others = [status for status in Status if status in counts and status != Status.ACTIVE]
+            rest = [(status.value, status.label, counts[status]) for status in others]
+            shown |= {"profile": profile, "written": written, "fact_counts": counts, "fact_rest": rest}
         if has_perm("memories.view_reviewitem"):
             # What waits is counted as its list shows it: not each item is about a pending fact.
             shown["to_review"] = ReviewItem.objects.waiting().filter(end_user=record).count()
@@ -214,10 +219,3 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
     """The number of rows of each person, as a subquery: computed for the 25 people that are shown."""
     mine = rows.filter(end_user=OuterRef("pk")).order_by().values("end_user").annotate(number=Count("pk"))
     return Coalesce(Subquery(mine.values("number"), output_field=IntegerField()), 0)
-
-
-def _fact_counts(person: EndUser) -> dict[str, Any]:
-    """The number of facts by status; those that are not active come with their labels, too."""
-    counts = dict(Fact.objects.filter(end_user=person).order_by().values_list("status").annotate(number=Count("pk")))
-    rest = [status for status in Status if status in counts and status != Status.ACTIVE]
-    return {"fact_counts": counts, "fact_rest": [(one.value, one.label, counts[one]) for one in rest]}

@@ -178,7 +178,9 @@ class ProfileViews(UndoViews, PersonViews):
                 form.auto_id = f"{section.name}_%s"
                 form.look_at(section)
             rows.append((section, form))
-        named = {"rows": rows, "agent_id": agent_id, "agents": _agents_with_profile(person)}
+        of_agents = ProfileSection.objects.filter(end_user=person).exclude(agent_id="").order_by("agent_id")
+        agents = list(of_agents.values_list("agent_id", flat=True).distinct())
+        named = {"rows": rows, "agent_id": agent_id, "agents": agents}
         page.context_data = {**shown, **named, **self.also_shown(person)}
         return page
 
@@ -245,11 +247,6 @@ def sections_of(person: EndUser, agent_id: str = "") -> list[ShownSection]:
 def _agent_of(request: HttpRequest) -> str:
     """The agent whose profile the page shows; empty: the person's own."""
     return request.GET.get("agent", "")[:LONGEST_ID].replace("\0", "")
-
-
-def _agents_with_profile(person: EndUser) -> list[str]:
-    rows = ProfileSection.objects.filter(end_user=person).exclude(agent_id="")
-    return list(rows.order_by("agent_id").values_list("agent_id", flat=True).distinct())
 
 
 def _changes(revisions: list[ProfileRevision], row: ProfileSection | None) -> list[SectionDiff]:

@@ -149,14 +149,6 @@ def _turn_of_range(session: str, last: str) -> Subquery:
     return Subquery(turns.values("pk")[:1], output_field=UUIDField())
 
 
-def _facts_near(turns: Sequence[Turn]) -> Q:
-    return Q(pk__in=_cited(turns))
-
-
-def _episodes_near(turns: Sequence[Turn]) -> Q:
-    return Q(session__in={turn.session_id for turn in turns}, last_number__in={turn.number for turn in turns})
-
-
 def _reviews_near(turns: Sequence[Turn]) -> Q:
     sessions = {turn.session_id for turn in turns}
     by_fact = Q(fact__in=_cited(turns))
@@ -192,7 +184,7 @@ SOURCES = (
         "view_fact",
         Fact.objects.defer("raw", "structured", "triples", "terms"),
         turn=_turn_of_fact("pk"),
-        near=_facts_near,
+        near=lambda turns: Q(pk__in=_cited(turns)),
     ),
     TimelineSource(
         "episode",
@@ -201,7 +193,9 @@ SOURCES = (
         Episode.objects.defer("terms"),
         order=("ended_at", "id"),
         turn=_turn_of_range("session", "last_number"),
-        near=_episodes_near,
+        near=lambda turns: Q(
+            session__in={turn.session_id for turn in turns}, last_number__in={turn.number for turn in turns}
+        ),
     ),
     TimelineSource(
         "turn",

@@ -186,20 +186,17 @@ def live_context(person: EndUser, request: ContextRequest, *, now: datetime) -> 
 
 def _then(person: EndUser, operator: Any, request: ContextRequest, at: datetime) -> dict[str, Any]:
     """What the hub kept of the moment: the profile as it stood, and the last context that was served up to it."""
-    shown = {"seen_at": at, "sections": _sections(person, request.agent_id, at), "may_see_log": False}
+    rows = ProfileRevision.objects.filter(end_user=person, agent_id__in={"", request.agent_id}, created_at__lte=at)
+    rows = rows.filter(version__isnull=False).order_by("agent_id", "section", "-created_at", "-pk")
+    sections = [row for row in rows.distinct("agent_id", "section") if row.after]
+    # In the order of a profile.
+    order: dict[str, int] = {section: place for place, section in enumerate((*BEFORE_FACTS, *AFTER_FACTS))}
+    sections.sort(key=lambda row: (row.agent_id, order.get(row.section, 0)))
+    shown = {"seen_at": at, "sections": sections, "may_see_log": False}
     if operator.has_perm(logged.VIEW):
         last = logged.last_up_to(person, at, agent_id=request.agent_id)
         shown |= {"may_see_log": True, "logged": last, "served": logged.served(last) if last else []}
     return shown
-
-
-def _sections(person: EndUser, agent_id: str, at: datetime) -> list[ProfileRevision]:
-    """What each section of the person, and of the agent, said at the moment, in the order of a profile."""
-    rows = ProfileRevision.objects.filter(end_user=person, agent_id__in={"", agent_id}, created_at__lte=at)
-    rows = rows.filter(version__isnull=False)
-    last = rows.order_by("agent_id", "section", "-created_at", "-pk").distinct("agent_id", "section")
-    order: dict[str, int] = {section: place for place, section in enumerate((*BEFORE_FACTS, *AFTER_FACTS))}
-    return sorted((row for row in last if row.after), key=lambda row: (row.agent_id, order.get(row.section, 0)))
 
 
 def next_context(fact: Fact) -> str:

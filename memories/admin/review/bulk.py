@@ -72,20 +72,17 @@ class ReviewBulkViews(BulkViews):
             return HttpResponseRedirect(reverse("admin:memories_reviewitem_queue"))
         if "expected" in request.POST:
             return self.confirm(request, verb)
-        if items := self._chosen(request):
-            return self.preview(request, verb, items)
-        messages.info(request, _("Nothing selected. Tick the items first."))
-        query = QueueFilters.of(request.GET).query()
-        return HttpResponseRedirect(reverse("admin:memories_reviewitem_queue") + query)
-
-    def _chosen(self, request: HttpRequest) -> list[ReviewItem]:
-        """The waiting items that are ticked, or all that fit the filters; the oldest first, MOST of them at most."""
         rows = self.get_queryset(request).filter(state=ReviewItem.State.OPEN).order_by("created_at", "pk")
         if "all" in request.POST:
             rows = QueueFilters.of(request.GET).narrow(rows, request.user)  # type: ignore[arg-type]
         else:
             rows = rows.filter(pk__in=[pk for text in request.POST.getlist("item") if (pk := parse_uuid(text))])
-        return [item for item in rows[:MOST] if choices_of(item)]
+        # The oldest first, MOST of them at most.
+        if items := [item for item in rows[:MOST] if choices_of(item)]:
+            return self.preview(request, verb, items)
+        messages.info(request, _("Nothing selected. Tick the items first."))
+        query = QueueFilters.of(request.GET).query()
+        return HttpResponseRedirect(reverse("admin:memories_reviewitem_queue") + query)
 
     def records_of(self, row: ReviewItem) -> list[Model]:
         return [record for record in (row, row.fact, row.known, row.episode) if record]

@@ -48,6 +48,7 @@ def shown_of(item: ReviewItem, waiting: Rows, operator: Operator | AnonymousUser
 def decision_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[str, Any]:
     """What is to be decided, with the effect of each decision, or who has decided it."""
     is_late = bool(asked_too_late([item], now=timezone.now()))
+    deciders = _names_of({item.decided_by}) if item.decided_by else {}
     shown = {
         "item": item,
         "why": wording.review_reason(item),
@@ -58,7 +59,7 @@ def decision_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[st
         "effects": wording.effects_of(item, is_late=is_late),
         "segments": _proposal(item),
         "siblings": _siblings(item),
-        "decider": _decider(item),
+        "decider": deciders.get(item.decided_by, str(ActorKind.OPERATOR.label)) if item.decided_by else "",
         "may_undo": may_undo(item),
         "labels": {choice: wording.label_of(item, choice, is_late=is_late) for choice in choices_of(item)},
         "waits": waits.wait_of(item, now=timezone.now()),
@@ -124,12 +125,6 @@ def _desk_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[str, 
             for note in notes
         ],
     }
-
-
-def _decider(item: ReviewItem) -> str:
-    if not item.decided_by:
-        return ""
-    return _names_of({item.decided_by}).get(item.decided_by, str(ActorKind.OPERATOR.label))
 
 
 def _names_of(ids: set[str]) -> dict[str, str]:

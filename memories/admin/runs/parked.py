@@ -1,6 +1,5 @@
 """Parked work by reason of failure, with a button that retries all work of one reason."""
 
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -37,7 +36,16 @@ def parked(request: HttpRequest) -> HttpResponse:
     require(request, VIEW)
     now = timezone.now()
     if request.method == "POST":
-        return _retry(request, now=now)
+        require(request, *CHANGE)
+        form = RetryParkedForm(request.POST)
+        if not form.is_valid():
+            return HttpResponse(status=400)
+        tenants, actor = tenants_of(request.user), actor_of(request)
+        count = retry_parked(**form.cleaned_data, tenants=tenants, actor=actor, now=now)
+        message = ngettext("%(count)s session is due again.", "%(count)s sessions are due again.", count)
+        # Where they wait for the model nevertheless, the page says so.
+        messages.success(request, message % {"count": count})
+        return HttpResponseRedirect(request.path)
     context: dict[str, Any] = {
         **figures.model_waits(partial(within, request.user), now=now),
         "title": _("Parked work"),
@@ -53,16 +61,3 @@ def _groups(request: HttpRequest, work: str, model: Any) -> list[dict[str, Any]]
     rows = within(request.user, model.objects.filter(parked_at__isnull=False), "session__tenant")
     groups = rows.values("failure").annotate(count=Count("pk"), oldest=Min("parked_at")).order_by("-count", "failure")
     return [{"work": work, "title": WORK[work], **group} for group in groups]
-
-
-def _retry(request: HttpRequest, *, now: datetime) -> HttpResponse:
-    require(request, *CHANGE)
-    form = RetryParkedForm(request.POST)
-    if not form.is_valid():
-        return HttpResponse(status=400)
-    tenants, actor = tenants_of(request.user), actor_of(request)
-    count = retry_parked(**form.cleaned_data, tenants=tenants, actor=actor, now=now)
-    message = ngettext("%(count)s session is due again.", "%(count)s sessions are due again.", count)
-    # Where they wait for the model nevertheless, the page says so.
-    messages.success(request, message % {"count": count})
-    return HttpResponseRedirect(request.path)

@@ -5,7 +5,7 @@ The query travels in the body of a POST, since the browser's history and proxies
 browser keeps it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from django.contrib import admin
@@ -76,7 +76,9 @@ def search(request: HttpRequest) -> HttpResponse:
     """The hits of the posted words, on a page with the form, or alone for our script."""
     words = request.POST.get("words", "").strip()[:LONGEST].replace("\x00", "")
     if suggest := SUGGESTIONS.get(request.headers.get(RESULTS_ONLY, "")):
-        return _suggested(request, suggest(request, words))
+        page = TemplateResponse(request, "memories/suggestions.html", {"found": suggest(request, words)})
+        page["Cache-Control"] = "no-store"
+        return page
     hits = [*_pages(request, words), *_records(request, words), *_cases(request, words), *_people(request, words)]
     hits = [*hits[: 3 * SHOWN], *_help(request, words), *_memories(request, words)]
     context: dict[str, Any] = {"words": words, "hits": hits}
@@ -86,13 +88,6 @@ def search(request: HttpRequest) -> HttpResponse:
         page = TemplateResponse(request, "memories/palette_hits.html", context)
     else:
         page = render_page(request, "memories/palette_page.html", title=_("Find"), **context)
-    page["Cache-Control"] = "no-store"
-    return page
-
-
-def _suggested(request: HttpRequest, found: Iterable[tuple[str, str]]) -> HttpResponse:
-    """Options for a form's field: the application's id, and what says whose it is."""
-    page = TemplateResponse(request, "memories/suggestions.html", {"found": found})
     page["Cache-Control"] = "no-store"
     return page
 

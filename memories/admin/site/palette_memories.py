@@ -81,7 +81,8 @@ def memories_of(request: HttpRequest, words: str, *, now: datetime) -> Iterator[
                 _note(request, rows, now=now)
             for row in rows:
                 whose = display_name(row.end_user) if may_see_people else str(row.tenant)
-                text = excerpt(_text_of(row), terms)
+                start = str(row.start)
+                text = excerpt(f"{row.path}: {start}" if isinstance(row, models.MemoryFile) else start, terms)
                 yield FoundMemory(_link_of(row), text, f"{_kind_of(row)} · {whose}", place.icon)
 
 
@@ -122,11 +123,6 @@ def _rows(place: _Place, rows: QuerySet[Any], terms: Sequence[str]) -> QuerySet[
     # A file has its tenant and person, as all of these have.
     found = found.filter(wanted).select_related("end_user", "tenant")
     return found.defer(place.field).order_by("-pk")
-
-
-def _text_of(row: Any) -> str:
-    text = str(row.start)
-    return f"{row.path}: {text}" if isinstance(row, models.MemoryFile) else text
 
 
 def _link_of(row: Any) -> str:

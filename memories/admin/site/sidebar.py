@@ -138,10 +138,14 @@ def counts_of(request: HttpRequest) -> FrameCounts:
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """The menu in Unfold's format. Unfold leaves out empty groups."""
     groups: list[dict[str, Any]] = []
-    badges = _badges(request)
+    of_frame = counts_of(request)
+    badges = {
+        QUEUE: (of_frame.waiting, "danger"),
+        BOARD: (of_frame.cases, "danger" if of_frame.overdue else "primary"),
+    }
     for title, entries in MENU:
         items = [_item(request, entry, badges) for entry in entries if request.user.has_perms(entry.permissions)]
-        if not groups and counts_of(request).tenants > 1:
+        if not groups and of_frame.tenants > 1:
             items.append(_item(request, _TENANT_IN_VIEW, badges))
         groups.append({"title": title, "separator": bool(groups), "items": items})
     return groups
@@ -169,15 +173,6 @@ def _item(request: HttpRequest, entry: MenuEntry, badges: Mapping[str, tuple[int
     item = {"title": entry.title, "icon": entry.icon, "link": reverse(entry.link or entry.page), "active": active}
     count, variant = badges.get(entry.link, (0, ""))
     return {**item, "badge": f"{count:,}", "badge_variant": variant} if count else item
-
-
-def _badges(request: HttpRequest) -> dict[str, tuple[int, str]]:
-    """The count and the colour of each link with a badge."""
-    found = counts_of(request)
-    return {
-        QUEUE: (found.waiting, "danger"),
-        BOARD: (found.cases, "danger" if found.overdue else "primary"),
-    }
 
 
 def _visible(operator: Operator, rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -93,7 +93,7 @@ class EditForm(_SkillForm):
     done = _("Your version of %(skill)s waits for approval.")
 
     def values_of(self, record: Skill) -> dict[str, Any]:
-        return {"version": record.version, "texts": [_line(one.section, one.text) for one in _newest(record)]}
+        return {"version": record.version, "texts": [f"{one.section}: {one.text}" for one in _newest(record)]}
 
     def clean_texts(self) -> list[tuple[str, str]]:
         found = []
@@ -106,26 +106,20 @@ class EditForm(_SkillForm):
         return found
 
     def arguments(self) -> dict[str, Any]:
-        return {**super().arguments(), "texts": _edited(_newest(self.record), self.cleaned_data["texts"])}
+        """Each line with the text that it was, or was made of: what stands where others stood rewords these."""
+        before = _newest(self.record)
+        after: Sequence[tuple[str, str]] = self.cleaned_data["texts"]
+        old = [(str(text.section), text.text) for text in before]
+        edited: list[EditedText] = []
+        for tag, start, end, first, last in difflib.SequenceMatcher(a=old, b=list(after), autojunk=False).get_opcodes():
+            for place in range(first, last):
+                at = start + place - first
+                of = before[at].pk if tag in ("equal", "replace") and at < end else None
+                edited.append(EditedText(*after[place], of=of))
+        return {**super().arguments(), "texts": edited}
 
 
 def _newest(skill: Skill) -> Sequence[SkillText]:
     """The texts of the version that waits, or of the newest one."""
     version = deciding.waiting(skill) or SkillVersion.objects.filter(skill=skill).order_by("-number").first()
     return serving.texts_of([version]).get(version.pk, ()) if version else ()
-
-
-def _line(section: str, text: str) -> str:
-    return f"{section}: {text}"
-
-
-def _edited(before: Sequence[SkillText], after: Sequence[tuple[str, str]]) -> list[EditedText]:
-    """Each line with the text that it was, or was made of: what stands where others stood is a rewording of these."""
-    old = [(str(one.section), one.text) for one in before]
-    found: list[EditedText] = []
-    for tag, start, end, first, last in difflib.SequenceMatcher(a=old, b=list(after), autojunk=False).get_opcodes():
-        for place in range(first, last):
-            at = start + place - first
-            of = before[at].pk if tag in ("equal", "replace") and at < end else None
-            found.append(EditedText(*after[place], of=of))
-    return found

@@ -75,17 +75,17 @@ class WaitingWork(NamedTuple):
 def overview(request: HttpRequest, tenant: Tenant, *, now: datetime) -> dict[str, Any]:
     """Figures, waiting work and pages, as far as the operator may see them. One query."""
     may = request.user.has_perm
-    held = [one for one in HOLDINGS if may(_permission(one.model))]
+    held = [one for one in HOLDINGS if may(f"{one.model._meta.app_label}.view_{one.model._meta.model_name}")]
     work = [one for one in WORK if may(one.permission)]
     rows = [one.rows(tenant, now) for one in held] + [one.rows(now).filter(tenant=tenant) for one in work]
-    found = counts(rows, most=MOST + 1) if rows else []
+    totals = counts(rows, most=MOST + 1) if rows else []
     figures = [
         Figure(one.title, min(count, MOST), count > MOST, _list(one.model, tenant, one.narrowed))
-        for one, count in zip(held, found, strict=False)
+        for one, count in zip(held, totals, strict=False)
     ]
     waiting = [
         WaitingWork(one.icon, str(one.text % {"count": min(count, MOST)}), _link(one, tenant), one.is_urgent)
-        for one, count in zip(work, found[len(held) :], strict=True)
+        for one, count in zip(work, totals[len(held) :], strict=True)
         if count
     ]
     return {"figures": figures, "waiting": waiting, "pages": _pages(request, tenant)}
@@ -105,10 +105,6 @@ def _pages(request: HttpRequest, tenant: Tenant) -> Sequence[tuple[str | Promise
     # No key can be made for a tenant that is off-boarded.
     offered = every[1:] if tenant.offboarded_at else every
     return [page[:3] for page in offered if request.user.has_perms(page[3])]
-
-
-def _permission(model: type[Model]) -> str:
-    return f"{model._meta.app_label}.view_{model._meta.model_name}"
 
 
 def _list(model: type[Model], tenant: Tenant, narrowed: dict[str, str]) -> str:

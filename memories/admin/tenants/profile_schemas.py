@@ -76,7 +76,10 @@ class ProfileSchemaForm(forms.Form):
 
     def __init__(self, data: Any = None, *, row: ProfileSchema | None = None, tenant: Tenant, **kwargs: Any) -> None:
         self.row = row
-        super().__init__(data, initial=_initial(row), **kwargs)
+        names = ("version", "name", "agent_id", "in_context")
+        initial = {name: getattr(row, name) for name in names} if row else {"version": 0}
+        initial["schema"] = json.dumps(row.schema if row else _EXAMPLE, ensure_ascii=False, indent=2)
+        super().__init__(data, initial=initial, **kwargs)
         agent = self.fields["agent_id"]
         if isinstance(agent, AgentField):
             agent.within(tenant)
@@ -151,13 +154,6 @@ def _refuse(form: ProfileSchemaForm, error: MemoryHubError) -> None:
         field = fault.pointer.split("/")[1] if fault.pointer.count("/") else ""
         text = f"{fault.pointer.removeprefix('/schema') or '/'}: {fault.detail}" if field == "schema" else fault.detail
         form.add_error(field if field in form.fields else None, text)
-
-
-def _initial(row: ProfileSchema | None) -> dict[str, Any]:
-    written = json.dumps(row.schema if row else _EXAMPLE, ensure_ascii=False, indent=2)
-    if row is None:
-        return {"version": 0, "schema": written}
-    return {**{name: getattr(row, name) for name in ("version", "name", "agent_id", "in_context")}, "schema": written}
 
 
 def _page(

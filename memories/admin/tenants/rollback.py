@@ -106,22 +106,20 @@ class RollbackForm(forms.Form):
         data: dict[str, Any] = super().clean() or {}
         if not any(data.get(name) for name in ("session", "agent", "key", "since", "until")):
             raise forms.ValidationError(gettext("Choose a session, an agent, a key or a period."), code="origin")
+        # The records come in the place of the words that name them.
         if tenant := data.get("tenant"):
-            self._find(tenant, data)
+            if words := data.get("person"):
+                person = _with_id(EndUser.objects.filter(tenant=tenant), words).first()
+                data["person"], why_not = (person, "") if person else find_person(tenant, words)
+                if why_not:
+                    self.add_error("person", why_not)
+            if words := data.get("session"):
+                data["session"], why_not = _session(tenant, data.get("person") or None, words)
+                if why_not:
+                    self.add_error("session", why_not)
+            if (key := data.get("key")) and key.tenant_id != tenant.pk:
+                self.add_error("key", gettext("This tenant has no such key."))
         return data
-
-    def _find(self, tenant: Tenant, data: dict[str, Any]) -> None:
-        """Put the records in the place of the words that name them, or add errors."""
-        if words := data.get("person"):
-            data["person"], why_not = _person(tenant, words)
-            if why_not:
-                self.add_error("person", why_not)
-        if words := data.get("session"):
-            data["session"], why_not = _session(tenant, data.get("person") or None, words)
-            if why_not:
-                self.add_error("session", why_not)
-        if (key := data.get("key")) and key.tenant_id != tenant.pk:
-            self.add_error("key", gettext("This tenant has no such key."))
 
     def settle(self) -> None:
         """Let the hidden fields of a preview name the records by the hub's ids: another end user may get the same name
@@ -233,12 +231,6 @@ def _prefilled(request: HttpRequest) -> dict[str, str]:
         if session and _session(tenant, None, session.external_id)[0] == session:
             initial["session"] = session.external_id
     return initial
-
-
-def _person(tenant: Tenant, words: str) -> tuple[EndUser | None, str]:
-    """By the hub's id, which links and a preview have, by the application's, or by the name."""
-    found = _with_id(EndUser.objects.filter(tenant=tenant), words).first()
-    return (found, "") if found else find_person(tenant, words)
 
 
 def _session(tenant: Tenant, person: EndUser | None, words: str) -> tuple[Session | None, str]:

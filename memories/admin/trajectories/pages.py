@@ -64,21 +64,15 @@ class TrajectoryPage(RecordPage):
 
     def gather(self, request: HttpRequest, record: Trajectory) -> dict[str, Any]:
         steps = list(record.steps.order_by("position")[: SHOWN + 1])
+        named = {"agent_id": record.agent_id, "external_id": record.session_id}
+        sessions = Session.objects.filter(tenant=record.tenant_id, end_user=record.end_user_id, **named)
         return {
             "trajectory": record,
             "steps": steps[:SHOWN],
             "more": max(0, record.step_count - SHOWN),
             "colour": COLOURS[Trajectory.Outcome(record.outcome)],
-            "session": _session(record),
+            "session": sessions.first() if record.session_id else None,
         }
-
-
-def _session(record: Trajectory) -> Session | None:
-    """The conversation that it names, if there is one."""
-    if not record.session_id:
-        return None
-    named = {"agent_id": record.agent_id, "external_id": record.session_id}
-    return Session.objects.filter(tenant=record.tenant_id, end_user=record.end_user_id, **named).first()
 
 
 PAGES = ((Trajectory, TrajectoryPage),)

@@ -67,7 +67,9 @@ class ExportImport(Here):
             self.left_out["capture_off"] += len(record.rows)
         elif self.is_anybody:
             if not self._is_rehearsal:
-                note_agents(self.tenant, _agents(record.rows))
+                names = [row["agent_id"] for row in record.rows if isinstance(row.get("agent_id"), str)]
+                # Another one is refused with its row.
+                note_agents(self.tenant, [name for name in names if len(name) <= LONGEST_NAME and name.isprintable()])
             with effort.bounded():
                 self._take(record, record.rows)
         elif not record.links:
@@ -80,7 +82,11 @@ class ExportImport(Here):
         if not self.is_anybody:
             return
         if not self._stays_captured:
-            self._end_capture()
+            with transaction.atomic():
+                captured = EndUser.objects.filter(pk=self.person.pk, capture=True)
+                if captured.update(capture=False, capture_off_by=COMMAND.kind):
+                    self.person.refresh_from_db()
+                    self.note(record_row(self.person, ["capture"]))
         if self.stored:
             counts = {"facts": self.stored["facts"], "sections": self.stored["profile_sections"]}
             audit.record(
@@ -92,13 +98,6 @@ class ExportImport(Here):
                 now=timezone.now(),
                 counts=counts,
             )
-
-    def _end_capture(self) -> None:
-        with transaction.atomic():
-            on = EndUser.objects.filter(pk=self.person.pk, capture=True)
-            if on.update(capture=False, capture_off_by=COMMAND.kind):
-                self.person.refresh_from_db()
-                self.note(record_row(self.person, ["capture"]))
 
     def known(self, model: Any, olds: Iterable[uuid.UUID | None]) -> dict[uuid.UUID, uuid.UUID]:
         """Old id → that of the person's row of the model here, of those that are there."""
@@ -278,12 +277,6 @@ class ExportImport(Here):
 
 
 Counts = tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int], Mapping[str, int]]
-
-
-def _agents(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    names = (row.get("agent_id") for row in rows)
-    # Another one is refused with its row.
-    return [name for name in names if isinstance(name, str) and len(name) <= LONGEST_NAME and name.isprintable()]
 
 
 def _plain(value: Any) -> Any:

@@ -76,17 +76,14 @@ class Growing:
         for name in ("content", "reasoning_content", "reasoning", "refusal"):
             if text := _text(delta.get(name)):
                 self._texts[name] = self._texts.get(name, "") + text
-        self._add_arguments(delta)
+        calls = delta.get("tool_calls")
+        for place, call in enumerate(calls if isinstance(calls, list) else ()):
+            number, arguments = _mapping(call).get("index"), _mapping(_mapping(call).get("function")).get("arguments")
+            key = number if isinstance(number, int) else place
+            if isinstance(arguments, str):
+                self._arguments[key] = self._arguments.get(key, "") + arguments
         self._choice |= {name: choice[name] for name in ("finish_reason", "error") if choice.get(name)}
         self._rest |= {name: piece[name] for name in ("usage", "error", "base_resp") if piece.get(name)}
-
-    def _add_arguments(self, delta: Mapping[str, Any]) -> None:
-        calls = delta.get("tool_calls")
-        for place, one in enumerate(calls if isinstance(calls, list) else ()):
-            number, said = _mapping(one).get("index"), _mapping(_mapping(one).get("function")).get("arguments")
-            key = number if isinstance(number, int) else place
-            if isinstance(said, str):
-                self._arguments[key] = self._arguments.get(key, "") + said
 
     def reply(self) -> Reply:
         """The answer, of which no more comes. Errors: as of read()."""
@@ -99,7 +96,9 @@ def _texts(envelope: Mapping[str, Any]) -> tuple[str, ...]:
     choices = envelope.get("choices")
     choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
     message = _mapping(choice.get("message"))
-    if error := envelope.get("error") or choice.get("error") or _own_status(envelope):
+    # How MiniMax says that a request failed.
+    status = _mapping(envelope.get("base_resp"))
+    if error := envelope.get("error") or choice.get("error") or (status if status.get("status_code") else None):
         raise complaints.failure_within(error)
     reason = str(choice.get("finish_reason")).casefold()
     if reason in _STOPPED:
@@ -112,16 +111,10 @@ def _texts(envelope: Mapping[str, Any]) -> tuple[str, ...]:
     if not any(text.strip() for text in texts):
         # Some take the whole answer of a model that thinks for its thinking.
         texts = [_text(message.get(name)) for name in ("reasoning_content", "reasoning")]
-    found = tuple(text for text in texts if text.strip())
-    if not found:
+    spoken = tuple(text for text in texts if text.strip())
+    if not spoken:
         raise ModelAnswerInvalid("The endpoint's answer has no text.")
-    return found
-
-
-def _own_status(envelope: Mapping[str, Any]) -> dict[str, Any] | None:
-    """How MiniMax says that a request failed."""
-    status = _mapping(envelope.get("base_resp"))
-    return status if status.get("status_code") else None
+    return spoken
 
 
 def _arguments(message: Mapping[str, Any]) -> Iterator[str]:

@@ -107,7 +107,9 @@ def failure(status: int, body: Any, *, retry_after: float | None = None) -> Mode
         return ModelRateLimited(retry_after=retry_after)
     if status in (413, 429):
         return _too_long()
-    about = said.about() if _may_speak_of_it(status, said) else None
+    # The words of a page of an error are not about the request; some give another's status as 500.
+    may_be_about_it = status in (400, 422) or (said.is_json and status not in (401, 402))
+    about = said.about() if may_be_about_it else None
     if isinstance(about, ModelError):
         return about
     if status >= 500 or status in (408, 409, 425):
@@ -128,11 +130,6 @@ def failure_within(error: Any) -> ModelError | FormRefusedError:
     if _DOWN.search(said.words):
         return ModelUnavailable()
     return said.about() or ModelAnswerInvalid("The endpoint's answer is an error.")
-
-
-def _may_speak_of_it(status: int, said: "_Said") -> bool:
-    """Whether the words may be about the request: a page of an error is not, and some give another's status as 500."""
-    return status in (400, 422) or (said.is_json and status not in (401, 402))
 
 
 def decoded(text: str) -> Any:

@@ -115,7 +115,9 @@ def _asked(call: Call[A], *, streams: bool) -> Generator[Written, None, Completi
 def check(config: LLMConfig) -> None:
     """Have it say a word, in the plainest form there is; raises ModelError when it does not even answer that."""
     try:
-        chat_completion.read(_post(config, _HARMLESS, {}))
+        with deadline(config.timeout):
+            answer = _sent(config, _HARMLESS, {}).content
+        chat_completion.read(answer)
     except FormRefusedError:
         raise ModelMisconfigured("The model endpoint refused the request in every form.") from None
 
@@ -200,12 +202,6 @@ def _events(parts: Iterator[bytes]) -> Iterator[bytes]:
                 if data == b"[DONE]":
                     return
                 yield data
-
-
-def _post(config: LLMConfig, messages: Sequence[Mapping[str, Any]], response_format: Mapping[str, Any]) -> bytes:
-    """The body of the answer."""
-    with deadline(config.timeout):
-        return _sent(config, messages, response_format).content
 
 
 def _sent(config: LLMConfig, messages: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> httpx2.Response:

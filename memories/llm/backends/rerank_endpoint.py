@@ -26,7 +26,13 @@ def rerank(query: str, candidates: Sequence[Candidate]) -> list[float]:
     asked = {"query": query[:LONGEST_DOCUMENT], "documents": documents, "top_n": len(documents)}
     if config.model:
         asked["model"] = config.model
-    return _scores(_post(config, asked), count=len(candidates))
+    body = _post(config, asked)
+    try:
+        rows = load_object(body.decode("utf-8"))["results"]
+        scores = {row["index"]: float(row["relevance_score"]) for row in rows}
+        return [scores[index] for index in range(len(candidates))]
+    except (ModelError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
+        raise RerankFailed("The rerank endpoint's answer is not one score for each document.") from None
 
 
 def _post(config: conf.RerankConfig, asked: dict[str, object]) -> bytes:
@@ -42,14 +48,6 @@ def _post(config: conf.RerankConfig, asked: dict[str, object]) -> bytes:
     if answer.status_code != 200:
         raise RerankFailed(f"The rerank endpoint answered {answer.status_code}.")
     return answer.content
-
-
-def _scores(body: bytes, *, count: int) -> list[float]:
-    try:
-        found = {row["index"]: float(row["relevance_score"]) for row in load_object(body.decode("utf-8"))["results"]}
-        return [found[index] for index in range(count)]
-    except (ModelError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
-        raise RerankFailed("The rerank endpoint's answer is not one score for each document.") from None
 
 
 @lru_cache(maxsize=2)

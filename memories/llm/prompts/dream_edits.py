@@ -112,8 +112,11 @@ def build(
     instructions = guided(INSTRUCTIONS.replace("{longest}", f"{longest:,}").replace("{files}", purposes), guide)
     data = [
         today_line(today, time_zone),
-        block("history", (_entry(one) for one in entries)),
-        block("files", (line for one in files for line in _file(one))),
+        block(
+            "history",
+            (f'<entry n="{entry.number}" at="{moment(entry.at)}">{escape(entry.text)}</entry>' for entry in entries),
+        ),
+        block("files", (line for file in files for line in _file(file))),
     ]
     return [{"role": "system", "content": instructions}, {"role": "user", "content": "\n".join(data)}]
 
@@ -126,10 +129,6 @@ def _purposes(files: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
         yield f"{escape(path)}: {purpose}"
     for folder in folders:
         yield SKILL if folder == "skills/" else f"files below {escape(folder)}: {OTHER}"
-
-
-def _entry(one: EntryInput) -> str:
-    return f'<entry n="{one.number}" at="{moment(one.at)}">{escape(one.text)}</entry>'
 
 
 def _file(one: FileInput) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator
 from memories.llm.answers import AnswerFormat, valid
 from memories.llm.prompts import fields
 from memories.llm.prompts.framing import Message, block, escape, escape_attribute
-from memories.llm.prompts.memory_update import NumberedFact
+from memories.llm.prompts.memory_update import NumberedFact, fact_element
 from memories.llm.prompts.schemas import INTEGER, list_of, object_of, one_of
 
 NAME = "fact_judgement"
@@ -90,7 +90,7 @@ ANSWER = AnswerFormat(
 
 def build(*, candidates: Sequence[CandidateInput], existing_facts: Sequence[NumberedFact]) -> list[Message]:
     """The instructions, then one message with everything that people wrote, escaped."""
-    data = [block("candidates", map(_candidate, candidates)), block("known_facts", map(_numbered_fact, existing_facts))]
+    data = [block("candidates", map(_candidate, candidates)), block("known_facts", map(fact_element, existing_facts))]
     return [
         {"role": "system", "content": INSTRUCTIONS},
         {"role": "user", "content": "\n".join(data)},
@@ -112,8 +112,3 @@ def _candidate(candidate: CandidateInput) -> str:
     near = ",".join(map(str, candidate.near))
     attributes = f'n="{candidate.number}" category="{escape_attribute(candidate.category)}" near="{near}"'
     return f"<candidate {attributes}>{escape(candidate.content)}</candidate>"
-
-
-def _numbered_fact(fact: NumberedFact) -> str:
-    attributes = f'n="{fact.number}" category="{escape_attribute(fact.category)}" key="{escape_attribute(fact.key)}"'
-    return f'<fact {attributes} binding="{str(fact.binding).lower()}">{escape(fact.content)}</fact>'

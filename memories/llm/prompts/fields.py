@@ -70,24 +70,12 @@ def folded(value: Any) -> Any:
     return value.strip().casefold() if isinstance(value, str) else value
 
 
-def _list_or_empty(value: Any) -> Any:
-    return [] if value is None else value
-
-
-def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def date_or_none(value: Any) -> date | None:
     """A whole date; of `2024` or `in spring` nobody knows the day."""
     try:
         return date.fromisoformat(value) if isinstance(value, str) and len(value) == len("2031-05-20") else None
     except ValueError:
         return None
-
-
-def _mapping_or_empty(value: Any) -> Any:
-    return value if isinstance(value, dict) else {}
 
 
 Text = Annotated[str, Field(strict=True)]
@@ -101,7 +89,7 @@ Texts = Annotated[list[str], BeforeValidator(_texts)]
 Integers = Annotated[list[int], BeforeValidator(_integers)]
 Parts = Annotated[list[tuple[str, Part]], BeforeValidator(_parts)]
 Days = Annotated[int | None, BeforeValidator(_days)]
-Items = Annotated[list[Any], BeforeValidator(_items)]
+Items = Annotated[list[Any], BeforeValidator(lambda value: value if isinstance(value, list) else [])]
 Date = Annotated[date | None, BeforeValidator(date_or_none)]
-RawItems = Annotated[list[Any], BeforeValidator(_list_or_empty)]
-RawMapping = Annotated[dict[str, Any], BeforeValidator(_mapping_or_empty)]
+RawItems = Annotated[list[Any], BeforeValidator(lambda value: [] if value is None else value)]
+RawMapping = Annotated[dict[str, Any], BeforeValidator(lambda value: value if isinstance(value, dict) else {})]

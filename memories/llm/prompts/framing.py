@@ -90,10 +90,8 @@ def guided(instructions: str, guidance: str) -> str:
 def _cut_near(text: str, cut: int, *, step: int) -> int:
     for moved in range(_LONGEST_CLUSTER):
         place = cut + step * moved
-        if text[place - 1] != _JOINER and not _clings(text[place]):
+        after = text[place]
+        clings = _CLINGING.match(after) or unicodedata.category(after).startswith("M")
+        if text[place - 1] != _JOINER and not clings:
             return place
     return cut
-
-
-def _clings(character: str) -> bool:
-    return bool(_CLINGING.match(character)) or unicodedata.category(character).startswith("M")

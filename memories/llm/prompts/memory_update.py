@@ -258,14 +258,23 @@ def build(
     data = [
         today_line(today, time_zone),
         f"Signals found in the turns: {escape(', '.join(signals)) or 'none'}",
-        block("profile", _profile(sections)),
-        block("known_facts", map(_numbered_fact, existing_facts)),
+        block(
+            "profile",
+            (f'<section name="{name}">{escape(sections.get(name, ""))}</section>' for name in PROFILE_SECTIONS),
+        ),
+        block("known_facts", map(fact_element, existing_facts)),
         block("turns", map(turn_element, turns)),
     ]
     return [
         {"role": "system", "content": guided(instructions, guidance)},
         {"role": "user", "content": "\n".join(data)},
     ]
+
+
+def fact_element(fact: NumberedFact) -> str:
+    """The known fact as every prompt shows it: on one line, escaped."""
+    attributes = f'n="{fact.number}" category="{escape_attribute(fact.category)}" key="{escape_attribute(fact.key)}"'
+    return f'<fact {attributes} binding="{str(fact.binding).lower()}">{escape(fact.content)}</fact>'
 
 
 def turn_element(turn: TurnInput) -> str:
@@ -299,13 +308,3 @@ def _topic(one: ForbiddenTopic, room: int) -> Iterator[str]:
         ends = accumulate(len(text) for text in texts)
         if told := [escape(text) for text, end in zip(texts, ends, strict=True) if end <= room]:
             yield f"  {said}: {' | '.join(told)}"
-
-
-def _profile(sections: Mapping[str, str]) -> Iterator[str]:
-    for name in PROFILE_SECTIONS:
-        yield f'<section name="{name}">{escape(sections.get(name, ""))}</section>'
-
-
-def _numbered_fact(fact: NumberedFact) -> str:
-    attributes = f'n="{fact.number}" category="{escape_attribute(fact.category)}" key="{escape_attribute(fact.key)}"'
-    return f'<fact {attributes} binding="{str(fact.binding).lower()}">{escape(fact.content)}</fact>'

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
-from memories.llm.prompts.framing import Message, block, escape, escape_attribute, moment, today_line
+from memories.llm.prompts.framing import Message, block, escape, moment, today_line
 from memories.llm.prompts.schemas import INTEGER, NUMBER, TEXT, list_of, object_of, one_of
 
 NAME = "reflections"
@@ -112,13 +112,14 @@ def build(
         today_line(today, time_zone),
         block(
             "episodes",
-            (f'<episode n="{one.number}" at="{moment(one.at)}">{escape(one.text)}</episode>' for one in episodes),
+            (
+                f'<episode n="{episode.number}" at="{moment(episode.at)}">{escape(episode.text)}</episode>'
+                for episode in episodes
+            ),
         ),
-        block("known", map(_existing, existing)),
+        block(
+            "known",
+            (f'<fact refused="{str(fact.is_refused).lower()}">{escape(fact.content)}</fact>' for fact in existing),
+        ),
     ]
     return [{"role": "system", "content": instructions}, {"role": "user", "content": "\n".join(data)}]
-
-
-def _existing(fact: ExistingInput) -> str:
-    refused = escape_attribute("true" if fact.is_refused else "false")
-    return f'<fact refused="{refused}">{escape(fact.content)}</fact>'

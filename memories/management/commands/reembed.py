@@ -24,20 +24,16 @@ class Command(HubCommand):
         wanted = model or embeddings.current_model()
         try:
             with reembedding.alone():
-                self._reembed(wanted)
+                rebuild = reembedding.reembed(model=wanted, report=self._report)
+                if rebuild is None:
+                    self.stdout.write(f"{wanted} serves already.")
+                else:
+                    embedded = counted(rebuild.embedded, "text")
+                    self.stdout.write(f"{wanted} serves: {embedded} embedded, {len(rebuild.refused)} refused.")
+                    time.sleep(GRACE_SECONDS)
+                self.stdout.write(f"{counted(reembedding.clear_retired(), 'vector')} of earlier models removed.")
         except MemoryHubError as error:
             raise CommandError(error.detail) from error
-
-    def _reembed(self, model: str) -> None:
-        rebuild = reembedding.reembed(model=model, report=self._report)
-        if rebuild is None:
-            self.stdout.write(f"{model} serves already.")
-        else:
-            self.stdout.write(
-                f"{model} serves: {counted(rebuild.embedded, 'text')} embedded, {len(rebuild.refused)} refused."
-            )
-            time.sleep(GRACE_SECONDS)
-        self.stdout.write(f"{counted(reembedding.clear_retired(), 'vector')} of earlier models removed.")
 
     def _report(self, embedded: int) -> None:
         if embedded % 1_000 < embeddings.BATCH:

@@ -46,7 +46,18 @@ class Command(HubCommand):
         parser.add_argument("--confirm", action="store_true", help="Do it.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        selector = _selector(options)
+        tenant = tenant_of(options["tenant"])
+        if not any(options[name] for name in ("session", "agent", "key", "since", "until")):
+            raise CommandError("Name at least one of --session, --agent, --key, --since and --until.")
+        selector = Selector(
+            tenant=tenant,
+            end_user=person_of(tenant, options["user"]) if options["user"] else None,
+            session=_found(Session, "session", tenant, pk=options["session"]).pk if options["session"] else None,
+            agent_id=options["agent"].lower(),
+            key=_found(APIKey, "API key", tenant, prefix=options["key"]).pk if options["key"] else None,
+            since=options["since"],
+            until=options["until"],
+        )
         if not options["confirm"]:
             self._write_counts(preview_rollback(selector).counts)
             self.stdout.write("Nothing is changed yet: say --confirm to do it.")
@@ -60,21 +71,6 @@ class Command(HubCommand):
         for name, label in LABELS.items():
             if counts.get(name) or name == "trashed":
                 self.stdout.write(f"{label}: {counts[name]:,}")
-
-
-def _selector(options: dict[str, Any]) -> Selector:
-    tenant = tenant_of(options["tenant"])
-    if not any(options[name] for name in ("session", "agent", "key", "since", "until")):
-        raise CommandError("Name at least one of --session, --agent, --key, --since and --until.")
-    return Selector(
-        tenant=tenant,
-        end_user=person_of(tenant, options["user"]) if options["user"] else None,
-        session=_found(Session, "session", tenant, pk=options["session"]).pk if options["session"] else None,
-        agent_id=options["agent"].lower(),
-        key=_found(APIKey, "API key", tenant, prefix=options["key"]).pk if options["key"] else None,
-        since=options["since"],
-        until=options["until"],
-    )
 
 
 def _found(model: Any, what: str, tenant: Tenant, **named: str) -> Any:

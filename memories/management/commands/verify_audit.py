@@ -1,6 +1,5 @@
 """`manage.py verify_audit`: recomputes the chains of the audit trail and names the first place that does not hold."""
 
-import uuid
 from argparse import ArgumentParser
 from typing import Any
 
@@ -30,14 +29,10 @@ class Command(HubCommand):
         for report in reports:
             sealed = f"{report.sealed} sealed in {counted(report.links, 'link')}"
             counts = f"{sealed}, {report.unsealed} not yet, {report.pruned} pruned"
-            self.stdout.write(f"{_owner(report.tenant_uuid)}: {counts}. {report.broken or 'It holds.'}")
+            slugs = Tenant.objects.filter(pk=report.tenant_uuid).values_list("slug", flat=True)
+            owner = slugs.first() or str(report.tenant_uuid) if report.tenant_uuid else "without a tenant"
+            self.stdout.write(f"{owner}: {counts}. {report.broken or 'It holds.'}")
         broken = sum(report.broken is not None for report in reports)
         if broken:
             raise CommandError(f"{broken} of {len(reports)} chains do not hold.")
         self.stdout.write(f"{counted(len(reports), 'chain holds', 'chains hold')}.")
-
-
-def _owner(tenant_uuid: uuid.UUID | None) -> str:
-    if tenant_uuid is None:
-        return "without a tenant"
-    return Tenant.objects.filter(pk=tenant_uuid).values_list("slug", flat=True).first() or str(tenant_uuid)

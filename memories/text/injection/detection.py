@@ -6,7 +6,7 @@ A person's wish about language, tone, form, names, units, topics or times is no 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from memories import budgets
@@ -132,14 +132,10 @@ def _claims_in(reading: str, languages: Iterable[LanguageRules]) -> Iterator[Fou
     words = set(_WORDS.findall(whole))
     for language in languages:
         # Most texts have no word of any rule.
-        if bits := language.bits(words, whole):
-            yield from _claimed_in(language, spoken, bits)
-
-
-def _claimed_in(language: LanguageRules, spoken: Sequence[str], bits: int) -> Iterator[FoundClaim]:
-    rules = [rule for rule in language.rules if rule.needs & bits == rule.needs]
-    for sentence in spoken if rules else ():
-        yield from (FoundClaim(rule.claim, sentence) for rule in _fitting(sentence, language, rules))
+        bits = language.bits(words, whole)
+        rules = [rule for rule in language.rules if rule.needs & bits == rule.needs] if bits else []
+        for sentence in spoken if rules else ():
+            yield from (FoundClaim(rule.claim, sentence) for rule in _fitting(sentence, language, rules))
 
 
 def normalized(reading: str) -> list[str]:

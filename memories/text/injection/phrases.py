@@ -145,8 +145,10 @@ class _Reader:
         exception = "|".join(map(self.pattern, entry.get("unless", [])))
         for phrase in entry["said"]:
             needs = 0
-            for choice, is_optional in self._choices(phrase):
-                needs |= 0 if is_optional else self._bit(choice)
+            for part in _PART.finditer(phrase):
+                is_optional = phrase[part.end() : part.end() + 1] == "?"
+                if part["gap"] is None and not part["start"] and not is_optional:
+                    needs |= self._bit(self._choice(part))
             yield Rule(entry["claim"], self.pattern(phrase), needs, exception, entry.get("own", True))
 
     def any_of(self, phrases: Sequence[str]) -> re.Pattern[str] | None:
@@ -180,11 +182,6 @@ class _Reader:
             return f"(?:{'|'.join(re.escape(word.replace(' ', '')) for word in words)})"
         escaped = (re.escape(word).replace(r"\*", r"\w{0,20}").replace(r"\ ", "(?: ,){0,3} ") for word in words)
         return rf"\b(?:{'|'.join(escaped)})\b"
-
-    def _choices(self, phrase: str) -> Iterator[tuple[str, bool]]:
-        for found in _PART.finditer(phrase):
-            if found["gap"] is None and not found["start"]:
-                yield self._choice(found), phrase[found.end() : found.end() + 1] == "?"
 
     def _choice(self, found: re.Match[str]) -> str:
         if found["group"]:

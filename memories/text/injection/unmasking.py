@@ -85,14 +85,9 @@ def _decoded(text: str) -> Iterator[str]:
         plain = _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), plain) if "\\" in plain else plain
     if plain != text:
         yield plain
-    yield from _codes(plain)
-
-
-def _codes(text: str) -> Iterator[str]:
-    """The text that is written in base64 or hexadecimal."""
-    for found in islice(_BASE64.finditer(text), _MOST_CODES):
+    for found in islice(_BASE64.finditer(plain), _MOST_CODES):
         yield from _printed(_of_base64(found[0][:_LONGEST_CODE]))
-    for found in islice(_HEXADECIMAL.finditer(text), _MOST_CODES):
+    for found in islice(_HEXADECIMAL.finditer(plain), _MOST_CODES):
         yield from _printed(bytes.fromhex(re.sub("[ :]", "", found[0])[:_LONGEST_CODE]))
 
 

@@ -20,17 +20,14 @@ def added(statement: str, heard: Heard) -> str:
     items = list(arrangements.items(statement))
     heard_text = heard.words.text
     if len(items) < 2:
-        return ADDED if arrangements.other_relative(statement, heard_text) and not _lists_more(items, heard) else ""
+        is_other = arrangements.other_relative(statement, heard_text)
+        return ADDED if is_other and not _has_more(items, dict.fromkeys(items, True), heard) else ""
     supported = {
         item: False if arrangements.other_relative(item, heard_text) else _is_supported(item, heard) for item in items
     }
     if False not in supported.values() or True not in supported.values():
         return ""
     return "" if _has_more(items, supported, heard) else ADDED
-
-
-def _lists_more(items: Sequence[str], heard: Heard) -> bool:
-    return _has_more(items, dict.fromkeys(items, True), heard)
 
 
 def _has_more(items: Sequence[str], supported: Mapping[str, bool | None], heard: Heard) -> bool:
@@ -77,7 +74,8 @@ def _is_spelled(item: str, heard: Heard) -> bool | None:
     full = [piece for piece in statement.pieces if len(piece.text) > _SHORT]
     dated = [word for word in words.number_words(item) if len(word) > _SHORT and word in heard.words.words]
     telling = _telling(statement.pieces)
-    if dated or any(supporting.says(heard.words, piece) or _begins_alike(piece, heard) for piece in telling):
+    # Short verbs change their ends: "male" and "malt".
+    if dated or any(supporting.says(heard.words, piece) or heard.words.begins_like(piece.text) for piece in telling):
         return True
     if statement.codes or statement.quantities.numbers or _are_people(item):
         return None
@@ -85,16 +83,13 @@ def _is_spelled(item: str, heard: Heard) -> bool | None:
     if len(told) > 1 or any(not piece.is_plain for piece in told):
         # Its verb may be another one.
         return True
-    if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item) or _is_new(full, item, heard):
+    is_new = len(full) < _SHORT and any(_tells(piece, item, heard) for piece in full)
+    if any(piece.is_distinctive for piece in statement.pieces) or moods.kin_in(item) or is_new:
         return False
     if any(heard.words.says(piece) for piece in full):
         return True
     # "… and hates cities": plain words, and a verb that says something of its own.
     return False if len(full) > 1 and any(one.against or one.says("verb") for one in moods.told(item)) else None
-
-
-def _is_new(pieces: Sequence[StatementWord], item: str, heard: Heard) -> bool:
-    return len(pieces) < _SHORT and any(_tells(piece, item, heard) for piece in pieces)
 
 
 def _tells(piece: StatementWord, item: str, heard: Heard) -> bool:
@@ -111,8 +106,3 @@ def _are_people(item: str) -> bool:
     if not found or any(map(moods.is_animal, found)):
         return False
     return not (_HAS.match(item) and all(map(moods.is_trade, found)))
-
-
-def _begins_alike(piece: StatementWord, heard: Heard) -> bool:
-    """Short verbs change their ends: "male" and "malt"."""
-    return heard.words.begins_like(piece.text)

@@ -102,14 +102,12 @@ def _ends(parts: Sequence[Clause], clause: Clause, embed: Embed | None, heard: H
         return False
     if clause.others and not any(slips.is_told_of_others([part], clause) for part in parts):
         return False
-    about = [part for part in parts if _is_about(part, clause)]
+    about = [
+        part for part in parts if supporting.supporting_clauses(part, [clause]) or polarity.stands_for(part, clause)
+    ]
     if any(_is_ended(part, clause) or _ends_beside(part, clause, heard) for part in about):
         return True
     return not about and any(_is_ended(part, clause) and _is_near(part, clause, embed) for part in parts)
-
-
-def _is_about(part: Clause, clause: Clause) -> bool:
-    return bool(supporting.supporting_clauses(part, [clause])) or polarity.stands_for(part, clause)
 
 
 def _ends_beside(part: Clause, clause: Clause, heard: Heard) -> bool:

@@ -310,32 +310,34 @@ def _with_sentence(found: list[Clause], asked: str) -> list[Clause]:
     """What the sentence as a whole makes of its clauses: a question, a condition."""
     if asked == QUESTION:
         asks, last = True, len(found) - 1
-        asking = [place for place, one in enumerate(found) if _begins_question(one) or _hands_over(one)]
-        for place, one in enumerate(found):
+        asking = [place for place, clause in enumerate(found) if _begins_question(clause) or _is(clause, "hands_over")]
+        for place, clause in enumerate(found):
             # What has no subject of its own goes on with the clause before it; the last one asks, if none begins so.
-            if not place or one.others or _is(one, "me") or begins_with_own(one):
-                asks = not _states(one, is_last=place == last)
+            if not place or clause.others or _is(clause, "me") or begins_with_own(clause):
+                asks = not _states(clause, is_last=place == last)
             else:
                 asks = asks or place == last
             asks = asks and not (place < min(asking, default=0) and "¿" in found[min(asking)].text)
-            if asks or (place == last and not one.apart and not asking):
-                found[place] = replace(one, moods=one.moods | {QUESTION})
+            if asks or (place == last and not clause.apart and not asking):
+                found[place] = replace(clause, moods=clause.moods | {QUESTION})
         found = [
-            replace(one, moods=one.moods - {QUESTION}) if _presumes(one) or _goes_on(one, place) else one
-            for place, one in enumerate(found)
+            replace(clause, moods=clause.moods - {QUESTION}) if _presumes(clause) or _goes_on(clause, place) else clause
+            for place, clause in enumerate(found)
         ]
-    if any(SHARED["undecided"].search(one.folded) for one in found):
-        found = [one if _presumes(one) else replace(one, moods=one.moods | {DOUBTFUL}) for one in found]
-    if any(SUPPOSED in one.moods for one in found):
+    if any(SHARED["undecided"].search(clause.folded) for clause in found):
+        found = [clause if _presumes(clause) else replace(clause, moods=clause.moods | {DOUBTFUL}) for clause in found]
+    if any(SUPPOSED in clause.moods for clause in found):
         found = [
-            replace(one, moods=one.moods | {SUPPOSED})
-            if (one.moods & {WILL, QUESTION} or SHARED["then"].match(one.folded)) and not _presumes(one)
-            else one
-            for one in found
+            replace(clause, moods=clause.moods | {SUPPOSED})
+            if (clause.moods & {WILL, QUESTION} or SHARED["then"].match(clause.folded)) and not _presumes(clause)
+            else clause
+            for clause in found
         ]
         # What follows from it is not so yet; the same verb tells the same ("If you must know, I'm vegan").
         if SUPPOSED in found[0].moods and SHARED["if"].match(found[0].folded):
-            found = [one if SUPPOSED in one.moods else replace(one, moods=one.moods | {WILL}) for one in found]
+            found = [
+                clause if SUPPOSED in clause.moods else replace(clause, moods=clause.moods | {WILL}) for clause in found
+            ]
     return found
 
 
@@ -368,10 +370,6 @@ def _states(clause: Clause, *, is_last: bool) -> bool:
         return False
     # "My knee hurts, should I …", "My sister is a nurse, is that …": the question comes after it.
     return _is(clause, "me") or (not is_last and bool(clause.others or begins_with_own(clause)))
-
-
-def _hands_over(clause: Clause) -> bool:
-    return _is(clause, "hands_over")
 
 
 def _begins_question(clause: Clause) -> bool:

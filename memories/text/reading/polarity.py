@@ -127,12 +127,11 @@ def _denies_alike(part: Clause, one: Clause, said: Clause) -> bool:
         and one is not said
         and not one.moods
         and _denies(one, part)
-        and (has_predicate(part, one) or _shares_character(part, one))
+        and (
+            has_predicate(part, one)
+            or any(character in one.folded for character in arrangements.characters(part.without("denies")))
+        )
     )
-
-
-def _shares_character(part: Clause, one: Clause) -> bool:
-    return any(character in one.folded for character in arrangements.characters(part.without("denies")))
 
 
 def _is_other_matter(part: Clause, said: Clause) -> bool:
@@ -144,11 +143,7 @@ def _is_other_matter(part: Clause, said: Clause) -> bool:
         )
     if said.against or said.over or said.says("ended") or not said.denied:
         return False
-    return _only_names(part, said)
-
-
-def _only_names(part: Clause, said: Clause) -> bool:
-    """Whether the clause has the part's telling words only as what is the person's: "my hearing aids can't cope"."""
+    # The clause may have the part's telling words only as what is the person's: "my hearing aids can't cope".
     telling = [
         piece for piece in words.of(part.text).pieces if not piece.is_plain and supporting.says(said.words, piece)
     ]

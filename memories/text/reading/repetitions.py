@@ -47,7 +47,9 @@ def _repeats(sentence: str, known: str, *, of_speaker: bool) -> bool:
     if slips.slip(known, Heard([sentence])):
         return False
     voice, pieces = SpokenWords([sentence]), words.of(known).pieces
-    relation = _relation(known)
+    telling = [piece for piece in pieces if piece.is_distinctive]
+    # The ideas of a claim beside those of its telling words: that of "lives" in "Lives in Leiden".
+    relation = SpokenWords([known]).concepts.difference(*(words.concepts_of(piece.text) for piece in telling))
     said = [piece for piece in pieces if not piece.is_plain and supporting.says(voice, piece)]
     # "I met Tom in Leiden" has the town of "Lives in Leiden" alone, "I bought peanuts" that of which an allergy is.
     is_needed = all(piece.is_name or piece.is_east for piece in said) or any(
@@ -71,11 +73,3 @@ def _of_person(sentence: str, known: str, before: str) -> str:
         return _OWN[str(found.lastgroup)]
 
     return _SUBJECT.sub(person, sentence)
-
-
-def _relation(known: str) -> frozenset[int]:
-    """The ideas of a claim beside those of its telling words: that of "lives" in "Lives in Leiden"."""
-    voice = SpokenWords([known])
-    telling = [piece for piece in words.of(known).pieces if piece.is_distinctive]
-    ideas = frozenset(idea for piece in telling for idea in words.concepts_of(piece.text))
-    return voice.concepts - ideas

@@ -78,15 +78,16 @@ def _slip_between(part: Clause, parts: Sequence[Clause], said: Clause, heard: He
 
 def _slip_in_mood(part: Clause, parts: Sequence[Clause], said: Clause) -> str:
     """What makes the clause no statement of this about the person."""
-    told = frozenset(mood for one in parts for mood in one.moods)
-    is_conditional = SUPPOSED in told or any(_CONDITION.search(one.folded) for one in parts)
+    told = frozenset(mood for clause in parts for mood in clause.moods)
+    is_conditional = SUPPOSED in told or any(_CONDITION.search(clause.folded) for clause in parts)
     # What the statement says itself is no fault of it.
     is_told = {
         QUOTED: False,
         QUESTION: _wonders(parts),
         SUPPOSED: is_conditional,
         DOUBTFUL: bool(told & {DOUBTFUL, WISHED, SUPPOSED}) or _wonders(parts),
-        WISHED: bool(told & {DOUBTFUL, WISHED, WILL, SUPPOSED}) or _tells_wish(parts),
+        WISHED: bool(told & {DOUBTFUL, WISHED, WILL, SUPPOSED})
+        or any(clause.says(kind) for clause in parts for kind in ("preferred", "future", "wonders")),
         WILL: bool(told & {DOUBTFUL, WISHED, WILL}) or _tells_future(part, parts, said),
     }
     if (said.others and not is_told_of_others(parts, said)) or _is_of_another(part, said):
@@ -117,10 +118,6 @@ def _is_of_another(part: Clause, said: Clause) -> bool:
 
 def _wonders(parts: Sequence[Clause]) -> bool:
     return any(one.says("wonders") for one in parts)
-
-
-def _tells_wish(parts: Sequence[Clause]) -> bool:
-    return any(one.says("preferred") or one.says("future") or one.says("wonders") for one in parts)
 
 
 def _tells_future(part: Clause, parts: Sequence[Clause], said: Clause) -> bool:

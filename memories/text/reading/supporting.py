@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 
 from memories.text import quantities, words
 from memories.text.reading import arrangements, moods, patterns
@@ -60,7 +61,12 @@ def supporting_clauses(part: Clause, clauses: Iterable[Clause]) -> list[Clause]:
         return []
     found = [clause for much, clause in shares if much >= _NEARLY * best]
     rest = [clause for much, clause in shares if much < _NEARLY * best]
-    return [*found, *_completing(part, found, rest)]
+    # Also those with a telling word, a number or a date of the part that the best ones lack.
+    telling = [piece for piece in words.of(part.text).pieces if piece.is_distinctive]
+    missing = [piece for piece in telling if not any(says(clause.words, piece) for clause in found)]
+    counted = _counted(part) - frozenset().union(*map(_counted, found))
+    completes = (any(says(clause.words, piece) for piece in missing) or counted & _counted(clause) for clause in rest)
+    return [*found, *compress(rest, completes)]
 
 
 def share(part: Clause, clause: Clause, voice: SpokenWords | None = None) -> float:
@@ -73,7 +79,12 @@ def share(part: Clause, clause: Clause, voice: SpokenWords | None = None) -> flo
     found = sum(weight * _much(clause.words, piece) for piece, weight in pieces if weight)
     found += sum(_DISTINCTIVE for code in statement.codes if clause.words.has_code(code))
     numbers = statement.quantities.numbers & quantities.of(clause.text).numbers
-    return max(found + _COMMON * len(numbers), _share_of_characters(part, clause))
+    much = found + _COMMON * len(numbers)
+    characters = arrangements.characters(part.text)
+    said = sum(character in clause.text for character in characters)
+    # Of a few Chinese or Japanese characters without a pair in common half of them is enough.
+    is_half = 0 < len(characters) <= _FEW and 2 * said >= len(characters) and said >= min(2, len(characters))
+    return max(much, _FOUND if is_half else 0.0)
 
 
 def says(voice: SpokenWords, piece: StatementWord) -> bool:
@@ -83,16 +94,6 @@ def says(voice: SpokenWords, piece: StatementWord) -> bool:
     if len(piece.text) > _FEW and not piece.is_name and not piece.is_plain and voice.begins_like(piece.text):
         return True
     return not piece.is_plain and not words.concepts_of(piece.text).isdisjoint(voice.concepts)
-
-
-def _completing(part: Clause, found: Sequence[Clause], others: Iterable[Clause]) -> list[Clause]:
-    """Those with a telling word, a number or a date of the part that the best ones lack."""
-    telling = [piece for piece in words.of(part.text).pieces if piece.is_distinctive]
-    missing = [piece for piece in telling if not any(says(clause.words, piece) for clause in found)]
-    counted = _counted(part) - frozenset().union(*map(_counted, found))
-    return [
-        clause for clause in others if any(says(clause.words, piece) for piece in missing) or counted & _counted(clause)
-    ]
 
 
 def _counted(clause: Clause) -> frozenset[str]:
@@ -106,13 +107,6 @@ def _much(voice: SpokenWords, piece: StatementWord) -> float:
     if voice.says(piece):
         return 1.0
     return _OF_IDEA if says(voice, piece) else 0.0
-
-
-def _share_of_characters(part: Clause, clause: Clause) -> float:
-    """Of a few Chinese or Japanese characters without a pair in common: whether half of them are said."""
-    telling = arrangements.characters(part.text)
-    said = sum(one in clause.text for one in telling)
-    return _FOUND if 0 < len(telling) <= _FEW and 2 * said >= len(telling) and said >= min(2, len(telling)) else 0.0
 
 
 def _weight(piece: StatementWord, *, alone: bool) -> float:

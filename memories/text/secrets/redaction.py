@@ -57,10 +57,10 @@ def redact_text(text: str) -> tuple[str, int]:
     effort.spend(1)
     total = 0
     for _ in range(_MOST_PASSES):
-        text, count = _cut(text)
-        total += count
-        if not count:
+        marks = _marks(text)
+        if not marks:
             break
+        text, total = _marked(text, marks), total + len(marks)
     return text, total
 
 
@@ -202,12 +202,6 @@ def _parts(parts: Sequence[Any], content: str, redactor: _Redactor) -> list[Any]
         for place, part in enumerate(texts):
             part["text"] = "" if place else content
     return redacted
-
-
-def _cut(text: str) -> tuple[str, int]:
-    """One pass over `text`."""
-    marks = _marks(text)
-    return _marked(text, marks), len(marks)
 
 
 def _marks(text: str) -> list[tuple[int, int, str]]:

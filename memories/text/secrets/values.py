@@ -194,12 +194,8 @@ def _is_pin(found: Announced) -> bool:
     return is_number and found.link != "near" and _is_number_alone(found, shortest=4)
 
 
-def _is_words(found: Announced) -> bool:
-    return is_phrase(found.value.split())
-
-
 _RULES = {
-    "words": _is_words,
+    "words": lambda found: is_phrase(found.value.split()),
     "password": _is_password,
     "key": _is_key,
     "token": _is_token,

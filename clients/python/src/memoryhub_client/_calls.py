@@ -138,7 +138,11 @@ class _Described(Generic[P, T]):
 
     def _call(self, placed: dict[str, dict[str, Any]], whole: dict[str, Any]) -> PreparedRequest:
         described, body = self.description, None
-        headers = {HEADERS[name]: _header(name, value) for name, value in placed["header"].items()}
+        # A version, as facts and episodes have it, stands in quotes.
+        headers = {
+            HEADERS[name]: f'"{value}"' if name == "if_match" else str(value)
+            for name, value in placed["header"].items()
+        }
         keyed = "idempotency_key" in self.signature.parameters
         if keyed:
             headers.setdefault("Idempotency-Key", str(uuid.uuid4()))
@@ -147,12 +151,19 @@ class _Described(Generic[P, T]):
             body = placed["body"][described.raw]
         elif described.method in {"POST", "PUT", "PATCH"}:
             headers["Content-Type"] = "application/json"
-            body = _json({**whole, **placed["body"]})
+            text = json.dumps({**whole, **placed["body"]}, ensure_ascii=False, default=_plain)
+            # Half of a surrogate pair is the hub's to refuse.
+            body = text.encode("utf-8", "surrogatepass")
         # The answer to a change that arrived and bumped the version would be a mismatch the second time.
         safe = keyed or (described.method != "POST" and not headers.keys() & {"If-Match", "If-None-Match"})
         repeatable = safe if described.repeatable is None else described.repeatable
         path = BASE + described.path.format(**{name: quote(str(one), safe="") for name, one in placed["path"].items()})
-        return PreparedRequest(described.method, path, _query(placed["query"]), headers, body, repeatable)
+        query = [
+            (name, _text(single))
+            for name, value in placed["query"].items()
+            for single in (value if isinstance(value, list | tuple) else [value])
+        ]
+        return PreparedRequest(described.method, path, query, headers, body, repeatable)
 
 
 class Operation(_Described[P, T]):
@@ -266,27 +277,12 @@ def _cursor(address: str | None) -> str | None:
     return parse_qs(urlsplit(address or "").query).get("cursor", [None])[0]
 
 
-def _header(name: str, value: Any) -> str:
-    # A version, as facts and episodes have it.
-    return f'"{value}"' if name == "if_match" else str(value)
-
-
-def _query(given: dict[str, Any]) -> list[tuple[str, str]]:
-    many = [(name, value if isinstance(value, list | tuple) else [value]) for name, value in given.items()]
-    return [(name, _text(one)) for name, values in many for one in values]
-
-
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
         return json.dumps(value)
     return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def _json(value: Any) -> bytes:
-    # Half of a surrogate pair is the hub's to refuse.
-    return json.dumps(value, ensure_ascii=False, default=_plain).encode("utf-8", "surrogatepass")
 
 
 def _plain(value: Any) -> Any:
@@ -313,7 +309,7 @@ def decode(kind: Any, value: Any) -> Any:
     if value is None or kind is Any or is_typeddict(kind):
         return value
     if isinstance(kind, type) and is_dataclass(kind):
-        return _decode_members(kind, value)
+        return kind(**{name: decode(hint, value[name]) for name, hint in _members(kind) if name in value})
     if kind is datetime:
         return _moment(value)
     return float(value) if kind is float else _decode_generic(get_origin(kind), get_args(kind), value)
@@ -329,10 +325,6 @@ def _decode_generic(origin: Any, inner: tuple[Any, ...], value: Any) -> Any:
         return decode(kinds[0], value)
     # A plain value, or a text or a list of parts.
     return value
-
-
-def _decode_members(kind: type, value: dict[str, Any]) -> Any:
-    return kind(**{name: decode(hint, value[name]) for name, hint in _members(kind) if name in value})
 
 
 @cache

@@ -44,24 +44,22 @@ class EventReader:
     def add(self, part: bytes) -> Iterator[AnswerEvent]:
         """Those that are whole with this part. Errors: ProblemError, where the hub failed on the way."""
         *whole, self._rest = (self._rest + part).split(b"\n\n")
-        for one in whole:
+        for event in whole:
             # A comment only keeps the connection open.
-            fields = dict(line.split(b": ", 1) for line in one.split(b"\n") if not line.startswith(b":"))
+            fields = dict(line.split(b": ", 1) for line in event.split(b"\n") if not line.startswith(b":"))
             if b"event" in fields:
-                yield from self._read(fields[b"event"].decode(), fields.get(b"data", b""))
-
-    def _read(self, name: str, data: bytes) -> Iterator[AnswerEvent]:
-        try:
-            found = json.loads(data)
-        except ValueError as error:
-            raise UnexpectedAnswerError("An event is not JSON.") from error
-        if name == "error":
-            raise problem(int(found["status"]), data)
-        # What a newer hub adds is passed over.
-        if name in _TOLD:
-            member, kind = _TOLD[name]
-            self._is_done = self._is_done or name == "done"
-            yield AnswerEvent(name, decoded(kind, found[member] if member else found))  # type: ignore[arg-type]
+                name, data = fields[b"event"].decode(), fields.get(b"data", b"")
+                try:
+                    content = json.loads(data)
+                except ValueError as error:
+                    raise UnexpectedAnswerError("An event is not JSON.") from error
+                if name == "error":
+                    raise problem(int(content["status"]), data)
+                # What a newer hub adds is passed over.
+                if name in _TOLD:
+                    member, kind = _TOLD[name]
+                    self._is_done = self._is_done or name == "done"
+                    yield AnswerEvent(name, decoded(kind, content[member] if member else content))  # type: ignore[arg-type]
 
     def end(self) -> None:
         """Errors: UnexpectedAnswerError, if it ended before the answer was whole."""

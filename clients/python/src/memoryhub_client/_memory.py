@@ -233,17 +233,14 @@ class Memory:
                 self._store(names, some[: len(some) // 2])
                 self._store(names, some[len(some) // 2 :])
             elif isinstance(error, ConflictError):
-                self._store_changed(names, some[0])
+                # What the user said instead of an earlier message is a turn of its own. Other messages change when they
+                # are shortened.
+                message, own_id = some[0], str(some[0]["external_id"])
+                if message["role"] == "user" and VERSION not in own_id:
+                    digest = hashlib.sha256(json.dumps(message["content"]).encode()).hexdigest()[:12]
+                    self._store(names, [{**message, "external_id": f"{own_id[: LONGEST_ID - 16]}{VERSION}{digest}"}])
             else:
                 self._log.warning("The hub refuses a message, which is left out: %s", logged(error))
-
-    def _store_changed(self, names: Mapping[str, str | None], message: NewMessage) -> None:
-        """What the user said instead of an earlier message is a turn of its own. Other messages change when they are
-        shortened."""
-        own_id = str(message["external_id"])
-        if message["role"] == "user" and VERSION not in own_id:
-            own = hashlib.sha256(json.dumps(message["content"]).encode()).hexdigest()[:12]
-            self._store(names, [{**message, "external_id": f"{own_id[: LONGEST_ID - 16]}{VERSION}{own}"}])
 
     def end(self, names: Mapping[str, str | None]) -> None:
         """Say that the conversation is over: the hub makes an episode of it now. A new message reopens it."""

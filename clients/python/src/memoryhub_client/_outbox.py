@@ -140,7 +140,8 @@ class Outbox:
             elif flush and not end:
                 self._hub.flush_session(**to._asdict())
             if end:
-                self._end(to)
+                with suppress(NotFoundError):  # nothing of it was stored
+                    self._hub.end_session(**to._asdict())
         except (ConnectionFailedError, ThrottledError, ServerError, UnexpectedAnswerError) as error:
             logger.warning("Messages wait for the hub: %s", error)
             return False
@@ -172,10 +173,6 @@ class Outbox:
             else:
                 logger.warning("A message cannot be stored: %s", error)
         self._note(to, batch)
-
-    def _end(self, to: ConversationKey) -> None:
-        with suppress(NotFoundError):  # nothing of it was stored
-            self._hub.end_session(**to._asdict())
 
     def _note(self, to: ConversationKey, batch: Sequence[NewMessage]) -> None:
         with self._changed:

@@ -175,25 +175,25 @@ def as_turns(events: Iterable[Event], *, author: Author = "person") -> list[NewM
 
 
 def _turns(event: Event, author: Author) -> list[NewMessage]:
-    parts = (event.content.parts if event.content else None) or []
+    parts = _parts(event)
     text = _text(parts)[:LONGEST_TEXT]
     others = [one for one in map(_other, parts) if one]
-    found: list[dict[str, Any]] = []
+    turns: list[dict[str, Any]] = []
     if event.author == PERSON:
         if text.strip() or others:
             said: Any = [*([{"type": "text", "text": text}] if text.strip() else []), *others] if others else text
-            found = [{"role": "user", "content": said, "author": author}]
+            turns = [{"role": "user", "content": said, "author": author}]
     else:
         calls = [_call(part.function_call) for part in parts if part.function_call]
         if text.strip() or calls:
-            found = [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}]
+            turns = [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}]
     for part in parts:
         if answer := part.function_response:
             content = json.dumps(answer.response, ensure_ascii=False, default=str)[:LONGEST_TEXT]
-            found.append({"role": "tool", "content": content, "tool_call_id": str(answer.id or "")[:LONGEST_ID]})
+            turns.append({"role": "tool", "content": content, "tool_call_id": str(answer.id or "")[:LONGEST_ID]})
     return [
         cast("NewMessage", sendable({**one, "external_id": f"{event.id}:{at}"[:LONGEST_ID]}))
-        for at, one in enumerate(found)
+        for at, one in enumerate(turns)
     ]
 
 

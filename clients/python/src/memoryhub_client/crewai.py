@@ -155,7 +155,8 @@ class HubMemory:
         """The message without our blocks; of a conversation, without CrewAI's frame around the newest one, too."""
         content = message.get("content")
         if isinstance(content, list):
-            return {**message, "content": [one for one in content if not self._is_told(one)]}
+            parts = [part for part in content if not (isinstance(part, dict) and part.get("text") in self._told)]
+            return {**message, "content": parts}
         if not isinstance(content, str):
             return message
         for block in self._told:
@@ -163,9 +164,6 @@ class HubMemory:
         if message.get("role") == "user" and context.task is None:
             content = _unframed(content, unless=NEEDED)
         return {**message, "content": content}
-
-    def _is_told(self, part: Any) -> bool:
-        return isinstance(part, dict) and part.get("text") in self._told
 
 
 def as_turn(message: dict[str, Any], *, is_said: bool = True) -> NewMessage | None:

@@ -162,7 +162,7 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
         include: list[Include] = ["profile"] if self.mode == "tool" else self._settings.include
         return self._reading(
             "",
-            lambda: _without_tags(
+            lambda: (
                 self._hub.get_context(
                     user_id=self._person(user_id),
                     agent_id=_agent(agent_name),
@@ -170,7 +170,11 @@ class HubMemoryManager(MemoryManager):  # type: ignore[misc]
                     max_tokens=self._settings.max_tokens,
                     tokenizer=self._settings.tokenizer,
                     include=include,
-                ).memory
+                )
+                .memory.strip()
+                .removeprefix("<memory>")
+                .removesuffix("</memory>")
+                .strip()
             ),
         )
 
@@ -590,7 +594,3 @@ def _is_uuid(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _without_tags(memory: str) -> str:
-    return memory.strip().removeprefix("<memory>").removesuffix("</memory>").strip()

@@ -45,21 +45,22 @@ class ProblemError(MemoryHubError):
         self.code = str(document.get("code", ""))
         self.instance = str(document.get("instance", ""))
         self.request_id = str(document.get("request_id", ""))
-        self.errors = [_fault(one) for one in document.get("errors") or () if isinstance(one, dict)]
+        self.errors = [
+            Fault(*(str(fault.get(name, "")) for name in ("pointer", "code", "detail")))
+            for fault in document.get("errors") or ()
+            if isinstance(fault, dict)
+        ]
         # Seconds, where the hub says when to try again.
         self.retry_after = retry_after
-        super().__init__(self._text())
+        places = "".join(f"; {fault.pointer}: {fault.detail}" for fault in self.errors[:3])
+        request = f" (request {self.request_id})" if self.request_id else ""
+        super().__init__(f"{self.status} {self.code or self.title}: {self.detail}{places}{request}")
 
     @property
     def existing_id(self) -> str | None:
         """Of `duplicate`: the id of the fact that the person has already."""
         found = self.document.get("existing_id")
         return None if found is None else str(found)
-
-    def _text(self) -> str:
-        places = "".join(f"; {one.pointer}: {one.detail}" for one in self.errors[:3])
-        asked = f" (request {self.request_id})" if self.request_id else ""
-        return f"{self.status} {self.code or self.title}: {self.detail}{places}{asked}"
 
 
 class BadRequestError(ProblemError):
@@ -151,7 +152,3 @@ def explained(error: MemoryHubError) -> str:
         # Its own sentence only says that there are places.
         return " ".join(places)
     return " ".join([error.detail or error.title, *places])
-
-
-def _fault(one: dict[str, Any]) -> Fault:
-    return Fault(*(str(one.get(name, "")) for name in ("pointer", "code", "detail")))

@@ -142,19 +142,14 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
         names = self._names(runtime)
         if not self._write or names is None or names.session_id is None or not (last or self._memory.may_ask()):
             return None
-        messages = [one for one in state["messages"] if one.id]
+        messages = [message for message in state["messages"] if message.id]
         before = state.get("memoryhub_posted")
-        done = _done(messages, before)
-        done += self._post(names, messages[done:])
-        mark = _mark(messages[:done])
+        done, in_tool = _done(messages, before), _is_in_tool()
+        new = enumerate(messages[done:], start=done)
+        turns = [(index, turn) for index, message in new if (turn := as_turn(message, in_tool=in_tool))]
+        posted = self._memory.post(names._asdict(), [turn for _, turn in turns])
+        mark = _mark(messages[: turns[posted][0] if posted < len(turns) else len(messages)])
         return {"memoryhub_posted": mark} if mark and mark != before else None
-
-    def _post(self, names: Names, messages: Sequence[AnyMessage]) -> int:
-        """Post them. Returns how many of them are done."""
-        in_tool = _is_in_tool()
-        new = [(index, one) for index, message in enumerate(messages) if (one := as_turn(message, in_tool=in_tool))]
-        done = self._memory.post(names._asdict(), [one for _, one in new])
-        return new[done][0] if done < len(new) else len(messages)
 
     # The end
 
@@ -224,7 +219,7 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
 def as_turn(message: BaseMessage, *, in_tool: bool = False) -> NewMessage | None:
     """The message for the hub; None for one that nobody said, such as a system prompt or a summary. `in_tool`: of an
     agent that another one calls as a tool."""
-    role = _role(message)
+    role: Any = {"human": "user", "ai": "assistant", "tool": "tool"}.get(message.type)
     own = message.additional_kwargs
     if role is None or HIDDEN & own.keys():
         return None
@@ -259,10 +254,6 @@ def _author(message: BaseMessage, *, in_tool: bool = False) -> Author | None:
         return "person" if own.get("human_input_response") else "application"
     # Another agent or another person: the hub knows by which name the person speaks.
     return None if message.name else "person"
-
-
-def _role(message: BaseMessage) -> Any:
-    return {"human": "user", "ai": "assistant", "tool": "tool"}.get(message.type)
 
 
 def _call(call: Any) -> dict[str, Any]:

@@ -169,26 +169,22 @@ class HubInput:
             self._memory.warn_once("No memory: this run has no user_id, or no session_id.")
             return data.model_data
         items = data.model_data.input
-        said = _said(items)
+        # By the place of each item of the user's what stands for it and all before it that the user said.
+        said: dict[int, str] = {}
+        digest = hashlib.sha256()
+        for at, item in enumerate(items):
+            if isinstance(item, dict) and item.get("role") == "user":
+                digest.update(json.dumps(item.get("content"), sort_keys=True, default=str).encode() + b"\n")
+                said[at] = digest.hexdigest()
         query = text_of(cast("Item", items[max(said)]).get("content")) if said else None
         told = await asyncio.to_thread(self._memory.told, names, query, list(said.values()))
-        found: list[TResponseInputItem] = []
+        shown: list[TResponseInputItem] = []
         for at, item in enumerate(items):
             if block := told.before.get(said.get(at, "")):
-                found.append(cast("TResponseInputItem", {"role": "developer", "content": block}))
-            found.append(item)
+                shown.append(cast("TResponseInputItem", {"role": "developer", "content": block}))
+            shown.append(item)
         instructions = "\n\n".join(one for one in (data.model_data.instructions, told.stable) if one)
-        return ModelInputData(input=found, instructions=instructions or None)
-
-
-def _said(items: list[TResponseInputItem]) -> dict[int, str]:
-    """The place of each item of the user's, and what stands for it and all before it that the user said."""
-    digest, found = hashlib.sha256(), {}
-    for at, item in enumerate(items):
-        if isinstance(item, dict) and item.get("role") == "user":
-            digest.update(json.dumps(item.get("content"), sort_keys=True, default=str).encode() + b"\n")
-            found[at] = digest.hexdigest()
-    return found
+        return ModelInputData(input=shown, instructions=instructions or None)
 
 
 def as_turn(item: Item) -> NewMessage:

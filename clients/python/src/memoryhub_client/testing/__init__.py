@@ -17,7 +17,6 @@ import re
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -25,7 +24,17 @@ from memoryhub_client._calls import BASE, Listing, Operation
 from memoryhub_client._retrying import Retries, httpx
 from memoryhub_client.client import AsyncMemoryHub, MemoryHub
 from memoryhub_client.operations import Operations
-from memoryhub_client.testing.stores import FakeDiary, FakeFiles, FakeGroups, FakeStore, RefusedCall
+from memoryhub_client.testing.stores import (
+    WORD,
+    FakeDiary,
+    FakeFiles,
+    FakeGroups,
+    FakeStore,
+    RefusedCall,
+    now,
+    page,
+    words,
+)
 
 SECTIONS = (
     "work_context", "personal_context", "top_of_mind", "recent_months", "earlier_context", "long_term_background",
@@ -42,7 +51,6 @@ TYPES = {
 }  # fmt: skip
 # Of what shares no word with a query, of what shares one, and of what has so much of it.
 LEVELS, MUCH_SHARED = ("none", "weak", "strong"), 0.5
-WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
 Row = dict[str, Any]
 
 
@@ -146,7 +154,8 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         kept = self.turns[session["id"]]
         receipts = []
         for message in given["messages"]:
-            existing = next((one for one in kept if _is_same(one, message)), None)
+            own_id = message.get("external_id")
+            existing = next((turn for turn in kept if own_id is not None and turn["external_id"] == own_id), None)
             if existing and existing["content"] != message["content"]:
                 raise RefusedCall(409, "external_id_reused")
             turn = existing or _turn(len(kept) + 1, message)
@@ -155,7 +164,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
             of_turn = {name: turn[name] for name in ("id", "number", "external_id", "token_count")}
             receipts.append({**of_turn, "duplicate": existing is not None})
         doubled = sum(one["duplicate"] for one in receipts)
-        session.update(turn_count=len(kept), last_turn_at=_now(), ended_at=None)
+        session.update(turn_count=len(kept), last_turn_at=now(), ended_at=None)
         stored = {name: session[name] for name in STORED}
         return {"session": stored, "turns": receipts, "accepted": len(receipts) - doubled, "duplicates": doubled,
                 "redactions": 0, "signals": [], "extraction": IDLE}  # fmt: skip
@@ -168,7 +177,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         if not create:
             raise RefusedCall(404, "not_found")
         self._person(str(names["user_id"]))
-        times = {"created_at": _now(), "last_turn_at": _now(), "ended_at": None}
+        times = {"created_at": now(), "last_turn_at": now(), "ended_at": None}
         session: Row = {"id": _id(), **names, "turn_count": 0, "token_count": 0, **times, "extraction": IDLE}
         self.sessions[session["id"]], self.turns[session["id"]] = session, []
         return session
@@ -178,11 +187,11 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         return 202, {"session": {name: session[name] for name in STORED}, "extraction": IDLE}
 
     def _end_session(self, asked: RecordedCall) -> tuple[int, Any]:
-        self._session(asked.given, create=False)["ended_at"] = _now()
+        self._session(asked.given, create=False)["ended_at"] = now()
         return self._flush_session(asked)
 
     def _list_sessions(self, asked: RecordedCall) -> tuple[int, Any]:
-        return 200, _page([one for one in self.sessions.values() if _matches(one, asked, *SESSION)][::-1])
+        return 200, page([one for one in self.sessions.values() if _matches(one, asked, *SESSION)][::-1])
 
     def _get_session(self, asked: RecordedCall) -> tuple[int, Any]:
         session = _found(self.sessions, asked.path["session_id"])
@@ -192,7 +201,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
 
     def _list_turns(self, asked: RecordedCall) -> tuple[int, Any]:
         turns = _found(self.turns, asked.path["session_id"])
-        return 200, _page(turns[::-1] if asked.query.get("sort") == "-number" else turns)
+        return 200, page(turns[::-1] if asked.query.get("sort") == "-number" else turns)
 
     def _delete_session(self, asked: RecordedCall) -> tuple[int, Any]:
         _found(self.sessions, asked.path["session_id"])
@@ -213,7 +222,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
             content = json.loads(json.dumps(content).replace(json.dumps(text)[1:-1], "[redacted]"))
         if asked.given.get("once") and turn["redacted_at"] and content == turn["content"]:
             raise RefusedCall(409, "already_redacted")
-        turn.update(content=content, redacted_at=_now())
+        turn.update(content=content, redacted_at=now())
         if not texts:
             turn.update(name=None, tool_calls=None, metadata={})
         return 204, b""
@@ -230,8 +239,8 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         if given.get("blocks"):
             answer |= {name: _block(text) for name, text in zip(("stable", "volatile"), blocks, strict=True)}
         if query := (given.get("query") or "").strip():
-            asks = _words(query)
-            share = max(len(asks & _words(line)) / (len(asks) or 1) for line in memory.split("\n"))
+            asks = words(query)
+            share = max(len(asks & words(line)) / (len(asks) or 1) for line in memory.split("\n"))
             answer["evidence"] = LEVELS[(share > 0) + (share >= MUCH_SHARED)]
         if given.get("guidelines"):
             answer |= {"guidelines": GUIDELINES, "token_count": _tokens(memory) + _tokens(GUIDELINES)}
@@ -289,13 +298,13 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
 
     def _search(self, asked: RecordedCall) -> tuple[int, Any]:
         given = asked.given
-        asks, kinds = _words(given["query"]), given.get("kinds", ["fact", "turn"])
+        asks, kinds = words(given["query"]), given.get("kinds", ["fact", "turn"])
         found: list[Row] = []
         if "fact" in kinds:
             facts = [one for one in self._of(given, self.facts) if one["status"] == "active"]
             found += [_result("fact", one["id"], one["content"], one) for one in facts]
             for group, one in self._shared_with(given["user_id"]):
-                if asks & _words(one["content"]):
+                if asks & words(one["content"]):
                     named = {"group": {"id": group["id"], "name": group["name"]}}
                     found.append(_result("group_fact", one["id"], one["content"], one) | named)
         if "diary" in kinds:
@@ -309,7 +318,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
                 for session, turn in self._spoken(given)
             ]
         for one in found:
-            one["score"] = len(asks & _words(one["text"])) / (len(asks) or 1)
+            one["score"] = len(asks & words(one["text"])) / (len(asks) or 1)
             one["evidence_level"] = LEVELS[(one["score"] > 0) + (one["score"] >= MUCH_SHARED)]
         least = LEVELS.index(given.get("min_evidence", "none"))
         found = [one for one in found if LEVELS.index(one["evidence_level"]) >= least]
@@ -341,7 +350,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
             and asked.query.get("q", "").casefold() in one["content"].casefold()
             and asked.query.get("tag") in (None, *one["tags"])
         ]
-        return 200, _page(facts[::-1])
+        return 200, page(facts[::-1])
 
     def _get_fact(self, asked: RecordedCall) -> tuple[int, Any]:
         return 200, _found(self.facts, asked.path["fact_id"])
@@ -349,7 +358,7 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
     def _change_fact(self, asked: RecordedCall) -> tuple[int, Any]:
         fact = self._versioned(asked)
         given = {name: value for name, value in asked.body.items() if name in FACT | {"relations"}}
-        fact.update({**given, "version": fact["version"] + 1, "updated_at": _now()})
+        fact.update({**given, "version": fact["version"] + 1, "updated_at": now()})
         return 200, _typed(fact)
 
     def _delete_fact(self, asked: RecordedCall) -> tuple[int, Any]:
@@ -375,19 +384,19 @@ class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
         if asked.given["summary"]:
             kept[asked.path["section"]] = {
                 "agent_id": asked.given.get("agent_id"), "summary": asked.given["summary"],
-                "version": before["version"] + 1, "updated_at": _now(), "trust": "user", "evidence": [],
+                "version": before["version"] + 1, "updated_at": now(), "trust": "user", "evidence": [],
             }  # fmt: skip
         return self._get_profile(asked)
 
     def _person(self, user_id: str) -> Row:
         new: Row = {"id": _id(), "user_id": user_id, "display_name": None, "time_zone": None, "language": None,
-               "metadata": {}, "capture": True, "serve": True, "restricted": False, "created_at": _now(),
-               "last_seen_at": _now()}  # fmt: skip
+               "metadata": {}, "capture": True, "serve": True, "restricted": False, "created_at": now(),
+               "last_seen_at": now()}  # fmt: skip
         return self.people.setdefault(user_id, new)
 
     def _list_users(self, asked: RecordedCall) -> tuple[int, Any]:
         sought = asked.query.get("q", "").casefold()
-        return 200, _page([one for one in self.people.values() if sought in one["user_id"].casefold()][::-1])
+        return 200, page([one for one in self.people.values() if sought in one["user_id"].casefold()][::-1])
 
     def _get_user(self, asked: RecordedCall) -> tuple[int, Any]:
         person = _found(self.people, asked.given["user_id"])
@@ -407,10 +416,6 @@ STORED = ("id", "session_id", "user_id", "agent_id", "turn_count", "token_count"
 IDLE = {"status": "idle", "due_at": None, "max_due_at": None}
 
 
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat().replace("+00:00", "Z")
-
-
 def _id() -> str:
     return str(uuid.uuid4())
 
@@ -422,7 +427,6 @@ def _typed(fact: Row) -> Row:
 
 
 def _fact() -> Row:
-    now = _now()
     empty = ("agent_id", "raw", "structured", "external_id", "key", "value", "source_error", "extraction_id",
              "last_recalled_at", "valid_to", "superseded_by", "expires_at", "forget_at", "embedding_model",
              "still_said_by")  # fmt: skip
@@ -432,7 +436,7 @@ def _fact() -> Row:
         "id": _id(), "user_id": "", "type": "semantic", "category": "other", "content": "", "confidence": 0.9,
         "importance": 0.5, "source": "explicit_user_input", "trust": "user", "extractor": "api", "status": "active",
         "pinned": False, "locked": False, "mentions": 1, "version": 1, "scope": "private", "decay_score": 0.5,
-        **dict.fromkeys(empty), **{name: [] for name in lists}, **dict.fromkeys(times, now),
+        **dict.fromkeys(empty), **{name: [] for name in lists}, **dict.fromkeys(times, now()),
     }  # fmt: skip
 
 
@@ -450,12 +454,8 @@ def _turn(number: int, message: Row) -> Row:
         "id": _id(), "number": number, "role": {"developer": "system"}.get(message["role"], message["role"]),
         "author": message.get("author") or AUTHORS.get(message["role"], "application"),
         "content": message["content"] or "", **given, "token_count": _tokens(_text(message)), "timestamp": said,
-        "created_at": said or _now(), "redacted_at": None, "left_at": None, "metadata": message.get("metadata") or {},
+        "created_at": said or now(), "redacted_at": None, "left_at": None, "metadata": message.get("metadata") or {},
     }  # fmt: skip
-
-
-def _is_same(turn: Row, message: Row) -> bool:
-    return turn["external_id"] is not None and turn["external_id"] == message.get("external_id")
 
 
 def _result(kind: str, own_id: str, text: str, of: Row) -> Row:
@@ -477,10 +477,6 @@ def _found(rows: dict[str, Any], sought: str) -> Any:
     return rows[sought]
 
 
-def _page(rows: list[Row]) -> Row:
-    return {"next": None, "previous": None, "results": rows}
-
-
 def _text(turn: Row) -> str:
     content = turn["content"] or ""
     return content if isinstance(content, str) else " ".join(one.get("text", "") for one in content)
@@ -488,10 +484,6 @@ def _text(turn: Row) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _words(text: str) -> set[str]:
-    return set(WORD.findall(text.lower()))
 
 
 def _framed(lines: Iterator[str]) -> str:

@@ -35,6 +35,10 @@ def words(text: str) -> set[str]:
     return set(WORD.findall(text.lower()))
 
 
+def page(rows: list[Row]) -> Row:
+    return {"next": None, "previous": None, "results": rows}
+
+
 class FakeFiles:
     """Files with their versions, by person, agent and path. It judges no text, and has no first file."""
 
@@ -264,14 +268,14 @@ class FakeDiary:
     def _list_diary(self, asked: Any) -> tuple[int, Any]:
         given = asked.query
         sought = given.get("q", "").casefold().split()
-        found = [
-            one
-            for one in self._diary_of(given["user_id"], _agent(given))
-            if given.get("topic") in (None, one["topic"])
-            and all(word in f"{one['topic']} {one['content']}".casefold() for word in sought)
+        entries = [
+            entry
+            for entry in self._diary_of(given["user_id"], _agent(given))
+            if given.get("topic") in (None, entry["topic"])
+            and all(word in f"{entry['topic']} {entry['content']}".casefold() for word in sought)
         ]
-        newest = found[::-1][: int(given["last"])] if "last" in given else found[::-1]
-        return 200, {"next": None, "previous": None, "results": [_without_person(one) for one in newest]}
+        newest = entries[::-1][: int(given["last"])] if "last" in given else entries[::-1]
+        return 200, {"next": None, "previous": None, "results": [_without_person(entry) for entry in newest]}
 
     def _delete_diary_entry(self, asked: Any) -> tuple[int, Any]:
         if self.diary.pop(asked.path["entry_id"], None) is None:
@@ -302,7 +306,7 @@ class FakeGroups:
     def _list_groups(self, asked: Any) -> tuple[int, Any]:
         user_id = asked.query.get("user_id")
         found = [one for one in self.groups.values() if user_id is None or user_id in self.members[one["id"]]]
-        return 200, _all(found[::-1])
+        return 200, page(found[::-1])
 
     def _get_group(self, asked: Any) -> tuple[int, Any]:
         return 200, self._group(asked)
@@ -317,7 +321,7 @@ class FakeGroups:
         return 204, b""
 
     def _list_group_members(self, asked: Any) -> tuple[int, Any]:
-        return 200, _all(list(self.members[self._group(asked)["id"]].values()))
+        return 200, page(list(self.members[self._group(asked)["id"]].values()))
 
     def _set_group_member(self, asked: Any) -> tuple[int, Any]:
         members, user_id = self.members[self._group(asked)["id"]], asked.given["user_id"]
@@ -334,7 +338,7 @@ class FakeGroups:
 
     def _list_group_facts(self, asked: Any) -> tuple[int, Any]:
         facts = self.group_facts[self._group(asked)["id"]].values()
-        return 200, _all(sorted(facts, key=lambda one: str(one["said_at"]), reverse=True))
+        return 200, page(sorted(facts, key=lambda one: str(one["said_at"]), reverse=True))
 
     def _add_group_fact(self, asked: Any) -> tuple[int, Any]:
         given, group_id = asked.given, self._group(asked)["id"]
@@ -383,10 +387,6 @@ def _without_person(entry: Row) -> Row:
 
 def _statement(fact: Row) -> tuple[str, Any]:
     return str(fact["content"]).casefold(), fact["about_user_id"]
-
-
-def _all(rows: list[Row]) -> Row:
-    return {"next": None, "previous": None, "results": rows}
 
 
 class FakeStore:
