@@ -23,7 +23,7 @@ def selected(
     rows: QuerySet[Rows], query: type[serializers.Serializer[Any]], given: Mapping[str, Any]
 ) -> QuerySet[Rows]:
     """The rows that all given filters of the query select; None is none given."""
-    declared: Mapping[str, Any] = query._declared_fields  # type: ignore[attr-defined]
+    declared: Mapping[str, Any] = query._declared_fields
     wanted = {}
     for name, field in declared.items():
         if hasattr(field, "selects") and given.get(name) is not None:
