@@ -77,7 +77,7 @@ LABELS: dict[str, Promise | str] = {
     OccurrenceKind.SUMMARY: _("Running summary"),
     OccurrenceKind.FILE: _("Memory file"),
     OccurrenceKind.TRIPLE: _("Triple"),
-    **{name: capfirst(kind.model._meta.verbose_name) for name, kind in PLAIN_KINDS.items()},
+    **{name: capfirst(kind.model._meta.verbose_name or "") for name, kind in PLAIN_KINDS.items()},
 }
 DONE: dict[Mend, Promise] = {Mend.REPLACE: _("The memory is corrected."), Mend.DROP: _("The memory is gone.")}
 DROPS: dict[str, Promise] = {

@@ -6,11 +6,11 @@ What no single look-up says stands in the view (`as_of` of facts).
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from rest_framework import serializers
 
 Filter = TypeVar("Filter", bound=serializers.Field[Any, Any, Any, Any])
-Rows = TypeVar("Rows", bound=Model)
+Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
 def where(look_up: str, field: Filter, *, by: Callable[[Any], Any] | None = None) -> Filter:
@@ -19,9 +19,7 @@ def where(look_up: str, field: Filter, *, by: Callable[[Any], Any] | None = None
     return field
 
 
-def selected(
-    rows: QuerySet[Rows], query: type[serializers.Serializer[Any]], given: Mapping[str, Any]
-) -> QuerySet[Rows]:
+def selected(rows: Rows, query: type[serializers.Serializer[Any]], given: Mapping[str, Any]) -> Rows:
     """The rows that all given filters of the query select; None is none given."""
     declared: Mapping[str, Any] = query._declared_fields
     wanted = {}
