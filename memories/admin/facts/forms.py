@@ -59,7 +59,7 @@ class FactForm(VersionForm):
 
     record: Fact
     # Of facts that have the verb.
-    statuses: ClassVar[frozenset[Status]] = frozenset({Status.ACTIVE, Status.PENDING})
+    statuses: ClassVar[frozenset[str]] = frozenset(Status.LIVE)
 
     def offered(self) -> Button | None:
         return self.button if self.record.status in self.statuses else None

@@ -77,7 +77,7 @@ LABELS: dict[str, Promise | str] = {
     OccurrenceKind.SUMMARY: _("Running summary"),
     OccurrenceKind.FILE: _("Memory file"),
     OccurrenceKind.TRIPLE: _("Triple"),
-    **{name: capfirst(str(kind.model._meta.verbose_name)) for name, kind in PLAIN_KINDS.items()},
+    **{name: capfirst(kind.model._meta.verbose_name or "") for name, kind in PLAIN_KINDS.items()},
 }
 DONE: dict[Mend, Promise] = {Mend.REPLACE: _("The memory is corrected."), Mend.DROP: _("The memory is gone.")}
 DROPS: dict[str, Promise] = {
@@ -193,11 +193,8 @@ class OldClaimViews(UndoViews):
         if not isinstance(form, CorrectForm | ForgetForm):
             return super().answer(request, form, done)
         fact = self.find(request, str(form.record.pk), may_change=True)
-        claim, sees_turns = claim_of(fact), request.user.has_perm("memories.view_session")
-        is_said = claim and (
-            occurrences(fact, claim, _kinds(request)) or (sees_turns and turns_still_saying(fact.end_user, fact.pk))
-        )
-        if claim is None or not is_said:
+        claim = claim_of(fact)
+        if claim is None or not (occurrences(fact, claim, _kinds(request)) or _saying(request, fact)):
             return super().answer(request, form, done)
         messages.success(request, done, extra_tags=self.tag_of(request, form))
         if request.headers.get("X-Fragment"):
@@ -262,6 +259,11 @@ class OldClaimViews(UndoViews):
 def _next_context(request: HttpRequest, fact: Fact) -> str | None:
     """None for who may not see contexts."""
     return next_context(fact) if request.user.has_perms(MEMORY) else None
+
+
+def _saying(request: HttpRequest, fact: Fact) -> list[SayingTurn]:
+    """None for who may not see conversations."""
+    return turns_still_saying(fact.end_user, fact.pk) if request.user.has_perm("memories.view_session") else []
 
 
 def _kinds(request: HttpRequest) -> list[str]:
