@@ -1,9 +1,7 @@
 """What all tests share."""
 
 import gc
-import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -167,18 +165,6 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]  # which has no types
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
     return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes() -> None:
-    """While the processes collect the tables are made, which each of them will want."""
-    if not DISTRIBUTED:
-        # Without tests that would wait for it, it is ended by the end of its server.
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.migrated"],
-            env={**os.environ, "PYTEST_XDIST_WORKER": "tables"},
-            stderr=subprocess.DEVNULL,
-        )
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import atexit
 import os
 from pathlib import Path
 
-from tests import keeper
+from tests import homes, keeper
 from tests.scratch import scratch_folder
 
 # The tests of the API, the admin and the rest can run behind policies: MEMORYHUB_ROW_SECURITY=on.
@@ -29,6 +29,7 @@ if DISTRIBUTED:
     owner, runtime = DISTRIBUTED, DISTRIBUTED.replace("memoryhub@", "memoryhub_runtime@")
     os.environ |= {"MEMORYHUB_OWNER_URL": owner, "DATABASE_URL": runtime, "MEMORYHUB_DISTRIBUTED": "1"}
 elif not SHARED:
+    homes.make(TEST_HOME)
     atexit.register(keeper.end, keeper.start(TEST_HOME))
 
 from memoryhub.settings import *  # noqa: E402, F403

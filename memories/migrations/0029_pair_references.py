@@ -152,13 +152,15 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        Together([migrations.AlterField(model_name=table, name='tenant', field=tenant()) for table in CHILDREN]),
-        Together([migrations.RemoveConstraint(model_name=table, name=name) for name, (table, _) in UNIQUE.items()]),
         Together([
-            migrations.AddConstraint(
-                model_name=table, constraint=models.UniqueConstraint(fields=[*fields, 'tenant'], name=name)
-            )
-            for name, (table, fields) in UNIQUE.items()
+            *(migrations.AlterField(model_name=table, name='tenant', field=tenant()) for table in CHILDREN),
+            *(migrations.RemoveConstraint(model_name=table, name=name) for name, (table, _) in UNIQUE.items()),
+            *(
+                migrations.AddConstraint(
+                    model_name=table, constraint=models.UniqueConstraint(fields=[*fields, 'tenant'], name=name)
+                )
+                for name, (table, fields) in UNIQUE.items()
+            ),
         ]),
         migrations.RunSQL(MADE, DROPPED),
     ]

@@ -3,6 +3,8 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+from memories.db.together import Together
+
 
 class Migration(migrations.Migration):
 
@@ -11,14 +13,16 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.AlterField(
-            model_name='fact',
-            name='external_id',
-            field=models.CharField(blank=True, help_text='Your own id, or the one in the document it came with.', max_length=255, verbose_name='external id'),
-        ),
-        migrations.AlterField(
-            model_name='factrelation',
-            name='target',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='told_by', to='memories.fact'),
-        ),
+        Together([
+            migrations.AlterField(
+                model_name='fact',
+                name='external_id',
+                field=models.CharField(blank=True, help_text='Your own id, or the one in the document it came with.', max_length=255, verbose_name='external id'),
+            ),
+            migrations.AlterField(
+                model_name='factrelation',
+                name='target',
+                field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='told_by', to='memories.fact'),
+            ),
+        ]),
     ]

@@ -7,6 +7,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import memories.models.ids
+from memories.db.together import Together
 
 PIECE_BYTES = 4 << 20
 IN_PIECES = f"""
@@ -65,7 +66,9 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(STORED, migrations.RunSQL.noop),
         migrations.RunSQL(IN_PIECES, IN_ONE),
-        migrations.RemoveConstraint(model_name='privacyexport', name='export_gone_is_empty'),
-        migrations.RemoveField(model_name='privacyexport', name='content'),
+        Together([
+            migrations.RemoveConstraint(model_name='privacyexport', name='export_gone_is_empty'),
+            migrations.RemoveField(model_name='privacyexport', name='content'),
+        ]),
         migrations.RunSQL(OF_TENANT, NOT_OF_TENANT),
     ]

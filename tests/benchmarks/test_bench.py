@@ -16,7 +16,7 @@ from benchmarks import exactness, load, report, rows
 from benchmarks.figures import Figure, Target, at_least, at_most
 from benchmarks.load import Server
 from benchmarks.stage import MIGRATED, ROOT, SIZES, Stage
-from tests.commands.hub import to_copy
+from tests import homes
 from tests.each import each
 
 
@@ -116,7 +116,7 @@ def test_the_bench_runs() -> None:
     # Without the rows that take half a minute or more by themselves.
     names = [name for name in rows.ROWS if name not in {"exact", "decay", "long_session", "heavy", "million"}]
     command = [sys.executable, "-m", "benchmarks", *names, "--size", "smoke"]
-    home = to_copy()
+    home = homes.kept()
     environ = {**os.environ, MIGRATED: str(home)} if home else None
     done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 import pytest
 
 from memoryhub import embedded_postgres
-from tests.commands.hub import Hub, migrated, wait_until
+from tests import homes
+from tests.commands.hub import Hub, wait_until
 from tests.scratch import scratch_folder
 
 
 @pytest.fixture(scope="session")
 def own_hub() -> Iterator[Hub]:
     folder = scratch_folder()
-    hub = Hub(migrated(folder / "home"))
+    hub = Hub(homes.make(folder / "home"))
     yield hub
     hub.end()
     embedded_postgres.stop(hub.home)

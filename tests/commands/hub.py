@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,10 +16,8 @@ from typing import Any
 from django.conf import settings
 
 from memoryhub.embedded_postgres import is_running, locks
-from memoryhub.embedded_postgres.locks import exclusive
 from memoryhub.embedded_postgres.place import locate
 from tests.ports import free_port
-from tests.scratch import scratch_folder
 
 # Generous: the machine may be busy with other things.
 PATIENCE_SECONDS = 300.0
@@ -99,33 +96,6 @@ class Hub:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
                 process.wait(timeout=PATIENCE_SECONDS)
-
-
-def migrated(home: Path) -> Path:
-    """Fill the new home of a hub with what `manage.py migrate` leaves there: of one for all tests it is a copy."""
-    if made := to_copy():
-        # The account that runs the server for root keeps its files.
-        subprocess.run(["cp", "-a", made, home], check=True)
-    else:
-        _migrate(home)
-    return home
-
-
-def to_copy() -> Path | None:
-    """The one migrated home for all tests; none where its data or its socket lie elsewhere."""
-    made = settings.HOME / "migrated"
-    with exclusive(settings.HOME / "migrated.lock"):
-        if not made.is_dir():
-            folder = scratch_folder()
-            _migrate(folder / "home")
-            shutil.move(folder / "home", made)
-            shutil.rmtree(folder)
-    return None if (made / "postgres.json").exists() else made
-
-
-def _migrate(home: Path) -> None:
-    hub = Hub(home)
-    assert hub.run("migrate").wait(timeout=PATIENCE_SECONDS) == 0, hub.text
 
 
 def wait_until(condition: Callable[[], bool], complaint: Callable[[], str] = lambda: "waited in vain") -> None:

@@ -15,7 +15,7 @@ from django.conf import settings
 from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres import locks, recovery
 from memoryhub.embedded_postgres.place import RESTORED, locate
-from tests.commands.hub import migrated
+from tests import homes
 from tests.scratch import scratch_folder
 
 # What processes of the hub do here, one after the other; each prints an object.
@@ -104,7 +104,7 @@ class Life:
 def life() -> Iterator[Life]:
     """Of a hub that no other test uses: it counts its rows, and leaves it in a past."""
     folder = scratch_folder()
-    migrated(folder / "home")
+    homes.make(folder / "home")
     yield Life(folder)
     embedded_postgres.stop(folder / "home")
     shutil.rmtree(folder)

@@ -11,7 +11,8 @@ import pytest
 import tiktoken
 
 from memoryhub import embedded_postgres
-from tests.commands.hub import RUNNING, Hub, migrated, wait_until
+from tests import homes
+from tests.commands.hub import RUNNING, Hub, wait_until
 from tests.faults.parrot import repeat
 from tests.llm.endpoint import Endpoint, running
 from tests.scratch import scratch_folder
@@ -65,7 +66,7 @@ def model() -> Iterator[Endpoint]:
 @pytest.fixture(scope="module")
 def client(model: Endpoint) -> Iterator[Client]:
     folder = scratch_folder()
-    hub = Hub(migrated(folder / "home"))
+    hub = Hub(homes.make(folder / "home"))
     hub.run("up", OPENAI_BASE_URL=model.url, MEMORYHUB_DEBOUNCE_SECONDS="1")
     try:
         hub.wait_for(RUNNING)

@@ -15,7 +15,8 @@ import pytest
 from django.conf import settings
 
 from memoryhub import embedded_postgres
-from tests.commands.hub import RUNNING, Hub, migrated, wait_until
+from tests import homes
+from tests.commands.hub import RUNNING, Hub, wait_until
 from tests.scratch import scratch_folder
 
 README = (settings.BASE_DIR / "README.md").read_text(encoding="utf-8")
@@ -99,7 +100,7 @@ def reader(mode: str) -> Iterator[Reader]:
     script = folder / "script.json"
     script.write_text(json.dumps([{"name": "memory_update", "match": "Leiden", "answer": ANSWER}]), encoding="utf-8")
     environ = {"MEMORYHUB_LLM": mode, "MEMORYHUB_LLM_SCRIPT": str(script)} if mode == "scripted" else {}
-    hub = Hub(migrated(folder / "home"))
+    hub = Hub(homes.make(folder / "home"))
     # As the page says, but for the half a minute.
     hub.run("up", MEMORYHUB_DEBOUNCE_SECONDS="1", **environ)
     try:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from django.conf import settings
 
 from memoryhub import embedded_postgres
-from tests.commands.hub import RUNNING, Hub, migrated
+from tests import homes
+from tests.commands.hub import RUNNING, Hub
 from tests.llm.endpoint import Response
 from tests.llm.endpoint import running as endpoint_running
 from tests.scratch import scratch_folder
@@ -23,7 +24,7 @@ SHORT = {"MEMORYHUB_DEBOUNCE_SECONDS": "1", "MEMORYHUB_LEASE_SECONDS": "8", "MEM
 def hub_asking(model: Response, **environ: str) -> Iterator[Hub]:
     """`manage.py up` with this model and these variables; nothing of it is left."""
     folder = scratch_folder()
-    hub = Hub(migrated(folder / "home"))
+    hub = Hub(homes.make(folder / "home"))
     with endpoint_running() as endpoint:
         endpoint.responds(model)
         hub.run("up", **{"OPENAI_BASE_URL": endpoint.url, **SHORT, **environ})

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from io import StringIO
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from django.core.management import CommandError, call_command
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations import RunPython, RunSQL
 from django.db.migrations.recorder import MigrationRecorder
+from pgvector.django import VectorExtension
 from pytest_django import DjangoDbBlocker
 
 from tests import migrated
@@ -78,6 +81,19 @@ def test_every_migration_is_named_by_hand_and_reversible() -> None:
     for migration in own:
         assert re.fullmatch(r"0001_initial|\d{4}_(?!auto|initial|alter_|remove_)[a-z0-9_]+", migration.name)
         assert all(operation.reversible for operation in migration.operations), migration.name
+
+
+def test_operations_on_models_that_follow_each_other_are_applied_together() -> None:
+    """Each alone would cost a tenth of a second at the first start of a hub, and more with every table."""
+    graph = MigrationLoader(None).graph
+    alone = [
+        f"{name}: {first.describe()}, {second.describe()}"
+        for app, name in graph.nodes
+        if app == "memories"
+        for first, second in pairwise(graph.nodes[app, name].operations)
+        if not {type(first), type(second)} & {VectorExtension, RunSQL, RunPython}
+    ]
+    assert alone == []
 
 
 def test_the_numbers_of_migrations_leave_no_gap() -> None:

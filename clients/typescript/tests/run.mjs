@@ -1,7 +1,7 @@
 // Make the package as it would be published, install it in a folder of its own, and test it there against a fresh hub.
 // `node tests/run.mjs NAME PACKAGE…`: test it with a framework, by tests/frameworks/NAME.test.mjs, with these packages.
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -14,6 +14,8 @@ const RUNNING = "Ctrl-C stops everything.";
 const PATIENCE_SECONDS = 300;
 
 const folder = mkdtempSync(join(tmpdir(), "mh-js-"));
+// As root another account runs the database.
+chmodSync(folder, 0o711);
 const [port, endpointPort] = [await freePort(), await freePort()];
 // The caller's settings are for another hub.
 const inherited = Object.entries(process.env).filter(([name]) => !/^(MEMORYHUB_|OPENAI_|DATABASE_URL)/.test(name));
@@ -26,6 +28,8 @@ const environ = {
 };
 let hub;
 try {
+  // Its tables: that a hub makes them by itself is shown by its own tests, and takes ten seconds of the processor.
+  run(PYTHON, ["-m", "tests.homes", environ.MEMORYHUB_HOME], ROOT);
   run(PYTHON, ["manage.py", "spectacular", "--format", "openapi-json", "--file", join(folder, "openapi.json")], ROOT);
   run("npm", ["run", "--silent", "schema"], OWN, { OPENAPI: join(folder, "openapi.json") });
   run("npm", ["pack", "--silent", "--pack-destination", folder], OWN);
