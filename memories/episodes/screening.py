@@ -1,11 +1,10 @@
 """What of a summary or an episode the tenant's content policy does not allow: the sentences and items that say it."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from memories import content_policy
-from memories.content_policy import Drop, PolicyInForce, Road
+from memories.content_policy import Drop, Road
 from memories.episodes.creation import Draft
 from memories.models import Tenant
 
@@ -18,23 +17,15 @@ def screened(summary: str, draft: Draft | None, tenant: Tenant) -> tuple[str, Dr
     policy = content_policy.in_force_now(tenant)
     if policy is None:
         return summary, draft, []
-    kept, found = policy.without(summary)
+    summary, forbidden = policy.without(summary)
     if draft:
-        draft, more = _kept(draft, policy)
-        found = [*found, *more]
-    return kept, draft, [policy.drop(category, Road.EPISODE) for category in found]
-
-
-def _kept(draft: Draft, policy: PolicyInForce) -> tuple[Draft | None, list[str]]:
-    summary, found = policy.without(draft.summary)
-    lists = {name: _allowed(getattr(draft, name), policy) for name in ("key_topics", "actions_taken", "outcomes")}
-    given: dict[str, Any] = {name: items for name, (items, _) in lists.items()}
-    kept = replace(draft, summary=summary, **given)
-    found = [*found, *(category for _, categories in lists.values() for category in categories)]
-    return (kept if summary else None), found
-
-
-def _allowed(items: Sequence[str], policy: PolicyInForce) -> tuple[list[str], list[str]]:
-    found = [policy.forbids(item) for item in items]
-    kept = [item for item, category in zip(items, found, strict=True) if not category]
-    return kept, [category for category in found if category]
+        allowed: dict[str, Any] = {}
+        allowed["summary"], categories = policy.without(draft.summary)
+        for name in ("key_topics", "actions_taken", "outcomes"):
+            items = getattr(draft, name)
+            found = [policy.forbids(item) for item in items]
+            allowed[name] = [item for item, category in zip(items, found, strict=True) if not category]
+            categories += filter(None, found)
+        draft = replace(draft, **allowed) if allowed["summary"] else None
+        forbidden = [*forbidden, *categories]
+    return summary, draft, [policy.drop(category, Road.EPISODE) for category in forbidden]

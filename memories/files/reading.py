@@ -134,7 +134,11 @@ class FileTree:
         found = {row.path: row for row in self.rows.filter(path__in=set(wanted))}
         if seeds.SEEDED in wanted and seeds.SEEDED not in found and (seeded := self.seeded()):
             found[seeds.SEEDED] = seeded
-        found = {path: row for path, row in found.items() if _is_present(row, self.now)}
+        found = {
+            path: row
+            for path, row in found.items()
+            if row.trashed_at is None and (row.expires_at is None or row.expires_at > self.now)
+        }
         return found | {path: self.given[path] for path in wanted if path in self.given and path not in found}
 
     def contents(self, wanted: Sequence[str]) -> dict[str, MemoryFile]:
@@ -203,7 +207,10 @@ class FileTree:
             found.append(seed)
         given = [one for one in self._given_below(below) if not is_file or one.path == path]
         found += [_entry_of(one) for one in given if matches(_relative(one.path, base))]
-        return FoundFiles(_newest_first(found), truncated=len(looked_at) < len(listed))
+        # The newest first; of one moment, by path. Folders have no moment, and are not among them.
+        found.sort(key=_PATH)
+        found.sort(key=_MODIFIED, reverse=True)
+        return FoundFiles(found, truncated=len(looked_at) < len(listed))
 
     def grep(self, pattern: str, *, path: str = paths.ROOT, glob: str = "", most: int | None = None) -> Matches:
         """Lines that contain the pattern as it is, by path; at most so many. Errors: globs.InvalidPattern."""
@@ -307,15 +314,5 @@ def _within(most: int, listed: Sequence[Any]) -> Sequence[Any]:
     return listed[: bisect_right(list(accumulate(len(row[0]) for row in listed)), most)]
 
 
-def _is_present(row: MemoryFile, now: datetime) -> bool:
-    return row.trashed_at is None and (row.expires_at is None or row.expires_at > now)
-
-
 def _relative(path: str, base: str) -> str:
     return path[len(base) :]
-
-
-def _newest_first(entries: list[Entry]) -> list[Entry]:
-    """Of one moment, by path. Folders have no moment, and are not among them."""
-    entries.sort(key=_PATH)
-    return sorted(entries, key=_MODIFIED, reverse=True)
