@@ -277,7 +277,7 @@ class _Asking:
 
     def events(self, why_not: str = "") -> Iterator[Event]:
         """All of them; `why_not`: no model is asked for this reason."""
-        self._search_question()
+        self.first, _ = self._search(self._question)
         yield None
         is_served = self.first.serve and not self.first.restricted
         if is_served and not why_not:
@@ -349,9 +349,6 @@ class _Asking:
     def _seconds_left(self) -> float:
         return SECONDS - (monotonic() - self.began)
 
-    def _search_question(self) -> None:
-        self.first, _ = self._search(self._question)
-
     @property
     def _question(self) -> PlannedSearch:
         # Longer than a planned one may be.
@@ -369,7 +366,10 @@ class _Asking:
 
     def _search(self, planned: PlannedSearch, *, again: bool = False) -> tuple[SearchResult, Searched]:
         kinds = KINDS if planned.kind == "any" else (planned.kind,)
-        since, until, as_of = map(self._moment, (planned.since, planned.until, planned.as_of))
+        since, until, as_of = (
+            datetime.combine(day, time.min, tzinfo=self._zone) if day else None
+            for day in (planned.since, planned.until, planned.as_of)
+        )
         asked = SearchRequest(
             user_id=self.request.user_id,
             query=planned.query,
@@ -379,20 +379,17 @@ class _Asking:
             filters=SearchFilters(since=since, until=until, agent_id=self.request.agent_id or None),
             roles=self.request.roles,
             # What a plan looks at is never later than what the question may see.
-            as_of=min((one for one in (as_of, self.request.as_of) if one), default=None),
+            as_of=min((moment for moment in (as_of, self.request.as_of) if moment), default=None),
             min_evidence=Level.WEAK,
             for_agent=True,
         )
         result = search.search(tenant=self.tenant, search=asked, now=self.now, noted=not again)
-        for one in filter(_may_be_told, result.results):
+        for finding in filter(_may_be_told, result.results):
             # As in a context: the text of a file is nobody's word.
-            told = replace(one, text=uploads.cut_blocks(one.text)) if one.kind == TURN else one
-            if told.text.strip():
-                self.found.setdefault(_key(one), told)
+            text = uploads.cut_blocks(finding.text) if finding.kind == TURN else finding.text
+            if text.strip():
+                self.found.setdefault(_key(finding), replace(finding, text=text))
         return result, Searched(asked.query, kinds, since, until, asked.as_of, len(result.results))
-
-    def _moment(self, day: date | None) -> datetime | None:
-        return datetime.combine(day, time.min, tzinfo=self._zone) if day else None
 
     @property
     def _zone(self) -> tzinfo:
@@ -446,7 +443,17 @@ class _Asking:
 
     def _prompt(self, evidence: Sequence[Finding]) -> tuple[list[Message], list[NumberedMemory]]:
         """What the model reads, with as many of the strongest as leave room for an answer; without room none."""
-        numbered = [_numbered(number, one, self._zone) for number, one in enumerate(evidence, start=1)]
+        speakers = {Role.USER: PERSON, Role.ASSISTANT: ASSISTANT}
+        numbered = [
+            NumberedMemory(
+                number,
+                FACT if finding.kind == GROUP_FACT else finding.kind,
+                speakers.get(Role(finding.role), MEMORY) if finding.role else MEMORY,
+                finding.created_at.astimezone(self._zone).date(),
+                finding.text[:LONGEST_MEMORY],
+            )
+            for number, finding in enumerate(evidence, start=1)
+        ]
         today, zone = self._today
         messages: list[Message] = []
         while numbered:
@@ -541,12 +548,6 @@ def _key(found: Finding) -> tuple[str, object]:
 def _may_be_told(found: Finding) -> bool:
     """As in a context: what speaks to a model, and what nobody vouches for, is not told to one."""
     return not found.flagged and (found.kind != TURN or found.role in (Role.USER, Role.ASSISTANT))
-
-
-def _numbered(number: int, found: Finding, zone: tzinfo) -> NumberedMemory:
-    by = {Role.USER: PERSON, Role.ASSISTANT: ASSISTANT}.get(Role(found.role), MEMORY) if found.role else MEMORY
-    kind = FACT if found.kind == GROUP_FACT else found.kind
-    return NumberedMemory(number, kind, by, found.created_at.astimezone(zone).date(), found.text[:LONGEST_MEMORY])
 
 
 def _checked(sentence: CitedSentence, told: Mapping[int, NumberedMemory]) -> Sentence | None:

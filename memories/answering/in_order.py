@@ -104,21 +104,14 @@ def _without_person(ours: Sequence[str], theirs: Sequence[str], voice: str) -> b
     anybody is no statement in what people say: "Write a poem"."""
     if ours[0] != PERSON:
         return False
-    first = _first(theirs)
+    # Before it is what may be left out.
+    first = next((place for place, word in enumerate(theirs) if word not in _OPENING), len(theirs))
     if voice == ABOUT and _runs_from(ours[1:], theirs, first):
         return True
     if first >= len(theirs) or theirs[first] != PERSON:
         return False
-    joined = [place + 1 for place, one in enumerate(theirs) if one in _JOINS and place > first + 1]
+    joined = [place + 1 for place, word in enumerate(theirs) if word in _JOINS and place > first + 1]
     return any(not _TURNS & set(theirs[first:place]) and _runs_from(ours[1:], theirs, place) for place in joined)
-
-
-def _first(theirs: Sequence[str]) -> int:
-    """Where something begins that may be left out before it."""
-    place = 0
-    while place < len(theirs) and theirs[place] in _OPENING:
-        place += 1
-    return place
 
 
 def _runs_from(ours: Sequence[str], theirs: Sequence[str], start: int) -> bool:

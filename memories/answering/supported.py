@@ -56,7 +56,10 @@ def supported(sentence: str, cited: Sequence[Memory]) -> tuple[str, list[int]]:
 
 
 def _says(memory: Memory, part: str) -> bool:
-    if not _tells_something(part):
+    statement = words.of(part)
+    pieces = [piece for piece in statement.pieces if piece.text not in _LITTLE_WORDS]
+    tells_something = len(pieces) > 1 or statement.codes or any(not piece.is_plain for piece in pieces)
+    if not tells_something:
         return False
     days = frozenset(_words(part)) if quantities.of(part).dates else frozenset()
     told = any(_repeats(memory, part, said, days) for said in dict.fromkeys(in_order.sentences_of(memory.text)))
@@ -67,23 +70,17 @@ def _repeats(memory: Memory, part: str, said: str, dated: frozenset[str]) -> boo
     """`dated`: the words of a part that has a date. Those for a day that was said otherwise ("yesterday") need not be
     there: the day itself is compared."""
     theirs = _words(said) if dated else ()
-    days = frozenset(one for one in dated.difference(theirs) if _may_be_of_day(one))
+    days = frozenset(
+        word
+        for word in dated.difference(theirs)
+        if word[0].isdigit() or word in "年月日号" or quantities.is_number_word(word)
+    )
     is_run = in_order.repeats(part, said, voice=_VOICES[memory.by], resolved=days)
     return is_run and not SourceTexts(users=[(said, memory.day)]).lacks(part)
 
 
 def _words(text: str) -> list[str]:
     return list(map(fold, _WORD.findall(text)))
-
-
-def _may_be_of_day(word: str) -> bool:
-    return word[0].isdigit() or word in "年月日号" or quantities.is_number_word(word)
-
-
-def _tells_something(part: str) -> bool:
-    statement = words.of(part)
-    pieces = [piece for piece in statement.pieces if piece.text not in _LITTLE_WORDS]
-    return len(pieces) > 1 or any(not piece.is_plain for piece in pieces) or bool(statement.codes)
 
 
 # Words that a sentence needs and that say nothing of their own, by language. "Because" and "after" do.

@@ -6,7 +6,6 @@ from time import monotonic
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
-from django.urls import URLPattern
 
 from memories import upload_heads
 from memories.api.v1.urls import urlpatterns
@@ -64,9 +63,6 @@ def expect_operations() -> None:
         route = f"{API}{pattern.pattern}"
         REQUEST_SECONDS.expect([(route,)])
         REFUSED.expect([(route,)])
-        REQUESTS.expect((route, method, status) for method in _methods(pattern) for status in CLASSES)
-
-
-def _methods(pattern: URLPattern) -> list[str]:
-    view = pattern.callback.view_class  # type: ignore[attr-defined]
-    return [name.upper() for name in view.http_method_names if hasattr(view, name)]
+        view = pattern.callback.view_class
+        methods = [name.upper() for name in view.http_method_names if hasattr(view, name)]
+        REQUESTS.expect((route, method, status) for method in methods for status in CLASSES)

@@ -5,7 +5,6 @@ link. There is no cookie and no form token: a forged request would need the link
 """
 
 from collections.abc import Callable
-from functools import wraps
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -41,31 +40,22 @@ def attached(download: Download) -> StreamingHttpResponse:
     return StreamingHttpResponse(download.parts(), content_type="application/zip", headers=headers)
 
 
-def _in_their_language(view: View) -> View:
-    @wraps(view)
-    def translated(request: HttpRequest, token: str) -> HttpResponseBase:
-        with translation.override(translation.get_language_from_request(request)):
-            return view(request, token)
-
-    return translated
-
-
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
-@_in_their_language
 def export_page(request: HttpRequest, token: str) -> HttpResponseBase:
     """GET: a page with a button. POST: the file. 410 for a used or expired link, 404 for an unknown one."""
     # Whose it is, only the link says.
     tenancy.set_current(tenancy.EVERYTHING)
-    try:
-        if request.method == "POST":
-            request_id = kept_request_id(request_id_of(request))
-            return attached(downloads.take(token, timezone.now(), request_id))
-        return _page("export_offer", export=downloads.look(token, timezone.now()))
-    except ExportGone:
-        return _page("export_gone", HTTPStatus.GONE)
-    except NotFound:
-        return _page("export_unknown", HTTPStatus.NOT_FOUND)
+    with translation.override(translation.get_language_from_request(request)):
+        try:
+            if request.method == "POST":
+                request_id = kept_request_id(request_id_of(request))
+                return attached(downloads.take(token, timezone.now(), request_id))
+            return _page("export_offer", export=downloads.look(token, timezone.now()))
+        except ExportGone:
+            return _page("export_gone", HTTPStatus.GONE)
+        except NotFound:
+            return _page("export_unknown", HTTPStatus.NOT_FOUND)
 
 
 def _page(name: str, status: int = HTTPStatus.OK, **shown: object) -> HttpResponse:

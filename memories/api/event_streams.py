@@ -66,19 +66,16 @@ class _Stream:
             raise
         except Exception as error:  # noqa: BLE001  (the status is sent: the reader must learn of it as an event)
             self._events.close()
-            return self._failed(error)
-
-    def _failed(self, error: Exception) -> bytes:
-        problem = errors.problem_of(error)
-        # Its text may hold what was said.
-        logger.log(
-            logging.WARNING if problem else logging.ERROR,
-            "Request %s failed in its stream: %s",
-            request_id_of(self._request),
-            type(error).__name__,
-        )
-        document = errors.answer(self._request, problem or errors.internal_error())
-        return _event("error", document.content)
+            problem = errors.problem_of(error)
+            # Its text may hold what was said.
+            logger.log(
+                logging.WARNING if problem else logging.ERROR,
+                "Request %s failed in its stream: %s",
+                request_id_of(self._request),
+                type(error).__name__,
+            )
+            document = errors.answer(self._request, problem or errors.internal_error())
+            return _event("error", document.content)
 
     def close(self) -> None:
         """Called when all is sent, or when the client has left."""

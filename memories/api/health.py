@@ -78,9 +78,14 @@ def _checks() -> dict[str, str]:
     if reason := _row_security():
         # Nothing else can be asked.
         return {"database": "", "row security": reason}
-    checks = {"database": "", "vector": _vector(), "migrations": lacking_migrations()}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'")
+        vector = "" if cursor.fetchone() else "The database lacks the extension vector: run manage.py migrate."
+    checks = {"database": "", "vector": vector, "migrations": lacking_migrations()}
     if not checks["migrations"]:
-        checks |= {"worker": _worker(WorkerKind.CLUSTER), "queue": _queue()}
+        checks["worker"] = _worker(WorkerKind.CLUSTER)
+        overdue = backlog.overdue_seconds()
+        checks["queue"] = f"The oldest work is overdue by {overdue:.0f} s." if overdue > OVERDUE_SECONDS else ""
         checks["embedding"] = _worker(WorkerKind.EMBEDDER)
     return checks
 
@@ -96,12 +101,6 @@ def _row_security() -> str:
     if takes < len(others):
         return tenancy.ROLES_LACKING
     return UNSAID if is_bound and not sent else ""
-
-
-def _vector() -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'")
-        return "" if cursor.fetchone() else "The database lacks the extension vector: run manage.py migrate."
 
 
 def lacking_migrations() -> str:
@@ -153,8 +152,3 @@ def _embedding() -> dict[str, Any]:
     if space and space.model != configured:
         state["note"] = "Another model is configured than serves: run manage.py reembed."
     return state
-
-
-def _queue() -> str:
-    overdue = backlog.overdue_seconds()
-    return f"The oldest work is overdue by {overdue:.0f} s." if overdue > OVERDUE_SECONDS else ""

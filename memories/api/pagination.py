@@ -50,7 +50,11 @@ class CursorPages:
         `long`: columns that can be so large that a page of them is beyond the request's budget. They are weighed first.
         Errors: InvalidInput for a cursor that does not verify.
         """
-        at = self._read(cursor) if cursor else None
+        try:
+            at = _Cursor(*self.signer.unsign_object(cursor)) if cursor else None
+        except signing.BadSignature as error:
+            detail = "This cursor is not one of this list: follow 'next' or 'previous' as they were given."
+            raise InvalidInput.at("cursor", detail, code="cursor") from error
         backwards = at is not None and at.backwards
         descending = self.descending != backwards
         rows = rows.order_by(*(f"-{name}" if descending else name for name in self.fields))
@@ -66,15 +70,12 @@ class CursorPages:
         previous = self._link(found[0], backwards=True) if found and has_previous else None
         return found, following, previous
 
-    def _read(self, cursor: str) -> _Cursor:
-        try:
-            return _Cursor(*self.signer.unsign_object(cursor))
-        except signing.BadSignature as error:
-            detail = "This cursor is not one of this list: follow 'next' or 'previous' as they were given."
-            raise InvalidInput.at("cursor", detail, code="cursor") from error
-
     def _link(self, row: Row, *, backwards: bool) -> str:
-        position = [_plain(getattr(row, name)) for name in self.fields]
+        values = [getattr(row, name) for name in self.fields]
+        position = [
+            value if isinstance(value, int) else value.isoformat() if isinstance(value, datetime) else str(value)
+            for value in values
+        ]
         cursor = self.signer.sign_object([position, backwards])
         return replace_query_param(self.request.build_absolute_uri(), "cursor", cursor)
 
@@ -84,7 +85,10 @@ def _affordable(rows: QuerySet[Any], long: Sequence[str]) -> int:
     left = budgets.bytes_left()
     if left is None:
         return MAX_PAGE_SIZE
-    weight = sum((_octets(name) for name in long), start=Value(budgets.ROW_BYTES, output_field=IntegerField()))
+    weight: Any = Value(budgets.ROW_BYTES, output_field=IntegerField())
+    for name in long:
+        octets = Func(Cast(F(name), TextField()), function="octet_length", output_field=IntegerField())
+        weight += Coalesce(octets, Value(0))
     number = 0
     for size in rows.values_list(weight, flat=True):
         left -= size
@@ -92,13 +96,3 @@ def _affordable(rows: QuerySet[Any], long: Sequence[str]) -> int:
             break
         number += 1
     return max(1, number)
-
-
-def _octets(column: str) -> Any:
-    return Coalesce(Func(Cast(F(column), TextField()), function="octet_length", output_field=IntegerField()), Value(0))
-
-
-def _plain(value: Any) -> str | int:
-    if isinstance(value, int):
-        return value
-    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -222,18 +222,21 @@ def _described(
     problem_answers = {
         (status, MEDIA_TYPE): OpenApiResponse(ProblemSerializer, description=MEANINGS[status]) for status in refused
     }
+    request_id = OpenApiParameter(
+        "X-Request-ID",
+        OpenApiTypes.STR,
+        OpenApiParameter.HEADER,
+        description="Yours when you sent one, else one of ours.",
+        response=[status for status in (*answers, *refused) if isinstance(status, int)],
+    )
     return extend_schema(
         operation_id=operation_id,
         summary=summary,
         description=description,
         request=request,
-        parameters=[*parameters, _request_id(*filter(_is_status, answers), *refused)],
+        parameters=[*parameters, request_id],
         responses={**answers, **problem_answers},
     )(view)
-
-
-def _is_status(answer: object) -> bool:
-    return isinstance(answer, int)
 
 
 def if_match() -> OpenApiParameter:
@@ -251,13 +254,6 @@ def if_none_match() -> OpenApiParameter:
 def etag(*statuses: int) -> OpenApiParameter:
     """The answer header with the object's version."""
     return OpenApiParameter("ETag", OpenApiTypes.STR, OpenApiParameter.HEADER, response=list(statuses))
-
-
-def _request_id(*statuses: int) -> OpenApiParameter:
-    detail = "Yours when you sent one, else one of ours."
-    return OpenApiParameter(
-        "X-Request-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description=detail, response=list(statuses)
-    )
 
 
 def _idempotency_key(*statuses: int) -> tuple[OpenApiParameter, OpenApiParameter]:

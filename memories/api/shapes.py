@@ -2,8 +2,7 @@
 looks into a list. REST framework validates the members of a list first, and then counts them.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -30,9 +29,12 @@ def validated(expected: type[Serializer[Any]], data: Any) -> dict[str, Any]:
     reader = reader_of(expected)
     if faults := _faults(reader, data):
         raise ValidationError(faults)
-    with _counting():
+    counting = _found.set([0])
+    try:
         given: dict[str, Any] = reader.run_validation(data)
-        return given
+    finally:
+        _found.reset(counting)
+    return given
 
 
 def most_values(expected: type[Serializer[Any]]) -> int:
@@ -60,15 +62,6 @@ def have_enough_faults() -> bool:
     """Whether the answer cannot show more: what is left need not be validated."""
     found = _found.get()
     return found is not None and found[0] >= MOST_FAULTS
-
-
-@contextmanager
-def _counting() -> Iterator[None]:
-    token = _found.set([0])
-    try:
-        yield
-    finally:
-        _found.reset(token)
 
 
 def _faults(field: Any, data: Any) -> Any:

@@ -313,20 +313,16 @@ def html(content: bytes) -> Document:
     import lxml.html
 
     parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
-    text = decoded(content, declared=_html_encoding(content)).replace("\x00", "")
+    encoding = re.search(
+        rb"<meta[^>]{0,300}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([A-Za-z0-9_.:-]{2,40})", content[:4096], re.IGNORECASE
+    )
+    text = decoded(content, declared=encoding[1].decode() if encoding else "").replace("\x00", "")
     try:
         root = lxml.html.document_fromstring(text.encode(), parser=parser)
     except lxml.etree.ParserError:
         return Document(iter(()))
     title = root.findtext(".//title") or ""
     return Document(_html_blocks(root, " ".join(title.split())))
-
-
-def _html_encoding(content: bytes) -> str:
-    found = re.search(
-        rb"<meta[^>]{0,300}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([A-Za-z0-9_.:-]{2,40})", content[:4096], re.IGNORECASE
-    )
-    return found[1].decode() if found else ""
 
 
 def _html_blocks(root: Any, title: str) -> Iterator[Block]:

@@ -49,18 +49,15 @@ def is_due() -> bool:
 def run_slice(*, now: datetime, seconds: float) -> bool:
     """Read what waits for about so long, of a person the oldest first; True when more is left to do now."""
     until = time.monotonic() + seconds
+    being_read = Attachment.objects.pending().leased().filter(lease_until__gt=Now())
     while time.monotonic() < until:
-        work = _claim_next() if _at_work() < MOST_AT_ONCE else None
+        # Two workers that ask at a time may both find room.
+        work = _claim_next() if being_read.count() < MOST_AT_ONCE else None
         if work is None:
             return False
         with tenancy.of_tenant(work.row.tenant_id):
             read(work, now=now)
     return is_due()
-
-
-def _at_work() -> int:
-    """How many are being read. Two workers that ask at a time may both find room."""
-    return Attachment.objects.pending().leased().filter(lease_until__gt=Now()).count()
 
 
 def _claim_next() -> Lease[Attachment] | None:
@@ -80,14 +77,18 @@ def _claim_next() -> Lease[Attachment] | None:
 
 @transaction.atomic
 def claim(pk: uuid.UUID) -> Lease[Attachment] | None:
+    def give_up(row: Attachment) -> None:
+        ended = {
+            "state": AttachmentState.FAILED,
+            "reason": AttachmentReason.WORKER_LOST,
+            "content": None,
+            "read_at": Now(),
+        }
+        leases.revoke(Attachment.objects.filter(pk=row.pk), **ended)
+
     row = leases.lock(Attachment.objects.due().select_related("tenant"), pk)
-    token = leases.take(row, give_up=_give_up, most_attempts=MOST_ATTEMPTS) if row else None
+    token = leases.take(row, give_up=give_up, most_attempts=MOST_ATTEMPTS) if row else None
     return Lease(row=row, token=token) if row and token else None
-
-
-def _give_up(row: Attachment) -> None:
-    ended = {"state": AttachmentState.FAILED, "reason": AttachmentReason.WORKER_LOST, "content": None, "read_at": Now()}
-    leases.revoke(Attachment.objects.filter(pk=row.pk), **ended)
 
 
 def read(work: Lease[Attachment], *, now: datetime) -> bool:

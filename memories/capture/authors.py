@@ -209,14 +209,12 @@ def session_behind_summary(messages: Sequence[PostedMessage], seen: Recent, *, a
     sessions = {one.whole: one.session for one in reversed(seen.texts) if one.author == Author.MODEL and one.session}
     for at in answers[:_FIRST_ANSWERS]:
         agent, session_id = sessions.get(seen_texts.whole_of(seen_texts.text_of(messages[at])), ("", ""))
-        if session_id and agent == agent_id and _holds_models_words(messages[at - 1], seen.sources):
-            return session_id
+        before = messages[at - 1]
+        if session_id and agent == agent_id and before.role == Role.USER:
+            sources = [seen.sources.get(digest) for _, digest in seen_texts.sentences(before.content)]
+            if any(source and source.author == Author.MODEL for source in sources):
+                return session_id
     return ""
-
-
-def _holds_models_words(message: PostedMessage, sources: Mapping[bytes, Source]) -> bool:
-    found = (sources.get(digest) for _, digest in seen_texts.sentences(message.content))
-    return message.role == Role.USER and any(source.author == Author.MODEL for source in found if source)
 
 
 def is_beside(known: Sequence[Seen], lines: frozenset[bytes], has_tools: bool, text: str) -> bool:

@@ -22,7 +22,9 @@ def change(session: Session, *, left: Sequence[Turn], back: Sequence[Turn]) -> N
     if not (left or back):
         return
     queue = session.queue
-    _hide(left, session)
+    hidden = [turn.pk for turn in left]
+    Turn.objects.filter(pk__in=hidden).update(left_at=queue.clock, terms=None)
+    TurnVector.objects.filter(turn__in=hidden).delete()
     _show_again(back, session)
     first = min(turn.number for turn in (*left, *back))
     session.redactions += 1
@@ -38,12 +40,6 @@ def change(session: Session, *, left: Sequence[Turn], back: Sequence[Turn]) -> N
     window.save()
     # What is armed next goes on from here.
     session.working_memory = window
-
-
-def _hide(turns: Sequence[Turn], session: Session) -> None:
-    ids = [turn.pk for turn in turns]
-    Turn.objects.filter(pk__in=ids).update(left_at=session.queue.clock, terms=None)
-    TurnVector.objects.filter(turn__in=ids).delete()
 
 
 def _show_again(turns: Sequence[Turn], session: Session) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -305,17 +305,12 @@ def attribute(turn: Turn, message: PostedMessage) -> None:
         return
     own = reading.own
     if message.cut:
-        own = without(_places(turn.content, message.cut), turn.content, own)
+        # The turn has no secrets any more.
+        passages = [redaction.redact_text(passage)[0] for passage in message.cut]
+        places = [(at, at + len(passage)) for passage in passages if (at := turn.content.find(passage)) >= 0]
+        own = without(places, turn.content, own)
     turn.own = None if own is None else [list(span) for span in own]
     turn.is_doubtful = reading.is_doubtful and not message.is_declared
-
-
-def _places(text: str, passages: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Where the passages stand in the text, which has no secrets any more."""
-    for passage in passages:
-        clean = redaction.redact_text(passage)[0]
-        if (at := text.find(clean)) >= 0:
-            yield at, at + len(clean)
 
 
 def _store(
@@ -427,7 +422,10 @@ def _number(
     They are recognised by their external_id, as one of those that are `timed`, or as one that was redacted.
     """
     existing = _existing(session, [turn.external_id for turn in turns if turn.external_id])
-    redacted = _redacted_turns(session) if session.redactions else {}
+    redacted: dict[tuple[bytes, datetime | None], Turn] = {}
+    if session.redactions:
+        without_id = Turn.objects.filter(session=session, redacted_at__isnull=False, external_id=None)
+        redacted = {(bytes(turn.digest), turn.timestamp): turn for turn in without_id if turn.digest}
     stored: list[StoredTurn] = []
     new: list[Turn] = []
     for given in turns:
@@ -454,12 +452,6 @@ def _existing(session: Session, external_ids: list[str]) -> dict[str | None, Tur
     if not external_ids:
         return {}
     return {turn.external_id: turn for turn in Turn.objects.filter(session=session, external_id__in=external_ids)}
-
-
-def _redacted_turns(session: Session) -> dict[tuple[bytes, datetime | None], Turn]:
-    """Redacted turns without an external_id, by what they said and when."""
-    turns = Turn.objects.filter(session=session, redacted_at__isnull=False, external_id=None)
-    return {(bytes(turn.digest), turn.timestamp): turn for turn in turns if turn.digest}
 
 
 def _repeats(given: Turn, turn: Turn) -> bool:

@@ -45,15 +45,11 @@ def reread(tenant: Tenant, *, apply: bool) -> Reread:
         for pk in list(
             Session.objects.filter(tenant=tenant, pk__in=unread).order_by("pk").values_list("pk", flat=True)
         ):
-            _reread_session(pk, done, apply=apply)
+            reading = _Reading()
+            while _reread_slice(pk, reading, done, apply=apply):
+                pass
+            done.facts |= reading.resting_on_others()
     return done
-
-
-def _reread_session(session_id: uuid.UUID, done: Reread, *, apply: bool) -> None:
-    reading = _Reading()
-    while _reread_slice(session_id, reading, done, apply=apply):
-        pass
-    done.facts |= reading.resting_on_others()
 
 
 @transaction.atomic
@@ -95,7 +91,11 @@ class _Reading:
         """The user's turns among these, the next of the session, without an author, with what was found of them;
         nothing is written."""
         if self._own_name is None:
-            self._own_name = _name_of_person(session)
+            named = Turn.objects.filter(session=session, role=Role.USER).exclude(name="")
+            # A user's turns have a few names among them all.
+            first = named.order_by().values("name").annotate(first=Min("number")).order_by("first")
+            names = first.values_list("name", flat=True)
+            self._own_name = speaker(names, user_id=session.end_user.external_id)
         for turn in turns:
             if turn.role == Role.USER and turn.author == "":
                 _attribute(turn, self._own_name, self._passed)
@@ -115,13 +115,6 @@ class _Reading:
         others: set[uuid.UUID] = set().union(*self._cited.values())
         own = FactEvidence.objects.filter(fact__in=list(self._cited)).exclude(turn__in=others)
         return set(self._cited) - set(own.values_list("fact", flat=True))
-
-
-def _name_of_person(session: Session) -> str:
-    named = Turn.objects.filter(session=session, role=Role.USER).exclude(name="")
-    # A user's turns have a few names among them all.
-    first = named.order_by().values("name").annotate(first=Min("number")).order_by("first")
-    return speaker(first.values_list("name", flat=True), user_id=session.end_user.external_id)
 
 
 def _attribute(turn: Turn, own_name: str, passed: Mapping[bytes, seen_texts.Source]) -> None:

@@ -294,18 +294,13 @@ def session_of(
         given = {**named, "most": SESSIONS_COMPARED, "answer": json.dumps({ANSWER_ID: follows})}
         answered = binary_rows.fetched(_FOLLOWED, given)
         return str(answered[0][0]) if answered else ""
-    keys = _answers_of(tenant, messages)
+    answers = [at for at, message in enumerate(messages) if message.role == Role.ASSISTANT]
+    if len(answers) > NEWEST_ANSWERS + FIRST_ANSWERS:
+        answers = answers[:FIRST_ANSWERS] + answers[-NEWEST_ANSWERS:]
+    keys = [key for at in answers if (key := answer_key(tenant, messages[:at], messages[at]))]
     if keys and (found := binary_rows.fetched(_ANSWERED, {**named, "keys": keys})):
         return str(found[0][0])
     return _rewritten(named, messages, now=now)
-
-
-def _answers_of(tenant: Tenant, messages: Sequence[PostedMessage]) -> list[bytes]:
-    """Keys of the answers in a request."""
-    places = [at for at, message in enumerate(messages) if message.role == Role.ASSISTANT]
-    if len(places) > NEWEST_ANSWERS + FIRST_ANSWERS:
-        places = places[:FIRST_ANSWERS] + places[-NEWEST_ANSWERS:]
-    return [key for at in places if (key := answer_key(tenant, messages[:at], messages[at]))]
 
 
 def answer_key(tenant: Tenant, before: Sequence[PostedMessage], answer: PostedMessage) -> bytes | None:
@@ -337,7 +332,8 @@ def _rewritten(named: dict[str, Any], messages: Sequence[PostedMessage], *, now:
         if len(messages) > 1:
             return str(external_id)
         has_answer = any(who == Role.ASSISTANT for who, _ in turns)
-        asks_again = place == 1 and _asks_again(messages[0].content, last_turn_at, now=now)
+        is_soon = place == 1 and now - last_turn_at <= SAME_QUESTION
+        asks_again = is_soon and tokens.count(messages[0].content) >= SAME_QUESTION_TOKENS
         if said == clean and (asks_again or not has_answer):
             return str(external_id)
     return ""
@@ -346,11 +342,6 @@ def _rewritten(named: dict[str, Any], messages: Sequence[PostedMessage], *, now:
 def _begins_alike(stored: str, sent: str) -> bool:
     shorter, longer = sorted((stored, sent), key=len)
     return longer == shorter or (len(shorter) >= SAME_BEGINNING and longer.startswith(shorter))
-
-
-def _asks_again(text: str, last_turn_at: datetime, *, now: datetime) -> bool:
-    """Whether the session's first message, sent alone, asks for another answer."""
-    return now - last_turn_at <= SAME_QUESTION and tokens.count(text) >= SAME_QUESTION_TOKENS
 
 
 def _keys_of(messages: Sequence[PostedMessage], turns: Sequence[Turn], session: Session) -> list[list[Key]]:

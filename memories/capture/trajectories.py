@@ -120,7 +120,13 @@ class _Cleaner:
             metadata={"arguments": visible_json(_read(posted.arguments))},
         )
         self.redactions += found.count
-        arguments, beyond = _shortened(found.metadata["arguments"])
+        # An object, or a text; where that is too long, its beginning.
+        arguments, beyond = found.metadata["arguments"], 0
+        if arguments is not None:
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            beyond = max(0, len(text) - LONGEST_ARGUMENTS)
+            if beyond or not isinstance(arguments, dict):
+                arguments = text[:LONGEST_ARGUMENTS]
         content = found.content[:LONGEST_CONTENT]
         beyond += len(found.content) - len(content)
         self.cut += bool(beyond)
@@ -175,15 +181,6 @@ def _is_shallow(value: Any) -> bool:
     return False
 
 
-def _shortened(arguments: Any) -> tuple[Any, int]:
-    """The arguments as an object or a text, of which the beginning where it is too long; and by how much it was."""
-    if arguments is None:
-        return None, 0
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    beyond = max(0, len(text) - LONGEST_ARGUMENTS)
-    return (arguments if isinstance(arguments, dict) and not beyond else text[:LONGEST_ARGUMENTS]), beyond
-
-
 def store_trajectory(
     *, tenant: Tenant, user_id: str, posted: PostedTrajectory, now: datetime, trust: str = Trust.USER
 ) -> TrajectoryReceipt:
@@ -205,7 +202,10 @@ def store_trajectory(
         if known:
             TRAJECTORIES.count("duplicate")
             return TrajectoryReceipt(known, duplicate=True, duplicates=len(steps))
-        _check_number(person)
+        most = conf.rules(person.tenant).trajectories
+        if most and Trajectory.objects.of(person.tenant, person).count() >= most:
+            detail = _("A person can have %(most)d trajectories. Delete some, or have the limit raised.")
+            raise TooManyTrajectories(detail % {"most": most})
         row.tenant, row.end_user = person.tenant, person
         row.save(force_insert=True)
         stored, doubles = _append(row, steps)
@@ -353,14 +353,6 @@ def _known(person: EndUser, external_id: str) -> Trajectory | None:
     if found:
         found.tenant, found.end_user = person.tenant, person
     return found
-
-
-def _check_number(person: EndUser) -> None:
-    """Errors: TooManyTrajectories."""
-    most = conf.rules(person.tenant).trajectories
-    if most and Trajectory.objects.of(person.tenant, person).count() >= most:
-        detail = _("A person can have %(most)d trajectories. Delete some, or have the limit raised.")
-        raise TooManyTrajectories(detail % {"most": most})
 
 
 def _append(row: Trajectory, steps: Sequence[TrajectoryStep]) -> tuple[list[TrajectoryStep], int]:

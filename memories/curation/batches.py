@@ -45,7 +45,11 @@ def carry_out(*, batch_id: uuid.UUID, verb: str, steps: Sequence[BatchStep], act
     """
     if not 0 < len(steps) <= MOST:
         raise InvalidInput.at("steps", _("Choose between 1 and %(most)d.") % {"most": MOST})
-    _begin(batch_id, verb, asked=len(steps), actor=actor, now=now)
+    operator_id = uuid.UUID(actor.id) if actor.is_operator else None
+    given = {"operator_id": operator_id, "verb": verb, "counts": {"asked": len(steps)}, "created_at": now}
+    begun, _made = Batch.objects.get_or_create(pk=batch_id, defaults=given)
+    if (begun.operator_id, begun.verb) != (operator_id, verb):
+        raise Conflict(_("This was started as a different action. Select the items again."))
     for step in steps:
         _take(batch_id, step)
     with transaction.atomic():
@@ -67,21 +71,17 @@ def undo_batch(*, batch_id: uuid.UUID, actor: Actor, now: datetime) -> Batch:
         batch.undone_at = batch.undone_at or now
         batch.save()
     for step in list(batch.steps.filter(undone_at=None).order_by("-pk").values_list("pk", flat=True)):
-        _revert_step(batch_id, step, actor=actor, now=now)
+        with transaction.atomic():
+            _locked(batch_id)
+            # Another request may have reverted it at the same time, or its person was erased.
+            with suppress(*REFUSALS), transaction.atomic():
+                revert(change_set=step, actor=actor, now=now)
     with transaction.atomic():
         batch = _locked(batch_id)
         undone = batch.steps.exclude(undone_at=None).count()
         batch.counts |= {"undone": undone, "kept": batch.steps.count() - undone}
         _close(batch, "undo", actor=actor, now=now)
     return batch
-
-
-def _begin(batch_id: uuid.UUID, verb: str, *, asked: int, actor: Actor, now: datetime) -> None:
-    operator_id = uuid.UUID(actor.id) if actor.is_operator else None
-    given = {"operator_id": operator_id, "verb": verb, "counts": {"asked": asked}, "created_at": now}
-    batch, _made = Batch.objects.get_or_create(pk=batch_id, defaults=given)
-    if (batch.operator_id, batch.verb) != (operator_id, verb):
-        raise Conflict(_("This was started as a different action. Select the items again."))
 
 
 def _take(batch_id: uuid.UUID, step: BatchStep) -> None:
@@ -103,14 +103,6 @@ def _take(batch_id: uuid.UUID, step: BatchStep) -> None:
             ChangeSet.objects.filter(pk__in=revisions.values("change_set")).update(batch=batch)
         elif memory and memory.change_set:
             ChangeSet.objects.filter(pk=memory.change_set).update(batch=batch)
-
-
-def _revert_step(batch_id: uuid.UUID, step: uuid.UUID, *, actor: Actor, now: datetime) -> None:
-    with transaction.atomic():
-        _locked(batch_id)
-        # Another request may have reverted it at the same time, or its person was erased.
-        with suppress(*REFUSALS), transaction.atomic():
-            revert(change_set=step, actor=actor, now=now)
 
 
 def _locked(batch_id: uuid.UUID) -> Batch:

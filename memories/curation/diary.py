@@ -39,7 +39,11 @@ def write_entry(
     content_policy.check(end_user.tenant, Road.DIARY, [subject, text])
     _check(text, subject)
     with open_write(end_user, actor, follows_merge=True) as person:
-        _check_number(person)
+        most = conf.rules(person.tenant).diary_entries
+        # Those of all agents count together; the trash does not count.
+        if most and DiaryEntry.objects.of(person.tenant, person).present().count() >= most:
+            detail = _("A person can have %(most)d diary entries. Delete some, or have the limit raised.")
+            raise TooManyEntries(detail % {"most": most})
         entry = DiaryEntry(
             tenant=person.tenant,
             end_user=person,
@@ -66,12 +70,3 @@ def _check(text: str, topic: str) -> None:
             "people. Write what the user said or wants as a note about them."
         )
         guarding.refuse_at(found, text, detail)
-
-
-def _check_number(person: EndUser) -> None:
-    """Errors: TooManyEntries. Those of all agents count together; the trash does not count."""
-    most = conf.rules(person.tenant).diary_entries
-    if most and DiaryEntry.objects.of(person.tenant, person).present().count() >= most:
-        raise TooManyEntries(
-            _("A person can have %(most)d diary entries. Delete some, or have the limit raised.") % {"most": most}
-        )

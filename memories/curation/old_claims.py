@@ -208,7 +208,11 @@ def mend(
 
 def _row_of(kind: str, row_id: uuid.UUID, person: EndUser, *, how: Mend, field: str) -> Any:
     """The person's memory, if it can be mended so. Errors: NotFound."""
-    row = _rows_of(kind, person).filter(pk=row_id).first()
+    if kind == OccurrenceKind.SUMMARY:
+        rows: QuerySet[Any] = WorkingMemory.objects.filter(session__end_user=person)
+    else:
+        rows = _MODELS[kind]._default_manager.filter(end_user=person)
+    row = rows.filter(pk=row_id).first()
     is_possible = kind in (DROPPABLE if how == Mend.DROP else REPLACEABLE)
     if row is None or not is_possible or (field and (kind != OccurrenceKind.EPISODE or field not in LISTS)):
         raise NotFound
@@ -257,12 +261,6 @@ def _mend_file(shown: MemoryFile, text: str | None, given: dict[str, Any]) -> No
         if "\r\n" in file.content:
             text = text.replace("\n", "\r\n")
         write_file(**place, content=NewContent.of(f"{first}{text}{rest}".encode(), ""), writer=writer)
-
-
-def _rows_of(kind: str, person: EndUser) -> QuerySet[Any]:
-    if kind == OccurrenceKind.SUMMARY:
-        return WorkingMemory.objects.filter(session__end_user=person)
-    return _MODELS[kind]._default_manager.filter(end_user=person)
 
 
 _MODELS: dict[str, type[Model]] = {

@@ -62,62 +62,31 @@ TASK = "memories.tasks.try_policies"
 DELETED = "delete_forbidden"
 # Memories of one step, and how many dry runs of a tenant are kept.
 STEP, KEPT = 200, 5
-Rows = Callable[[Tenant], QuerySet[Any]]
-
-
-def _facts(tenant: Tenant) -> QuerySet[Any]:
-    return Fact.objects.filter(tenant=tenant).exclude(status__in=(Status.TRASHED, Status.REJECTED))
-
-
-def _episodes(tenant: Tenant) -> QuerySet[Any]:
-    return Episode.objects.filter(tenant=tenant, status__in=(EpisodeStatus.ACTIVE, EpisodeStatus.PENDING))
-
-
-def _sections(tenant: Tenant) -> QuerySet[Any]:
-    return ProfileSection.objects.written().filter(tenant=tenant)
-
-
-def _files(tenant: Tenant) -> QuerySet[Any]:
-    return MemoryFile.objects.filter(tenant=tenant, trashed_at=None)
-
-
-def _triples(tenant: Tenant) -> QuerySet[Any]:
-    """Those that somebody stated: those of facts go with them."""
-    stated = GraphTriple.objects.filter(tenant=tenant, fact=None).exclude(status=TripleStatus.TRASHED)
-    return stated.select_related("subject", "object")
-
-
-def _said(tenant: Tenant) -> QuerySet[Any]:
-    """What people said in groups, one by one."""
-    return GroupEvidence.objects.filter(tenant=tenant, fact__trashed_at=None).select_related("fact")
-
-
-def _plain(kind: Kind, tenant: Tenant) -> QuerySet[Any]:
-    rows: QuerySet[Any] = kind.rows.filter(tenant=tenant, trashed_at=None)
-    return rows
 
 
 def _plain_texts(kind: Kind, row: Any) -> Sequence[str]:
     return [getattr(row, kind.plain.topic), row.content] if kind.plain else []
 
 
-def _episode_texts(row: Any) -> Sequence[str]:
-    return list(row.texts)
-
-
-def _triple_texts(row: Any) -> Sequence[str]:
-    return [f"{row.subject.name} {row.predicate.replace('_', ' ')} {row.object.name}"]
-
-
-# Kind → its rows of a tenant, and the texts of a row.
-_READ: Mapping[str, tuple[Rows, Callable[[Any], Sequence[str]]]] = {
-    "fact": (_facts, texts_of),
-    "episode": (_episodes, _episode_texts),
-    "profile": (_sections, lambda row: [row.summary]),
-    "file": (_files, lambda row: [row.content] if row.is_text else []),
-    "triple": (_triples, _triple_texts),
-    "group_fact": (_said, lambda row: [row.fact.content]),
-    **{kind.name: (partial(_plain, kind), partial(_plain_texts, kind)) for kind in PLAIN},
+# Kind → the rows that are looked at, and the texts of a row. Of triples those that somebody stated: those of facts go
+# with them; of groups what people said, one by one.
+_READ: Mapping[str, tuple[QuerySet[Any], Callable[[Any], Sequence[str]]]] = {
+    "fact": (Fact.objects.exclude(status__in=(Status.TRASHED, Status.REJECTED)), texts_of),
+    "episode": (
+        Episode.objects.filter(status__in=(EpisodeStatus.ACTIVE, EpisodeStatus.PENDING)),
+        lambda row: list(row.texts),
+    ),
+    "profile": (ProfileSection.objects.written(), lambda row: [row.summary]),
+    "file": (MemoryFile.objects.filter(trashed_at=None), lambda row: [row.content] if row.is_text else []),
+    "triple": (
+        GraphTriple.objects.filter(fact=None).exclude(status=TripleStatus.TRASHED).select_related("subject", "object"),
+        lambda row: [f"{row.subject.name} {row.predicate.replace('_', ' ')} {row.object.name}"],
+    ),
+    "group_fact": (
+        GroupEvidence.objects.filter(fact__trashed_at=None).select_related("fact"),
+        lambda row: [row.fact.content],
+    ),
+    **{kind.name: (kind.rows.filter(trashed_at=None), partial(_plain_texts, kind)) for kind in PLAIN},
 }
 KINDS = tuple(_READ)
 # Kind → what no key deletes, as in clear_memories(); of the profile empty_some() sees to it.
@@ -138,7 +107,7 @@ def start_trial(
     """
     policy = current_policy(tenant)
     wanted = categories.checked(given) if given is not None else (policy.categories if policy else [])
-    total = sum(rows(tenant).count() for rows, _texts in _READ.values())
+    total = sum(rows.filter(tenant=tenant).count() for rows, _texts in _READ.values())
     row = PolicyTrial(tenant=tenant, categories=wanted, kind=KINDS[0], total=total, created_at=now)
     row.actor_kind, row.actor_id = actor.kind, actor.id
     try:
@@ -234,7 +203,7 @@ def _read_step(work: Lease[PolicyTrial], wordings: Wordings, now: datetime, *, u
     """
     row = work.row
     rows, texts = _READ[row.kind]
-    some = rows(row.tenant).order_by("pk")
+    some = rows.filter(tenant=row.tenant).order_by("pk")
     found = list((some.filter(pk__gt=row.reached) if row.reached else some)[:STEP])
     judged: list[tuple[Any, str]] = []
     for one in found:
@@ -341,7 +310,7 @@ def _delete_of(
 
     def still(kind: str) -> Any:
         rows, texts = _READ[kind]
-        found = rows(row.tenant).filter(pk__in=ids.get(kind, ()), end_user=person)
+        found = rows.filter(tenant=row.tenant, pk__in=ids.get(kind, ()), end_user=person)
         if not changes.actor.is_operator:
             found = found.exclude(_NOT_OF_KEYS.get(kind, Q(pk__in=[])))
         fallen = [one.pk for one in found if wordings.falls_under(text for text in texts(one) if text)]

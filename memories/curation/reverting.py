@@ -58,10 +58,6 @@ def _person_of(done: ChangeSet) -> uuid.UUID | None:
     return done.end_user_id or getattr(done.about, "end_user_id", None)
 
 
-def _lock_person_of(done: ChangeSet) -> None:
-    lock_person(_person_of(done))
-
-
 def _in_transaction(act: Callable[[], Counter[str]]) -> Counter[str]:
     with transaction.atomic():
         return act()
@@ -79,7 +75,7 @@ class RevertRule:
     event: str = "undo"
     verb: str = "undo"
     # Locks whose rows they are, in the order of the people's ids. Errors: why they cannot be changed now.
-    lock: Callable[[ChangeSet], None] = _lock_person_of
+    lock: Callable[[ChangeSet], object] = lambda done: lock_person(_person_of(done))
     # Runs the revert in its transaction.
     run: Callable[[Callable[[], Counter[str]]], Counter[str]] = _in_transaction
     # What else there is to do before the rows become what they were, and then.

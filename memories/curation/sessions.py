@@ -58,7 +58,11 @@ def delete_session(
         if expected_turns is not None and expected_turns != session.turn_count:
             raise PreconditionFailed
         if write_trust.trust != Trust.USER:
-            _check_ends(session, write_trust)
+            # A turn, or a fact that goes with it, may not be this writer's to end.
+            if session.turns.filter(role=Role.USER).exists():
+                guarding.check_outranks(Trust.USER, write_trust)
+            for fact in _alone(_resting_on(session), session).select_related("tenant"):
+                guarding.check_ends(fact, write_trust)
         counts = {"turns": session.turn_count, "facts": _delete_facts(session, now=now)}
         audit.record(actor=actor, verb="delete", target=session, now=now, counts=counts)
         Dream.objects.doubt(Episode.objects.filter(session=session), now=now)
@@ -88,14 +92,6 @@ def _locked(session_id: uuid.UUID, tenant: Tenant | None) -> Session:
     # No other session's extraction can add evidence to a fact between our look and its deletion.
     session.end_user = EndUser.objects.select_for_update(no_key=True).get(pk=session.end_user_id)
     return session
-
-
-def _check_ends(session: Session, write_trust: WriteTrust) -> None:
-    """Errors: ReviewNeeded where a turn, or a fact that goes with it, is not this writer's to end."""
-    if session.turns.filter(role=Role.USER).exists():
-        guarding.check_outranks(Trust.USER, write_trust)
-    for fact in _alone(_resting_on(session), session).select_related("tenant"):
-        guarding.check_ends(fact, write_trust)
 
 
 def _delete_facts(session: Session, *, now: datetime) -> int:

@@ -252,7 +252,9 @@ def _empty_sections(turn: Turn, *, actor: Actor, now: datetime) -> int:
     made.filter(version=None).delete()
     gone = {(row.agent_id, row.section, row.summary) for row in alone}
     for agent_id, section, text in gone | set(made.values_list("agent_id", "section", "after")):
-        _forget_text(revisions.filter(agent_id=agent_id, section=section), text)
+        of_section = revisions.filter(agent_id=agent_id, section=section)
+        of_section.filter(after=text).update(after="")
+        of_section.filter(before=text).update(before="")
     for row in alone:
         before = ProfileSection(summary="", binding=row.binding)
         row.summary, row.version, row.updated_at = "", row.version + 1, now
@@ -263,11 +265,6 @@ def _empty_sections(turn: Turn, *, actor: Actor, now: datetime) -> int:
     for model in (ProfileSection, ProfileRevision):
         model._default_manager.filter(resting, end_user=turn.end_user_id).update(evidence=less)
     return len(alone)
-
-
-def _forget_text(revisions: QuerySet[ProfileRevision], text: str) -> None:
-    revisions.filter(after=text).update(after="")
-    revisions.filter(before=text).update(before="")
 
 
 def _episodes_of(place: LockedTurn) -> QuerySet[Episode]:

@@ -167,20 +167,15 @@ def _next(*, now: datetime) -> Iterator[Dream]:
     yield from Dream.objects.running().free().order_by("started_at", "pk")
     wanted = Q(numbers__dreams=True) | Q(numbers__reflections=True)
     for tenant in Tenant.objects.filter(wanted, offboarded_at=None).order_by("pk"):
-        if client.is_configured(thinking_config_of(tenant)):
-            yield from _begin_due(tenant, now=now)
-
-
-def _begin_due(tenant: Tenant, *, now: datetime) -> Iterator[Dream]:
-    """Begin what is due of a tenant, one at a time, for as long as its endpoint takes calls."""
-    for kind, person, agent_id in _due(tenant, now=now):
-        if not _has_calls(tenant, now=now):
-            return
-        try:
-            yield begin(person=person, agent_id=agent_id, trigger=Dream.Trigger.SCHEDULE, now=now, kind=kind)
-        except (NothingToDream, DreamOpen, PersonRestricted):
-            # Somebody else was quicker, or what may be proposed in a week is used up.
-            continue
+        due = _due(tenant, now=now) if client.is_configured(thinking_config_of(tenant)) else ()
+        for kind, person, agent_id in due:
+            if not _has_calls(tenant, now=now):
+                break
+            try:
+                yield begin(person=person, agent_id=agent_id, trigger=Dream.Trigger.SCHEDULE, now=now, kind=kind)
+            except (NothingToDream, DreamOpen, PersonRestricted):
+                # Somebody else was quicker, or what may be proposed in a week is used up.
+                continue
 
 
 def _due(tenant: Tenant, *, now: datetime) -> Iterator[tuple[Dream.Kind, EndUser, str]]:
@@ -213,7 +208,6 @@ def _next_episodes(kind: str, trigger: str, person: EndUser, agent_id: str, *, n
 
 
 def _dream(work: DreamLease, *, now: datetime) -> None:
-    """Gather; then ask and commit."""
     dream, owner = work.row, work.config.tenant_id
     episodes = _next_episodes(dream.kind, dream.trigger, dream.end_user, dream.agent_id, now=now)
     if not episodes:
@@ -223,24 +217,19 @@ def _dream(work: DreamLease, *, now: datetime) -> None:
         return
     attributes = {"kind": dream.kind, "dream": str(dream.pk), "tenant": dream.tenant.slug}
     with traces.span("dream", episodes=len(episodes), **attributes):
-        _ask_and_commit(work, episodes, now=now)
-
-
-def _ask_and_commit(work: DreamLease, episodes: Sequence[Episode], *, now: datetime) -> None:
-    dream, owner = work.row, work.config.tenant_id
-    try:
-        completion = _ask(work, episodes, now=now)
-    except ModelError as error:
-        count(dream.tenant, work.config, error, now=now)
-        note_failure(error, work.config, about=dream.end_user_id)
-        _release(work, State.FAILED, failure=error.code)
-    except PersonRestricted:
-        circuit_breaker.release_probe(owner)
-        _release(work, State.FAILED, failure=PERSON_CHANGED)
-    else:
-        count(dream.tenant, work.config, completion, now=now)
-        circuit_breaker.close(owner)
-        _commit(work, episodes, completion, now=now)
+        try:
+            completion = _ask(work, episodes, now=now)
+        except ModelError as error:
+            count(dream.tenant, work.config, error, now=now)
+            note_failure(error, work.config, about=dream.end_user_id)
+            _release(work, State.FAILED, failure=error.code)
+        except PersonRestricted:
+            circuit_breaker.release_probe(owner)
+            _release(work, State.FAILED, failure=PERSON_CHANGED)
+        else:
+            count(dream.tenant, work.config, completion, now=now)
+            circuit_breaker.close(owner)
+            _commit(work, episodes, completion, now=now)
 
 
 def _ask(
@@ -318,8 +307,15 @@ def _edit_files(
     """Carry out the edits of an answer, and note what was read; how many edits came to what. Errors: Outdated."""
     # As it is by now: whoever wrote a file meanwhile may have begun it in another place.
     files = unread.editable_files(dream.end_user, dream.agent_id, now=now)
-    edits = [_edit(dream, one) for one in proposals.read(answer.edits, files)]
-    _carry_out(dream, edits, waits=rules.dreams_wait, now=now)
+    edits = [_edit(dream, proposal) for proposal in proposals.read(answer.edits, files)]
+    act = applying.judge if rules.dreams_wait else applying.apply
+    act(dream, [edit for edit in edits if not edit.code], writer=writer_of(dream, now=now))
+    states = {edit.state for edit in edits}
+    dream.state = State.UNCHANGED
+    if EditState.WAITING in states:
+        dream.state = State.WAITING
+    elif EditState.APPLIED in states:
+        dream.state = State.APPLIED
     _note_read(dream, episodes)
     dream.summary = summary_of(edits)
     DreamEdit.objects.bulk_create(edits)
@@ -353,18 +349,6 @@ def _edit(dream: Dream, one: proposals.EditProposal) -> DreamEdit:
         code=one.code,
         state=state,
     )
-
-
-def _carry_out(dream: Dream, edits: Sequence[DreamEdit], *, waits: bool, now: datetime) -> None:
-    """Apply what can be applied, or find out what could be; sets the state of the dream."""
-    act = applying.judge if waits else applying.apply
-    act(dream, [edit for edit in edits if not edit.code], writer=writer_of(dream, now=now))
-    states = {edit.state for edit in edits}
-    dream.state = State.UNCHANGED
-    if EditState.WAITING in states:
-        dream.state = State.WAITING
-    elif EditState.APPLIED in states:
-        dream.state = State.APPLIED
 
 
 def _note_read(dream: Dream, episodes: Sequence[Episode]) -> None:

@@ -84,7 +84,8 @@ def due(*, tenant: Tenant, rules: conf.Rules, now: datetime, passed: Sequence[UU
     After a failure the next attempt comes when the next dream would.
     """
     since = unread.last_time(tenant, rules, now=now)
-    begun = since - timedelta(days=rules.reflection_days - 1) if rules.dream_hour else now - _interval(rules)
+    days = timedelta(days=rules.reflection_days)
+    begun = since - days + timedelta(days=1) if rules.dream_hour else now - days
     theirs = Dream.objects.filter(
         end_user=OuterRef("end_user"), agent_id=OuterRef("session__agent_id"), kind=Dream.Kind.REFLECTION
     )
@@ -165,10 +166,6 @@ def propose(
             made = record([candidate], person=dream.end_user, write=write, policy=policies.REFLECTION)
         counts["proposed" if any(one.fact for one in made) else "refused"] += 1
     return counts
-
-
-def _interval(rules: conf.Rules) -> timedelta:
-    return timedelta(days=rules.reflection_days)
 
 
 def _judge(raw: Any, episodes: Sequence[Episode], rules: conf.Rules) -> _EvidencedPattern | None:

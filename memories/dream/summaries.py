@@ -17,9 +17,8 @@ def summary_of(edits: Iterable[DreamEdit]) -> str:
             same = sum((Counter(old) & Counter(new)).values())
             added[edit.path] += len(new) - same
             removed[edit.path] += len(old) - same
-    return ", ".join(_counts(path, added[path], removed[path]) for path in added)
-
-
-def _counts(path: str, added: int, removed: int) -> str:
-    counts = (f"+{added}" if added else "", f"−{removed}" if removed else "")
-    return " ".join(filter(None, (path.removeprefix("/"), *counts)))
+    parts = []
+    for path in added:
+        counts = f"+{added[path]}" if added[path] else "", f"−{removed[path]}" if removed[path] else ""
+        parts.append(" ".join(filter(None, (path.removeprefix("/"), *counts))))
+    return ", ".join(parts)

@@ -182,7 +182,10 @@ def _call_model(attempt: CompactionAttempt, work: CompactionWork) -> ModelAnswer
     if client.is_configured(config) and (work.left or turns):
         circuit_breaker.probe_if_open(attempt)
     if work.left:
-        summary, extractor = _fold(attempt, work.left) if client.is_configured(config) else _quoted(attempt, work.left)
+        if client.is_configured(config):
+            summary, extractor = _fold(attempt, work.left)
+        else:
+            summary, extractor = extractive.fold(attempt.claim.row.summary, work.left), extractive.EXTRACTOR
     if turns and attempt.calls_left:
         draft = creation.draft(
             turns=turns,
@@ -224,11 +227,6 @@ def _fold(attempt: CompactionAttempt, turns: tuple[TranscriptTurn, ...]) -> tupl
     summary = completion.answer.summary
     fitted = fit_running_summary(summary, turns=turns, earlier=earlier, embed=similarity.vectors)
     return fitted, completion.extractor
-
-
-def _quoted(attempt: CompactionAttempt, turns: tuple[TranscriptTurn, ...]) -> tuple[str, str]:
-    """The running summary without a model, and what wrote it."""
-    return extractive.fold(attempt.claim.row.summary, turns), extractive.EXTRACTOR
 
 
 def _commit(attempt: CompactionAttempt, work: CompactionWork, answers: ModelAnswers) -> None:

@@ -100,18 +100,14 @@ def _is_copy(summary: str, turns: Sequence[TranscriptTurn]) -> bool:
     spoken = [_FoldedUnits(shorten(turn.text)) for turn in turns]
     if not whole.units or sum(turn.weight for turn in spoken) < _TIMES_LONGER * whole.weight:
         return False
-    return _copied(whole, spoken) >= _COPIED_SHARE * whole.weight
-
-
-def _copied(whole: "_FoldedUnits", spoken: Sequence["_FoldedUnits"]) -> float:
-    """The weight of the longest runs that a turn contains, from left to right."""
+    # The weight of the longest runs that a turn contains, from left to right.
     copied, start = 0.0, 0
     while start < len(whole.units):
         end = max(_end_of_run(whole.units, start, turn) for turn in spoken)
         weight = sum(map(_weight, whole.units[start:end]))
         copied += weight if weight >= _LEAST_RUN else 0.0
         start = end if weight >= _LEAST_RUN else start + 1
-    return copied
+    return copied >= _COPIED_SHARE * whole.weight
 
 
 def _end_of_run(units: Sequence[str], start: int, turn: "_FoldedUnits") -> int:

@@ -57,9 +57,16 @@ class ExtractionAttempt(Attempt):
     def start(self, batch: TurnBatch) -> ExtractionRun:
         """Commit the record of the attempt before its first call."""
         session, llm = self.claim.session, self.claim.config
-        extractor = rules_mode.EXTRACTOR if llm.mode == conf.LLM_RULES else f"llm:{llm.model}"
         with transaction.atomic():
             queue_rows.fence(self.claim)
+            extractor = prompt_version = rules_mode.EXTRACTOR
+            if llm.mode != conf.LLM_RULES:
+                extractor = f"llm:{llm.model}"
+                prompt_version = memory_update.version(
+                    with_triples=self.claim.rules.triples,
+                    with_policy=content_policy.in_force(session.tenant) is not None,
+                    with_fields=bool(batch.fields),
+                )
             self.run = ExtractionRun.objects.create(
                 tenant=session.tenant,
                 end_user=session.end_user,
@@ -69,17 +76,11 @@ class ExtractionAttempt(Attempt):
                 fed_turns=len(batch.turns),
                 attempt=self.claim.row.attempts,
                 extractor=extractor,
-                prompt_version=self._prompt_version(batch) if extractor != rules_mode.EXTRACTOR else extractor,
+                prompt_version=prompt_version,
                 guidance_version=session.tenant.guidance_version,
                 started_at=self.begun_at,
             )
         return self.run
-
-    def _prompt_version(self, batch: TurnBatch) -> str:
-        with_policy = content_policy.in_force(self.claim.session.tenant) is not None
-        return memory_update.version(
-            with_triples=self.claim.rules.triples, with_policy=with_policy, with_fields=bool(batch.fields)
-        )
 
     def end(self, status: RunStatus, failure: str) -> None:
         """Record how it failed."""
@@ -137,7 +138,11 @@ def consolidate(*, session_id: uuid.UUID, now: datetime) -> ExtractionRun | None
             with traced("extraction", claim.session, numbers, turns=len(batch.turns), attempt=claim.row.attempts):
                 _extract(attempt, batch)
         else:
-            _pass_over(attempt, batch)
+            # Nothing of the range is fed: the watermark moves without a call.
+            circuit_breaker.release_probe(claim.config.tenant_id)
+            with transaction.atomic():
+                queue = queue_rows.fence(claim)
+                session_queue.finish(claim, queue, extracted_number=batch.last_number, now=attempt.now())
     return attempt.run
 
 
@@ -158,14 +163,6 @@ def _end_lost_runs(session_id: uuid.UUID, *, is_ours: bool, now: datetime) -> No
     parked = queues.filter(parked_at__isnull=False).exists()
     status = RunStatus.PARKED if parked else RunStatus.FAILED
     runs.filter(session__queue__in=queues).update(status=status, failure=WORKER_LOST, finished_at=now)
-
-
-def _pass_over(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
-    """Nothing of the range is fed: the watermark moves without a call."""
-    circuit_breaker.release_probe(attempt.claim.config.tenant_id)
-    with transaction.atomic():
-        queue = queue_rows.fence(attempt.claim)
-        session_queue.finish(attempt.claim, queue, extracted_number=batch.last_number, now=attempt.now())
 
 
 def _extract(attempt: ExtractionAttempt, batch: TurnBatch) -> None:

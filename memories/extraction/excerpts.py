@@ -66,21 +66,20 @@ def excerpt(text: str, budget: int, patterns: Patterns | None = None) -> Excerpt
     start, end = ends(text)
     mark = tokens.count(TRUNCATED)
     room = budget - tokens.count(text[:start]) - tokens.count(text[end:]) - mark
+    # The sentences between the ends with the blanks behind them; long ones in parts.
+    places = [start, *(start + place for place, _ in sentences.spans(text[start:end]) if place), end]
+    pieces = [
+        (at, min(at + _LONGEST_PIECE, after))
+        for first, after in pairwise(places)
+        for at in range(first, after, _LONGEST_PIECE)
+    ]
     kept: list[Span] = []
-    for piece, is_first in _by_weight(text, list(_pieces(text, start, end)), patterns):
+    for piece, is_first in _by_weight(text, pieces, patterns):
         room -= tokens.count(text[slice(*piece)]) + (mark if is_first else 0)
         if room < 0:
             break
         kept.append(piece)
     return _joined(text, [(0, start), *sorted(kept), (end, len(text))])
-
-
-def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
-    """The sentences between two places with the blanks behind them; long ones in parts."""
-    starts = [start, *(place for place, _ in sentences.spans(text[start:end]) if place), end - start]
-    places = [start, *(start + place for place in starts[1:-1]), end]
-    for first, after in pairwise(places):
-        yield from ((one, min(one + _LONGEST_PIECE, after)) for one in range(first, after, _LONGEST_PIECE))
 
 
 def _by_weight(text: str, pieces: Sequence[Span], patterns: Patterns | None) -> Iterator[tuple[Span, bool]]:

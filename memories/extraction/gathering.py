@@ -1,5 +1,6 @@
 """What one model call reads: a bounded batch of a session's new turns, and the facts and profile that exist."""
 
+import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,10 +15,10 @@ from memories.extraction.excerpts import Excerpt
 from memories.extraction.turn_reader import fed_turns
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import LONGEST_TEXT, Message
-from memories.llm.prompts.memory_update import NumberedFact, TurnInput
+from memories.llm.prompts.memory_update import NumberedFact, TurnInput, WantedField
 from memories.models import SENT_AT, TRUSTED, Agent, Author, Fact, ProfileSection, Role, Turn
 from memories.profiles import Field, fields_for, is_field_key, schemas_for
-from memories.profiles.telling import wanted
+from memories.profiles.fields import BOOLEAN, CHOICE, DATE, INTEGER, LIST, NUMBER, TEXT
 from memories.queue.session_queue import Claim
 from memories.reconcile import neighbours
 from memories.reconcile.batches import ShownFact, TurnBatch, bounded, shortened_cost
@@ -137,6 +138,7 @@ def _messages(
     person = claim.session.end_user
     if guidance is None:
         guidance = Agent.objects.guidance_for(claim.session.tenant, claim.session.agent_id)
+    policy = content_policy.in_force(claim.session.tenant)
     return memory_update.build(
         turns=[_input(turn) for turn in turns],
         existing_facts=[
@@ -151,12 +153,25 @@ def _messages(
         signals=claim.row.signals,
         guidance=guidance,
         with_triples=claim.rules.triples,
-        forbidden=_forbidden(claim),
-        fields=[wanted(one) for one in fields.values()],
+        # All but the words, which the hub itself looks for.
+        forbidden=policy.topics if policy else [],
+        fields=[_wanted(field) for field in fields.values()],
     )
 
 
-def _forbidden(claim: Claim) -> list[memory_update.ForbiddenTopic]:
-    """What the model is told of the tenant's content policy: all but the words, which the hub itself looks for."""
-    policy = content_policy.in_force(claim.session.tenant)
-    return policy.topics if policy else []
+_WORDS = {
+    TEXT: "text",
+    DATE: "a day",
+    NUMBER: "a number",
+    INTEGER: "a whole number",
+    BOOLEAN: "true or false",
+}
+
+
+def _wanted(field: Field) -> WantedField:
+    """The field of a profile as the prompt names it."""
+    kind = field.item_kind if field.kind == LIST else field.kind
+    expected = f"one of {json.dumps(field.choices, ensure_ascii=False)}" if kind == CHOICE else _WORDS[kind]
+    limits = [f"{name} {field.spec[name]}" for name in ("minimum", "maximum") if name in field.spec]
+    values = ", ".join([f"a list, of each {expected}" if field.kind == LIST else expected, *limits])
+    return WantedField(field.key, values, f"{field.label} (profile {field.profile})", field.description)

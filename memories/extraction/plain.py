@@ -40,13 +40,11 @@ def kind_of(sentence: str) -> Plain | None:
     """The first kind that the sentence, without its greetings, is of."""
     if len(sentence) > LONGEST_SENTENCE:
         return None
-    return next((kind for kind in _KINDS if _is_of(kind, sentence)), None)
-
-
-def _is_of(kind: Plain, sentence: str) -> bool:
-    if not kind.begins.match(sentence) or (kind.unless and kind.unless.search(sentence)):
-        return False
-    return kind.holds is None or kind.holds.search(sentence) is not None
+    for kind in _KINDS:
+        is_other = not kind.begins.match(sentence) or (kind.unless and kind.unless.search(sentence))
+        if not is_other and (kind.holds is None or kind.holds.search(sentence)):
+            return kind
+    return None
 
 
 def _loaded() -> tuple[Plain, ...]:

@@ -410,9 +410,10 @@ def _applied(
             started_at=now,
         )
         outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, near=near, now=now)
+        revisions = ProfileRevision.objects.filter(extraction=run).order_by("pk")
         return Answered(
             facts=_facts(run),
-            sections=_sections(run),
+            sections=[SectionChange(row.section, row.after, row.version is None) for row in revisions],
             outcome=dict(outcome.done),
             refusals=dict(outcome.refusals),
         )
@@ -440,26 +441,17 @@ def _facts(run: ExtractionRun) -> list[FactChange]:
     return list(changes.values())
 
 
-def _sections(run: ExtractionRun) -> list[SectionChange]:
-    rows = ProfileRevision.objects.filter(extraction=run).order_by("pk")
-    return [SectionChange(row.section, row.after, row.version is None) for row in rows]
-
-
 def _refused(prepared: _Prepared, answer: MemoryUpdate, forbidden: Collection[int]) -> list[RefusedItem]:
     """The items that the gate refused one by one, as far as they have words."""
     evidence, rules = prepared.batch.evidence, prepared.claim.rules
-    judged = [
-        (
-            raw,
-            Refused(gate.CONTENT_POLICY)
-            if index in forbidden
-            else gate.judge(raw, index=index, evidence=evidence, rules=rules),
-        )
-        for index, raw in enumerate(answer.new_facts[: gate.MOST_CANDIDATES])
-    ]
-    return [RefusedItem(_words(raw), found.reason) for raw, found in judged if isinstance(found, Refused)]
-
-
-def _words(raw: Any) -> str:
-    content = raw.get("content") if isinstance(raw, dict) else raw
-    return content[: gate.LONGEST_CONTENT] if isinstance(content, str) else ""
+    refused = []
+    for index, raw in enumerate(answer.new_facts[: gate.MOST_CANDIDATES]):
+        if index in forbidden:
+            judged: Any = Refused(gate.CONTENT_POLICY)
+        else:
+            judged = gate.judge(raw, index=index, evidence=evidence, rules=rules)
+        if isinstance(judged, Refused):
+            content = raw.get("content") if isinstance(raw, dict) else raw
+            words = content[: gate.LONGEST_CONTENT] if isinstance(content, str) else ""
+            refused.append(RefusedItem(words, judged.reason))
+    return refused

@@ -138,7 +138,14 @@ def extract(turns: Iterable[TranscriptTurn], patterns: Patterns | None = None) -
     """
     users = [turn for turn in turns if turn.is_user]
     asked = [_candidate(turn, found, patterns, asked=True) for turn in users for found in _requests(turn.text)]
-    asked += [_candidate(turn, found, patterns, asked=True) for turn in users for found in _plain(turn.text)]
+    # Wishes how to be answered, and what people plainly say of themselves.
+    asked += [
+        _candidate(turn, statement, patterns, asked=True)
+        for turn in users
+        if _is_plain(turn.text)
+        for statement in map(_plain_statement, _sentences(turn.text))
+        if statement
+    ]
     doubtful = frozenset(turn.number for turn in users if turn.is_doubtful)
     suggested = [
         _candidate(turn, found, patterns, asked=False) for turn in users for found in _suggestions(turn.text, patterns)
@@ -151,7 +158,8 @@ def extract(turns: Iterable[TranscriptTurn], patterns: Patterns | None = None) -
         if not doubtful.isdisjoint(item["evidence"]) or not any(item is other for other in asked)
     )
     claims = frozenset(place for place, item in enumerate(items) if own_claims.are_made(item["content"]))
-    return Extracted(items, wait, claims, unread=sum(map(_unread, (turn.text for turn in users))))
+    unread = sum(_is_unread(sentence) for turn in users for sentence in _sentences(turn.text))
+    return Extracted(items, wait, claims, unread=unread)
 
 
 def ended(turns: Iterable[TranscriptTurn], shown: Sequence[ShownFact]) -> list[dict[str, Any]]:
@@ -230,11 +238,6 @@ def _requests(text: str) -> Iterator[_QuotedText]:
             yield statement
 
 
-def _unread(text: str) -> int:
-    """How many sentences ask to remember something of which nothing is kept."""
-    return sum(map(_is_unread, _sentences(text)))
-
-
 def _is_unread(sentence: _OwnSentence) -> bool:
     start = _after_lead_in(sentence.own)
     asking = _asking(sentence.own, start)
@@ -243,11 +246,6 @@ def _is_unread(sentence: _OwnSentence) -> bool:
     if any(pattern.match(sentence.own, asking.end()) for pattern in _NOT_FOLLOWED_BY):
         return False
     return not (_POINTS_ON.match(sentence.own, start) or _requested(sentence, start) or _noun(sentence, start))
-
-
-def _plain(text: str) -> Iterator[_QuotedText]:
-    """Wishes how to be answered, and what people plainly say of themselves."""
-    yield from filter(None, map(_plain_statement, _sentences(text))) if _is_plain(text) else ()
 
 
 def _is_plain(text: str) -> bool:

@@ -36,13 +36,16 @@ def screen(answer: MemoryUpdate, tenant: Tenant) -> Screened:
     dropped: list[Drop] = []
     facts, forbidden = [], set()
     for place, raw in enumerate(answer.new_facts):
-        facts.append(_without_quote(raw, policy))
+        facts.append(_without(raw, "quote", None, policy))
         if category := _category_of(raw, policy):
             forbidden.add(place)
             dropped.append(policy.drop(category, Road.EXTRACTION))
     sections = {name: _section(raw, policy, dropped) for name, raw in answer.profile.items()}
-    told = {name: [_without_reason(raw, policy) for raw in getattr(answer, name)] for name in ("reinforced", "removed")}
-    kept = answer.model_copy(update={"new_facts": facts, "profile": sections, **told})
+    reinforced, removed = (
+        [_without(raw, "reason", "", policy) for raw in raws] for raws in (answer.reinforced, answer.removed)
+    )
+    changes = {"new_facts": facts, "profile": sections, "reinforced": reinforced, "removed": removed}
+    kept = answer.model_copy(update=changes)
     return Screened(kept, tenant.policy_version, frozenset(forbidden), dropped)
 
 
@@ -64,15 +67,9 @@ def _category_of(raw: Any, policy: PolicyInForce) -> str:
     )
 
 
-def _without_quote(raw: Any, policy: PolicyInForce) -> Any:
-    if isinstance(raw, Mapping) and isinstance(raw.get("quote"), str) and policy.forbids(raw["quote"]):
-        return {**raw, "quote": None}
-    return raw
-
-
-def _without_reason(raw: Any, policy: PolicyInForce) -> Any:
-    if isinstance(raw, Mapping) and isinstance(raw.get("reason"), str) and policy.forbids(raw["reason"]):
-        return {**raw, "reason": ""}
+def _without(raw: Any, field: str, empty: Any, policy: PolicyInForce) -> Any:
+    if isinstance(raw, Mapping) and isinstance(raw.get(field), str) and policy.forbids(raw[field]):
+        return {**raw, field: empty}
     return raw
 
 

@@ -107,11 +107,16 @@ class ExistingFacts:
         said = {"rivals": (), "refines": ()} if compared.same else {"near_refused": self._near_refused(candidate)}
         own = [one for one in self.facts if _is_comparable(one, candidate, self.policy) and _is_in_force(one, self.now)]
         of_key = [one for one in own if candidate.key and one.key == candidate.key]
+        corrected = None
+        if compared.refusal == RefusalOutcome.HOLD:
+            active = Fact.objects.of(self.person.tenant, self.person).filter(status=Status.ACTIVE)
+            against = FactRefusal.objects.against(self.person, compared.refused_keys)
+            corrected = active.filter(refusals__in=against).order_by("pk").first()
         return {
             **said,
             "suggestion": suggestion,
             "is_contested": suggestion is not None and not self.contested.get(suggestion.pk, set()) <= beside,
-            "corrected": self._corrected(compared),
+            "corrected": corrected,
             "namesakes": [one for one in of_key if one.category != candidate.category],
         }
 
@@ -131,13 +136,6 @@ class ExistingFacts:
             is_suggested=SUGGESTED in candidate.flags,
         )
         return {"refusal": outcome, "refused_keys": list(found.values())}
-
-    def _corrected(self, compared: Comparison) -> Fact | None:
-        if compared.refusal != RefusalOutcome.HOLD:
-            return None
-        active = Fact.objects.of(self.person.tenant, self.person).filter(status=Status.ACTIVE)
-        against = FactRefusal.objects.against(self.person, compared.refused_keys)
-        return active.filter(refusals__in=against).order_by("pk").first()
 
     def _twin(self, candidate: Candidate) -> Fact | None:
         """The live fact with the same text."""
@@ -246,7 +244,13 @@ def rivals_of(facts: Collection[Fact], *, now: datetime) -> Mapping[uuid.UUID, S
     of_person: dict[uuid.UUID, list[Fact]] = {}
     for row in live if keyed else ():
         of_person.setdefault(row.end_user_id, []).append(row)
-    return {fact.pk: _rivals(fact, of_person.get(fact.end_user_id, ()), now=now) for fact in facts}
+    rivals: dict[uuid.UUID, Sequence[Fact]] = {}
+    for fact in facts:
+        near = (row for row in of_person.get(fact.end_user_id, ()) if row.pk != fact.pk)
+        stated = (row for row in near if _bears(row, fact, policies.APPROVAL))
+        verdicts = ((row, _verdict(row, fact, None, policies.APPROVAL, now=now)) for row in stated)
+        rivals[fact.pk] = [row for row, verdict in verdicts if verdict == Verdict.CONTRADICTS]
+    return rivals
 
 
 def lock_values(fact: Fact, *, now: datetime) -> list[Fact]:
@@ -275,11 +279,6 @@ def is_met(fact: Fact, candidate: Candidate | Fact) -> bool:
 def states_value(fact: Fact, candidate: Candidate | Fact) -> bool:
     """Whether it gives the candidate's key the same value."""
     return _has_key(fact, candidate) and bool(candidate.value) and fold(fact.value) == fold(candidate.value)
-
-
-def _rivals(fact: Fact, others: Iterable[Fact], *, now: datetime) -> list[Fact]:
-    stated = (one for one in others if one.pk != fact.pk and _bears(one, fact, policies.APPROVAL))
-    return [one for one in stated if _verdict(one, fact, None, policies.APPROVAL, now=now) == Verdict.CONTRADICTS]
 
 
 def _verdict(

@@ -169,15 +169,13 @@ class FactWriter:
         )
         self.write.remove_refusals(self.person, decision.ends_refusals)
         if decision.reason:
-            self._ask(decision.reason, fact, decision.target)
-
-    def _ask(self, reason: Reason, fact: Fact, known: Fact | None) -> None:
-        """Ask why it waits; of a fact that waits for its flags about each, and about them alone if for something
-        else."""
-        of_flags = [REASON_OF_FLAG[flag] for flag in fact.flags if flag in REASON_OF_FLAG]
-        self._questions.append(ReviewQuestion(reason, fact=fact, known=known))
-        beside = known if reason in of_flags and self.policy.is_heard else None
-        self._questions += [ReviewQuestion(other, fact=fact, known=beside) for other in of_flags if other != reason]
+            # A question for each flag as well, which names no other fact where the fact waits for something else.
+            of_flags = [REASON_OF_FLAG[flag] for flag in fact.flags if flag in REASON_OF_FLAG]
+            known = decision.target if decision.reason in of_flags and self.policy.is_heard else None
+            self._questions.append(ReviewQuestion(decision.reason, fact=fact, known=decision.target))
+            self._questions += [
+                ReviewQuestion(reason, fact=fact, known=known) for reason in of_flags if reason != decision.reason
+            ]
 
     def _reinforce(self, fact: Fact, candidate: Candidate, status: Status) -> str:
         moments = candidate.moments(self.write.now)

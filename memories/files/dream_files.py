@@ -62,13 +62,12 @@ def of_lines(lines: Sequence[str]) -> EditableFiles:
 
 def wrong_line(lines: Sequence[str]) -> str | None:
     """The first line that is neither a path of a file that lasts nor of a folder below the root."""
-    return next((line for line in lines if _is_wrong(line)), None)
-
-
-def _is_wrong(line: str) -> bool:
-    is_folder = line.endswith("/") and line != paths.ROOT
-    fault = paths.fault_of_folder(line) if is_folder else paths.fault_of_file(line)
-    return fault is not None or line.startswith(paths.SCRATCH) or bool(redact_text(line)[1])
+    for line in lines:
+        is_folder = line.endswith("/") and line != paths.ROOT
+        fault = paths.fault_of_folder(line) if is_folder else paths.fault_of_file(line)
+        if fault is not None or line.startswith(paths.SCRATCH) or redact_text(line)[1]:
+            return line
+    return None
 
 
 def _name(path: str) -> str:

@@ -44,7 +44,11 @@ def compiled(pattern: str) -> Callable[[str], object]:
         # At any depth, also below folders whose names begin with a dot.
         return _any_of([f"{_FOLDERS}{_SHOWN_NAME if part is _GLOBSTAR else part}" for (part,) in branches])
     plain = _any_of([_whole(parts) for parts in branches if parts.count(_GLOBSTAR) < 2])
-    walked = [_compiled(parts) for parts in branches if parts.count(_GLOBSTAR) > 1]
+    walked = [
+        [_GLOBSTAR if part is _GLOBSTAR else re.compile(rf"{part}\Z") for part in parts]
+        for parts in branches
+        if parts.count(_GLOBSTAR) > 1
+    ]
     if not walked:
         return plain
     return lambda path: plain(path) or any(_matches(parts, path.split("/")) for parts in walked)
@@ -60,10 +64,6 @@ def _whole(parts: Sequence[Part]) -> str:
     *folders, last = parts
     before = "".join(_SHOWN_FOLDERS if part is _GLOBSTAR else f"{part}/" for part in folders)
     return before + (f"{_SHOWN_FOLDERS}{_SHOWN_NAME}" if last is _GLOBSTAR else last)
-
-
-def _compiled(parts: Sequence[Part]) -> list[re.Pattern[str] | None]:
-    return [_GLOBSTAR if part is _GLOBSTAR else re.compile(rf"{part}\Z") for part in parts]
 
 
 def literal_folder(pattern: str) -> str:
@@ -141,16 +141,12 @@ def _expression(part: str) -> str:
             continue
         one, place = _one(part, place)
         current += one
-    hidden = "" if _begins_with_dot(part) else r"(?!\.)"
+    hidden = "" if part.startswith((".", "\\.")) else r"(?!\.)"
     if not pieces:
         return f"{hidden}{current}"
     first, *middle = pieces
     sought = "".join(f"(?>[^/]*?{piece})" for piece in middle if piece)
     return f"{hidden}{first}{sought}[^/]*{current}"
-
-
-def _begins_with_dot(part: str) -> bool:
-    return part.startswith((".", "\\."))
 
 
 def _one(part: str, place: int) -> tuple[str, int]:

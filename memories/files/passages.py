@@ -71,21 +71,18 @@ class ChangedText:
     @cached_property
     def _pieces(self) -> list[tuple[int, int]]:
         """All that stands together in another way than before: from and up to which unit, in pieces that overlap."""
+        old, new = self._old, self._new
+        stood = {hash(self.before[slice(*old.together(unit))]) for unit in range(len(old.units))}
+        changed = (unit for unit in range(len(new.units)) if hash(self.after[slice(*new.together(unit))]) not in stood)
         pieces: list[tuple[int, int]] = []
-        for unit in self._changed():
-            end = self._new.end_together(unit)
+        for unit in changed:
+            end = new.end_together(unit)
             first, last = pieces[-1] if pieces else (0, -1)
-            if unit <= last and self._new.length(first, end) <= _LONGEST_PASSAGE:
+            if unit <= last and new.length(first, end) <= _LONGEST_PASSAGE:
                 pieces[-1] = first, max(last, end)
             else:
                 pieces.append((unit, end))
         return pieces
-
-    def _changed(self) -> list[int]:
-        """The units with which something begins that did not stand together before."""
-        old, new = self._old, self._new
-        stood = {hash(self.before[slice(*old.together(unit))]) for unit in range(len(old.units))}
-        return [unit for unit in range(len(new.units)) if hash(self.after[slice(*new.together(unit))]) not in stood]
 
     def _shortest(self, first: int, end: int, speaks: Judge) -> Iterator[Place]:
         for unit in range(first, end):
@@ -115,7 +112,11 @@ class _Units:
 
     def __init__(self, text: str) -> None:
         self.sentences = [Place(*span) for span in sentences.spans(text)]
-        self.units = [piece for sentence in self.sentences for piece in _parted(sentence)]
+        self.units = [
+            Place(start, end)
+            for sentence in self.sentences
+            for start, end in pairwise([*range(sentence.start, sentence.end, _LONGEST_UNIT), sentence.end])
+        ]
         self.starts = {unit.start for unit in self.units}
         self.ends = {unit.end for unit in self.units}
 
@@ -134,8 +135,3 @@ class _Units:
 
     def together(self, unit: int) -> Place:
         return self.place(unit, self.end_together(unit))
-
-
-def _parted(sentence: Place) -> Iterator[Place]:
-    ends = [*range(sentence.start, sentence.end, _LONGEST_UNIT), sentence.end]
-    return (Place(start, end) for start, end in pairwise(ends))

@@ -203,7 +203,10 @@ class FileTree:
             found.append(seed)
         given = [one for one in self._given_below(below) if not is_file or one.path == path]
         found += [_entry_of(one) for one in given if matches(_relative(one.path, base))]
-        return FoundFiles(_newest_first(found), truncated=len(looked_at) < len(listed))
+        # The newest first; of one moment, by path. Folders have no moment, and are not among them.
+        found.sort(key=_PATH)
+        found.sort(key=_MODIFIED, reverse=True)
+        return FoundFiles(found, truncated=len(looked_at) < len(listed))
 
     def grep(self, pattern: str, *, path: str = paths.ROOT, glob: str = "", most: int | None = None) -> Matches:
         """Lines that contain the pattern as it is, by path; at most so many. Errors: globs.InvalidPattern."""
@@ -314,9 +317,3 @@ def is_present(row: MemoryFile, now: datetime) -> bool:
 
 def _relative(path: str, base: str) -> str:
     return path[len(base) :]
-
-
-def _newest_first(entries: list[Entry]) -> list[Entry]:
-    """Of one moment, by path. Folders have no moment, and are not among them."""
-    entries.sort(key=_PATH)
-    return sorted(entries, key=_MODIFIED, reverse=True)

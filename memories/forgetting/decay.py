@@ -6,7 +6,7 @@ leaves memories of people under restriction alone.
 
 import time
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -150,7 +150,11 @@ def _work(work: Work, until: float | None = None, *, now: datetime) -> bool:
 def _steps(work: Work, *, now: datetime) -> Generator[None, None, DecayPass.PassState]:
     """One pass in steps, each a short transaction; returns how it ended."""
     # First, so that today's numbers decide what has faded.
-    yield from _refresh(work)
+    while people := stored_scores.people_after(work.row.tenant, work.reached):
+        work.counts["refreshed"] += stored_scores.refresh(work.row.tenant, people, rules=work.rules, now=work.row.as_of)
+        work.reached = people[-1]
+        leases.renew(work)
+        yield
     for group in EXPIRED:
         yield from trash.trash(work, group, now=now)
     state = State.DONE if work.row.confirmed or not _is_held(work) else State.HELD
@@ -164,14 +168,6 @@ def _steps(work: Work, *, now: datetime) -> Generator[None, None, DecayPass.Pass
     yield from trash.purge_group_facts(work)
     yield from trash.purge_groups(work)
     return state
-
-
-def _refresh(work: Work) -> Iterator[None]:
-    while people := stored_scores.people_after(work.row.tenant, work.reached):
-        work.counts["refreshed"] += stored_scores.refresh(work.row.tenant, people, rules=work.rules, now=work.row.as_of)
-        work.reached = people[-1]
-        leases.renew(work)
-        yield
 
 
 def _is_held(work: Work) -> bool:

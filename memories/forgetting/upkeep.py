@@ -110,7 +110,8 @@ def _work(work: Work, until: float | None = None, *, now: datetime) -> bool:
                 leases.release(work)
                 return False
     with transaction.atomic():
-        _finish(work, now=now)
+        leases.release(work, upkeep_open=False)
+        nightly.record(work.row, "upkeep", {name: work.counts[name] for name in COUNTED}, now=now)
     return True
 
 
@@ -119,12 +120,6 @@ def _next_people(work: Work, *, now: datetime) -> list[EndUser]:
     if left <= 0 or reason_disabled(work.rules, work.row.tenant):
         return []
     return upkeep_candidates.people(tenant=work.row.tenant, rules=work.rules, now=now, limit=min(left, _PAGE))
-
-
-def _finish(work: Work, *, now: datetime) -> None:
-    """Close the upkeep of this night and record its counts. Errors: LeaseLost."""
-    leases.release(work, upkeep_open=False)
-    nightly.record(work.row, "upkeep", {name: work.counts[name] for name in COUNTED}, now=now)
 
 
 def _review(work: Work, person: EndUser, *, now: datetime) -> bool:

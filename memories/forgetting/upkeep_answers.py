@@ -89,7 +89,12 @@ def _remove(decisions: UpkeepDecisions, raw: Any, shown: Sequence[UpkeepFact], r
 def _merge(decisions: UpkeepDecisions, raw: Any, shown: Sequence[UpkeepFact], rules: Rules) -> str:
     """Take the merge, or return why not. A text that was made of a removed fact is not used at all."""
     named = MergedFacts.model_validate(raw)
-    sources = _sources(decisions, named.facts, [one if one.group else None for one in shown])
+    offered = [fact if fact.group else None for fact in shown]
+    found = {number: _numbered(number, offered) for number in named.facts}
+    known = [fact for fact in found.values() if fact]
+    # A fact that an earlier merge took counts there only.
+    sources = [fact for fact in known if fact not in decisions.sources]
+    decisions.refused.update(unknown_fact=len(found) - len(known), repeated=len(known) - len(sources))
     if decisions.removed.intersection(sources):
         return "both_stale_and_merged"
     if len({fact.group for fact in sources}) > 1:
@@ -100,17 +105,6 @@ def _merge(decisions: UpkeepDecisions, raw: Any, shown: Sequence[UpkeepFact], ru
         return "too_many_facts"
     decisions.merges.append(Merge(sources, named.content, named.confidence, _cleaned(named.reason)))
     return ""
-
-
-def _sources(
-    decisions: UpkeepDecisions, numbers: Iterable[int], offered: Sequence[UpkeepFact | None]
-) -> list[UpkeepFact]:
-    """Facts that were shown for merging, by these numbers; a fact that an earlier merge took counts there only."""
-    named = {number: _numbered(number, offered) for number in numbers}
-    shown = [fact for fact in named.values() if fact]
-    free = [fact for fact in shown if fact not in decisions.sources]
-    decisions.refused.update(unknown_fact=len(named) - len(shown), repeated=len(shown) - len(free))
-    return free
 
 
 def _numbered(number: int, offered: Sequence[UpkeepFact | None]) -> UpkeepFact | None:

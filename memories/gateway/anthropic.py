@@ -1,7 +1,7 @@
 """POST /v1/messages, Anthropic's protocol."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -57,7 +57,9 @@ class Messages(Dialect):
         for place, block in before.items():
             content = messages[place].get("content")
             parts = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
-            messages[place] = {**messages[place], "content": in_front(parts, block, after=_results(parts))}
+            kinds = [part.get("type") if isinstance(part, dict) else None for part in parts]
+            results = next((at for at, kind in enumerate(kinds) if kind != "tool_result"), len(kinds))
+            messages[place] = {**messages[place], "content": in_front(parts, block, after=results)}
         if not stable:
             return {**document, "messages": messages}
         part: dict[str, Any] = {"type": "text", "text": stable}
@@ -94,12 +96,6 @@ class Messages(Dialect):
 
     def error(self, status: int, code: str, detail: str) -> dict[str, Any]:
         return {"type": "error", "error": {"type": error_type(status), "message": f"{detail} ({code})"}}
-
-
-def _results(parts: Sequence[Any]) -> int:
-    """How many results of tools the parts begin with."""
-    kinds = [part.get("type") if isinstance(part, dict) else None for part in parts]
-    return next((at for at, kind in enumerate(kinds) if kind != "tool_result"), len(kinds))
 
 
 def _has_mark(document: Mapping[str, Any]) -> bool:

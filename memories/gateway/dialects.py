@@ -155,19 +155,16 @@ def storable(text: str) -> str:
 
 def slim(value: Any) -> Any:
     """Without the data of pictures and files: how much it was, and a hash that tells one from another."""
-    if isinstance(value, str):
-        return _slim_text(value)
     if isinstance(value, Mapping):
-        return {storable(str(name)): slim(one) for name, one in value.items()}
+        return {storable(str(name)): slim(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [slim(one) for one in value]
-    return value
-
-
-def _slim_text(value: str) -> str:
-    if not value.startswith(_DATA) and len(value) <= LONGEST_TEXT:
+        return [slim(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    is_data = value.startswith(_DATA)
+    if not is_data and len(value) <= LONGEST_TEXT:
         return storable(value)
-    kind = value[len(_DATA) :].partition(";")[0][:50] if value.startswith(_DATA) else "text"
+    kind = value[len(_DATA) :].partition(";")[0][:50] if is_data else "text"
     digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()[:16]
     return storable(f"[{kind}, {len(value)} characters, {digest}]")
 

@@ -110,23 +110,20 @@ class Gateway:
             return
         target = operations.target_of(scope["method"], scope["path"])
         headers = _texts(scope["headers"])
-        _check_size(target.operation, headers, body)
+        most = target.operation.most_bytes
+        # Of a body that the server would not take, only its Content-Length is here.
+        if most and max(len(body), int(headers.get("content-length", "0"))) > most:
+            raise GatewayRefused(413, "too_large", f"This request may have {most:,} bytes.")
         sent = _Sent(scope, headers, target, operations.query_of(scope["query_string"]))
         if target.operation.converses:
-            await self._remember(sent, body, receive, answering)
+            exchange, given = await self._open(sent.operation.protocol, headers, body)
+            GATEWAY.count("used" if given.body else given.reason)
+            await self._converse(_Request(sent, exchange, given, given.body or body), receive, answering)
         else:
-            await self._pass_on(sent, body, receive, answering)
-
-    async def _pass_on(self, sent: "_Sent", body: bytes, receive: Receive, answering: "_Answering") -> None:
-        """As it is: with no memory, and keeping nothing."""
-        _, config = await self._run(partial(memory.authenticate, sent.headers, scopes=sent.operation.scopes))
-        response = await self._ask(sent, config, body=body if sent.operation.most_bytes else b"")
-        await _stream(response, receive, answering, collector=None, added=[])
-
-    async def _remember(self, sent: "_Sent", body: bytes, receive: Receive, answering: "_Answering") -> None:
-        exchange, given = await self._open(sent.operation.protocol, sent.headers, body)
-        GATEWAY.count("used" if given.body else given.reason)
-        await self._converse(_Request(sent, exchange, given, given.body or body), receive, answering)
+            # As it is: with no memory, and keeping nothing.
+            _, config = await self._run(partial(memory.authenticate, headers, scopes=sent.operation.scopes))
+            response = await self._ask(sent, config, body=body if most else b"")
+            await _stream(response, receive, answering, collector=None, added=[])
 
     async def _open(self, dialect: Dialect, headers: Mapping[str, str], body: bytes) -> tuple[Exchange, Given]:
         """The request, checked, and its context unless that takes too long or fails: no conversation waits for its
@@ -183,8 +180,8 @@ class Gateway:
             if keeping is None:
                 return
             kept, last = await keeping or (exchange, 0)
-            if collector is not None:
-                await self._keep_answer(kept, last, collector)
+            if collector is not None and (answer := collector.answer().messages()):
+                await self._keep(partial(memory.keep_answer, kept, answer, after=last))
 
         added = _memory_headers(request)
         await _stream(response, receive, answering, collector=collector, added=added, begun=begun, finish=finish)
@@ -201,10 +198,6 @@ class Gateway:
         await self._keep(partial(memory.keep_sent, request.exchange, request.given))
         return kept
 
-    async def _keep_answer(self, exchange: Exchange, last: int, collector: Collector) -> None:
-        if answer := collector.answer().messages():
-            await self._keep(partial(memory.keep_answer, exchange, answer, after=last))
-
     async def _keep(self, store: Callable[[], T]) -> T | None:
         """Whatever happens, the client's answer goes on."""
         [stored] = await asyncio.gather(self._run(store), return_exceptions=True)
@@ -215,7 +208,13 @@ class Gateway:
         return stored
 
     async def _ask(self, sent: "_Sent", config: LLMConfig, *, body: bytes) -> httpx2.Response:
-        headers = [*_passed_on(sent.scope["headers"]), *_keys(sent, config), (b"accept-encoding", b"identity")]
+        # None of the hub's own, and none that holds a key of the hub.
+        passed = [
+            (name, value)
+            for name, value in passed_on(sent.scope["headers"], without=_NOT_PASSED_ON)
+            if not name.decode("latin-1").lower().startswith(_OWN) and not _holds_key(name, value)
+        ]
+        headers = [*passed, *_keys(sent, config), (b"accept-encoding", b"identity")]
         return await self._upstream.ask(
             config,
             method=sent.operation.method,
@@ -248,22 +247,6 @@ class _Request:
     exchange: Exchange
     given: Given
     body: bytes
-
-
-def _check_size(operation: Operation, headers: Mapping[str, str], body: bytes) -> None:
-    """Errors: GatewayRefused. Of a body that the server would not take, only its Content-Length is here."""
-    most = operation.most_bytes
-    if most and max(len(body), int(headers.get("content-length", "0"))) > most:
-        raise GatewayRefused(413, "too_large", f"This request may have {most:,} bytes.")
-
-
-def _passed_on(headers: Headers) -> Headers:
-    """Those of the client that go on: none of the hub's own, and none that holds a key of the hub."""
-    return [
-        (name, value)
-        for name, value in passed_on(headers, without=_NOT_PASSED_ON)
-        if not name.decode("latin-1").lower().startswith(_OWN) and not _holds_key(name, value)
-    ]
 
 
 def _holds_key(name: bytes, value: bytes) -> bool:
@@ -335,10 +318,6 @@ def _memory_headers(request: _Request) -> Headers:
     return [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
 
 
-async def _nothing() -> None:
-    return
-
-
 async def _stream(
     response: httpx2.Response,
     receive: Receive,
@@ -347,7 +326,7 @@ async def _stream(
     collector: Collector | None,
     added: Headers,
     begun: asyncio.Event | None = None,
-    finish: Callable[[], Awaitable[None]] = _nothing,
+    finish: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Pass the answer on as it comes. `finish` runs before its end, also when the client has left: the endpoint is not
     asked for more then. Who has read the whole answer finds what was said among the turns. `begun` is set once a part
@@ -365,7 +344,8 @@ async def _stream(
         leaving.cancel()
         passing.cancel()
         await response.aclose()
-        await finish()
+        if finish is not None:
+            await finish()
     await answering.part(last, more=False)
 
 

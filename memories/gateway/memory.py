@@ -313,11 +313,14 @@ def recall(exchange: Exchange, dialect: Dialect, at_hand: Callable[[Given], None
     if talk.before.blocks:
         at_hand(_given(talk, document, dialect))
     key, stable = exchange.caller.key, None if talk.asks_nothing else talk.before.stable
+    texts = (message.content for message in reversed(asked.messages) if message.role == Role.USER)
+    last_text = next((text for text in texts if text.strip()), "")
     request = ContextRequest(
         exchange.user_id,
         exchange.agent_id,
         exchange.session_id,
-        query=shortened_query(exchange.judged.query or _last_text(asked)),
+        # Where the person says nothing, a program asks.
+        query=shortened_query(exchange.judged.query or last_text),
         max_tokens=max(0, exchange.wanted.max_tokens - (stable.token_count if stable else 0)),
         # Turns that the request shows itself are not told again.
         include=exchange.wanted.include | {"working_memory"},
@@ -437,12 +440,6 @@ def keep_sent(exchange: Exchange, given: Given) -> None:
             sent_blocks.keep(given.sending, tenant, now=timezone.now())
 
 
-def _last_text(asked: ChatRequest) -> str:
-    """What a program asks, where the person says nothing."""
-    texts = (one.content for one in reversed(asked.messages) if one.role == Role.USER and one.content.strip())
-    return next(texts, "")
-
-
 def keep(exchange: Exchange) -> tuple[Exchange, int]:
     """Store what the session lacks of the request, and note what passed; of somebody who may not be stored, nothing.
 
@@ -451,18 +448,14 @@ def keep(exchange: Exchange) -> tuple[Exchange, int]:
     """
     if not exchange.is_new or exchange.is_aside:
         return exchange, _keep(exchange)
+    names = exchange.caller.tenant.pk.bytes, exchange.user_id.encode(), exchange.judged.whole
+    lock = int.from_bytes(pepper.digest("same words", *names)[:8], signed=True)
     with transaction.atomic():
-        _wait_for_the_same(exchange)
+        # Of requests with the same words one is kept at a time.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [lock])
         exchange = _seen_again(exchange)
         return exchange, _keep(exchange)
-
-
-def _wait_for_the_same(exchange: Exchange) -> None:
-    """Of requests with the same words one is kept at a time; until the end of the transaction."""
-    names = exchange.caller.tenant.pk.bytes, exchange.user_id.encode(), exchange.judged.whole
-    number = int.from_bytes(pepper.digest("same words", *names)[:8], signed=True)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 
 
 def _seen_again(exchange: Exchange) -> Exchange:

@@ -59,7 +59,9 @@ class Responses(Dialect):
         if before:
             items = []
             for place, item in enumerate(_items(document)):
-                items += [_told(before[place])] if place in before else []
+                if place in before:
+                    content = [{"type": "input_text", "text": before[place]}]
+                    items.append({"type": "message", "role": "developer", "content": content})
                 items.append(item)
             found["input"] = items
         return found
@@ -96,11 +98,6 @@ class Responses(Dialect):
 def _items(document: Mapping[str, Any]) -> Any:
     given = document.get("input")
     return [{"role": "user", "content": given}] if isinstance(given, str) else given
-
-
-def _told(block: str) -> dict[str, Any]:
-    content = [{"type": "input_text", "text": block}]
-    return {"type": "message", "role": "developer", "content": content}
 
 
 def _conversation(document: Mapping[str, Any]) -> str:

@@ -29,7 +29,8 @@ def extend(receipt: Receipt, key: APIKey, *, now: datetime) -> None:
     numbers = [turn.number for turn in receipt.turns if not turn.duplicate]
     new = list(Turn.objects.filter(session=session, number__in=numbers).order_by("number")) if numbers else []
     steps = [step for turn in new for step in _steps(turn)]
-    row = _of(session)
+    rows = Trajectory.objects.of_session(session).filter(road=Trajectory.Road.GATEWAY)
+    row = rows.order_by("-created_at", "-id").first()
     if row is None and not any(step.kind in (Kind.TOOL_CALL, Kind.TOOL_RESULT) for step in steps):
         return
     try:
@@ -39,11 +40,6 @@ def extend(receipt: Receipt, key: APIKey, *, now: datetime) -> None:
             trajectories.append_steps(tenant=session.tenant, trajectory_id=row.pk, posted=steps, now=now)
     except (NotFound, PersonRestricted, TooManySecrets, TooManySteps, TooManyTrajectories):
         return
-
-
-def _of(session: Session) -> Trajectory | None:
-    rows = Trajectory.objects.of_session(session).filter(road=Trajectory.Road.GATEWAY)
-    return rows.order_by("-created_at", "-id").first()
 
 
 def _begin(session: Session, steps: Sequence[PostedStep], key: APIKey, *, first: int, now: datetime) -> None:

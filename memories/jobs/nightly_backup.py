@@ -25,15 +25,13 @@ def is_due(*, now: datetime) -> bool:
     kind = settings.MEMORYHUB_BACKUP_NIGHTLY
     if not kind:
         return False
+    # When the last night began, by the hour of the settings in UTC.
+    night = now.astimezone(UTC).replace(hour=settings.MEMORYHUB_BACKUP_HOUR, minute=0, second=0, microsecond=0)
+    if night > now:
+        night -= timedelta(days=1)
     attempts = Backup.objects.filter(kind=kind)
-    made = attempts.made().filter(started_at__gte=_night(now), started_at__lte=now)
+    made = attempts.made().filter(started_at__gte=night, started_at__lte=now)
     return not made.exists() and not attempts.filter(failed=True, finished_at__gt=now - RETRY_AFTER).exists()
-
-
-def _night(now: datetime) -> datetime:
-    """When the last night began, by the hour of the settings in UTC."""
-    today = now.astimezone(UTC).replace(hour=settings.MEMORYHUB_BACKUP_HOUR, minute=0, second=0, microsecond=0)
-    return today if today <= now else today - timedelta(days=1)
 
 
 class NightlyBackup(Child):
@@ -47,7 +45,10 @@ class NightlyBackup(Child):
         """Begin it when it is due, and say in the log when it failed. `now` is monotonic seconds."""
         if self.process is not None:
             if (exit_code := self.process.poll()) is not None:
-                self._end(exit_code)
+                self.kill()
+                self.process = None
+                if exit_code:
+                    logger.error("The nightly backup ended with %s; it is tried again later", ending(exit_code))
         elif settings.MEMORYHUB_BACKUP_NIGHTLY and now >= self._look_at:
             self._look_at = now + LOOK_SECONDS
             if self._is_due():
@@ -61,9 +62,3 @@ class NightlyBackup(Child):
         finally:
             # This thread asks once a minute: it keeps no connection.
             connections.close_all()
-
-    def _end(self, exit_code: int) -> None:
-        self.kill()
-        self.process = None
-        if exit_code:
-            logger.error("The nightly backup ended with %s; it is tried again later", ending(exit_code))

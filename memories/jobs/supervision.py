@@ -176,15 +176,21 @@ class Child:
         """Start the program if it is due, or note that it died. `now` is monotonic seconds."""
         if self.process is None and now >= self._start_at:
             self._started_at = now
-            self.process = self._start(leash)
+            if self._forked and self.crashes <= MOST_FORKED_CRASHES and alone():
+                self.process = Fork(self._forked, stdin=leash, inherited=self._inherited)
+            else:
+                self.process = subprocess.Popen(
+                    self._command, stdin=leash, pass_fds=self._inherited, start_new_session=True
+                )
             logger.info("%s started (process %d)", self.name, self.process.pid)
         elif self.process is not None and (exit_code := self.process.poll()) is not None:
-            self._note_death(now, exit_code)
-
-    def _start(self, leash: int) -> "subprocess.Popen[bytes] | Fork":
-        if self._forked and self.crashes <= MOST_FORKED_CRASHES and alone():
-            return Fork(self._forked, stdin=leash, inherited=self._inherited)
-        return subprocess.Popen(self._command, stdin=leash, pass_fds=self._inherited, start_new_session=True)
+            self.kill()
+            self.process = None
+            self.crashes = crashes_after(self.crashes, lived=now - self._started_at)
+            pause = pause_after(self.crashes)
+            self._start_at = now + pause
+            when = f"in {pause:.1f} s" if pause else "at once"
+            logger.error("%s ended with %s; starting it again %s", self.name, ending(exit_code), when)
 
     def terminate(self) -> None:
         """Ask the program to end."""
@@ -199,15 +205,6 @@ class Child:
         if self.process is not None:
             kill_group(self.process.pid)
             self.process.wait()
-
-    def _note_death(self, now: float, exit_code: int) -> None:
-        self.kill()
-        self.process = None
-        self.crashes = crashes_after(self.crashes, lived=now - self._started_at)
-        pause = pause_after(self.crashes)
-        self._start_at = now + pause
-        when = f"in {pause:.1f} s" if pause else "at once"
-        logger.error("%s ended with %s; starting it again %s", self.name, ending(exit_code), when)
 
 
 class Supervisor:
@@ -285,7 +282,13 @@ def own_child(*arguments: str, inherited: Sequence[int] = ()) -> Child:
 
     def run() -> None:
         sys.argv = [sys.argv[0], *arguments, *OPTIONS]
-        _show_as(f"memoryhub {arguments[0]}")
+        title = f"memoryhub {arguments[0]}".encode()
+        # What lists of processes show is the command line, which a fork has from its parent. proc(5): the fields
+        # arg_start and arg_end, behind the name in brackets, which is the second.
+        fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        begin, end = int(fields[45]), int(fields[46])
+        # Filled with zeros, of which one must be the last: else the environment counts as a part of it.
+        ctypes.memmove(begin, title[: end - begin - 1].ljust(end - begin, b"\0"), end - begin)
         main(sys.argv)
 
     return Child(arguments[0], own_command(*arguments), inherited=inherited, forked=run)
@@ -296,15 +299,6 @@ def own_command(*arguments: str) -> list[str]:
     manage = settings.BASE_DIR / "manage.py"
     program = [str(manage)] if manage.is_file() else ["-m", "memoryhub"]
     return [sys.executable, *program, *arguments, *OPTIONS]
-
-
-def _show_as(title: str) -> None:
-    """What lists of processes show. It overwrites the command line, which a fork has from its parent."""
-    # proc(5): the fields arg_start and arg_end, behind the name in brackets, which is the second.
-    fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    begin, end = int(fields[45]), int(fields[46])
-    # Filled with zeros, of which one must be the last: else the environment counts as a part of it.
-    ctypes.memmove(begin, title.encode()[: end - begin - 1].ljust(end - begin, b"\0"), end - begin)
 
 
 def alone() -> bool:

@@ -13,7 +13,7 @@ from rest_framework.serializers import Serializer
 
 from memories import budgets, content_policy
 from memories.api import shapes
-from memories.api.errors import Problem, problem_of
+from memories.api.errors import problem_of
 from memories.api.throttles import count
 from memories.exceptions import MemoryHubError
 from memories.mcp_server.callers import MCPCaller
@@ -57,7 +57,8 @@ def carry_out(
         problem = problem_of(error)
         if problem is None:
             raise
-        return ToolResult(_text_of(problem), is_error=True)
+        faults = [f"- {fault.pointer.lstrip('/') or 'input'}: {fault.detail}" for fault in problem.faults]
+        return ToolResult("\n".join([f"{problem.detail} ({problem.code})", *faults]), is_error=True)
     finally:
         content_policy.flush()
 
@@ -70,8 +71,3 @@ def _allowed(asker: MCPCaller, scope: Scope, given: Mapping[str, Any]) -> AgentC
     if not allowance.allowed:
         raise Throttled(allowance.reset)
     return AgentCall(asker, given, timezone.now())
-
-
-def _text_of(problem: Problem) -> str:
-    faults = [f"- {fault.pointer.lstrip('/') or 'input'}: {fault.detail}" for fault in problem.faults]
-    return "\n".join([f"{problem.detail} ({problem.code})", *faults])

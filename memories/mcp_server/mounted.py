@@ -4,7 +4,7 @@ process does once it is loaded: some seconds after the start, or when somebody a
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -94,8 +94,12 @@ class MemoryServer:
                 await self._living
 
     async def _answer(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None:
-        headers = _texts(scope["headers"])
-        _check_place(headers.get("host", ""), headers.get("origin", ""))
+        headers = {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in scope["headers"]}
+        # What a page of another site sends through a browser (DNS rebinding).
+        if not _is_ours(headers.get("host", "")):
+            raise RefusedRequest(421, "This Host is not one of the hub's: see MEMORYHUB_ALLOWED_HOSTS.")
+        if (origin := headers.get("origin")) and not _is_ours(urlsplit(origin).netloc):
+            raise RefusedRequest(403, "This Origin is not one of the hub's: see MEMORYHUB_ALLOWED_HOSTS.")
         if scope["method"] != "POST":
             # Nothing is ever sent unasked, and there are no sessions to end.
             raise RefusedRequest(
@@ -137,14 +141,6 @@ async def _live(transport: Any, ready: asyncio.Event) -> None:
         await asyncio.Event().wait()
 
 
-def _check_place(host: str, origin: str) -> None:
-    """Refuse what a page of another site sends through a browser (DNS rebinding). Errors: Refused."""
-    if not _is_ours(host):
-        raise RefusedRequest(421, "This Host is not one of the hub's: see MEMORYHUB_ALLOWED_HOSTS.")
-    if origin and not _is_ours(urlsplit(origin).netloc):
-        raise RefusedRequest(403, "This Origin is not one of the hub's: see MEMORYHUB_ALLOWED_HOSTS.")
-
-
 def _is_ours(host: str) -> bool:
     domain, _port = split_domain_port(host)
     return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
@@ -184,8 +180,3 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return next(parts, None) or await receive()
 
     return replay
-
-
-def _texts(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their lower-cased names."""
-    return {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in headers}

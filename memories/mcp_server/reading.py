@@ -3,7 +3,6 @@
 Whatever a client shows its model, the text or the data, no stored text can end its line or close the frame.
 """
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import tzinfo
@@ -31,18 +30,16 @@ from memories.mcp_server.callers import MCPCaller
 from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.models import (
     Category,
-    EndUser,
     Fact,
     FactQuerySet,
     GroupFact,
-    GroupFactQuerySet,
     Scope,
     SkillTrial,
     Tenant,
 )
 from memories.models.memories.skills import LONGEST_NAME
 from memories.models.memories.visibility import Viewer
-from memories.profiles import PersonProfile, read_profiles, schemas_for, statement_of
+from memories.profiles import read_profiles, schemas_for, statement_of
 from memories.retrieval import search
 from memories.retrieval.evidence import Level, strongest
 from memories.retrieval.search import DOCUMENT, EPISODE, FACT, GROUP_FACT, TURN, Finding, SearchFilters, SearchRequest
@@ -178,8 +175,11 @@ def list_memories(call: AgentCall) -> ToolResult:
     zone = found.person.clock
     page = [_of_fact(fact, zone) for fact in facts[: given["limit"] + 1]]
     if found.has_groups and not given.get("category"):
-        shared = _shared(found.person, given.get("cursor"))[: given["limit"] + 1]
-        page += [_of_group_fact(fact, zone) for fact in shared]
+        shared = GroupFact.objects.served_to(found.person).select_related("group").order_by("-pk")
+        if given.get("cursor"):
+            # Ids tell which is newer, also beside the person's facts.
+            shared = shared.filter(pk__lt=given["cursor"])
+        page += [_of_group_fact(fact, zone) for fact in shared[: given["limit"] + 1]]
         page.sort(key=lambda row: row["id"], reverse=True)
     rows = page[: given["limit"]]
     text = _framed(asker.tenant, [_line_of(row) for row in rows], zone)
@@ -208,7 +208,16 @@ def get_profile(call: AgentCall) -> ToolResult:
     profiles = read_profiles(found.person, rows, Viewer(asker.agent_id), now=call.now)
     lines = [f"- {one_line(statement_of(one.field, one.value))}" for profile in profiles for one in profile.values]
     text = _framed(asker.tenant, lines, found.person.clock)
-    return ToolResult(text or _NOTHING, {"memory": text, "profiles": [_of_profile(one) for one in profiles]})
+    shown = [
+        {
+            "name": profile.schema.name,
+            "document": _one_lined(profile.document),
+            "missing": profile.missing,
+            "revision": profile.revision,
+        }
+        for profile in profiles
+    ]
+    return ToolResult(text or _NOTHING, {"memory": text, "profiles": shown})
 
 
 def read_own_profiles(call: AgentCall) -> ToolResult:
@@ -240,12 +249,6 @@ def visible_facts(asker: MCPCaller) -> FactQuerySet:
         return Fact.objects.none()
     rows: FactQuerySet = lookups.facts(asker.tenant).filter(end_user=person)
     return FactVisibility.of(asker.caller, {"agent_id": asker.agent_id}).filter(rows, person)
-
-
-def _shared(person: EndUser, cursor: uuid.UUID | None) -> GroupFactQuerySet:
-    """What the person's groups know, the newest first. Ids tell which is newer, also beside the person's facts."""
-    shared = GroupFact.objects.served_to(person).select_related("group").order_by("-pk")
-    return shared.filter(pk__lt=cursor) if cursor else shared
 
 
 def _found(one: Finding, zone: tzinfo) -> dict[str, Any]:
@@ -296,15 +299,6 @@ def _of_group_fact(fact: GroupFact, zone: tzinfo) -> dict[str, Any]:
         "score": None,
         "evidence_level": None,
         **_NO_FILE,
-    }
-
-
-def _of_profile(profile: PersonProfile) -> dict[str, Any]:
-    return {
-        "name": profile.schema.name,
-        "document": _one_lined(profile.document),
-        "missing": profile.missing,
-        "revision": profile.revision,
     }
 
 

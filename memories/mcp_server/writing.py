@@ -19,7 +19,7 @@ from memories.curation.people.records import person_for_writing
 from memories.exceptions import NotFound
 from memories.mcp_server.calls import AgentCall, ToolResult
 from memories.mcp_server.reading import visible_facts
-from memories.models import Category, Fact, Role, Status, Tenant
+from memories.models import Category, Fact, Role, Status
 
 # What an agent reports is its own word: the turns are the assistant's, and say whose words it says they were.
 _REPORTED = {Role.USER: "The user said: ", Role.ASSISTANT: ""}
@@ -108,8 +108,17 @@ def remember_conversation(call: AgentCall) -> ToolResult:
     )
     messages: Sequence[PostedMessage] = posted["messages"]
     if not asker.speaks_for_user:
-        messages = [_reported(message) for message in messages]
-    messages = [_told(asker.tenant, messages[:at], message) for at, message in enumerate(messages)]
+        messages = [
+            replace(message, role=Role.ASSISTANT.value, content=_REPORTED[Role(message.role)] + message.content)
+            for message in messages
+        ]
+    # The agent tells the conversation itself: its answers show where it goes on, as those that the gateway passes.
+    messages = [
+        replace(message, answer_key=resent.answer_key(asker.tenant, messages[:at], message))
+        if message.role == Role.ASSISTANT
+        else message
+        for at, message in enumerate(messages)
+    ]
     going_on = resent.session_of(
         asker.tenant, user_id=asker.user_id, agent_id=asker.agent_id, messages=messages, now=call.now
     )
@@ -127,15 +136,3 @@ def remember_conversation(call: AgentCall) -> ToolResult:
     rest = f"; {duplicates} were known" if duplicates else ""
     text = f"Kept {receipt.accepted} messages{rest}."
     return ToolResult(text, {"session_id": session_id, "stored": receipt.accepted})
-
-
-def _told(tenant: Tenant, before: Sequence[PostedMessage], message: PostedMessage) -> PostedMessage:
-    """The agent tells the conversation itself: its answers show where it goes on, as those that the gateway passes."""
-    if message.role != Role.ASSISTANT:
-        return message
-    return replace(message, answer_key=resent.answer_key(tenant, before, message))
-
-
-def _reported(message: PostedMessage) -> PostedMessage:
-    text = _REPORTED[Role(message.role)] + message.content
-    return replace(message, role=Role.ASSISTANT.value, content=text)

@@ -34,7 +34,8 @@ def readable(rgb: RGB, *, on: RGB, mixed_with: RGB) -> RGB:
     """The colour, mixed until it can be read on this ground."""
     for step in range(_STEPS + 1):
         share = step / _STEPS
-        mixed = _mix(rgb, mixed_with, share)
+        red, green, blue = (round(a + (b - a) * share) for a, b in zip(rgb, mixed_with, strict=True))
+        mixed = red, green, blue
         if contrast(mixed, on) >= ENOUGH:
             return mixed
     return mixed_with
@@ -53,11 +54,6 @@ def _variables(accent: RGB) -> str:
 
 def _written(rgb: RGB) -> str:
     return "#" + "".join(f"{part:02x}" for part in rgb)
-
-
-def _mix(one: RGB, other: RGB, share: float) -> RGB:
-    red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
-    return red, green, blue
 
 
 def _luminance(rgb: RGB) -> float:

@@ -60,7 +60,8 @@ def data(visit: Visit) -> HttpResponse:
     return visit.page(
         "data",
         is_paused=not (person.capture and person.serve),
-        is_paused_by_person=_paused_by_person(visit),
+        # There is something that they can switch on; the rest may be off by others.
+        is_paused_by_person=any(getattr(person, who_switched(name)) == visit.actor.kind for name in SWITCHES),
         export=reading.own_export(person),
         export_case=reading.open_case(person, *_EXPORTED),
         erasure_case=reading.open_case(person, CaseType.ERASURE),
@@ -139,8 +140,3 @@ def _open(visit: Visit, kind: CaseType) -> uuid.UUID:
         now=visit.now,
     )
     return case.pk
-
-
-def _paused_by_person(visit: Visit) -> bool:
-    """Whether there is something that they can switch on; the rest may be off by others."""
-    return any(getattr(visit.person, who_switched(name)) == visit.actor.kind for name in SWITCHES)

@@ -211,8 +211,11 @@ def _answered(
     view: View, request: HttpRequest, link: PersonLink, now: datetime, *args: Any, **kwargs: Any
 ) -> HttpResponseBase:
     is_act = request.method == "POST"
-    if is_act and not _is_own_form(request, link):
-        return closed("foreign", HTTPStatus.FORBIDDEN, link=link)
+    if is_act:
+        # No other site knows the token of this session's forms, and browsers say who sends.
+        is_own_site = request.headers.get("Sec-Fetch-Site", "same-origin") == "same-origin"
+        if not (is_own_site and page_links.is_form_token(link, request.POST.get("token", ""))):
+            return closed("foreign", HTTPStatus.FORBIDDEN, link=link)
     tally, rate = (_ACTS, ACTS) if is_act else (_VIEWS, VIEWS)
     allowance = tally.count(link.pk, "", rate)
     if not allowance.allowed:
@@ -231,12 +234,6 @@ def _answered(
 def closed_here(visit: Visit, error: MemoryHubError) -> HttpResponse:
     """The session goes on; this is not there."""
     return visit.page("nothing", failed=failure(error.code), status=error.status)
-
-
-def _is_own_form(request: HttpRequest, link: PersonLink) -> bool:
-    """Whether a page of this session sent the form: no other site knows its token, and browsers say who sends."""
-    is_own_site = request.headers.get("Sec-Fetch-Site", "same-origin") == "same-origin"
-    return is_own_site and page_links.is_form_token(link, request.POST.get("token", ""))
 
 
 def failure(code: str) -> Any:

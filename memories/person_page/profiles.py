@@ -110,22 +110,20 @@ def _field_of(visit: Visit, name: str, pointer: str) -> tuple[PersonProfile, Sho
 
 def _shown(profile: PersonProfile, facts: dict[Any, Fact]) -> ShownProfile:
     row = profile.schema
-    known = {one.field.key: one for one in (*profile.values, *profile.invalid) if one.fact.pk in facts}
-    shown = [_shown_field(row.name, one, known.get(one.key), facts) for one in fields_of(row)]
+    known = {value.field.key: value for value in (*profile.values, *profile.invalid) if value.fact.pk in facts}
+    shown = []
+    for field in fields_of(row):
+        if value := known.get(field.key):
+            if value.refused:
+                told = value.fact.value
+            elif isinstance(value.value, bool):
+                told = _("Yes") if value.value else _("No")
+            else:
+                told = field.spoken(value.value)
+            shown.append(ShownField(row.name, field, reading.shown(facts[value.fact.pk]), told, value.refused))
+        else:
+            shown.append(ShownField(row.name, field))
     return ShownProfile(row.schema.get("title") or row.name, row.schema.get("description", ""), shown)
-
-
-def _shown_field(profile: str, field: Field, known: FieldValue | None, facts: dict[Any, Fact]) -> ShownField:
-    if known is None:
-        return ShownField(profile, field)
-    told = known.fact.value if known.refused else _told(field, known.value)
-    return ShownField(profile, field, reading.shown(facts[known.fact.pk]), told, known.refused)
-
-
-def _told(field: Field, value: Any) -> str:
-    if isinstance(value, bool):
-        return _("Yes") if value else _("No")
-    return field.spoken(value)
 
 
 def _page(
@@ -143,6 +141,9 @@ def _page(
     more: dict[str, Any] = {"failed": failed_text or failure(failed)} if failed or failed_text else {}
     if more:
         more["status"] = status or HTTPStatus.BAD_REQUEST
+    choices: list[tuple[str, Any]] = [(choice, choice) for choice in shown.field.choices]
+    if shown.field.kind == BOOLEAN:
+        choices = [("true", words.YES), ("false", words.NO)]
     return visit.page(
         "field",
         shown=shown,
@@ -150,17 +151,11 @@ def _page(
         title=profile.schema.schema.get("title") or profile.schema.name,
         revision=profile.revision,
         kind=shown.field.kind,
-        choices=_choices(shown.field),
+        choices=choices,
         chosen=values,
         entered="\n".join(values),
         **more,
     )
-
-
-def _choices(field: Field) -> list[tuple[str, Any]]:
-    if field.kind == BOOLEAN:
-        return [("true", words.YES), ("false", words.NO)]
-    return [(one, one) for one in field.choices]
 
 
 def _entered(shown: ShownField, found: FieldValue | None) -> list[str]:

@@ -107,11 +107,15 @@ def remembered(person: EndUser, *, number: int, now: datetime, beside: Collectio
     active = facts.active(now=now).exclude(pk__in=beside).order_by("category", "-last_confirmed_at", "-pk")
     start = (number - 1) * FACTS
     found = list(active[start : start + FACTS + 1])
+    # In the order of the categories.
+    groups = {category: Group(str(row.heading)) for category, row in CATEGORIES.items()}
+    for fact in found[:FACTS]:
+        groups[fact.category].facts.append(shown(fact))
     first = number == 1
     waiting = list(facts.filter(status=Status.PENDING).order_by("-created_at", "-pk")[:ROWS]) if first else []
     gone = facts.filter(pk__in=_forgotten_by_person(person)).order_by("-trashed_at", "-pk")
     return RememberedPage(
-        groups=_grouped(found[:FACTS]),
+        groups=[group for group in groups.values() if group.facts],
         number=number,
         has_more=len(found) > FACTS,
         waiting=[shown(fact) for fact in waiting],
@@ -220,12 +224,13 @@ def done(person: EndUser) -> list[tuple[datetime, str]]:
     labels = ("memories.EndUser", "memories.PrivacyCase", "memories.PrivacyExport")
     objects = [pk for label in labels for pk in rows_of(label, person).values_list("pk", flat=True)]
     events = AuditEvent.objects.filter(tenant_uuid=person.tenant_id, object_id__in=objects).order_by("-id")[:ROWS]
-    return [(event.created_at, _sentence(event)) for event in events]
-
-
-def _sentence(event: AuditEvent) -> str:
-    who, what = words.ACTORS.get(event.actor_kind, words.SOMEBODY), words.OBJECTS.get(event.object_type, "")
-    return sentence_of(who=str(who), verb=event.verb, object_type=event.object_type, what=str(what))
+    sentences = []
+    for event in events:
+        who = words.ACTORS.get(event.actor_kind, words.SOMEBODY)
+        what = words.OBJECTS.get(event.object_type, "")
+        sentence = sentence_of(who=str(who), verb=event.verb, object_type=event.object_type, what=str(what))
+        sentences.append((event.created_at, sentence))
+    return sentences
 
 
 def _paged(rows: QuerySet[Any], number: int) -> Page:
@@ -272,14 +277,6 @@ def _forgotten_by_person(person: EndUser) -> QuerySet[Any]:
     trashed = rows_of("memories.Fact", person).filter(status=Status.TRASHED)
     by_person = FactRevision.objects.filter(fact__in=trashed.values("pk"), verb="forget", actor_kind=ActorKind.PERSON)
     return by_person.filter(version=F("fact__version")).values("fact")
-
-
-def _grouped(facts: list[Fact]) -> list[Group]:
-    """In the order of the categories; each with the newest first."""
-    groups = {category: Group(str(row.heading)) for category, row in CATEGORIES.items()}
-    for fact in facts:
-        groups[fact.category].facts.append(shown(fact))
-    return [group for group in groups.values() if group.facts]
 
 
 def beside(person: EndUser) -> dict[str, Any]:

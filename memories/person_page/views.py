@@ -27,8 +27,10 @@ LONGEST = 2_000
 @csrf_exempt
 def open_page(request: HttpRequest, token: str) -> HttpResponseBase:
     """GET: exchange a link for its session, and go on without the link in the address. A look-ahead takes nothing."""
+    purposes = (request.headers.get(name, "").lower() for name in ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"))
+    is_look_ahead = any("prefetch" in purpose or "preview" in purpose for purpose in purposes)
     with translation.override(frame.language_of(request)):
-        if request.method != "GET" or _is_prefetch(request):
+        if request.method != "GET" or is_look_ahead:
             status = HTTPStatus.METHOD_NOT_ALLOWED if request.method != "HEAD" else HTTPStatus.OK
             return frame.closed("method", status, allow="GET")
         try:
@@ -127,11 +129,6 @@ def _version(visit: Visit) -> int | None:
     """The version that the form showed; without one whatever there is now."""
     given = visit.request.POST.get("version", "")
     return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
-
-
-def _is_prefetch(request: HttpRequest) -> bool:
-    purposes = (request.headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"))
-    return any("prefetch" in purpose.lower() or "preview" in purpose.lower() for purpose in purposes)
 
 
 def _is_open_here(request: HttpRequest, token: str) -> bool:

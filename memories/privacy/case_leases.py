@@ -76,12 +76,13 @@ def claim(case_id: uuid.UUID) -> ClaimedCase | None:
     begun: dict[str, Any] = (
         {"state": CaseState.RUNNING, "version": case.version + 1} if case.state == CaseState.APPROVED else {}
     )
-    token = leases.take(case, give_up=_give_up, started_at=case.started_at or case.clock, **begun)
+    token = leases.take(
+        case,
+        give_up=lambda lost: _fail(lost, lost.failure or leases.WORKER_LOST),
+        started_at=case.started_at or case.clock,
+        **begun,
+    )
     return ClaimedCase(row=case, token=token, counts=Counter(case.counts)) if token else None
-
-
-def _give_up(case: PrivacyCase) -> None:
-    _fail(case, case.failure or leases.WORKER_LOST)
 
 
 def retry_or_fail(work: ClaimedCase, failure: str) -> bool:

@@ -121,7 +121,10 @@ def scope_case(
     policy = _choice("policy", ReturnPolicy, policy)
     # Counting may take seconds, and nobody should wait for it: it comes before the lock.
     person = seen.find_person()
-    preview = _preview_of(person)
+    if person is None:
+        preview: dict[str, Any] = {**{store.model: 0 for store in registry.all_stores()}, MENTIONS: {}}
+    else:
+        preview = {**registry.counts(person), MENTIONS: mentions.mentions_of(person)}
     with changing(CaseVerb.SCOPE, case_id, expected_version, actor, now) as case:
         if case.find_person() != person:
             # A merge, its undo or an erasure came between: these were somebody else's rows.
@@ -129,13 +132,6 @@ def scope_case(
         case.state, case.preview = CaseState.SCOPED, preview
         case.policy, case.scoped_at = policy, now
     return case
-
-
-def _preview_of(person: EndUser | None) -> dict[str, Any]:
-    """Store → rows of the person; zeros when the person is gone."""
-    if person is None:
-        return {**{store.model: 0 for store in registry.all_stores()}, MENTIONS: {}}
-    return {**registry.counts(person), MENTIONS: mentions.mentions_of(person)}
 
 
 def approve_case(

@@ -195,21 +195,12 @@ def _replace_people(work: ClaimedCase, person: EndUser | None, now: datetime) ->
         for store in (*REQUESTS, registry.PEOPLE):
             while gone := store.erase(person, STEP):
                 counts[store.model] += gone
-        _publish(people, case, now=now)
+        # Recipients erase the person, too (Art. 19). They know the hub's ids from earlier events.
+        erased = [WebhookEvent(Event.PERSON_ERASED, {"person_id": pk, "case_id": case.pk}) for pk in people]
+        outbox.publish(case.tenant_id, erased, now=now, tenant=case.tenant)
     renew(work, counts=dict(counts), step=VACUUM, attempts=0)
     case_leases.record(case, "erase", counts, now=now)
     return counts
-
-
-def _publish(people: Sequence[uuid.UUID], case: PrivacyCase, *, now: datetime) -> None:
-    """Tell webhooks that the person is erased, so that recipients erase them, too (Art. 19).
-
-    The events name the person by the hub's ids, as earlier events did.
-    """
-    data = [{"person_id": person, "case_id": case.pk} for person in people]
-    outbox.publish(
-        case.tenant_id, [WebhookEvent(Event.PERSON_ERASED, one) for one in data], now=now, tenant=case.tenant
-    )
 
 
 def _write_tombstones(case: PrivacyCase, person: EndUser | None, now: datetime) -> None:

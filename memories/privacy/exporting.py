@@ -7,7 +7,7 @@ may still ask what is kept.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from tempfile import SpooledTemporaryFile
@@ -41,7 +41,10 @@ def make(work: ClaimedCase) -> None:
     """
     for _ in range(TRIES):
         work.counts, work.so_far = Counter(), {}
-        _drop_begun(work)
+        # What a worker that died, or a try before, had stored.
+        with transaction.atomic():
+            renew(work)
+            work.case.exports.filter(state=ExportState.MAKING).delete()
         person = EndUser.objects.select_related("tenant").filter(privacy_cases=work.case).first()
         if person is None:
             with transaction.atomic():
@@ -63,31 +66,24 @@ def language_of(person: EndUser) -> str:
     return next((code for code, _ in settings.LANGUAGES if code.partition("-")[0] == spoken), "en")
 
 
-def _drop_begun(work: ClaimedCase) -> None:
-    """Delete what a worker that died, or a try before, had stored. Errors: LeaseLost."""
-    with transaction.atomic():
-        renew(work)
-        work.case.exports.filter(state=ExportState.MAKING).delete()
-
-
 def _make(work: ClaimedCase, person: EndUser) -> bool:
     """False when the person was merged or erased meanwhile: then nothing is kept."""
-    with SpooledTemporaryFile(max_size=SPOOLED_BYTES) as file:
-        with _snapshot() as now, _in_language_of(person, work.case.language):
-            heading = Heading(subject_of(person, work.case.type), work.case.pk, now, _noted(work))
-            counts = write(file, heading)
-        work.counts = Counter(counts)
-        return _keep(work, person, file, now=now)
-
-
-def _noted(work: ClaimedCase) -> Callable[[Counts], None]:
-    """What is called after every few rows: it tells the case how many there are. Errors: LeaseLost."""
 
     def note(counts: Counts) -> None:
+        """After every few rows: tell the case how many there are. Errors: LeaseLost."""
         work.check()
         work.so_far = counts
 
-    return note
+    with SpooledTemporaryFile(max_size=SPOOLED_BYTES) as file:
+        with (
+            _snapshot() as now,
+            translation.override(work.case.language or language_of(person)),
+            timezone.override(zone_or_utc(person.zone)),
+        ):
+            heading = Heading(subject_of(person, work.case.type), work.case.pk, now, note)
+            counts = write(file, heading)
+        work.counts = Counter(counts)
+        return _keep(work, person, file, now=now)
 
 
 @contextmanager
@@ -99,13 +95,6 @@ def _snapshot() -> Iterator[datetime]:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT CURRENT_TIMESTAMP")
         yield cursor.fetchall()[0][0]
-
-
-@contextmanager
-def _in_language_of(person: EndUser, chosen: str) -> Iterator[None]:
-    """The person's time zone, and the language that was chosen for the file or else fits them."""
-    with translation.override(chosen or language_of(person)), timezone.override(zone_or_utc(person.zone)):
-        yield
 
 
 def _keep(work: ClaimedCase, person: EndUser, file: IO[bytes], *, now: datetime) -> bool:

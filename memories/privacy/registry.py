@@ -4,8 +4,6 @@ tests/test_privacy_registry.py walks all models and fails when one is missing he
 cannot be forgotten by access and erasure.
 """
 
-from collections.abc import Iterable, Sequence
-
 from django.apps import apps
 from django.contrib.postgres.fields import HStoreField
 from django.db import models
@@ -58,22 +56,26 @@ def unaccounted() -> list[str]:
             missing.append(f"{label}.(leads to EndUser)")
         accounted = _accounted_fields(label)
         if accounted is not None:
-            missing += [f"{label}.{name}" for name in _text_fields(model) if name not in accounted]
+            missing += [
+                f"{label}.{field.name}"
+                for field in model._meta.local_fields
+                if isinstance(getattr(field, "base_field", field), _HOLDS_TEXT)
+                and not field.is_relation
+                and field.name not in accounted
+            ]
     return missing
 
 
 def _linked_models() -> set[type[models.Model]]:
     """Models with a path to a person: a reference to one, or to a model that has such a path."""
     found: set[type[models.Model]] = {EndUser}
-    every = apps.get_models(include_auto_created=False)
-    while new := {model for model in every if model not in found and found & set(_referred_by(model))}:
+    refers_to = {
+        model: {field.related_model for field in (*model._meta.local_fields, *model._meta.local_many_to_many)}
+        for model in apps.get_models(include_auto_created=False)
+    }
+    while new := {model for model, related in refers_to.items() if model not in found and found & related}:
         found |= new
     return found
-
-
-def _referred_by(model: type[models.Model]) -> Sequence[type[models.Model]]:
-    fields = (*model._meta.local_fields, *model._meta.local_many_to_many)
-    return [field.related_model for field in fields if isinstance(field.related_model, type)]
 
 
 def _accounted_fields(label: str) -> set[str] | None:
@@ -83,11 +85,3 @@ def _accounted_fields(label: str) -> set[str] | None:
         return None
     named = [waiver.fields for waiver in waivers] + [store.fields for store in all_stores() if store.model == label]
     return {name for fields in named for name in fields}
-
-
-def _text_fields(model: type[models.Model]) -> Iterable[str]:
-    """Fields that can hold text or bytes."""
-    for field in model._meta.local_fields:
-        base = getattr(field, "base_field", field)
-        if isinstance(base, _HOLDS_TEXT) and not field.is_relation:
-            yield field.name

@@ -135,13 +135,8 @@ def _steps(work: Work, *, now: datetime) -> Iterator[None]:
             passes.enter_stage(work, stage)
         cutoff = passes.cutoff(work.rules, stage, as_of=work.row.as_of)
         if cutoff is not None:
-            yield from _stage(work, stage, cutoff, now)
-
-
-def _stage(work: Work, stage: Stage, cutoff: datetime, now: datetime) -> Iterator[None]:
-    if stage == Stage.AUDIT:
-        return records.delete_audit(work, cutoff, now=now)
-    return _DELETE[stage](work, cutoff)
+            is_audit = stage == Stage.AUDIT
+            yield from records.delete_audit(work, cutoff, now=now) if is_audit else _DELETE[stage](work, cutoff)
 
 
 # What goes by its age alone.

@@ -123,8 +123,13 @@ class Field:
             return ""
 
     def _list(self, given: Any) -> list[Any]:
-        if isinstance(given, str):
-            given = _json_list(given)
+        if isinstance(given, str) and given.lstrip().startswith("["):
+            try:
+                given = json.loads(given)
+            except (ValueError, RecursionError):
+                raise ValueRefused(_("This is no list in JSON.")) from None
+        elif isinstance(given, str):
+            given = [part for part in _BETWEEN.split(given) if part.strip()]
         if not isinstance(given, list):
             given = [given]
         if len(given) > MOST_ITEMS:
@@ -144,15 +149,6 @@ def _kind_of(spec: Mapping[str, Any]) -> str:
     return CHOICE if "enum" in spec else DATE if spec.get("format") == "date" else TEXT
 
 
-def _json_list(text: str) -> Any:
-    if text.lstrip().startswith("["):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            raise ValueRefused(_("This is no list in JSON.")) from None
-    return [part for part in _BETWEEN.split(text) if part.strip()]
-
-
 def _scalar(given: Any, spec: Mapping[str, Any]) -> Any:
     kind = _kind_of(spec)
     if kind == BOOLEAN:
@@ -165,7 +161,10 @@ def _scalar(given: Any, spec: Mapping[str, Any]) -> Any:
     if not text:
         raise ValueRefused(_("Give a text."))
     if kind == CHOICE:
-        return _chosen(text, spec["enum"])
+        chosen = next((choice for choice in spec["enum"] if fold(choice) == fold(text)), None)
+        if chosen is None:
+            raise ValueRefused(_("Give one of: %(choices)s.") % {"choices": ", ".join(spec["enum"])})
+        return chosen
     return _day(text) if kind == DATE else text
 
 
@@ -191,13 +190,6 @@ def _number(given: Any, kind: str) -> int | float:
             raise ValueRefused(_("Give a whole number."))
         return int(given)
     return given
-
-
-def _chosen(text: str, choices: Sequence[str]) -> str:
-    found = next((one for one in choices if fold(one) == fold(text)), None)
-    if found is None:
-        raise ValueRefused(_("Give one of: %(choices)s.") % {"choices": ", ".join(choices)})
-    return found
 
 
 def _day(text: str) -> str:

@@ -114,7 +114,11 @@ def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBa
     """Write, propose or refuse the text; returns what was done, as the run counts it."""
     if refused := _why_refused(row, summary, is_stale=is_stale, basis=basis):
         return [refused]
-    if flags := detection.flags(summary, "", "", is_own=_is_own(summary, basis.evidence)):
+    parts = (summary[start:end] for start, end in sentences.spans(summary))
+    # The person's trust in every sentence, and nothing in their turns speaks to a model.
+    source_texts = basis.evidence.source_texts
+    is_own = not basis.evidence.has_orders and all(source_texts.trust_of(part) == Trust.USER for part in parts)
+    if flags := detection.flags(summary, "", "", is_own=is_own):
         worst = detection.INSTRUCTIONS if detection.INSTRUCTIONS in flags else flags[0]
         return [_propose(row, summary, ReviewItem.Reason(worst), Trust.USER, basis)]
     if _says_nothing(summary, basis):
@@ -162,18 +166,14 @@ def _last_stated(row: ProfileSection) -> datetime | None:
     return min(last, row.extraction.started_at) if last else row.extraction.started_at
 
 
-def _is_own(summary: str, evidence: BatchEvidence) -> bool:
-    """Whether every sentence has the person's trust, and nothing in their turns speaks to a model."""
-    parts = (summary[start:end] for start, end in sentences.spans(summary))
-    return not evidence.has_orders and all(evidence.source_texts.trust_of(one) == Trust.USER for one in parts)
-
-
 def _supported(row: ProfileSection, summary: str, basis: RewriteBasis) -> _SectionText:
     """The sentences that somebody who is believed stated, as they said it. Old ones stay if only a held sentence would
     replace them, and if the person says nothing about them."""
     new, old = _sentences(summary), _sentences(row.summary)
     trusts = {sentence: basis.evidence.source_texts.trust_of(sentence) for sentence in new}
-    slipped = {sentence for sentence in new if _is_slip(sentence, old, basis.evidence)}
+    # What stands there already is not asked again.
+    unsaid = [sentence for sentence in new if fold(sentence) not in map(fold, old)]
+    slipped = {sentence for sentence in unsaid if slips.slip(sentence, basis.evidence.heard, by_words=True)}
     taken = [sentence for sentence in new if basis.believes(trusts[sentence]) and sentence not in slipped]
     held = [sentence for sentence in new if sentence not in taken]
     lost = [one for one in old if _is_lost(one, summary, taken, basis.evidence)]
@@ -191,13 +191,6 @@ def _supported(row: ProfileSection, summary: str, basis: RewriteBasis) -> _Secti
 
 def _sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentences.spans(text)]
-
-
-def _is_slip(sentence: str, old: Iterable[str], evidence: BatchEvidence) -> bool:
-    """Whether the person said it otherwise; what stands there already is not asked again."""
-    if fold(sentence) in map(fold, old):
-        return False
-    return bool(slips.slip(sentence, evidence.heard, by_words=True))
 
 
 def _is_lost(sentence: str, summary: str, taken: Iterable[str], evidence: BatchEvidence) -> bool:

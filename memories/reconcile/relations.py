@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from memories.llm.prompts.memory_update import RelatedFact
-from memories.models import Fact, RelationType
+from memories.models import RelationType
 from memories.reconcile.batches import ShownFact, TurnBatch
 from memories.reconcile.changes import FactChanges
 from memories.reconcile.gate import Accepted, Refused
@@ -39,18 +39,16 @@ def apply(changes: FactChanges, relations: Iterable[Relation]) -> None:
     A fact that merely was said again keeps what it had, and one that waits for review changes nothing.
     """
     for relation in relations:
-        fact, target = changes.placed.get(relation.index), _target(changes, relation)
+        fact = changes.placed.get(relation.index)
+        if relation.shown:
+            target = changes.shown(relation.shown)
+        else:
+            target = None if relation.new is None else changes.placed.get(relation.new)
         if fact is None or target is None or fact.pk == target.pk or fact.extraction_id != changes.run.pk:
             changes.refuse("relation_not_stored")
         else:
             changes.recorder.writer.relate((fact, relation.type, target))
             changes.count("related")
-
-
-def _target(changes: FactChanges, relation: Relation) -> Fact | None:
-    if relation.shown:
-        return changes.shown(relation.shown)
-    return None if relation.new is None else changes.placed.get(relation.new)
 
 
 def _judge(raw: Any, index: int, new: set[int], batch: TurnBatch) -> Relation | Refused:

@@ -7,7 +7,7 @@ not. What mostly those that failed did is a pitfall.
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memories.skills.attempts import Action, Attempt
@@ -61,7 +61,13 @@ def lines(attempts: Sequence[Attempt]) -> list[Line]:
     if failed and not pitfalls and not any(one.is_lesson for one in steps):
         return []
     chosen = sorted(sorted(steps, key=lambda one: not one.is_lesson)[:MOST_STEPS], key=lambda one: one.place)
-    found = [_line(one) for one in chosen]
+    found = []
+    for step in chosen:
+        action = str(step.action)
+        if _CHECKING.isdisjoint(_WORD.findall(action.casefold())):
+            found.append(Line(SECTION_STEP, f"Use {action}.", step.taken_by, action))
+        else:
+            found.append(Line(SECTION_CHECK, f"{action} must succeed before you go on.", step.taken_by, action))
     return found + pitfalls[:MOST_PITFALLS]
 
 
@@ -95,21 +101,14 @@ def _pitfalls(succeeded: Sequence[Attempt], failed: Sequence[Attempt]) -> list[L
     plainest = [one for one in found if not any(_is_more_particular(one[0], other) for other, _having in found)]
     ranked = sorted(plainest, key=lambda one: (-len(one[1]), str(one[0])))
     return [
-        Line(SECTION_PITFALL, f"Avoid {form}: mostly attempts that failed used it.", _ids(having), str(form))
+        Line(
+            SECTION_PITFALL,
+            f"Avoid {form}: mostly attempts that failed used it.",
+            tuple(attempt.id for attempt in having),
+            str(form),
+        )
         for form, having in ranked
     ]
-
-
-def _line(found: _Found) -> Line:
-    action = str(found.action)
-    is_check = not _CHECKING.isdisjoint(_WORD.findall(action.casefold()))
-    if is_check:
-        return Line(SECTION_CHECK, f"{found.action} must succeed before you go on.", found.taken_by, action)
-    return Line(SECTION_STEP, f"Use {found.action}.", found.taken_by, action)
-
-
-def _ids(attempts: Iterable[Attempt]) -> tuple[uuid.UUID, ...]:
-    return tuple(one.id for one in attempts)
 
 
 def _share(form: Action, attempts: Sequence[Attempt]) -> float:
@@ -121,8 +120,5 @@ def _is_more_particular(one: Action, other: Action) -> bool:
     if one == other or one.tool != other.tool:
         return False
     mine = dict(one.arguments)
-    return all(name in mine and _begins(mine[name], value) for name, value in other.arguments)
-
-
-def _begins(text: str, beginning: str) -> bool:
-    return text == beginning or text.startswith(f"{beginning} ")
+    # Word by word: "make" does not begin "maker".
+    return all(name in mine and f"{mine[name]} ".startswith(f"{value} ") for name, value in other.arguments)

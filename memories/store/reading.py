@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -143,13 +144,20 @@ def look_up(wanted: Sequence[Lookup], viewer: StoreViewer) -> list[FoundItem | N
     live begins anew. Errors: KeyBound."""
     if not wanted:
         return []
-    wanted = [_named_as_kept(one, viewer) for one in wanted]
-    for one in wanted:
-        viewer.hold(one.namespace, at=f"{one.at}/namespace")
+    wanted = [
+        replace(
+            lookup,
+            namespace=names.kept_labels(lookup.namespace, viewer.patterns, at=f"{lookup.at}/namespace"),
+            key=names.kept_key(lookup.key, at=f"{lookup.at}/key"),
+        )
+        for lookup in wanted
+    ]
+    for lookup in wanted:
+        viewer.hold(lookup.namespace, at=f"{lookup.at}/namespace")
     given = {
         "tenant": viewer.tenant.pk,
-        "namespaces": [".".join(one.namespace) for one in wanted],
-        "keys": [one.key for one in wanted],
+        "namespaces": [".".join(lookup.namespace) for lookup in wanted],
+        "keys": [lookup.key for lookup in wanted],
     }
     found: list[FoundItem | None] = [None] * len(wanted)
     refreshed = []
@@ -203,7 +211,7 @@ def list_namespaces(wanted: NamespaceQuery, viewer: StoreViewer) -> list[list[st
         if ANY not in prefix:
             viewer.hold(prefix, at=f"{wanted.at}/prefix", whole=False)
     # The labels before the first wildcard are a range of the index.
-    literal = next((tuple(_until_any(prefix)) for prefix in prefixes), ())
+    literal = tuple(takewhile(lambda label: label != ANY, prefixes[0])) if prefixes else ()
     selected, given = _selected(literal, viewer)
     matching = ["true"]
     for ends, paths in ((False, prefixes), (True, suffixes)):
@@ -215,11 +223,6 @@ def list_namespaces(wanted: NamespaceQuery, viewer: StoreViewer) -> list[list[st
     return [path.split(".") for (path,) in rows]
 
 
-def _named_as_kept(one: Lookup, viewer: StoreViewer) -> Lookup:
-    labels = names.kept_labels(one.namespace, viewer.patterns, at=f"{one.at}/namespace")
-    return replace(one, namespace=labels, key=names.kept_key(one.key, at=f"{one.at}/key"))
-
-
 def _fetched(statement: str, given: dict[str, Any], *, columns: str = _COLUMNS) -> list[tuple[Any, ...]]:
     """The rows of items, out of the request's budget. Errors: RequestTooCostly; then not all values were read."""
     room = budgets.bytes_left()
@@ -229,10 +232,6 @@ def _fetched(statement: str, given: dict[str, Any], *, columns: str = _COLUMNS) 
     at = columns.split(", ").index("value")
     budgets.spend(rows=len(rows), size=sum(len(row[at]) for row in rows))
     return rows
-
-
-def _until_any(labels: Sequence[str]) -> list[str]:
-    return list(labels[: labels.index(ANY)] if ANY in labels else labels)
 
 
 def _matching(labels: Sequence[str], name: str, *, ends: bool, given: dict[str, Any]) -> list[str]:

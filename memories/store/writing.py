@@ -133,7 +133,15 @@ def write(
     Two at once for one key follow each other: the later one stays. Errors: InvalidInput, KeyBound, ReviewNeeded,
     CapacityReached, PersonRestricted, Erased.
     """
-    last = {one.name: one for one in (_named_as_kept(one, viewer) for one in writes)}
+    last: dict[Name, Write] = {}
+    for asked in writes:
+        kept = replace(
+            asked,
+            namespace=names.kept_labels(asked.namespace, viewer.patterns, at=f"{asked.at}/namespace"),
+            index=None if asked.index is None else tuple(map(names.kept_path, asked.index)),
+            key=names.kept_key(asked.key, at=f"{asked.at}/key"),
+        )
+        last[kept.name] = kept
     # All requests lock in the same order, so that two with the same keys cannot deadlock.
     ordered = [last[name] for name in sorted(last)]
     for one in ordered:
@@ -145,12 +153,6 @@ def write(
         tenant.refresh_from_db(fields=["person_namespaces"])
         named = {one.name: _named(one, viewer) for one in ordered}
     return stored
-
-
-def _named_as_kept(one: Write, viewer: StoreViewer) -> Write:
-    labels = names.kept_labels(one.namespace, viewer.patterns, at=f"{one.at}/namespace")
-    index = None if one.index is None else tuple(map(names.kept_path, one.index))
-    return replace(one, namespace=labels, key=names.kept_key(one.key, at=f"{one.at}/key"), index=index)
 
 
 def _named(one: Write, viewer: StoreViewer) -> Named | None:

@@ -172,7 +172,8 @@ def authenticate_management_key(*, plaintext: str, now: datetime) -> ManagementK
     prefix = _prefix_of(plaintext, OF_MANAGEMENT)
     if not prefix:
         return None
-    usable = ManagementKey.objects.select_related("tenant").filter(_unexpired(now), prefix=prefix, revoked_at=None)
+    unexpired = Q(expires_at=None) | Q(expires_at__gt=now)
+    usable = ManagementKey.objects.select_related("tenant").filter(unexpired, prefix=prefix, revoked_at=None)
     return _used(usable.first(), plaintext, now=now)
 
 
@@ -186,7 +187,13 @@ def revoke_management_key(*, key: ManagementKey, actor: Actor, now: datetime) ->
 def authenticate_key(*, plaintext: str, now: datetime) -> APIKey | None:
     """The usable key with this plaintext, its tenant joined, or None; one query."""
     prefix = _prefix_of(plaintext, OF_TENANT)
-    return _used(_usable_key(prefix=prefix, now=now) if prefix else None, plaintext, now=now)
+    row = first(_FIND, {"prefix": prefix, "now": now}) if prefix else None
+    key = None
+    if row is not None:
+        values = iter(row)
+        tenant = read(Tenant, _TENANT, values)
+        key = read(APIKey, _KEY, values, tenant=tenant)
+    return _used(key, plaintext, now=now)
 
 
 def rotate_api_key(*, key: APIKey, ends_at: datetime, actor: Actor, now: datetime) -> tuple[APIKey, str]:
@@ -278,10 +285,6 @@ def _used(key: K | None, plaintext: str, *, now: datetime) -> K | None:
     return key
 
 
-def _unexpired(now: datetime) -> Q:
-    return Q(expires_at=None) | Q(expires_at__gt=now)
-
-
 def _clean_name(name: str) -> str:
     """People paste keys where a name belongs, and every page shows names."""
     return redact_text(strip_invisible(name).strip())[0][:LONGEST_NAME]
@@ -312,12 +315,3 @@ def _check_usable(key: APIKey, *, now: datetime) -> None:
 def _digest(plaintext: str) -> bytes:
     # The secret is random and long: a slow hash would protect nothing and cost every request.
     return hashlib.sha256(plaintext.encode()).digest()
-
-
-def _usable_key(*, prefix: str, now: datetime) -> APIKey | None:
-    row = first(_FIND, {"prefix": prefix, "now": now})
-    if row is None:
-        return None
-    values = iter(row)
-    tenant = read(Tenant, _TENANT, values)
-    return read(APIKey, _KEY, values, tenant=tenant)

@@ -87,15 +87,11 @@ def remove_second_factor(*, operator_id: uuid.UUID, actor: Actor, now: datetime)
 
 def _take(factor: Authenticator, code: str, now: datetime) -> bool:
     """Whether the code is right; then it is used up. Errors: Unreadable."""
-    if factor.type == Authenticator.Type.TOTP:
-        return _take_of_app(factor, code, now)
     if factor.type == Authenticator.Type.RECOVERY_CODES:
         # allauth records used codes in the row, which we have locked.
         return bool(factor.wrap().validate_code(code))
-    return False
-
-
-def _take_of_app(factor: Authenticator, code: str, now: datetime) -> bool:
+    if factor.type != Authenticator.Type.TOTP:
+        return False
     secret = keys.decrypt(factor.data["secret"])
     present, off = int(now.timestamp()) // PERIOD, settings.MFA_TOTP_TOLERANCE
     # As RFC 6238 asks: each code at most once, and none older than the last one used.

@@ -101,19 +101,15 @@ def check_allowed(memory: Fact | Episode, *, actor: Actor, expected_version: int
     if memory.end_user.restricted_at and not actor.is_operator:
         raise PersonRestricted
     if memory.binding and not actor.is_operator:
-        _check_own_word(memory, actor)
+        # Of binding words the person may change their own, unless an operator keeps it.
+        if not (isinstance(memory, Fact) and memory.is_persons_word):
+            raise OperatorWord
+        if not actor.is_person:
+            raise OperatorWord(_("The person stated this on their own page. Only they or an operator can change it."))
     if isinstance(memory, Fact) and memory.locked and not (actor.is_operator or unlocks):
         raise FactLocked
     if expected_version is not None and expected_version != memory.version:
         raise PreconditionFailed
-
-
-def _check_own_word(memory: Fact | Episode, actor: Actor) -> None:
-    """Errors: OperatorWord. Of binding words the person may change their own, unless an operator keeps it."""
-    if not (isinstance(memory, Fact) and memory.is_persons_word):
-        raise OperatorWord
-    if not actor.is_person:
-        raise OperatorWord(_("The person stated this on their own page. Only they or an operator can change it."))
 
 
 def is_own(fact: Fact, actor: Actor) -> bool:

@@ -62,7 +62,9 @@ def edit_fact(
     named: dict[str, Any] = {"expected_version": expected_version, "reason": reason}
     named["unlocks"] = stated.get("locked") is False
     with transaction.atomic():
-        _lock_sessions(fact_id, given)
+        # Before the person, as everybody locks them.
+        if given.evidence and (seen := Fact.objects.select_related("end_user").filter(pk=fact_id).first()):
+            provenance.lock_sessions(seen.end_user, given.evidence)
         with deciding_fact(fact_id, tenant, "edit", actor=actor, now=now, **named) as (fact, changed):
             must_be_live(fact)
             evidence = provenance.rest_on(fact, given, quote=stated.get("raw", ""), visible=visible)
@@ -78,12 +80,6 @@ def edit_fact(
                 _follow(fact, before, changed)
             evidence.restate(fact, now=now, relates=relations is not None)
     return fact
-
-
-def _lock_sessions(fact_id: uuid.UUID, given: Provenance) -> None:
-    """Before the person, as everybody locks them."""
-    if given.evidence and (fact := Fact.objects.select_related("end_user").filter(pk=fact_id).first()):
-        provenance.lock_sessions(fact.end_user, given.evidence)
 
 
 def _set(fact: Fact, stated: dict[str, Any], before: Fact, *, write_trust: WriteTrust) -> None:

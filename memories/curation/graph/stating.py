@@ -28,7 +28,7 @@ from memories.exceptions import (
     TripleOfFact,
 )
 from memories.graph import naming
-from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQuerySet, Tenant, TripleStatus, Trust, Turn
+from memories.models import EndUser, GraphTriple, GraphTripleQuerySet, Tenant, TripleStatus, Trust, Turn
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE, LONGEST_TYPE
 from memories.text.injection import detection
 from memories.text.secrets.scrubbing import scrubbed_text
@@ -215,9 +215,12 @@ def _insert(
     relation = draft.relation
     entities = naming.ensure(person.tenant_id, person.pk, [relation.subject, relation.object], now=now)
     subject, object_ = (entities[naming.digest_of(name)] for name in (relation.subject, relation.object))
-    for entity, kind in ((subject, draft.subject_type), (object_, draft.object_type)):
+    for entity, stated_type in ((subject, draft.subject_type), (object_, draft.object_type)):
         # A mark of what was cut out can be longer than that.
-        _set_type(entity, scrubbed_text(kind, longest=LONGEST_TYPE))
+        kind = scrubbed_text(stated_type, longest=LONGEST_TYPE)
+        if kind and kind != entity.type:
+            entity.type = kind
+            entity.save(update_fields=["type"])
     flags = [] if actor.is_operator else _flags(relation, write_trust)
     waits = not actor.is_operator and (flags or not write_trust.is_believed(conf.rules(person.tenant)))
     triple = GraphTriple.objects.create(
@@ -243,12 +246,6 @@ def _insert(
     )
     audit.record(actor=actor, verb="add", target=triple, object_id=triple.pk, tenant=person.tenant, now=now)
     return triple
-
-
-def _set_type(entity: GraphEntity, kind: str) -> None:
-    if kind and kind != entity.type:
-        entity.type = kind
-        entity.save(update_fields=["type"])
 
 
 def _turn(person: EndUser, turn_id: uuid.UUID | None) -> Turn | None:

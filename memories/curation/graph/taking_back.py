@@ -72,15 +72,11 @@ def put_triples_back(
         else:
             raise Conflict(_("This can no longer be undone, because the triple has changed since."))
     for row in done.changes.filter(table=Table.ENTITY, action=Action.CHANGED):
-        _put_entity_back(row)
-
-
-def _put_entity_back(row: Change) -> None:
-    entity = GraphEntity.objects.filter(pk__in=[row.uuid]).first()
-    if entity is None or str(entity.merged_into_id or "") != row.before["left"]:
-        raise Conflict(_("This can no longer be undone, because the entity has changed since."))
-    entity.merged_into_id = uuid.UUID(row.before["merged_into"]) if row.before["merged_into"] else None
-    entity.save(update_fields=["merged_into"])
+        entity = GraphEntity.objects.filter(pk__in=[row.uuid]).first()
+        if entity is None or str(entity.merged_into_id or "") != row.before["left"]:
+            raise Conflict(_("This can no longer be undone, because the entity has changed since."))
+        entity.merged_into_id = uuid.UUID(row.before["merged_into"]) if row.before["merged_into"] else None
+        entity.save(update_fields=["merged_into"])
 
 
 def _has_room(triple: GraphTriple, before: dict[str, Any]) -> bool:

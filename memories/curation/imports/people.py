@@ -73,7 +73,11 @@ def take_back(rows: list[ImportedRow], _now: datetime) -> Counter[str]:
     mine = [
         one.pk for one in people if not (one.restricted_at or one.merged_into_id) and _mark_of_new(one) == marks[one.pk]
     ]
-    kept = _with_something(mine, made_by=rows[0].made_by_id) | _with_keys(people)
+    # Somebody made a key for them alone.
+    pk_of = {one.external_id: one.pk for one in people}
+    keys = APIKey.objects.filter(tenant__in={one.tenant_id for one in people}, user_id__in=pk_of)
+    having_keys = {pk_of[user_id] for user_id in keys.values_list("user_id", flat=True)}
+    kept = _with_something(mine, made_by=rows[0].made_by_id) | having_keys
     going = [pk for pk in mine if pk not in kept]
     ImportedRow.objects.filter(pk__in=[one.pk for one in rows]).delete()
     EndUser.objects.filter(pk__in=going).delete()
@@ -94,14 +98,6 @@ def _with_something(people: Sequence[uuid.UUID], *, made_by: uuid.UUID) -> set[u
             rows = rows.exclude(made_by=made_by)
         found |= set(rows.order_by().values_list(path, flat=True).distinct())
     return found
-
-
-def _with_keys(people: Sequence[EndUser]) -> set[uuid.UUID]:
-    """Those for whom alone somebody made a key."""
-    names = {one.external_id: one.pk for one in people}
-    tenants = {one.tenant_id for one in people}
-    keys = APIKey.objects.filter(tenant__in=tenants, user_id__in=names).values_list("user_id", flat=True)
-    return {names[name] for name in keys}
 
 
 def _locked(ids: Iterable[uuid.UUID | None]) -> list[EndUser]:

@@ -171,7 +171,9 @@ def empty_some(sections: QuerySet[ProfileSection], changes: Changes) -> int:
 
 def put_back_section(row: ProfileSection, revision: ProfileRevision, verb: str, changes: Changes) -> None:
     """Make a locked section what it was before this revision, binding or not."""
-    basis = _basis_before(revision)
+    earlier = ProfileRevision.objects.of(revision).filter(version__lt=revision.version)
+    previous = earlier.select_related("extraction").order_by("-version").first()
+    basis = _Basis(previous.trust, previous.extraction, previous.evidence) if previous else _Basis()
     _set_text(row, revision.before, verb, changes, binding=revision.binding_before, basis=basis)
 
 
@@ -226,13 +228,6 @@ def _set_text(row: ProfileSection, summary: str, verb: str, changes: Changes, *,
         actor=changes.actor, verb=verb, target=row, object_id=row.pk, tenant=row.end_user.tenant, now=changes.now
     )
     return True
-
-
-def _basis_before(revision: ProfileRevision) -> _Basis:
-    """What the version before rested on."""
-    earlier = ProfileRevision.objects.of(revision).filter(version__lt=revision.version)
-    previous = earlier.select_related("extraction").order_by("-version").first()
-    return _Basis(previous.trust, previous.extraction, previous.evidence) if previous else _Basis()
 
 
 def trust_of(row: ProfileSection) -> str:

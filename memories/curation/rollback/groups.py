@@ -30,19 +30,16 @@ def clear(evidence: QuerySet[GroupEvidence], changes: Changes) -> int:
     for fact in rows.order_by("pk"):
         going = GroupEvidence.objects.filter(fact=fact, pk__in=ids)
         others = GroupEvidence.objects.filter(fact=fact).exclude(pk__in=ids)
-        taken = _apart(fact) if others.exists() else fact
+        taken = fact
+        if others.exists():
+            # A fact of its own that says the same.
+            names = ("tenant", "group", "about_id", "created_at", "said_at")
+            taken = GroupFact(**{name: getattr(fact, name) for name in names})
+            taken.set_text(fact.content)
         taken.trashed_at, taken.change_set = changes.now, changes.id
         taken.save()
         going.update(fact=taken)
     return len(ids)
-
-
-def _apart(fact: GroupFact) -> GroupFact:
-    """A fact of its own that says the same."""
-    given = {name: getattr(fact, name) for name in ("tenant", "group", "about_id", "created_at", "said_at")}
-    apart = GroupFact(**given)
-    apart.set_text(fact.content)
-    return apart
 
 
 def restore(done: ChangeSet, changes: Changes) -> None:

@@ -190,7 +190,10 @@ def settle_after_undo(done: ChangeSet, changes: Changes) -> None:
     changed = _apply_bases(_bases(sorted(ids)), UNDO, changes)
     changes.counts["put_back"] += len(changed)
     changes.counts["kept"] -= len(changed & counted_kept)
-    _split_again(changed, done)
+    # Facts that are back get the evidence again that roll backs moved away from them.
+    moved = Change.objects.filter(table=Table.EVIDENCE, action=Action.CHANGED, change_set__verb=ROLL_BACK)
+    for change in moved.filter(change_set__tenant=done.tenant_id, before__fact__in=[str(pk) for pk in changed]):
+        FactEvidence.objects.filter(pk__in=[change.number]).update(fact=uuid.UUID(change.before["fact"]))
     _settle_sections(done, changes)
 
 
@@ -225,12 +228,6 @@ def _lock_people(*ids: QuerySet[Any, Any]) -> list[EndUser]:
     named = reduce(or_, (Q(pk__in=some) for some in ids))
     people = EndUser.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
     return list(people.filter(named).order_by("pk"))
-
-
-def _read(facts: Sequence[uuid.UUID]) -> Iterator[Fact]:
-    """The facts, some hundred rows at a time, however many they are."""
-    for ids in steps(facts):
-        yield from list(Fact.objects.filter(pk__in=ids).select_related("tenant", "end_user").order_by("pk"))
 
 
 def _note(revised: QuerySet[Any], changes: Changes) -> None:
@@ -275,7 +272,11 @@ def _apply_bases(bases: Mapping[uuid.UUID, int], verb: str, changes: Changes) ->
         if was.status != Status.ACTIVE:
             going.append(fact.pk)
         else:
-            (staying if latest.status == Status.ACTIVE else returning)[fact.pk] = _places(was)
+            # What only one active fact has.
+            places: set[Any] = {(was.agent_id, bytes(was.content_hash))}
+            if was.key and was.value:
+                places.add((was.agent_id, was.category, was.key))
+            (staying if latest.status == Status.ACTIVE else returning)[fact.pk] = places
     taken = {place for places in staying.values() for place in places}
     yielding: set[uuid.UUID] = set()
     # Of two that only roll backs make active the one that was learned last.
@@ -292,12 +293,6 @@ def _apply_bases(bases: Mapping[uuid.UUID, int], verb: str, changes: Changes) ->
         if _restore(changes, fact, history, verb, base):
             changed.add(fact.pk)
     return changed
-
-
-def _places(fact: Fact) -> set[Any]:
-    """What only one active fact has."""
-    key = {(fact.agent_id, fact.category, fact.key)} if fact.key and fact.value else set()
-    return {(fact.agent_id, bytes(fact.content_hash)), *key}
 
 
 def _restore(changes: Changes, fact: Fact, history: Sequence[FactRevision], verb: str, base: int) -> bool:
@@ -317,7 +312,8 @@ def _restore(changes: Changes, fact: Fact, history: Sequence[FactRevision], verb
 def _read_with_histories(facts: Sequence[uuid.UUID]) -> Iterator[tuple[Fact, list[FactRevision]]]:
     """The facts in this order, each with its revisions, the last one first."""
     for ids in steps(facts):
-        read = {fact.pk: fact for fact in _read(ids)}
+        rows = Fact.objects.filter(pk__in=ids).select_related("tenant", "end_user").order_by("pk")
+        read = {fact.pk: fact for fact in rows}
         histories: dict[uuid.UUID, list[FactRevision]] = {pk: [] for pk in read}
         for revision in FactRevision.objects.filter(fact__in=read).defer("after").order_by("-version"):
             histories[revision.fact_id].append(revision)
@@ -381,13 +377,6 @@ def _successor_at_first(fact: uuid.UUID) -> uuid.UUID | None:
     """What its first version names as its successor."""
     after = FactRevision.objects.filter(fact=fact, version=1).values_list("after", flat=True).first() or {}
     return parse_uuid(after.get("superseded_by") or "")
-
-
-def _split_again(parts: Collection[uuid.UUID], done: ChangeSet) -> None:
-    """Give facts that are back the evidence again that roll backs moved away from them."""
-    moved = Change.objects.filter(table=Table.EVIDENCE, action=Action.CHANGED, change_set__verb=ROLL_BACK)
-    for change in moved.filter(change_set__tenant=done.tenant_id, before__fact__in=[str(part) for part in parts]):
-        FactEvidence.objects.filter(pk__in=[change.number]).update(fact=uuid.UUID(change.before["fact"]))
 
 
 def _settle_sections(done: ChangeSet, changes: Changes) -> None:

@@ -73,8 +73,10 @@ def refusal_of(text: str, said: SaidWords, cited: Sequence[SpokenWords]) -> Refu
     for code in statement.codes:
         if sum(one.has_code(code) for one in people) < LEAST_PEOPLE:
             return Refusal.ONE_PERSON
-    if any(_people_with_number(number, people) < LEAST_PEOPLE for number in _NUMBER.findall(text)):
-        return Refusal.ONE_PERSON
+    for number in _NUMBER.findall(text):
+        whole_number = re.compile(rf"(?<![\d]){re.escape(number)}(?![\d])")
+        if sum(whole_number.search(one.text) is not None for one in people) < LEAST_PEOPLE:
+            return Refusal.ONE_PERSON
     for piece in statement.pieces:
         having = sum(one.says(piece) for one in people)
         # An ordinary word that nobody has is the writer's own; a name that nobody has was made up.
@@ -132,11 +134,6 @@ def is_forbidden(tenant: Tenant, text: str) -> bool:
     return False
 
 
-def _people_with_number(number: str, people: Sequence[SpokenWords]) -> int:
-    pattern = re.compile(rf"(?<![\d]){re.escape(number)}(?![\d])")
-    return sum(pattern.search(one.text) is not None for one in people)
-
-
 def _spans(text: str) -> set[str]:
     """The words of a text, lower-cased, and what up to four of them make; also those of a path or an identifier."""
     text = unicodedata.normalize("NFKC", text).lower()
@@ -150,10 +147,6 @@ def _spans(text: str) -> set[str]:
     }
     # An identifier in a path has its own signs: "/notes/bob.jones/2".
     spans.update(re.findall(r"[\w.@+-]+", text))
-    return spans | {text[at : at + size] for at, size in _east(text)}
-
-
-def _east(text: str) -> list[tuple[int, int]]:
-    """Where Chinese and Japanese names of two to four letters could stand: nothing parts them from other words."""
+    # Nothing parts Chinese and Japanese names, of two to four letters, from other words.
     places = [at for at, letter in enumerate(text) if "\u3040" <= letter <= "\u9fff"]
-    return [(at, size) for at in places[:LONGEST_TEXT] for size in (2, 3, 4)]
+    return spans | {text[at : at + size] for at in places[:LONGEST_TEXT] for size in (2, 3, 4)}

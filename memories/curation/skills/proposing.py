@@ -5,6 +5,7 @@ with no transaction open; without a model rules find what they have in common. O
 shared: it is served to nobody before an operator approves it.
 """
 
+import itertools
 import time
 import uuid
 from collections import Counter
@@ -341,9 +342,10 @@ def store(tenant: Tenant, row: SkillPass, rows: Sequence[Trajectory], draft: Dra
     if skill is None:
         # The name is another skill's, or one's of another scope.
         taken = set(Skill.objects.of(tenant).filter(name__startswith=name[:50]).values_list("name", flat=True))
-        name = next(one for one in _names(name) if one not in taken)
+        numbered = (f"{name[: LONGEST_NAME - 5]}-{number}" for number in itertools.count(2))
+        free_name = next(one for one in itertools.chain([name], numbered) if one not in taken)
         skill = Skill.objects.create(
-            tenant=tenant, name=name, family=row.family, created_at=now, changed_at=now, **scope
+            tenant=tenant, name=free_name, family=row.family, created_at=now, changed_at=now, **scope
         )
     elif _is_known(skill, draft):
         return None
@@ -406,14 +408,6 @@ def _name(tenant: Tenant, family: str) -> str:
     name = rendering.slug(family)
     is_personal = not name or checking.alone(family) or checking.naming(tenant, [family, name.replace("-", " ")])
     return "procedure" if is_personal else name
-
-
-def _names(name: str) -> Iterator[str]:
-    yield name
-    number = 2
-    while True:
-        yield f"{name[: LONGEST_NAME - 5]}-{number}"
-        number += 1
 
 
 def _step(step: TrajectoryStep) -> StepInput:

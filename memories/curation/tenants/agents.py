@@ -46,7 +46,10 @@ def change_agent(
         if "guidance" in changed:
             Tenant.objects.filter(pk=current.tenant_id).update(guidance_version=F("guidance_version") + 1)
         if changed.get("extraction"):
-            _let_go_on(current)
+            # What waited is armed anew, a few sessions at a time (queue/rearming.py): no worker has neglected it.
+            of_agent = {"session__tenant": current.tenant_id, "session__agent_id": current.agent_id}
+            waiting = SessionQueue.objects.unclaimed().filter(**of_agent, pending_user=True, due_at__isnull=False)
+            waiting.update(due_at=None, woken_at=None)
         audit.record(actor=actor, verb="update", target=current, now=now, counts=dict.fromkeys(changed, 1))
     return current
 
@@ -69,11 +72,3 @@ def _who_set(agent: Agent, changed: dict[str, Any], by: str) -> dict[str, str]:
             raise OperatorWord(_("An operator wrote this guidance. Only an operator can change it."))
         who["guidance_by"] = by
     return who
-
-
-def _let_go_on(agent: Agent) -> None:
-    """What waited is armed anew, a few sessions at a time (queue/rearming.py): no worker has neglected it."""
-    waiting = SessionQueue.objects.unclaimed().filter(
-        session__tenant=agent.tenant_id, session__agent_id=agent.agent_id, pending_user=True, due_at__isnull=False
-    )
-    waiting.update(due_at=None, woken_at=None)

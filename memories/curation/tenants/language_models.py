@@ -83,7 +83,9 @@ def save_language_model(
         changed = [name for name in _FIELDS if getattr(after, name) != getattr(before, name)]
         if not changed:
             return before
-        _check_cost_cap(after)
+        # Its own count even where the hub's mode is off, and nothing is asked.
+        if after.daily_cost is not None and after.prompt_price is None and conf.llm(after).prices is None:
+            raise InvalidInput.at("daily_cost", _("A cap in dollars needs the prices of this model."))
         after.save(force_insert=row is None, force_update=row is not None)
         if _OF_THE_CALL.intersection(changed):
             circuit_breaker.forget(tenant_id)
@@ -190,9 +192,3 @@ def _key_of(settings: ModelSettings, before: LanguageModel) -> str:
     if before.api_key and not is_same_place:
         raise InvalidInput.at("api_key", _("The address is another one: enter its key, or remove the stored one."))
     return before.api_key
-
-
-def _check_cost_cap(row: LanguageModel) -> None:
-    # Its own count even where the hub's mode is off, and nothing is asked.
-    if row.daily_cost is not None and row.prompt_price is None and conf.llm(row).prices is None:
-        raise InvalidInput.at("daily_cost", _("A cap in dollars needs the prices of this model."))

@@ -210,7 +210,8 @@ def _numbers_with(own: Any, changes: Mapping[str, Any] | None) -> tuple[dict[str
         if value is None:
             numbers.pop(name, None)
         elif number is None:
-            faults.append(Fault(at, "unknown_field", _no_such_number()))
+            detail = _("There is no such number. There are: %(names)s.") % {"names": ", ".join(conf.NUMBERS)}
+            faults.append(Fault(at, "unknown_field", detail))
         elif number.kind == NumberKind.HALF_LIVES:
             days = value if isinstance(value, Mapping) else {"": value}
             wrong = [one for one, day in days.items() if one not in CATEGORIES or not number.takes(day)]
@@ -223,16 +224,8 @@ def _numbers_with(own: Any, changes: Mapping[str, Any] | None) -> tuple[dict[str
     return numbers, faults
 
 
-def _no_such_number() -> str:
-    return _("There is no such number. There are: %(names)s.") % {"names": ", ".join(conf.NUMBERS)}
-
-
 def _takes(number: conf.Number) -> str:
     return _("Give %(range)s, or null for the hub's own.") % {"range": number.range}
-
-
-def _zone_fault(name: str) -> str:
-    return "" if is_zone(name) else _("This is not a time zone. Use a name such as Asia/Shanghai or UTC.")
 
 
 def _patterns_fault(patterns: list[str]) -> str:
@@ -249,16 +242,6 @@ def _dream_files_fault(lines: list[str]) -> str:
     return message % {"path": wrong[:LONGEST_PATTERN]} if wrong is not None else ""
 
 
-def _may_fault(acts: list[str]) -> str:
-    if set(acts) <= set(PersonMay.values):
-        return ""
-    return _("Use some of: %(names)s.") % {"names": ", ".join(PersonMay.values)}
-
-
-def _color_fault(color: str) -> str:
-    return "" if is_color(color) else _("Give a colour such as #0f766e, or nothing.")
-
-
 def _phrases_fault(phrases: Mapping[str, list[str]]) -> str:
     try:
         signal_phrases.checked(phrases)
@@ -268,10 +251,16 @@ def _phrases_fault(phrases: Mapping[str, list[str]]) -> str:
 
 
 _CHECKS: Mapping[str, Callable[[Any], str]] = {
-    "time_zone": _zone_fault,
+    "time_zone": lambda name: (
+        "" if is_zone(name) else _("This is not a time zone. Use a name such as Asia/Shanghai or UTC.")
+    ),
     "dream_files": _dream_files_fault,
     "person_namespaces": _patterns_fault,
     "signal_phrases": _phrases_fault,
-    "person_may": _may_fault,
-    "person_color": _color_fault,
+    "person_may": lambda acts: (
+        ""
+        if set(acts) <= set(PersonMay.values)
+        else _("Use some of: %(names)s.") % {"names": ", ".join(PersonMay.values)}
+    ),
+    "person_color": lambda color: "" if is_color(color) else _("Give a colour such as #0f766e, or nothing."),
 }

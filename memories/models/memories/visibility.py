@@ -179,13 +179,10 @@ class Conversations(NamedTuple):
 
     def turns(self, person_id: uuid.UUID) -> Q:
         hidden = Session.objects.filter(end_user=person_id).exclude(agent_id__in=["", self.agent_id])
-        of_agent_alone = Q(memory_of=MemoryOf.AGENT) if self._open_by_default else ~Q(memory_of=MemoryOf.PERSON)
+        is_open = self.by_default == MemoryOf.PERSON
+        of_agent_alone = Q(memory_of=MemoryOf.AGENT) if is_open else ~Q(memory_of=MemoryOf.PERSON)
         shown = Q(left_at=None) & ~Q(session__in=hidden.filter(of_agent_alone))
         return shown & Q(LessThanOrEqual(SENT_AT, self.as_of)) if self.as_of else shown
-
-    @property
-    def _open_by_default(self) -> bool:
-        return self.by_default == MemoryOf.PERSON
 
     def include(self, agent_id: str, memory_of: str, *, sent_at: datetime) -> bool:
         return self.include_session(agent_id, memory_of) and (self.as_of is None or sent_at <= self.as_of)

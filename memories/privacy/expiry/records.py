@@ -85,7 +85,12 @@ def delete_runs(work: Work, cutoff: datetime) -> Iterator[None]:
     """Delete runs; yields after each step. Errors: LeaseLost."""
     for found in _steps(work, runs(work.row.tenant, cutoff)):
         with transaction.atomic():
-            ids = _free_runs(found)
+            # Those whose session and person nobody holds; locked in the order of everybody else.
+            rows = ExtractionRun.objects.filter(pk__in=[key for key, _ in found])
+            sessions = Session.objects.select_for_update(no_key=True, skip_locked=True, of=("self",))
+            free = list(sessions.filter(pk__in=rows.values("session")).order_by("pk").values_list("pk", flat=True))
+            people = passes.lock_people({person for _, person in found})
+            ids = list(rows.filter(session__in=free, end_user__in=people).values_list("pk", flat=True))
             _delete_runs(ids)
             _count(work, "runs", found, len(ids))
         yield
@@ -145,15 +150,6 @@ def _steps(work: Work, rows: QuerySet[Any]) -> Iterator[list[tuple[uuid.UUID, uu
         if not found:
             return
         yield found
-
-
-def _free_runs(found: Sequence[tuple[uuid.UUID, uuid.UUID]]) -> list[uuid.UUID]:
-    """Runs whose session and person nobody holds; locked in the order of everybody else."""
-    rows = ExtractionRun.objects.filter(pk__in=[key for key, _ in found])
-    sessions = Session.objects.select_for_update(no_key=True, skip_locked=True, of=("self",))
-    free = list(sessions.filter(pk__in=rows.values("session")).order_by("pk").values_list("pk", flat=True))
-    people = passes.lock_people({person for _, person in found})
-    return list(rows.filter(session__in=free, end_user__in=people).values_list("pk", flat=True))
 
 
 def _delete_runs(ids: Sequence[uuid.UUID]) -> None:

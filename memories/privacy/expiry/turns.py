@@ -102,7 +102,12 @@ def _trim(work: Work, session_id: uuid.UUID, cutoff: datetime) -> bool:
         session = _lock(session_id, cutoff)
         if session is None:
             return False
-        gone: int = _last_to_delete(session, cutoff) - session.deleted_number
+        # No more than may go now is read: a session has so many steps that each must not look through the rest of it.
+        last: int = min(session.deletable, session.deleted_number + STEP)
+        step = Turn.objects.filter(session=session, number__gt=session.deleted_number, number__lte=last)
+        # Turns of a session are in the order of their age.
+        kept: int | None = step.filter(created_at__gte=cutoff).aggregate(first=Min("number"))["first"]
+        gone: int = (kept - 1 if kept else last) - session.deleted_number
         if gone > 0:
             work.counts["turns"] += gone
             _delete_up_to(session, session.deleted_number + gone)
@@ -124,15 +129,6 @@ def _lock(session_id: uuid.UUID, cutoff: datetime) -> Any:
             return None
     session = Session.objects.annotate(deletable=deletable_up_to(cutoff)).get(pk=session_id)
     return session if passes.lock_people([session.end_user_id]) else None
-
-
-def _last_to_delete(session: Any, cutoff: datetime) -> int:
-    """The number of the last turn that goes now: turns of a session are in the order of their age."""
-    last: int = min(session.deletable, session.deleted_number + STEP)
-    # No more than may go now is read: a session has so many steps that each must not look through the rest of it.
-    step = Turn.objects.filter(session=session, number__gt=session.deleted_number, number__lte=last)
-    kept: int | None = step.filter(created_at__gte=cutoff).aggregate(first=Min("number"))["first"]
-    return kept - 1 if kept else last
 
 
 def _delete_up_to(session: Session, last: int) -> None:

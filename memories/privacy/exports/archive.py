@@ -122,8 +122,10 @@ def _page_section(heading: Heading, section: ExportSection, sessions: dict[Any, 
     yield render_to_string("memories/export_section.html", title)
     templates, last = [f"memories/export_{section.name}.html", "memories/export_rows.html"], None
     for chunk in heading.chunks(section):
-        shown = [{**row, "label": _labels(row, section), "all": list(_filled(row))} for row in chunk]
+        words = _words(section.store)
+        shown = [{**row, "all": list(_filled(row))} for row in chunk]
         for row in shown:
+            row["label"] = {name: words[name][row[name]] for name in words if row.get(name) in words[name]}
             if section.name == "sessions":
                 sessions[row["id"]] = row
             elif section.name == "turns" and row["session"] != last:
@@ -131,12 +133,6 @@ def _page_section(heading: Heading, section: ExportSection, sessions: dict[Any, 
                 row["begins"] = sessions.get(last)
         yield render_to_string(templates, {"rows": shown, "heading": heading})
     yield "</section>\n"
-
-
-def _labels(row: ExportRow, section: ExportSection) -> dict[str, Any]:
-    """Column → what its code means."""
-    words = _words(section.store)
-    return {name: words[name][row[name]] for name in words if row.get(name) in words[name]}
 
 
 @cache

@@ -52,16 +52,8 @@ def undecided() -> list[str]:
     for store in sorted({store.model for store in registry.all_stores()}):
         is_model = store.count(".") == 1
         names = [field.name for field in apps.get_model(store)._meta.concrete_fields] if is_model else ["*"]
-        decided = _exported(store) | _omitted(store)
-        missing += [f"{store}.{name}" for name in names if not decided & {name, "*"}]
+        sections = [one for section in SECTIONS for one in (section, *section.inside) if one.store == store]
+        exported = {name for section in sections for name in (*section.fields, *section.computed)}
+        omitted = {name for omission in OMISSIONS if omission.store == store for name in omission.fields or ("*",)}
+        missing += [f"{store}.{name}" for name in names if not (exported | omitted) & {name, "*"}]
     return missing
-
-
-def _exported(store: str) -> set[str]:
-    sections = [one for section in SECTIONS for one in (section, *section.inside) if one.store == store]
-    return {name for section in sections for name in (*section.fields, *section.computed)}
-
-
-def _omitted(store: str) -> set[str]:
-    omissions = [omission for omission in OMISSIONS if omission.store == store]
-    return {name for omission in omissions for name in omission.fields or ("*",)}

@@ -129,7 +129,12 @@ class ContextsOfOthers(CountsRows):
         found = _resting_on(LoggedContext, person).order_by("pk")[:limit].values_list("pk", flat=True)
         rows = list(LoggedContext.objects.filter(pk__in=list(found)).order_by("pk").select_for_update(of=("self",)))
         told = {uuid.UUID(item["id"]) for row in rows for item in row.items}
-        going = _going(told.union(*(row.rests_on for row in rows)), person)
+        served = iter(told.union(*(row.rests_on for row in rows)))
+        # Those of them that go with the person.
+        going = set[uuid.UUID]()
+        while some := list(islice(served, IDS_AT_ONCE)):
+            for store in _serving():
+                going.update(store.rows_of(person).filter(pk__in=some).order_by().values_list("pk", flat=True))
         names = {str(pk) for pk in going}
         for row in rows:
             row.query = row.memory = row.revision = ""
@@ -160,15 +165,6 @@ def _served(person: EndUser) -> Iterator[list[uuid.UUID]]:
         ids = iter(store.rows_of(person).order_by().values_list("pk", flat=True).iterator(chunk_size=IDS_AT_ONCE))
         while some := list(islice(ids, IDS_AT_ONCE)):
             yield some
-
-
-def _going(ids: set[uuid.UUID], person: EndUser) -> set[uuid.UUID]:
-    """Those of these memories that go with the person."""
-    rest, going = iter(ids), set[uuid.UUID]()
-    while some := list(islice(rest, IDS_AT_ONCE)):
-        for store in _serving():
-            going.update(store.rows_of(person).filter(pk__in=some).order_by().values_list("pk", flat=True))
-    return going
 
 
 def _serving() -> list[Store]:

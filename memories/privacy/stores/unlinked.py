@@ -73,12 +73,12 @@ class Traces:
 
     def are_in(self, value: Any) -> bool:
         """Whether a value, however nested, leads to the person."""
-        return any(self._are_in_text(text) for text in texts_in(value))
-
-    def _are_in_text(self, text: str) -> bool:
-        if text.strip().casefold() in self.names or (self._long_names and self._long_names.search(text)):
-            return True
-        return any(uuid.UUID(found) in self.ids for found in _UUID.findall(text))
+        for text in texts_in(value):
+            if text.strip().casefold() in self.names or (self._long_names and self._long_names.search(text)):
+                return True
+            if any(uuid.UUID(found) in self.ids for found in _UUID.findall(text)):
+                return True
+        return False
 
     @cached_property
     def _long_names(self) -> re.Pattern[str] | None:

@@ -94,22 +94,28 @@ class _ChainCheck:
         self.number, self.digest, self.upto = 0, b"", 0
         last = chain.last_of(tenant_uuid)
         if newest is not None and last is not None and last.number > newest:
-            self._skip_to(last.number - newest + 1)
-
-    def _skip_to(self, number: int) -> None:
-        """Take the links before that one for granted."""
-        self.links = self.links.filter(number__gte=number)
-        before = chain.of(self.tenant_uuid).filter(number__lt=number)
-        self.number = number - 1
-        self.digest = bytes(before.filter(number=number - 1).values_list("digest", flat=True).first() or b"")
-        seals = before.filter(kind=AuditSeal.SealKind.SEAL)
-        self.upto = seals.aggregate(last=Max("last_id"))["last"] or 0
+            # The links before the newest ones are taken for granted.
+            first = last.number - newest + 1
+            self.links = self.links.filter(number__gte=first)
+            before = chain.of(tenant_uuid).filter(number__lt=first)
+            self.number = first - 1
+            self.digest = bytes(before.filter(number=first - 1).values_list("digest", flat=True).first() or b"")
+            seals = before.filter(kind=AuditSeal.SealKind.SEAL)
+            self.upto = seals.aggregate(last=Max("last_id"))["last"] or 0
 
     def broken(self) -> BrokenSeal | None:
         for link in self.links.iterator(chunk_size=50):
             if found := self._check_link(link):
                 return found
-        return self._check_end()
+        # All events before the end of all seals are in one, and the chain is as long as was noted.
+        left = self.events.filter(pk__gt=self.upto, pk__lte=sealing.sealed_up_to()).first()
+        if left is not None:
+            return BrokenSeal(ChainFlaw.INSERTED, self.number + 1, left.pk)
+        key = heads.key_of(self.tenant_uuid)
+        head = heads.noted().get(key)
+        if head is not None and not heads.is_in_chain(key, head):
+            return BrokenSeal(ChainFlaw.TAIL_MISSING, head.number)
+        return None
 
     def _check_link(self, link: AuditSeal) -> BrokenSeal | None:
         if link.number != self.number + 1:
@@ -132,15 +138,4 @@ class _ChainCheck:
                 return BrokenSeal(ChainFlaw.MISSING, seal.number, key)
             if stored[key] != sealed[key]:
                 return BrokenSeal(ChainFlaw.CHANGED, seal.number, key)
-        return None
-
-    def _check_end(self) -> BrokenSeal | None:
-        """All events before the end of all seals are in one, and the chain is as long as was noted."""
-        left = self.events.filter(pk__gt=self.upto, pk__lte=sealing.sealed_up_to()).first()
-        if left is not None:
-            return BrokenSeal(ChainFlaw.INSERTED, self.number + 1, left.pk)
-        key = heads.key_of(self.tenant_uuid)
-        head = heads.noted().get(key)
-        if head is not None and not heads.is_in_chain(key, head):
-            return BrokenSeal(ChainFlaw.TAIL_MISSING, head.number)
         return None

@@ -48,11 +48,9 @@ class AnswerView(Endpoint):
         if not given["stream"]:
             return Response(shown(answer.answer(tenant=self.tenant, request=asked, now=self.now)))
         has_left = leaving.of_request(request._request.META)
-        told = answer.told(tenant=self.tenant, request=asked, now=self.now, has_left=has_left)
-        return event_streams.streamed(request, _events(told))
 
+        def events() -> Generator[event_streams.Event, None, None]:
+            with closing(answer.told(tenant=self.tenant, request=asked, now=self.now, has_left=has_left)) as told:
+                yield from map(event, told)
 
-def _events(told: Generator[answer.Event, None, None]) -> Generator[event_streams.Event, None, None]:
-    with closing(told):
-        for one in told:
-            yield event(one)
+        return event_streams.streamed(request, events())

@@ -3,7 +3,7 @@
 docs/api.md has the same table ("Names of other systems").
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework.exceptions import ErrorDetail
@@ -45,15 +45,13 @@ GROUPS = {"content", "metadata", "time", "access_control", "embedding"}
 def told_here(name: str, value: Any) -> Any:
     """Details of the fault that there is no such field, at the place of each name that is known; None: none is."""
     if name in GROUPS and isinstance(value, Mapping):
-        return dict(_told_within(value)) or None
+        told = {}
+        for inner, said in ELSEWHERE.items():
+            if inner in value:
+                is_beside = said.startswith("Here") and inner != "summary"
+                told[inner] = [_detail(f"{said[:-1]}, beside `content`." if is_beside else said)]
+        return told or None
     return [_detail(ELSEWHERE[name])] if name in ELSEWHERE else None
-
-
-def _told_within(group: Mapping[str, Any]) -> Iterator[tuple[str, list[ErrorDetail]]]:
-    for name, said in ELSEWHERE.items():
-        if name in group:
-            beside = f"{said[:-1]}, beside `content`." if said.startswith("Here") and name != "summary" else said
-            yield name, [_detail(beside)]
 
 
 def _detail(said: str) -> ErrorDetail:

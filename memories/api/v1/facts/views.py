@@ -147,7 +147,9 @@ class FactsView(FactEndpoint):
     def post(self, request: Request) -> Response:
         given = self.body(NewFactSerializer)
         user_id, write_trust = given.pop("user_id"), self.write_trust(given.pop("stated_by", None))
-        provenance = _provenance(given)
+        relations = [RelationDraft(**relation) for relation in given.pop("relations", ())]
+        sources = {name: given.pop(name) for name in ("raw", "source", "evidence", "valid_from") if name in given}
+        provenance = Provenance(relations=relations, **sources)
         if lookups.find_person(tenant=self.tenant, user_id=user_id) is None:
             check_stranger(provenance)
             check_names(given.get("allowed_users", ()), known={user_id})
@@ -347,10 +349,3 @@ def _selected(rows: FactQuerySet, given: dict[str, Any], *, tenant_id: uuid.UUID
         tagged = Q(tags__contains=[given["tag"]])
         rows = rows.filter(closed_indexes.opened(tagged, rows, tenant_id=tenant_id))
     return selected(rows, FactFilters, given)
-
-
-def _provenance(given: dict[str, Any]) -> Provenance:
-    """Take out of the body what it says of the sources of its fact."""
-    relations = [RelationDraft(**relation) for relation in given.pop("relations", ())]
-    names = [name for name in ("raw", "source", "evidence", "valid_from") if name in given]
-    return Provenance(relations=relations, **{name: given.pop(name) for name in names})

@@ -56,7 +56,6 @@ from memories.exceptions import (
     FileNotFound,
     FileTooLarge,
     InvalidInput,
-    MemoryHubError,
     OffsetBeyondEnd,
     OperatorWord,
 )
@@ -442,13 +441,11 @@ def _upload(one: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
         written = write_file(path=path, content=content, verb=FileVersion.Verb.UPLOAD, **arguments)
     except FileIsFolder as error:
         return {**answer, "error": "is_directory", "detail": error.detail}
-    except (Conflict, FileTooLarge, InvalidInput) as error:
-        return {**answer, "error": "permission_denied", "detail": _detail(error)}
+    except InvalidInput as error:
+        return {**answer, "error": "permission_denied", "detail": " ".join(fault.detail for fault in error.faults)}
+    except (Conflict, FileTooLarge) as error:
+        return {**answer, "error": "permission_denied", "detail": error.detail}
     return {**answer, "error": None, "version": written.file.version, "redactions": written.redactions}
-
-
-def _detail(error: MemoryHubError) -> str:
-    return " ".join(fault.detail for fault in error.faults) if isinstance(error, InvalidInput) else error.detail
 
 
 def _content_of(one: dict[str, Any]) -> NewContent:

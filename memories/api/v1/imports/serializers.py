@@ -31,13 +31,11 @@ class Authors(serializers.DictField):
                 raise ValidationError("Give a JSON object.", code="syntax") from error
         if isinstance(data, dict) and len(data) > MOST_AUTHORS:
             raise ValidationError(f"At most {MOST_AUTHORS:,} names.", code="max_length")
-        found = super().to_internal_value(data)
+        authors = super().to_internal_value(data)
         # As PostgreSQL and UTF-8 hold it, which is how the file's own are read.
-        return {_plain(name): one or "" for name, one in found.items()}
-
-
-def _plain(name: str) -> str:
-    return name.replace("\0", "").encode("utf-8", "replace").decode()
+        return {
+            name.replace("\0", "").encode("utf-8", "replace").decode(): author or "" for name, author in authors.items()
+        }
 
 
 class ZoneName(ExactText):

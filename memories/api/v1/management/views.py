@@ -124,8 +124,12 @@ class TenantView(ManagementEndpoint):
             # Found, or it would make one.
             _ = self.tenant
         with _pointing_into_body():
+            try:
+                Tenant._meta.get_field("slug").clean(slug, None)
+            except ValidationError:
+                raise InvalidInput.at("slug", "A slug has 1 to 63 letters, digits, - and _.") from None
             tenant, was_made = put_tenant(
-                slug=_slug(slug),
+                slug=slug,
                 settings=given,
                 expected_version=self.expected_version(),
                 only_new=(request.headers.get("If-None-Match") or "").strip() == "*",
@@ -285,14 +289,6 @@ class TenantAgentView(ManagementEndpoint):
         agent = lookups.agent(tenant=self.tenant, agent_id=agent_id)
         changed = change_agent(agent=agent, changes=changes, by=ActorKind.OPERATOR, actor=self.actor, now=self.now)
         return Response(self.shown(changed, AgentSerializer))
-
-
-def _slug(text: str) -> str:
-    try:
-        Tenant._meta.get_field("slug").clean(text, None)
-    except ValidationError:
-        raise InvalidInput.at("slug", "A slug has 1 to 63 letters, digits, - and _.") from None
-    return text
 
 
 class _OperatorsEndpoint(ManagementEndpoint):

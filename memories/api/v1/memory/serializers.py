@@ -205,29 +205,20 @@ def document_of(sections: Iterable[ProfileSection], facts: Sequence[Fact]) -> di
     document: dict[str, Any] = {"version": VERSION, "lastUpdated": _last_updated([*rows.values(), *facts])}
     for section, (part, name) in PLACES.items():
         row = rows.get(section)
-        document.setdefault(part, {})[name] = {
-            "summary": row.summary if row else "",
-            "updatedAt": _updated_at(row) if row else "",
-        }
+        updated = ""
+        if row:
+            # When the row was written, in the words of the document that left it as it is.
+            stated = _current(row).get("given", {}).get("updatedAt")
+            updated = stated if isinstance(stated, str) else _text_of(row.updated_at)
+        document.setdefault(part, {})[name] = {"summary": row.summary if row else "", "updatedAt": updated}
     return document | {"facts": [_fact_out(fact) for fact in facts]}
 
 
 def _last_updated(rows: Iterable[ProfileSection | Fact]) -> str:
     """When the last of the rows changed; one that is as a document left it, by the word of that document."""
-    changes = [(_moment(text) or row.updated_at, text) for row in rows for text in [_stated_update(row)]]
-    moment, text = max(changes, default=(None, ""))
+    stated = [(row, str(_current(row).get("updated") or "")) for row in rows]
+    moment, text = max(((_moment(text) or row.updated_at, text) for row, text in stated), default=(None, ""))
     return text or _text_of(moment)
-
-
-def _stated_update(row: ProfileSection | Fact) -> str:
-    """When the document says that it was last updated that left the row as it is; empty without one."""
-    return str(_current(row).get("updated") or "")
-
-
-def _updated_at(row: ProfileSection | Fact) -> str:
-    """When the row was written, in the words of the document that left it as it is."""
-    stated = _current(row).get("given", {}).get("updatedAt")
-    return stated if isinstance(stated, str) else _text_of(row.updated_at)
 
 
 def _current(row: ProfileSection | Fact) -> Mapping[str, Any]:

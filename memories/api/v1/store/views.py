@@ -54,15 +54,11 @@ class StoreParser(StrictJSONParser):
             labels = json.loads(body.decode("utf-8-sig"))
             for step in steps[1:]:
                 labels = labels[int(step)] if isinstance(labels, list) else labels[step]
-            _refuse_nul(labels, fault.pointer)
+            try:
+                namespaces.check(labels)
+            except BadNamespace as bad:
+                raise InvalidInput.at(fault.pointer, str(bad), code="namespace") from bad
             raise
-
-
-def _refuse_nul(labels: list[Any], pointer: str) -> None:
-    try:
-        namespaces.check(labels)
-    except BadNamespace as error:
-        raise InvalidInput.at(pointer, str(error), code="namespace") from error
 
 
 class StoreEndpoint(Endpoint):
@@ -181,16 +177,19 @@ class BatchView(StoreEndpoint):
     )
     def post(self, request: Request) -> Response:
         given = self.body(BatchSerializer)["operations"]
-        wanted = [operation_of(one, f"/operations/{at}") for at, one in enumerate(given)]
-        if any(isinstance(one, Write) for one in wanted) and Scope.WRITE not in self.caller.key.scopes:
+        wanted = [operation_of(operation, f"/operations/{at}") for at, operation in enumerate(given)]
+        if any(isinstance(operation, Write) for operation in wanted) and Scope.WRITE not in self.caller.key.scopes:
             raise PermissionDenied(f"This key lacks the scope '{Scope.WRITE}'.", code="missing_scope")
-        answers = operations.run(wanted, tenant=self.tenant, viewer=self.viewer, now=self.now)
-        return Response({"results": [_answer(one) for one in answers]})
-
-
-def _answer(one: operations.OperationResult) -> dict[str, Any]:
-    items = None if one.items is None else [shown(found, scored=True) for found in one.items]
-    return {"item": one.item and shown(one.item), "items": items, "namespaces": one.namespaces}
+        results = operations.run(wanted, tenant=self.tenant, viewer=self.viewer, now=self.now)
+        answers = [
+            {
+                "item": result.item and shown(result.item),
+                "items": None if result.items is None else [shown(item, scored=True) for item in result.items],
+                "namespaces": result.namespaces,
+            }
+            for result in results
+        ]
+        return Response({"results": answers})
 
 
 def shown(found: FoundItem, *, scored: bool = False) -> dict[str, Any]:

@@ -160,11 +160,13 @@ class _Additions(Strict):
     )
 
     def validate_steps(self, steps: list[dict[str, Any]]) -> list[PostedStep]:
-        large = [at for at, given in enumerate(steps) if _size(given) > MAX_STEP_BYTES]
-        if large:
-            detail = "A step can have at most 1 MB: its text and its arguments together."
-            raise MessageTooLarge(faults=[Fault(f"/steps/{large[0]}", MessageTooLarge.code, detail)])
-        return [_step(given) for given in steps]
+        for at, step in enumerate(steps):
+            arguments = step.get("arguments")
+            size = len((step.get("content") or "").encode()) + (json_size(arguments) if arguments else 0)
+            if size > MAX_STEP_BYTES:
+                detail = "A step can have at most 1 MB: its text and its arguments together."
+                raise MessageTooLarge(faults=[Fault(f"/steps/{at}", MessageTooLarge.code, detail)])
+        return [_step(step) for step in steps]
 
 
 class NewTrajectorySerializer(_Additions):
@@ -299,8 +301,3 @@ def _step(given: dict[str, Any]) -> PostedStep:
         is_error=given.get("is_error", False),
         at=given.get("at"),
     )
-
-
-def _size(given: dict[str, Any]) -> int:
-    arguments = given.get("arguments")
-    return len((given.get("content") or "").encode()) + (json_size(arguments) if arguments else 0)

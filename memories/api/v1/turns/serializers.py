@@ -179,7 +179,10 @@ class MessageSerializer(Strict):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["role"] not in MAY_BE_EMPTY and not attrs.get("attachments") and _is_empty(attrs["content"]):
+        content = attrs["content"]
+        has_media = isinstance(content, list) and any(part["type"] not in TEXT_PARTS for part in content)
+        may_be_empty = attrs["role"] in MAY_BE_EMPTY or attrs.get("attachments") or has_media
+        if not may_be_empty and not _text(content).strip():
             raise ValidationError({"content": ["This message says nothing."]}, code="blank")
         return attrs
 
@@ -349,11 +352,6 @@ def _text(content: Any) -> str:
     return content or ""
 
 
-def _is_empty(content: Any) -> bool:
-    has_media = isinstance(content, list) and any(part["type"] not in TEXT_PARTS for part in content)
-    return not has_media and not _text(content).strip()
-
-
 def _is_part(part: Any) -> bool:
     if not isinstance(part, dict) or not isinstance(part.get("type"), str):
         return False
@@ -362,7 +360,10 @@ def _is_part(part: Any) -> bool:
 
 def _refuse_large(messages: list[PostedMessage], pointer: str) -> None:
     for index, message in enumerate(messages):
-        if _size(message) > MAX_MESSAGE_BYTES:
+        size = len(message.content.encode()) if message.parts is None else json_size(message.parts)
+        if message.tool_calls:
+            size += json_size(message.tool_calls)
+        if size > MAX_MESSAGE_BYTES:
             detail = "A message can have at most 1 MB: its text, parts and tool calls together."
             raise MessageTooLarge(faults=[Fault(f"{pointer}/{index}", MessageTooLarge.code, detail)])
 
@@ -371,11 +372,6 @@ def _refuse_many_files(messages: list[PostedMessage], field: str) -> None:
     if sum(len(message.attachments) for message in messages) > MAX_FILES:
         fault = [ErrorDetail(f"Give at most {MAX_FILES} attachments in all.", code="max_length")]
         raise ValidationError({field: fault} if field else fault)
-
-
-def _size(message: PostedMessage) -> int:
-    size = len(message.content.encode()) if message.parts is None else json_size(message.parts)
-    return size + (json_size(message.tool_calls) if message.tool_calls else 0)
 
 
 class RedactionSerializer(Strict):

@@ -67,7 +67,11 @@ def separate(pair: Pair, done: ChangeSet) -> None:
     """Undo join() but for texts that it wrote: what moved goes back with what was written of it since."""
     sections = ProfileSection.objects.filter(pk__in=moved(done, Table.SECTION))
     names = list(sections.values_list("agent_id", "section"))
-    _withdraw_proposals(done)
+    # What the merge proposed and nobody has decided goes, and with it the review items.
+    proposed = ProfileRevision.objects.filter(change_set=done.pk, verb=MERGE, version=None)
+    open_ones = ReviewItem.objects.waiting().filter(proposed_section__in=proposed).select_for_update(of=("self",))
+    withdrawn = list(open_ones.order_by("pk").values_list("proposed_section", flat=True))
+    ProfileRevision.objects.filter(pk__in=withdrawn).delete()
     since = _named(names) & Q(created_at__gte=done.created_at)
     ours = ProfileRevision.objects.filter(end_user=pair.survivor)
     going = ours.filter(since | Q(pk__in=moved(done, Table.REVISION)))
@@ -137,11 +141,3 @@ def _propose(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: 
     )
     question = ReviewQuestion(ReviewItem.Reason.OTHER_PERSON, proposed_section=proposal)
     review_items.ask(question, run=None, now=changes.now)
-
-
-def _withdraw_proposals(done: ChangeSet) -> None:
-    """Delete what the merge proposed and nobody has decided, and with it the review items."""
-    proposed = ProfileRevision.objects.filter(change_set=done.pk, verb=MERGE, version=None)
-    open_ones = ReviewItem.objects.waiting().filter(proposed_section__in=proposed)
-    going = list(open_ones.select_for_update(of=("self",)).order_by("pk").values_list("proposed_section", flat=True))
-    ProfileRevision.objects.filter(pk__in=going).delete()

@@ -74,7 +74,12 @@ def finish(done: ChangeSet, changes: Changes) -> None:
     _reactivate_superseded(pair, changes)
     _separate_questions(pair, done)
     move_questions(frm=pair.survivor, to=pair.merged)
-    _return_refusals(pair, done)
+    # Refusals that moved go back, and those of returned facts; what is refused of both stays with each.
+    of_facts = Q(fact__end_user=pair.merged) | Q(pk__in=moved(done, Table.REFUSAL))
+    own = FactRefusal.objects.filter(end_user=pair.merged, kind=OuterRef("kind"), digest=OuterRef("digest"))
+    returning = FactRefusal.objects.filter(of_facts, ~Exists(own), end_user=pair.survivor)
+    refusals = list(returning.values_list("pk", flat=True))
+    FactRefusal.objects.filter(pk__in=refusals).update(end_user=pair.merged)
     records.separate(pair, done)
     discard_work_in_flight(pair)
     # They name rows of one who is another person again: the survivor's export must not have them.
@@ -137,12 +142,3 @@ def _stands_alone(item: ReviewItem) -> bool:
     """Whether the open item is a question without the other fact, too, and is not asked already."""
     asked = ReviewItem.objects.waiting().filter(fact=item.fact_id, known=None, kind=item.kind)
     return bool(item.fact and item.fact.status == Status.PENDING) and not asked.exists()
-
-
-def _return_refusals(pair: Pair, done: ChangeSet) -> None:
-    """Return the refusals that moved, and those of returned facts; what is refused of both stays with each."""
-    survivor, merged = pair.people
-    of_facts = Q(fact__end_user=merged) | Q(pk__in=moved(done, Table.REFUSAL))
-    own = FactRefusal.objects.filter(end_user=merged, kind=OuterRef("kind"), digest=OuterRef("digest"))
-    going = FactRefusal.objects.filter(of_facts, ~Exists(own), end_user=survivor)
-    FactRefusal.objects.filter(pk__in=list(going.values_list("pk", flat=True))).update(end_user=merged)
