@@ -16,7 +16,17 @@ import psycopg
 from benchmarks import load, report, rows
 from benchmarks.compare import breaking, ground, page, searching
 from benchmarks.compare.figures import HUB, Row
-from benchmarks.compare.products import PEERS, Hub, Peer, Product, opened_hub, opened_peer, temporary
+from benchmarks.compare.products import (
+    FILL_SECONDS,
+    PEERS,
+    Hub,
+    Peer,
+    Product,
+    environment,
+    opened_hub,
+    opened_peer,
+    temporary,
+)
 from benchmarks.compare.searching import Course
 from tests.clients_suite import environments
 
@@ -34,7 +44,9 @@ def main() -> None:
         hub = stack.enter_context(opened_hub())
         idle: dict[str, float | None] = {HUB: _settled(hub)}
         made = _ground(stack, given.sizes)
-        opened = [stack.enter_context(opened_peer(name, says, hub, made)) for name, says in chosen.items()]
+        opened = [
+            stack.enter_context(opened_peer(name, says, hub, made, given.fill_seconds)) for name, says in chosen.items()
+        ]
         indexed: dict[str, float | None] = {}
         course = Course([hub, *_loaded(opened, idle, indexed, failures)], made, given.rounds, failures)
         indexed[HUB] = sum(searching.seconds_until_whole(hub, made, size) for size in given.sizes)
@@ -53,6 +65,7 @@ def main() -> None:
         ground=_said(given.sizes),
         questions=len(made.questions),
         rounds=given.rounds,
+        fill_seconds=given.fill_seconds,
         peers=_terms(chosen, versions),
         failures=failures,
     )
@@ -66,6 +79,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("peers", nargs="*", help=f"{', '.join(_peers())}; all when none is named")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="rows of one person; %(default)s")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--fill-seconds", type=float, default=FILL_SECONDS, help="for a peer that is filled row by row")
     parser.add_argument("--write", type=Path, metavar="FILE", help="also write the page")
     given = parser.parse_args()
     if unknown := set(given.peers) - set(_peers()):
@@ -81,13 +95,13 @@ def _installed(chosen: Mapping[str, Mapping[str, Any]], failures: list[str]) -> 
     """What the environments took. Each is made once; a peer that cannot be installed is left out by its loading."""
     seconds: dict[str, float | None] = {}
     sizes: dict[str, float | None] = {}
-    wanted = {HUB: ["-r", str(Path("requirements.lock").absolute())], **{n: s["packages"] for n, s in chosen.items()}}
-    for name, packages in wanted.items():
+    hub = {"packages": ["-r", str(Path("requirements.lock").absolute())]}
+    for name, says in {HUB: hub, **chosen}.items():
         folder = environments.CACHE / f"compare-{name}"
         noted, began = folder / "seconds", time.monotonic()
         was_made = noted.exists()
         try:
-            environments.python(f"compare-{name}", packages)
+            environment(name, says)
         except (SubprocessError, OSError) as error:
             failures.append(f"{name} cannot be installed: {error}")
             continue
@@ -120,6 +134,9 @@ def _loaded(
             began = time.monotonic()
             index = indexed[peer.name] = peer.load()
             report.say(f"{peer.title}: {time.monotonic() - began:.0f} s, of which its index took {index:.0f} s.")
+            if peer.rows < (wanted := len(peer.ground.texts)):
+                said = f"it took {peer.rows:,} of {wanted:,} rows in {peer.fill_seconds:,.0f} s"
+                failures.append(f"{peer.title}: {said}; it is asked about people whose rows are all among them.")
             peer.start()
         except (load.RefusedError, SubprocessError, OSError, TimeoutError) as error:
             failures.append(f"{peer.title} did not run: {str(error)[-600:]}")

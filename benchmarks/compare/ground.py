@@ -38,7 +38,8 @@ _ROWS = """
 class Ground:
     """All rows in the order of their numbers, and the questions; vectors as float32[n, dimensions].
 
-    `folder`: where the peers read the same: rows.jsonl (person and text), rows.f32, questions.json, questions.f32.
+    `folder`: where the peers read the same: rows.jsonl (person and text), rows.f32, and known.json and known.f32 with
+    the texts that are no rows.
     """
 
     folder: Path
@@ -55,6 +56,10 @@ class Ground:
         own, vector = self.vectors[places], self.asked[question]
         cosines = own @ vector / np.linalg.norm(own, axis=1)
         return [self.texts[place] for place in places[np.argsort(-cosines, kind="stable")[:TOP]]]
+
+    def has(self, person: str, rows: int) -> bool:
+        """Whether all rows of that person are among the first so many; a person without any has them."""
+        return person not in self.people[rows:]
 
 
 def make(folder: Path, sizes: Sequence[int]) -> Ground:
@@ -123,9 +128,9 @@ def write(ground: Ground) -> None:
     """The files of its folder."""
     lines = (json.dumps([person, text]) for person, text in zip(ground.people, ground.texts, strict=True))
     (ground.folder / "rows.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (ground.folder / "questions.json").write_text(json.dumps(ground.questions), encoding="utf-8")
+    (ground.folder / "known.json").write_text(json.dumps(ground.questions), encoding="utf-8")
     ground.vectors.astype("<f4").tofile(ground.folder / "rows.f32")
-    ground.asked.astype("<f4").tofile(ground.folder / "questions.f32")
+    ground.asked.astype("<f4").tofile(ground.folder / "known.f32")
 
 
 def number_of(text: str) -> int:

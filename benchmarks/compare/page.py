@@ -19,8 +19,9 @@ is worse for the hub stands first**: the lines are sorted by how many times wors
 - **The same machine and PostgreSQL.** All products are measured by turns, each turn begins with another one, the
   figure is the median of {rounds} turns, and the first turn does not count. The peers' tables lie in databases of
   their own on the hub's PostgreSQL.
-- **All rows were written in bulk.** The peers' indexes were made after that, by their own statements. This makes
-  better graphs, quicker, than one row after the other.
+- **All rows were written in bulk**, by COPY or by the product's own call for many rows. The peers' indexes were made
+  after that, by their own statements, where they can be. This makes better graphs, quicker, than one row after the
+  other. A peer that needs longer than {fill_minutes} minutes has the people whose rows it had taken by then.
 - **No model.** Nothing is extracted. A text is a row.
 
 ## How to read the figures
@@ -35,14 +36,16 @@ is worse for the hub stands first**: the lines are sorted by how many times wors
   ranking of all of the person's rows, its answer has. The hub ranks by words and vectors together. Therefore it
   is compared with its own formula over all of the person's rows, as in the row `exact` of [the
   benchmarks](benchmarks.md). Where a peer looks into its index of vectors first and chooses the person's rows
-  then, a person beside larger ones gets fewer rows than were asked for.
+  then, a person beside larger ones gets fewer rows than were asked for. A peer that ranks by words, too, has no
+  figure: its own formula over all rows is not known.
 - **Add.** The hub answers before the vector is made: a second later its embedder makes it, and until then the text
   is found by its words. The peers are given the vector, and answer when it is in their index.
 - **Indexes after the bulk load.** The hub makes one when a person is searched for the first time, and answers from
   the newest rows meanwhile; its figure is the sum over the people who are asked about. A peer has one for all rows.
 - **Memory** is that of a product's own processes (Pss), without PostgreSQL. The hub has a web server, a worker and
   an embedder with its model; a peer is its library and the view, without a model.
-- **Words that are left** are looked for in every row of every table, and of every SQLite file.
+- **Words that are left** are looked for in every row of every table and of every SQLite file, and in every line of
+  logs in JSON.
 - **kill -9** hits all processes at once, PostgreSQL too, while four clients write to each product. What got no
   answer is sent again, with the same key where the product has keys.
 
@@ -93,6 +96,7 @@ def page(
     ground: str,
     questions: int,
     rounds: int,
+    fill_seconds: float,
     peers: Sequence[str],
     failures: Sequence[str],
 ) -> str:
@@ -101,6 +105,7 @@ def page(
         ground=_wrapped(f"- **The same rows.** {ground}. {ROWS}"),
         questions=questions,
         rounds=rounds,
+        fill_minutes=f"{fill_seconds / 60:g}",
         peers="\n".join(_wrapped(line) for line in peers),
         day=day.isoformat(),
         machine=machine,

@@ -63,6 +63,7 @@ def test_what_is_worse_for_the_hub_stands_first_on_the_page() -> None:
         ground="a person",
         questions=7,
         rounds=3,
+        fill_seconds=90,
         peers=["- **One**."],
         failures=["Other: it broke"],
     )
@@ -119,7 +120,7 @@ class Store:
     def setup(self):
         self.path.touch()
     def load(self):
-        for person, text in serving.rows():
+        for person, text in serving.rows_in_time():
             self.add(person, text, "")
         return 0.5
     def close(self):
@@ -172,6 +173,16 @@ def test_a_peer_is_filled_asked_killed_and_started_again(peer: Peer) -> None:
     assert peer.texts("a")[-1] == "row (2)"
     stored = [json.loads(line)[2] for line in (peer.home / "rows.txt").read_text().splitlines()]
     assert stored == [[1, 0], [0.5, 0.5], [0.25, 0.75], [0, 1], [0.25, 0.75]]
+
+
+def test_a_peer_without_time_for_all_rows_is_not_asked_about_people_who_are_cut_off(peer: Peer) -> None:
+    peer.fill_seconds = 0
+    peer.setup()
+    peer.load()
+    assert peer.rows == 1
+    whole, cut = Course([peer], peer.ground, rounds=1), peer.ground
+    assert (whole.about("nobody").products, whole.about("a").products) == ([peer], [])
+    assert (cut.has("b", 3), cut.has("b", 2)) == (True, False)
 
 
 def test_a_peer_that_fails_is_left_out_and_named(peer: Peer) -> None:
