@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 
 from benchmarks import load, report, rows
-from benchmarks.compare import breaking, ground, page, searching
+from benchmarks.compare import answering, breaking, ground, page, searching, shared_sets
 from benchmarks.compare.figures import HUB, Row
 from benchmarks.compare.products import (
     FILL_SECONDS,
@@ -28,22 +28,25 @@ from benchmarks.compare.products import (
     temporary,
 )
 from benchmarks.compare.searching import Course
+from benchmarks.compare.shared_sets import SharedSets, asked_about
 from tests.clients_suite import environments
 
 SIZES = (600, 20_000, 120_000)
 SETTLING_SECONDS = 5.0
 MEGABYTE = 1_000_000
+WITHOUT_DATA = "Shared sets: no folder was named for them (DATA=…), so nothing was asked of their lives and beliefs."
 
 
 def main() -> None:
     given = _arguments()
     chosen = {name: says for name, says in _peers().items() if not given.peers or name in given.peers}
-    failures: list[str] = []
+    failures: list[str] = [] if given.data else [WITHOUT_DATA]
+    sets = shared_sets.read(given.data, given.first) if given.data else shared_sets.NONE
     installed = _installed(chosen, failures)
     with ExitStack() as stack:
         hub = stack.enter_context(opened_hub())
         idle: dict[str, float | None] = {HUB: _settled(hub)}
-        made = _ground(stack, given.sizes)
+        made = _ground(stack, given.sizes, sets)
         opened = [
             stack.enter_context(opened_peer(name, says, hub, made, given.fill_seconds)) for name, says in chosen.items()
         ]
@@ -52,7 +55,7 @@ def main() -> None:
         indexed[HUB] = sum(searching.seconds_until_whole(hub, made, size) for size in given.sizes)
         found = [*installed, Row("memory when idle and empty", "MB", idle)]
         found.append(Row("indexes after the bulk load, until searches read all rows", "s", indexed))
-        for row in _measured(course, given.sizes):
+        for row in _measured(course, given.sizes, sets):
             found.append(row)
             report.say(page.table([row], {one.name: one.title for one in course.products}))
         versions = _versions(hub)
@@ -79,6 +82,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("peers", nargs="*", help=f"{', '.join(_peers())}; all when none is named")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="rows of one person; %(default)s")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="the sets of `make eval`, and PrecisionMemBench")
+    parser.add_argument("--first", type=int, default=2, help="so many lives of each set; %(default)s")
     parser.add_argument("--fill-seconds", type=float, default=FILL_SECONDS, help="for a peer that is filled row by row")
     parser.add_argument("--write", type=Path, metavar="FILE", help="also write the page")
     given = parser.parse_args()
@@ -113,11 +118,13 @@ def _installed(chosen: Mapping[str, Mapping[str, Any]], failures: list[str]) -> 
     return [Row(f"{what}: installing, once", "s", seconds), Row(f"{what}: on the disk", "MB", sizes)]
 
 
-def _ground(stack: ExitStack, sizes: Sequence[int]) -> ground.Ground:
+def _ground(stack: ExitStack, sizes: Sequence[int], sets: SharedSets) -> ground.Ground:
     folder = Path(temporary("compare-ground-"))
     stack.callback(shutil.rmtree, folder)
     report.say(f"Making rows: {_said(sizes)} …")
-    return ground.make(folder, sizes)
+    passages = list(dict.fromkeys(sets.passages()))
+    questions = dict.fromkeys([*answering.UNRELATED, *sets.questions()])
+    return ground.make(folder, sizes, passages, [text for text in questions if text not in set(passages)])
 
 
 def _loaded(
@@ -144,11 +151,17 @@ def _loaded(
             yield peer
 
 
-def _measured(course: Course, sizes: Sequence[int]) -> Iterator[Row]:
+def _measured(course: Course, sizes: Sequence[int], sets: SharedSets) -> Iterator[Row]:
     for size in sizes:
         yield from searching.at_size(course, size)
     full = {one.name: one.megabytes() for one in course.products}
     yield Row(f"memory after searches of {max(sizes):,} rows", "MB", full)
+    person, label = ground.name_of(min(sizes)), f"a person of {min(sizes):,} rows"
+    yield from answering.about(course, person, label, course.ground.questions)
+    yield from answering.about_sets(course, sets)
+    for name, lives in sets.lives.items():
+        label = f"a person of {shared_sets.JUDGED_BY[name][0]}"
+        yield from answering.about(course, answering.person_of(name, lives[0]), label, asked_about(lives[0]))
     yield from searching.adding(course, "nobody-yet", "into an empty person")
     for size in sizes:
         rows.wait_for_the_embedder()

@@ -39,8 +39,8 @@ class Product(ABC):
     server: Server
 
     @abstractmethod
-    def search(self, person: str, question: str) -> bytes:
-        """A request for the best 20 rows."""
+    def search(self, person: str, question: str, limit: int = TOP) -> bytes:
+        """A request for the best rows."""
 
     @abstractmethod
     def add(self, person: str, text: str, key: str) -> bytes:
@@ -90,8 +90,10 @@ class Hub(Product):
 
     def __init__(self, home: Path) -> None:
         self._home, self._port = home, free_port()
+        # Where its gateway leads.
+        self.endpoint = free_port()
         self._started: list[subprocess.Popen[bytes]] = []
-        stage.choose(home, port=self._port, endpoint=free_port())
+        stage.choose(home, port=self._port, endpoint=self.endpoint)
 
     def start(self) -> None:
         process = stage.started(self._home, "manage.py", "up")
@@ -104,8 +106,8 @@ class Hub(Product):
         """Its tenant and a key of it, once Django is set up."""
         self.server = Server(self._port, stage.key())
 
-    def search(self, person: str, question: str) -> bytes:
-        return self.server.request("POST", "/api/v1/search", searched(person, question))
+    def search(self, person: str, question: str, limit: int = TOP) -> bytes:
+        return self.server.request("POST", "/api/v1/search", searched(person, question, limit))
 
     def add(self, person: str, text: str, key: str) -> bytes:
         message = {"role": "user", "content": text}
@@ -219,8 +221,8 @@ class Peer(Product):
             else:
                 return
 
-    def search(self, person: str, question: str) -> bytes:
-        return self.server.request("POST", "/search", searched(person, question))
+    def search(self, person: str, question: str, limit: int = TOP) -> bytes:
+        return self.server.request("POST", "/search", searched(person, question, limit))
 
     def add(self, person: str, text: str, key: str) -> bytes:
         return self.server.request("POST", "/add", {"user_id": person, "text": text, "key": key})
@@ -308,9 +310,9 @@ def _ended(code: int | None) -> str:
     return f"ended by signal {-code}" if code < 0 else f"ended with {code}"
 
 
-def searched(person: str, question: str) -> dict[str, Any]:
+def searched(person: str, question: str, limit: int) -> dict[str, Any]:
     """What a search is sent; peers ignore the kind."""
-    return {"user_id": person, "query": question, "kinds": ["turn"], "limit": TOP}
+    return {"user_id": person, "query": question, "kinds": ["turn"], "limit": limit}
 
 
 @contextmanager

@@ -8,24 +8,28 @@ import array
 import json
 import mmap
 import os
+import re
+import shlex
 import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote
 
 FOLDER, GROUND = Path(os.environ["COMPARE_FOLDER"]), Path(os.environ["COMPARE_GROUND"])
 DSN = os.environ["COMPARE_DSN"]
 DIMENSIONS = int(os.environ["COMPARE_DIMENSIONS"])
 FILL_SECONDS = float(os.environ["COMPARE_FILL_SECONDS"])
 _BYTES = 4 * DIMENSIONS
+_NUMBERED = re.compile(r"\(\d+\)$")
 # A peer may take the process's own output for itself.
 _TOLD = os.fdopen(os.dup(1), "w")
 
 
 class Vectors:
-    """The vector of a text: one that the command embedded, or that of the row whose number stands at the text's end in
-    brackets."""
+    """The vector of a text: one that the command embedded, that of the row whose number stands at the text's end in
+    brackets, or for a part of a text that a peer has cut that of the whole."""
 
     def __init__(self):
         self.rows, self.known = _mapped("rows.f32"), _mapped("known.f32")
@@ -35,9 +39,11 @@ class Vectors:
 
     def of(self, text):
         place = self.places.get(text)
-        if place is not None:
-            return _floats(self.known, place).tolist()
-        return self.row(number(text) % self.count)
+        if place is None and _NUMBERED.search(text):
+            return self.row(number(text) % self.count)
+        if place is None:
+            place = next(place for whole, place in self.places.items() if text.strip() in whole)
+        return _floats(self.known, place).tolist()
 
     def row(self, place):
         return _floats(self.rows, place).tolist()
@@ -47,6 +53,13 @@ class Vectors:
         floats = _floats(self.rows, place)
         floats.byteswap()
         return DIMENSIONS.to_bytes(2, "big") + b"\0\0" + floats.tobytes()
+
+
+def dsn_as_url(scheme="postgresql"):
+    """The address of its database as libraries want it that take no other form."""
+    given = dict(one.split("=", 1) for one in shlex.split(DSN))
+    who = f"{quote(given['user'])}:{quote(given['password'])}"
+    return f"{scheme}://{who}@/{quote(given['dbname'])}?host={quote(given['host'], safe='')}&port={given['port']}"
 
 
 def number(text):
