@@ -69,6 +69,7 @@ def main() -> None:
         questions=len(made.questions),
         rounds=given.rounds,
         fill_seconds=given.fill_seconds,
+        limits=_limits(chosen),
         peers=_terms(chosen, versions),
         failures=failures,
     )
@@ -180,6 +181,12 @@ def _said(sizes: Sequence[int]) -> str:
     listed = ", ".join(f"{size:,}" for size in sizes)
     people = f"People of {listed} rows" if len(sizes) > 1 else f"A person of {listed} rows"
     return f"{people}, beside {ground.OTHERS} others with {ground.ROWS_OF_OTHERS} each"
+
+
+def _limits(chosen: Mapping[str, Mapping[str, Any]]) -> str:
+    return ", ".join(
+        f"{says['title']}: {says.get('default_context', says['default_limit'])}" for says in chosen.values()
+    )
 
 
 def _versions(hub: Hub) -> dict[str, str]:

@@ -66,6 +66,7 @@ def test_what_is_worse_for_the_hub_stands_first_on_the_page() -> None:
         questions=7,
         rounds=3,
         fill_seconds=90,
+        limits="One: 5",
         peers=["- **One**."],
         failures=["Other: it broke"],
     )
