@@ -40,7 +40,10 @@ WITHOUT_DATA = "Shared sets: no folder was named for them (DATA=…), so nothing
 def main() -> None:
     given = _arguments()
     chosen = {name: says for name, says in _peers().items() if not given.peers or name in given.peers}
-    failures: list[str] = [] if given.data else [WITHOUT_DATA]
+    unable = {name: says for name, says in chosen.items() if "not_run" in says}
+    chosen = {name: says for name, says in chosen.items() if name not in unable}
+    failures = [f"{says['title']} {says['version']}: {says['not_run']}" for says in unable.values()]
+    failures += [] if given.data else [WITHOUT_DATA]
     sets = shared_sets.read(given.data, given.first) if given.data else shared_sets.NONE
     installed = _installed(chosen, failures)
     with ExitStack() as stack:

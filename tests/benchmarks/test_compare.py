@@ -93,6 +93,9 @@ def test_the_right_answer_is_made_of_all_rows_of_that_person() -> None:
 @pytest.mark.parametrize("path", sorted(PEERS.glob("*.json")), ids=lambda path: path.stem)
 def test_a_peer_has_a_script_and_pinned_packages(path: Path) -> None:
     says = json.loads(path.read_text("utf-8"))
+    if set(says) == {"title", "version", "not_run"}:
+        assert not path.with_suffix(".py").exists()
+        return
     assert {"title", "version", "packages", "default_limit", "processes", "terms"} <= set(says)
     assert [package for package in says["packages"] if "==" not in package] == []
     assert says["packages"][0].endswith(f"=={says['version']}")
