@@ -28,7 +28,7 @@ from benchmarks.compare.products import (
     temporary,
 )
 from benchmarks.compare.searching import Course
-from benchmarks.compare.shared_sets import SharedSets, asked_about
+from benchmarks.compare.shared_sets import SharedSets
 from tests.clients_suite import environments
 
 SIZES = (600, 20_000, 120_000)
@@ -163,9 +163,6 @@ def _measured(course: Course, sizes: Sequence[int], sets: SharedSets) -> Iterato
     person, label = ground.name_of(min(sizes)), f"a person of {min(sizes):,} rows"
     yield from answering.about(course, person, label, course.ground.questions)
     yield from answering.about_sets(course, sets)
-    for name, lives in sets.lives.items():
-        label = f"a person of {shared_sets.JUDGED_BY[name][0]}"
-        yield from answering.about(course, answering.person_of(name, lives[0]), label, asked_about(lives[0]))
     yield from searching.adding(course, "nobody-yet", "into an empty person")
     for size in sizes:
         rows.wait_for_the_embedder()

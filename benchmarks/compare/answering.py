@@ -5,6 +5,7 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -16,7 +17,7 @@ from benchmarks.compare.figures import Row
 from benchmarks.compare.ground import in_parts
 from benchmarks.compare.products import Hub, Peer, Product
 from benchmarks.compare.searching import Course
-from benchmarks.compare.shared_sets import JUDGED_BY, SharedSets
+from benchmarks.compare.shared_sets import JUDGED_BY, SharedSets, asked_about
 from evals import metrics
 from evals.corpora import Corpus, Unit
 from tests.clients_suite import upstream
@@ -57,6 +58,10 @@ def about_sets(course: Course, sets: SharedSets) -> Iterator[Row]:
         count = sum(bool(one.gold) for life in lives for one in life.questions)
         found = course.each(title, partial(_mean_of, name=name, lives=lives, figure=figure))
         yield Row(f"{figure}, {title}, {count} questions about {len(lives)} people", "", found, most=True)
+        # Who was not told that life has nothing to say about it, which is no merit.
+        told = replace(course, products=[one for one in course.products if one.name in found])
+        if told.products and (asked := asked_about(lives[0])):
+            yield from about(told, person_of(name, lives[0]), f"a person of {title}", asked)
     if sets.beliefs:
         both = course.each("PrecisionMemBench", lambda one: _precision_and_recall(one, sets))
         what = f"PrecisionMemBench, {len(sets.beliefs)} beliefs, {len(sets.cases)} questions"
@@ -191,7 +196,7 @@ def _told(one: Product, person: str, question: str) -> str:
     """What a model is given: the hub's context, or the rows of a peer's search with its own limit."""
     if isinstance(one, Hub):
         asked = one.server.request("POST", "/api/v1/context", {"user_id": person, "query": question})
-        return load.call(one.server, asked)["memory"] or ""
+        return load.call(one.server, asked).get("memory") or ""
     assert isinstance(one, Peer)
     found = one.found(load.call(one.server, one.search(person, question, one.says["default_limit"])))
     return "\n".join(f"- {text}" for text in found)

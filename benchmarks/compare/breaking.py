@@ -14,7 +14,7 @@ from psycopg import sql
 
 from benchmarks import load, rows
 from benchmarks.compare.figures import HUB, Row
-from benchmarks.compare.products import Product
+from benchmarks.compare.products import Peer, Product
 from benchmarks.compare.searching import Course
 
 LEAVER, LEAVING_ROWS, MARK = "leaver-quokka", 200, "quokka"
@@ -92,9 +92,11 @@ def _lost_and_doubled(one: Product, written: Sequence[Written]) -> tuple[int, in
 
 
 def _holding(one: Product) -> Counter[str]:
-    """How many rows hold the mark or the name, by table: of its database, and of SQLite files in its folder; and the
-    lines of its logs."""
+    """How many rows hold the mark or the name, by place: tables of its database, SQLite files and lines of logs in its
+    folder, and what a peer itself lists of them, whose database may be another one."""
     found: Counter[str] = Counter()
+    if isinstance(one, Peer):
+        found["its own list"] = len(one.texts(LEAVER))
     with psycopg.connect(one.database()) as connection:
         for schema, table in connection.execute(_TABLES).fetchall():
             asked = sql.SQL("SELECT count(*) FROM {} t WHERE t::text LIKE %s").format(sql.Identifier(schema, table))

@@ -53,8 +53,8 @@ is worse for the hub stands first**: the lines are sorted by how many times wors
   project: `DATA=` names their folder.
 - **Memory** is that of a product's own processes (Pss), without PostgreSQL. The hub has a web server, a worker and
   an embedder with its model; a peer is its library and the view, without a model.
-- **Words that are left** are looked for in every row of every table and of every SQLite file, and in every line of
-  logs in JSON.
+- **Words that are left** are looked for in every row of every table and of every SQLite file, in every line of logs in
+  JSON, and in what a peer itself lists of the person. Into other databases (Graphiti's) nobody looks.
 - **kill -9** hits all processes at once, PostgreSQL too, while four clients write to each product. What got no
   answer is sent again, with the same key where the product has keys.
 

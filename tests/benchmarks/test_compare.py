@@ -217,8 +217,9 @@ def test_a_default_context_of_a_peer_is_what_its_search_finds_by_itself(peer: Pe
     assert nothing == 0
     # Its answers are always the same here: all of a request is at the head of the next.
     assert head == 1
-    [row] = answering.about_sets(course, SharedSets({"locomo-turn": [LIFE]}, [], []))
+    row, *about_it = answering.about_sets(course, SharedSets({"locomo-turn": [LIFE]}, [], []))
     assert row.values == {"small": 0.75}
+    assert [set(one.values) for one in about_it] == [{"small"}] * 4
 
 
 def test_what_a_request_repeats_ends_with_the_first_difference() -> None:
