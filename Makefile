@@ -93,6 +93,7 @@ bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.
 # It installs pinned packages of the peers in .clients-suite, too. At the full sizes it takes some two hours and 6 GB.
 compare: .venv/dev ## Measure the hub beside other memory systems (ONLY="mem0_pgvector", SIZES="600 20000"), and write docs/compare.md.
 	@$(BIN)/python -m benchmarks.compare $(ONLY) $(if $(SIZES),--sizes $(SIZES)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+		$(if $(FILL_SECONDS),--fill-seconds $(FILL_SECONDS)) $(if $(DATA),--data $(DATA)) \
 		$(if $(ONLY)$(SIZES),,--write docs/compare.md)
 
 # Packages are installed on one core, so the clients' are beside the hub's. The types take as long as everything else here:

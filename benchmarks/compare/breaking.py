@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psycopg
@@ -14,7 +14,7 @@ from psycopg import sql
 
 from benchmarks import load, rows
 from benchmarks.compare.figures import HUB, Row
-from benchmarks.compare.products import Product
+from benchmarks.compare.products import Peer, Product
 from benchmarks.compare.searching import Course
 
 LEAVER, LEAVING_ROWS, MARK = "leaver-quokka", 200, "quokka"
@@ -28,27 +28,30 @@ _TABLES = """
 
 def erasing(course: Course) -> Iterator[Row]:
     """A person with 200 rows among the others is added row by row and deleted; then every table is looked into."""
-    seconds: dict[str, float | None] = {}
-    left: dict[str, float | None] = {}
-    notes: dict[str, str] = {}
-    for one in course.products:
-        texts = [f"The {MARK} sleeps under shelf ({place})" for place in range(LEAVING_ROWS)]
-        load.answers(one.server, [one.add(LEAVER, text, f"leaver-{place}") for place, text in enumerate(texts)])
-        if one.name == HUB:
-            rows.wait_for_the_embedder()
-        before = _holding(one)
-        if before.total() < LEAVING_ROWS:
-            raise load.RefusedError(f"{one.title} has {before.total()} rows of {LEAVING_ROWS} that were added.")
-        began = time.monotonic()
-        one.erase(LEAVER)
-        seconds[one.name] = time.monotonic() - began
-        after = _holding(one)
-        left[one.name] = after.total()
-        if after:
-            notes[one.name] = ", ".join(f"{count} in {place}" for place, count in sorted(after.items()))
+    found = course.each("deletion of a person", _erased)
+    notes = {
+        name: ", ".join(f"{count} in {place}" for place, count in sorted(after.items()))
+        for name, (_, after) in found.items()
+        if after
+    }
     what = f"rows that still hold words of a deleted person with {LEAVING_ROWS} rows"
-    yield Row(what, "", left, notes=notes)
-    yield Row(f"deletion of a person with {LEAVING_ROWS} rows", "s", seconds)
+    yield Row(what, "", {name: after.total() for name, (_, after) in found.items()}, notes=notes)
+    what = f"deletion of a person with {LEAVING_ROWS} rows"
+    yield Row(what, "s", {name: seconds for name, (seconds, _) in found.items()})
+
+
+def _erased(one: Product) -> tuple[float, Counter[str]]:
+    """Seconds of the deletion, and what is left by its place. Errors: RefusedError when it did not have the rows."""
+    texts = [f"The {MARK} sleeps under shelf ({place})" for place in range(LEAVING_ROWS)]
+    load.answers(one.server, [one.add(LEAVER, text, f"leaver-{place}") for place, text in enumerate(texts)])
+    if one.name == HUB:
+        rows.wait_for_the_embedder()
+    before = _holding(one)
+    if before.total() < LEAVING_ROWS:
+        raise load.RefusedError(f"{one.title} has {before.total()} rows of {LEAVING_ROWS} that were added.")
+    began = time.monotonic()
+    one.erase(LEAVER)
+    return time.monotonic() - began, _holding(one)
 
 
 @dataclass
@@ -64,29 +67,36 @@ def killing(course: Course) -> Iterator[Row]:
     sends what got no answer once more, with the same key, and some more."""
     written = {one.name: [Written() for _ in range(WRITERS)] for one in course.products}
     _write_until_killed(course.products, written)
-    back: dict[str, float | None] = {}
-    for one in course.products:
-        began = time.monotonic()
-        one.start()
-        load.answers(one.server, [one.search("somebody", course.ground.questions[0])])
-        back[one.name] = time.monotonic() - began
-    lost: dict[str, float | None] = {}
-    doubled: dict[str, float | None] = {}
-    for one in course.products:
-        for place, each in enumerate(written[one.name]):
-            _send_again(one, place, each)
-        stored = Counter(one.texts(_writer(one)))
-        answered = {text for each in written[one.name] for text in each.answered}
-        lost[one.name] = sum(text not in stored for text in answered)
-        doubled[one.name] = sum(count - 1 for count in stored.values())
+    back = course.each("start after kill -9", lambda one: _seconds_until_back(one, course.ground.questions[0]))
+    started = replace(course, products=[one for one in course.products if one.name in back])
+    kept = started.each("writes after kill -9", lambda one: _lost_and_doubled(one, written[one.name]))
+    lost, doubled = ({name: pair[at] for name, pair in kept.items()} for at in range(2))
     yield Row("rows that were answered and are lost after kill -9 of everything, PostgreSQL too", "", lost)
     yield Row("rows that are there twice, when what got no answer is sent again", "", doubled)
     yield Row("from the start after that kill to the first answer", "s", back)
 
 
+def _seconds_until_back(one: Product, question: str) -> float:
+    began = time.monotonic()
+    one.start()
+    load.answers(one.server, [one.search("somebody", question)])
+    return time.monotonic() - began
+
+
+def _lost_and_doubled(one: Product, written: Sequence[Written]) -> tuple[int, int]:
+    for place, each in enumerate(written):
+        _send_again(one, place, each)
+    stored = Counter(one.texts(_writer(one)))
+    answered = {text for each in written for text in each.answered}
+    return sum(text not in stored for text in answered), sum(count - 1 for count in stored.values())
+
+
 def _holding(one: Product) -> Counter[str]:
-    """How many rows hold the mark or the name, by table: of its database, and of SQLite files in its folder."""
+    """How many rows hold the mark or the name, by place: tables of its database, SQLite files and lines of logs in its
+    folder, and what a peer itself lists of them, whose database may be another one."""
     found: Counter[str] = Counter()
+    if isinstance(one, Peer):
+        found["its own list"] = len(one.texts(LEAVER))
     with psycopg.connect(one.database()) as connection:
         for schema, table in connection.execute(_TABLES).fetchall():
             asked = sql.SQL("SELECT count(*) FROM {} t WHERE t::text LIKE %s").format(sql.Identifier(schema, table))
@@ -97,6 +107,8 @@ def _holding(one: Product) -> Counter[str]:
             for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 rows_of_it = database.execute(f'SELECT * FROM "{table}"')
                 found[f"{path.name}: {table}"] += sum(MARK.encode() in _bytes(row) for row in rows_of_it)
+    for path in one.folder().rglob("*.jsonl"):
+        found[path.name] += sum(MARK.encode() in line for line in path.read_bytes().splitlines())
     return +found
 
 

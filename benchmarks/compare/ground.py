@@ -9,9 +9,9 @@ has the very numbers that the hub has.
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     # Django is set up only when a hub runs.
     from benchmarks.crowding import Draw
 
-QUESTIONS, TOP = 120, 20
+QUESTIONS, TOP, AT_ONCE = 120, 20, 64
 # Others, beside whom each person is asked about.
 OTHERS, ROWS_OF_OTHERS = 200, 50
 Floats = NDArray[np.float32]
+T = TypeVar("T")
 _NUMBER = re.compile(r"\((\d+)\)$")
 _ROWS = """
     SELECT p.external_id, t.id::text, t.content, halfvec_send(v.vector)
@@ -38,7 +39,8 @@ _ROWS = """
 class Ground:
     """All rows in the order of their numbers, and the questions; vectors as float32[n, dimensions].
 
-    `folder`: where the peers read the same: rows.jsonl (person and text), rows.f32, questions.json, questions.f32.
+    `folder`: where the peers read the same: rows.jsonl (person and text), rows.f32, and known.json and known.f32 with
+    the texts that are no rows.
     """
 
     folder: Path
@@ -48,6 +50,9 @@ class Ground:
     vectors: Floats
     questions: list[str]
     asked: Floats
+    # Texts and their vectors that have nothing to do with the rows, of the shared sets.
+    others: list[str] = field(default_factory=list)
+    of_others: Floats | None = None
 
     def nearest(self, person: str, question: int) -> list[str]:
         """The texts of the rows of that person with the largest cosines, computed from all of them."""
@@ -56,9 +61,14 @@ class Ground:
         cosines = own @ vector / np.linalg.norm(own, axis=1)
         return [self.texts[place] for place in places[np.argsort(-cosines, kind="stable")[:TOP]]]
 
+    def has(self, person: str, rows: int) -> bool:
+        """Whether all rows of that person are among the first so many; a person without any has them."""
+        return person not in self.people[rows:]
 
-def make(folder: Path, sizes: Sequence[int]) -> Ground:
-    """People of these sizes and the others, in the hub; and the files for everybody else."""
+
+def make(folder: Path, sizes: Sequence[int], passages: Sequence[str] = (), questions: Sequence[str] = ()) -> Ground:
+    """People of these sizes and the others, in the hub; and the files for everybody else, in which these texts have
+    vectors, too."""
     from django.db import connections
 
     from benchmarks import crowding
@@ -66,14 +76,15 @@ def make(folder: Path, sizes: Sequence[int]) -> Ground:
 
     said = sentences()
     topics = said[::2][:: max(1, len(said) // 2 // SENTENCES)]
-    questions = said[1::2][:: max(1, len(said) // 2 // QUESTIONS)][:QUESTIONS]
+    asked = said[1::2][:: max(1, len(said) // 2 // QUESTIONS)][:QUESTIONS]
     spectrum, centres = spectrum_of(topics)
     tenant = Tenant.objects.get(slug="bench")
     begun = 0
     for name, count in [*((f"other-{at}", ROWS_OF_OTHERS) for at in range(OTHERS)), *((name_of(n), n) for n in sizes)]:
         crowding.person(tenant, name, turns=count, draw=_drawn(topics, centres, spectrum, begun))
         begun += count
-    found = _read(tenant, folder, questions)
+    found = replace(_read(tenant, folder, asked), **_embedded(passages, questions))
+    write(found)
     # The clients are forked: they must not share a connection.
     connections.close_all()
     return found
@@ -106,26 +117,41 @@ def _read(tenant: Any, folder: Path, questions: Sequence[str]) -> Ground:
     prepared = [prepared_query.prepare(question).queries for question in questions]
     whole = [(text, found[0].vector) for text, found in zip(questions, prepared, strict=True) if len(found) == 1]
     asked = np.array([vector for _, vector in whole], np.float32)
-    ground = Ground(
-        folder,
-        [row[0] for row in rows],
-        [row[1] for row in rows],
-        [row[2] for row in rows],
-        vectors,
-        [text for text, _ in whole],
-        asked,
-    )
-    write(ground)
-    return ground
+    people, ids, texts = ([row[column] for row in rows] for column in range(3))
+    return Ground(folder, people, ids, texts, vectors, [text for text, _ in whole], asked)
+
+
+def _embedded(passages: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
+    """Their vectors as the hub's own model has them."""
+    from memories.embedding import spaces
+    from memories.llm import embeddings
+
+    if not (passages or questions):
+        return {}
+    space = spaces.serving()
+    assert space
+    kinds: dict[embeddings.Kind, Sequence[str]] = {"passage": passages, "query": questions}
+    found = [
+        embeddings.embed(some, kind=kind, model=space.model)
+        for kind, texts in kinds.items()
+        for some in in_parts(texts, AT_ONCE)
+    ]
+    return {"others": [*passages, *questions], "of_others": np.concatenate(found)}
 
 
 def write(ground: Ground) -> None:
     """The files of its folder."""
     lines = (json.dumps([person, text]) for person, text in zip(ground.people, ground.texts, strict=True))
     (ground.folder / "rows.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (ground.folder / "questions.json").write_text(json.dumps(ground.questions), encoding="utf-8")
+    (ground.folder / "known.json").write_text(json.dumps([*ground.questions, *ground.others]), encoding="utf-8")
     ground.vectors.astype("<f4").tofile(ground.folder / "rows.f32")
-    ground.asked.astype("<f4").tofile(ground.folder / "questions.f32")
+    known = [ground.asked] if ground.of_others is None else [ground.asked, ground.of_others]
+    np.concatenate(known).astype("<f4").tofile(ground.folder / "known.f32")
+
+
+def in_parts(all_of_them: Sequence[T], most: int) -> list[Sequence[T]]:
+    """In their order, at most so many in each."""
+    return [all_of_them[first : first + most] for first in range(0, len(all_of_them), most)]
 
 
 def number_of(text: str) -> int:

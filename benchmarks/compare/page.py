@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from textwrap import wrap
 
+from benchmarks.compare.answering import ASKED, UNRELATED
 from benchmarks.compare.figures import HUB, Row, worst_first
 from benchmarks.report import aligned, number
 
@@ -19,8 +20,9 @@ is worse for the hub stands first**: the lines are sorted by how many times wors
 - **The same machine and PostgreSQL.** All products are measured by turns, each turn begins with another one, the
   figure is the median of {rounds} turns, and the first turn does not count. The peers' tables lie in databases of
   their own on the hub's PostgreSQL.
-- **All rows were written in bulk.** The peers' indexes were made after that, by their own statements. This makes
-  better graphs, quicker, than one row after the other.
+- **All rows were written in bulk**, by COPY or by the product's own call for many rows. The peers' indexes were made
+  after that, by their own statements, where they can be. This makes better graphs, quicker, than one row after the
+  other. A peer that needs longer than {fill_minutes} minutes has the people whose rows it had taken by then.
 - **No model.** Nothing is extracted. A text is a row.
 
 ## How to read the figures
@@ -35,14 +37,24 @@ is worse for the hub stands first**: the lines are sorted by how many times wors
   ranking of all of the person's rows, its answer has. The hub ranks by words and vectors together. Therefore it
   is compared with its own formula over all of the person's rows, as in the row `exact` of [the
   benchmarks](benchmarks.md). Where a peer looks into its index of vectors first and chooses the person's rows
-  then, a person beside larger ones gets fewer rows than were asked for.
+  then, a person beside larger ones gets fewer rows than were asked for. A peer that ranks by words, too, has no
+  figure: its own formula over all rows is not known.
 - **Add.** The hub answers before the vector is made: a second later its embedder makes it, and until then the text
   is found by its words. The peers are given the vector, and answer when it is in their index.
 - **Indexes after the bulk load.** The hub makes one when a person is searched for the first time, and answers from
   the newest rows meanwhile; its figure is the sum over the people who are asked about. A peer has one for all rows.
+{default_context}
+- **Questions about something else** are {unrelated} about the world. Best is a product that says nothing then.
+- **Head of a request.** A conversation of {asked} questions: the hub's gateway sends its requests on, an application
+  of a peer puts what it found for the last question into the system prompt, as their documentation shows. Counted is
+  how much of a request stands unchanged at the head of the next one. Providers bill that part at a fraction.
+- **Shared sets** are posted to the hub with sessions, times and ids; the peers' calls have no place for these, and get
+  the texts. PrecisionMemBench's beliefs are facts for the hub and rows for the peers. They are no part of this
+  project: `DATA=` names their folder.
 - **Memory** is that of a product's own processes (Pss), without PostgreSQL. The hub has a web server, a worker and
   an embedder with its model; a peer is its library and the view, without a model.
-- **Words that are left** are looked for in every row of every table, and of every SQLite file.
+- **Words that are left** are looked for in every row of every table and of every SQLite file, in every line of logs in
+  JSON, and in what a peer itself lists of the person. Into other databases (Graphiti's) nobody looks.
 - **kill -9** hits all processes at once, PostgreSQL too, while four clients write to each product. What got no
   answer is sent again, with the same key where the product has keys.
 
@@ -80,6 +92,11 @@ ROWS = (
     "Each text is a sentence of these docs with a number; its vector (512 dimensions, of the built-in model's kind) "
     "lies around that of the sentence. All products have the same texts and vectors."
 )
+DEFAULT_CONTEXT = (
+    "- **Default context.** What a model is given for a question when nobody says how much: the hub's `POST /context`; "
+    "of a peer the rows of its search with its own limit ({limits}). Fewer tokens cost less, and are better only where "
+    "the answer is still among them: the lines on the shared sets say that."
+)
 WIDTH = 118
 HEADINGS = ("figure", "hub", "÷ best peer", "verdict")
 
@@ -93,6 +110,8 @@ def page(
     ground: str,
     questions: int,
     rounds: int,
+    fill_seconds: float,
+    limits: str,
     peers: Sequence[str],
     failures: Sequence[str],
 ) -> str:
@@ -101,6 +120,10 @@ def page(
         ground=_wrapped(f"- **The same rows.** {ground}. {ROWS}"),
         questions=questions,
         rounds=rounds,
+        fill_minutes=f"{fill_seconds / 60:g}",
+        default_context=_wrapped(DEFAULT_CONTEXT.format(limits=limits)),
+        unrelated=len(UNRELATED),
+        asked=ASKED,
         peers="\n".join(_wrapped(line) for line in peers),
         day=day.isoformat(),
         machine=machine,

@@ -25,7 +25,7 @@ from tests.clients_suite import environments
 from tests.ports import free_port
 
 PEERS = Path(__file__).with_name("peers").absolute()
-LOAD_SECONDS, START_SECONDS, ORPHANS_SECONDS = 7_200.0, 60.0, 5.0
+FILL_SECONDS, LOAD_SECONDS, START_SECONDS, ORPHANS_SECONDS = 900.0, 7_200.0, 120.0, 5.0
 TENANT = "bench"
 # The hub brings it along; the peers are on the same one.
 DATABASE = ("postgres",)
@@ -39,8 +39,8 @@ class Product(ABC):
     server: Server
 
     @abstractmethod
-    def search(self, person: str, question: str) -> bytes:
-        """A request for the best 20 rows."""
+    def search(self, person: str, question: str, limit: int = TOP) -> bytes:
+        """A request for the best rows."""
 
     @abstractmethod
     def add(self, person: str, text: str, key: str) -> bytes:
@@ -49,6 +49,10 @@ class Product(ABC):
     @abstractmethod
     def found(self, answer: Any) -> list[str]:
         """What a search names: ids of the hub's, texts of a peer's."""
+
+    def has(self, person: str) -> bool:
+        """Whether it was filled with all rows of that person."""
+        return True
 
     @abstractmethod
     def texts(self, person: str) -> list[str]:
@@ -86,8 +90,10 @@ class Hub(Product):
 
     def __init__(self, home: Path) -> None:
         self._home, self._port = home, free_port()
+        # Where its gateway leads.
+        self.endpoint = free_port()
         self._started: list[subprocess.Popen[bytes]] = []
-        stage.choose(home, port=self._port, endpoint=free_port())
+        stage.choose(home, port=self._port, endpoint=self.endpoint)
 
     def start(self) -> None:
         process = stage.started(self._home, "manage.py", "up")
@@ -100,8 +106,8 @@ class Hub(Product):
         """Its tenant and a key of it, once Django is set up."""
         self.server = Server(self._port, stage.key())
 
-    def search(self, person: str, question: str) -> bytes:
-        return self.server.request("POST", "/api/v1/search", searched(person, question))
+    def search(self, person: str, question: str, limit: int = TOP) -> bytes:
+        return self.server.request("POST", "/api/v1/search", searched(person, question, limit))
 
     def add(self, person: str, text: str, key: str) -> bytes:
         message = {"role": "user", "content": text}
@@ -167,24 +173,38 @@ class Peer(Product):
     dsn: str
     home: Path
     ground: Ground
+    # So long a peer that writes row by row has for filling; what it cannot take by then it is not asked about.
+    fill_seconds: float = FILL_SECONDS
 
     def __post_init__(self) -> None:
+        self.rows = len(self.ground.texts)
         self.title = self.says["title"]
+        # Then its answers are not the nearest rows, and nothing is wrong with that.
+        self.ranks_by_words: bool = self.says.get("ranks_by_words", False)
         self.server = Server(free_port())
         self._log = self.home / "log"
 
     @cached_property
     def _program(self) -> Path:
-        return environments.python(f"compare-{self.name}", self.says["packages"])
+        return environment(self.name, self.says)
 
     def setup(self) -> None:
         """Its tables, empty. Errors: subprocess.SubprocessError."""
         self._run("setup")
 
     def load(self) -> float:
-        """All rows of the ground; seconds that its index took. Errors: subprocess.SubprocessError."""
-        told: dict[str, float] = json.loads(self._run("load").splitlines()[-1])
-        return told["index_seconds"]
+        """All rows of the ground, or those for which there is time; seconds that its index took.
+
+        Errors: subprocess.SubprocessError.
+        """
+        told: dict[str, Any] = json.loads(self._run("load").splitlines()[-1])
+        if told["rows"] is not None:
+            self.rows = told["rows"]
+        seconds: float = told["index_seconds"]
+        return seconds
+
+    def has(self, person: str) -> bool:
+        return self.ground.has(person, self.rows)
 
     def start(self) -> None:
         with self._log.open("ab") as log:
@@ -196,13 +216,13 @@ class Peer(Product):
                 load.call(self.server, self.server.request("GET", "/"))
             except ConnectionError:
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise load.RefusedError(self._log.read_text("utf-8")[-1000:]) from None
+                    raise load.RefusedError(self._said(f"start: {_ended(process.returncode)}")) from None
                 time.sleep(0.1)
             else:
                 return
 
-    def search(self, person: str, question: str) -> bytes:
-        return self.server.request("POST", "/search", searched(person, question))
+    def search(self, person: str, question: str, limit: int = TOP) -> bytes:
+        return self.server.request("POST", "/search", searched(person, question, limit))
 
     def add(self, person: str, text: str, key: str) -> bytes:
         return self.server.request("POST", "/add", {"user_id": person, "text": text, "key": key})
@@ -250,6 +270,7 @@ class Peer(Product):
             "COMPARE_GROUND": str(self.ground.folder),
             "COMPARE_DSN": self.dsn,
             "COMPARE_DIMENSIONS": str(self.ground.vectors.shape[1]),
+            "COMPARE_FILL_SECONDS": str(self.fill_seconds),
             "HOME": str(self.home),
             # What it finds installed is its own.
             "PATH": f"{self._program.parent}:{os.environ['PATH']}",
@@ -269,13 +290,29 @@ class Peer(Product):
                 check=False,
             )
         if done.returncode:
-            raise load.RefusedError(self._log.read_text("utf-8", errors="replace")[-1000:])
+            raise load.RefusedError(self._said(f"{what}: {_ended(done.returncode)}"))
         return done.stdout
 
+    def _said(self, what: str) -> str:
+        """What it did, and the end of its log."""
+        lines = self._log.read_text("utf-8", errors="replace").strip().splitlines()
+        return f"{what}. {' '.join(lines[-3:])[-400:]}".strip()
 
-def searched(person: str, question: str) -> dict[str, Any]:
+
+def environment(name: str, says: Mapping[str, Any]) -> Path:
+    """The interpreter of its environment, made when it is not there. Errors: as of `environments.python`."""
+    return environments.python(f"compare-{name}", says["packages"], version=says.get("python", ""))
+
+
+def _ended(code: int | None) -> str:
+    if code is None:
+        return "no answer in time"
+    return f"ended by signal {-code}" if code < 0 else f"ended with {code}"
+
+
+def searched(person: str, question: str, limit: int) -> dict[str, Any]:
     """What a search is sent; peers ignore the kind."""
-    return {"user_id": person, "query": question, "kinds": ["turn"], "limit": TOP}
+    return {"user_id": person, "query": question, "kinds": ["turn"], "limit": limit}
 
 
 @contextmanager
@@ -296,10 +333,12 @@ def opened_hub() -> Iterator[Hub]:
 
 
 @contextmanager
-def opened_peer(name: str, says: Mapping[str, Any], hub: Hub, ground: Ground) -> Iterator[Peer]:
+def opened_peer(
+    name: str, says: Mapping[str, Any], hub: Hub, ground: Ground, fill_seconds: float = FILL_SECONDS
+) -> Iterator[Peer]:
     """A peer with empty tables that does not run yet. Its processes end with the block."""
     home = Path(temporary(f"compare-{name}-"))
-    peer = Peer(name, says, _made(hub.database(), f"compare_{name}"), home, ground)
+    peer = Peer(name, says, _made(hub.database(), f"compare_{name}"), home, ground, fill_seconds)
     try:
         yield peer
     finally:

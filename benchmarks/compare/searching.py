@@ -35,6 +35,10 @@ class Course:
     rounds: int
     failures: list[str] = field(default_factory=list)
 
+    def about(self, person: str) -> "Course":
+        """The same with those that have all rows of that person."""
+        return replace(self, products=[one for one in self.products if one.has(person)])
+
     def each(self, what: str, measure: Callable[[Product], Value]) -> dict[str, Value]:
         """Of each product by its name. Who fails is left out."""
         found = {}
@@ -60,6 +64,7 @@ class Course:
 def at_size(course: Course, size: int) -> Iterator[Row]:
     """Everything that is asked about one person with so many rows."""
     person, label = name_of(size), f"{size:,} rows"
+    course = course.about(person)
     yield from _recall(course, person, label, is_judged=size >= JUDGED)
     for clients in (1, CLIENTS):
         what = f"search, {label}, {clients} client{'s'[: clients > 1]}"
@@ -83,7 +88,7 @@ def seconds_until_whole(hub: Hub, ground: Ground, size: int) -> float:
 
 def adding(course: Course, person: str, label: str) -> Iterator[Row]:
     """One row after the other for one person, over HTTP."""
-    texts = course.ground.texts
+    course, texts = course.about(person), course.ground.texts
 
     def added(one: Product, turn: int) -> Measured:
         some = [texts[(turn * COUNT + place) % len(texts)] for place in range(COUNT)]
@@ -97,19 +102,22 @@ def adding(course: Course, person: str, label: str) -> Iterator[Row]:
 
 
 def _recall(course: Course, person: str, label: str, *, is_judged: bool) -> Iterator[Row]:
-    """Of the best 20 of each question, by a ranking of all rows, how many the product's answer has; and how many rows
-    it has at all."""
+    """Of the best 20 of each question, by a ranking of all rows, how many the product's answer has (None: nobody knows
+    its ranking); and how many rows it has at all."""
     questions = course.ground.questions[:ASKED_FOR_RECALL]
 
-    def measured(one: Product) -> tuple[float, float]:
-        if isinstance(one, Hub):
-            right = _ranked_by_the_hub(person, questions)
-        else:
-            right = [course.ground.nearest(person, place) for place in range(len(questions))]
+    def measured(one: Product) -> tuple[float | None, float]:
         answers = load.answers(one.server, [one.search(person, question) for question in questions])
         found = [set(one.found(answer)) for answer in answers]
+        count = statistics.mean(map(len, found))
+        if isinstance(one, Hub):
+            right = _ranked_by_the_hub(person, questions)
+        elif isinstance(one, Peer) and one.ranks_by_words:
+            return None, count
+        else:
+            right = [course.ground.nearest(person, place) for place in range(len(questions))]
         shares = [len(set(best) & has) / len(best) for best, has in zip(right, found, strict=True)]
-        return statistics.mean(shares), statistics.mean(map(len, found))
+        return statistics.mean(shares), count
 
     what = f"recall@{TOP}, {label}"
     both = course.each(what, measured)

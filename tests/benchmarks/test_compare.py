@@ -7,19 +7,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks import load, processes
-from benchmarks.compare import ground, page, products
+from benchmarks.compare import answering, ground, page, products, shared_sets
 from benchmarks.compare.figures import Row, worst_first
 from benchmarks.compare.ground import Ground
 from benchmarks.compare.products import PEERS, Peer
 from benchmarks.compare.searching import Course, adding
+from benchmarks.compare.shared_sets import SharedSets
 from benchmarks.figures import at_least, at_most
+from evals.corpora import Corpus, Question, Unit
 
 TITLES = {"hub": "Memory Hub", "one": "One", "other": "Other"}
 
@@ -63,6 +65,8 @@ def test_what_is_worse_for_the_hub_stands_first_on_the_page() -> None:
         ground="a person",
         questions=7,
         rounds=3,
+        fill_seconds=90,
+        limits="One: 5",
         peers=["- **One**."],
         failures=["Other: it broke"],
     )
@@ -89,7 +93,10 @@ def test_the_right_answer_is_made_of_all_rows_of_that_person() -> None:
 @pytest.mark.parametrize("path", sorted(PEERS.glob("*.json")), ids=lambda path: path.stem)
 def test_a_peer_has_a_script_and_pinned_packages(path: Path) -> None:
     says = json.loads(path.read_text("utf-8"))
-    assert {"title", "version", "packages", "processes", "terms"} <= set(says)
+    if set(says) == {"title", "version", "not_run"}:
+        assert not path.with_suffix(".py").exists()
+        return
+    assert {"title", "version", "packages", "default_limit", "processes", "terms"} <= set(says)
     assert [package for package in says["packages"] if "==" not in package] == []
     assert says["packages"][0].endswith(f"=={says['version']}")
     compile(path.with_suffix(".py").read_text("utf-8"), path.name, "exec")
@@ -106,6 +113,17 @@ def test_processes_are_found_by_their_mark_and_ended() -> None:
         assert child.wait() == -signal.SIGKILL
 
 
+# Of two questions, one has both of its answers at all places that are asked for, the other one of two.
+LIFE = Corpus(
+    "life",
+    "turn",
+    [Unit(str(place), "s", f"said ({place})", datetime(2026, 1, 1, tzinfo=UTC)) for place in range(12)],
+    [
+        Question("?", "any", frozenset({"10", "11"})),
+        Question("?", "any", frozenset({"0", "11"})),
+        Question("?", "none", frozenset()),
+    ],
+)
 # It keeps nothing but what is added, in one file; its answers are its rows, the newest first.
 SCRIPT = """
 import json, sys
@@ -119,7 +137,7 @@ class Store:
     def setup(self):
         self.path.touch()
     def load(self):
-        for person, text in serving.rows():
+        for person, text in serving.rows_in_time():
             self.add(person, text, "")
         return 0.5
     def close(self):
@@ -144,11 +162,12 @@ def peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
     """A peer of a script that needs no packages, with three rows of a person and one of another."""
     vectors = np.array([[1, 0], [0.5, 0.5], [0.25, 0.75], [0, 1]], np.float32)
     texts = [f"row ({place})" for place in range(4)]
-    made = Ground(tmp_path, ["a", "a", "b", "a"], texts, texts, vectors, ["?"], vectors[:1])
+    made = Ground(tmp_path, ["a", "a", "b", "a"], texts, texts, vectors, ["?"], vectors[:1], ["Long tea"], vectors[3:])
     ground.write(made)
     (tmp_path / "small.py").write_text(SCRIPT.format(folder=str(PEERS)))
     monkeypatch.setattr(products, "PEERS", tmp_path)
-    one = Peer("small", {"title": "Small", "packages": [], "processes": 2}, "", tmp_path, made)
+    says = {"title": "Small", "packages": [], "processes": 2, "default_limit": 2}
+    one = Peer("small", says, "", tmp_path, made)
     # In place of an environment of its own.
     vars(one)["_program"] = Path(sys.executable)
     try:
@@ -170,8 +189,61 @@ def test_a_peer_is_filled_asked_killed_and_started_again(peer: Peer) -> None:
     peer.start()
     load.call(peer.server, peer.add("a", "row (2)", "key"))
     assert peer.texts("a")[-1] == "row (2)"
+    for text in ("Long tea", "tea"):
+        load.call(peer.server, peer.add("c", text, "key"))
     stored = [json.loads(line)[2] for line in (peer.home / "rows.txt").read_text().splitlines()]
-    assert stored == [[1, 0], [0.5, 0.5], [0.25, 0.75], [0, 1], [0.25, 0.75]]
+    # A part that a peer cuts off a text has the vector of the whole.
+    assert stored == [[1, 0], [0.5, 0.5], [0.25, 0.75], [0, 1], [0.25, 0.75], [0, 1], [0, 1]]
+
+
+def test_a_peer_without_time_for_all_rows_is_not_asked_about_people_who_are_cut_off(peer: Peer) -> None:
+    peer.fill_seconds = 0
+    peer.setup()
+    peer.load()
+    assert peer.rows == 1
+    whole, cut = Course([peer], peer.ground, rounds=1), peer.ground
+    assert (whole.about("nobody").products, whole.about("a").products) == ([peer], [])
+    assert (cut.has("b", 3), cut.has("b", 2)) == (True, False)
+
+
+def test_a_default_context_of_a_peer_is_what_its_search_finds_by_itself(peer: Peer) -> None:
+    peer.setup()
+    peer.load()
+    peer.start()
+    course = Course([peer], peer.ground, rounds=1)
+    found = {row.what: row.values["small"] for row in answering.about(course, "a", "them", ["?", "?", "?"])}
+    tokens, of_others, nothing, head = found.values()
+    assert tokens == of_others == answering._tokens("- row (3)\n- row (1)")
+    assert nothing == 0
+    # Its answers are always the same here: all of a request is at the head of the next.
+    assert head == 1
+    row, *about_it = answering.about_sets(course, SharedSets({"locomo-turn": [LIFE]}, [], []))
+    assert row.values == {"small": 0.75}
+    assert [set(one.values) for one in about_it] == [{"small"}] * 4
+
+
+def test_what_a_request_repeats_ends_with_the_first_difference() -> None:
+    assert answering.repeated("abcd", "abxd") == 2
+    assert answering.repeated("abcd", "ab") == 2
+    assert answering.repeated("abcd", "abcde") == 4
+
+
+def test_shared_sets_are_read_as_far_as_they_are_there(tmp_path: Path) -> None:
+    assert shared_sets.read(tmp_path, 2) == shared_sets.NONE
+    bench = tmp_path / "precisionmembench"
+    bench.mkdir()
+    belief = {"_id": "b1", "user_id": "u", "content": "Likes tea", "canonical_name": "hot_tea", "type": "preference"}
+    (bench / "beliefs.json").write_text(json.dumps([belief | {"aliases": ["cha"]}]))
+    right = {"expect": {"relevantBeliefs": {"shouldOnlyInclude": ["b1"]}}, "query": "Which drink?", "userId": "u"}
+    blank, other = right | {"query": " "}, {"expect": {}, "query": "What?", "userId": "u"}
+    (bench / "cases.json").write_text(json.dumps([right, blank, other]))
+    found = shared_sets.read(tmp_path, 2)
+    assert found.lives == {}
+    assert [(one.person, one.text, one.category) for one in found.beliefs] == [
+        ("beliefs-u", "Likes tea (hot tea: cha)", "preference")
+    ]
+    assert [(one.question, one.right) for one in found.cases] == [("Which drink?", {"b1"})]
+    assert [*found.passages(), *found.questions()] == ["Likes tea (hot tea: cha)", "Which drink?"]
 
 
 def test_a_peer_that_fails_is_left_out_and_named(peer: Peer) -> None:

@@ -8,32 +8,42 @@ import array
 import json
 import mmap
 import os
+import re
+import shlex
 import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote
 
 FOLDER, GROUND = Path(os.environ["COMPARE_FOLDER"]), Path(os.environ["COMPARE_GROUND"])
 DSN = os.environ["COMPARE_DSN"]
 DIMENSIONS = int(os.environ["COMPARE_DIMENSIONS"])
+FILL_SECONDS = float(os.environ["COMPARE_FILL_SECONDS"])
 _BYTES = 4 * DIMENSIONS
+_NUMBERED = re.compile(r"\(\d+\)$")
+# A peer may take the process's own output for itself.
+_TOLD = os.fdopen(os.dup(1), "w")
 
 
 class Vectors:
-    """The vector of a text: a question's, or that of the row whose number stands at the text's end in brackets."""
+    """The vector of a text: one that the command embedded, that of the row whose number stands at the text's end in
+    brackets, or for a part of a text that a peer has cut that of the whole."""
 
     def __init__(self):
-        self.rows, self.asked = _mapped("rows.f32"), _mapped("questions.f32")
+        self.rows, self.known = _mapped("rows.f32"), _mapped("known.f32")
         self.count = len(self.rows) // _BYTES
-        questions = json.loads((GROUND / "questions.json").read_text("utf-8"))
-        self.questions = {text: place for place, text in enumerate(questions)}
+        known = json.loads((GROUND / "known.json").read_text("utf-8"))
+        self.places = {text: place for place, text in enumerate(known)}
 
     def of(self, text):
-        place = self.questions.get(text)
-        if place is not None:
-            return _floats(self.asked, place).tolist()
-        return self.row(number(text) % self.count)
+        place = self.places.get(text)
+        if place is None and _NUMBERED.search(text):
+            return self.row(number(text) % self.count)
+        if place is None:
+            place = next(place for whole, place in self.places.items() if text.strip() in whole)
+        return _floats(self.known, place).tolist()
 
     def row(self, place):
         return _floats(self.rows, place).tolist()
@@ -45,6 +55,13 @@ class Vectors:
         return DIMENSIONS.to_bytes(2, "big") + b"\0\0" + floats.tobytes()
 
 
+def dsn_as_url(scheme="postgresql"):
+    """The address of its database as libraries want it that take no other form."""
+    given = dict(one.split("=", 1) for one in shlex.split(DSN))
+    who = f"{quote(given['user'])}:{quote(given['password'])}"
+    return f"{scheme}://{who}@/{quote(given['dbname'])}?host={quote(given['host'], safe='')}&port={given['port']}"
+
+
 def number(text):
     return int(text[text.rindex("(") + 1 : -1])
 
@@ -54,6 +71,20 @@ def rows():
     with (GROUND / "rows.jsonl").open(encoding="utf-8") as file:
         for line in file:
             yield json.loads(line)
+
+
+def rows_in_time():
+    """As rows(), as long as there is time: for a peer that may be too slow for all of them."""
+    global _taken
+    deadline = time.monotonic() + FILL_SECONDS
+    for _taken, row in enumerate(rows(), start=1):
+        yield row
+        if time.monotonic() > deadline:
+            return
+
+
+# How many rows a peer had time for; None: it took all.
+_taken = None
 
 
 def built_afterwards(connection, table, fill):
@@ -81,7 +112,8 @@ def run(kind):
     if sys.argv[1] == "setup":
         product.setup()
     else:
-        json.dump({"index_seconds": product.load()}, sys.stdout)
+        json.dump({"index_seconds": product.load(), "rows": _taken}, _TOLD)
+        _TOLD.flush()
     product.close()
 
 
